@@ -1,0 +1,41 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.setup-stamp
+
+.PHONY: setup demo test check soak bench lock clean
+
+setup: $(STAMP)
+
+$(STAMP): requirements.lock pyproject.toml setup/packages.txt setup/install.sh
+	PYTHON=$(PYTHON) sh setup/install.sh $(VENV)
+	touch $@
+
+demo: setup
+	$(BIN)/harness demo
+
+test: setup
+	$(BIN)/python -m pytest
+
+check: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python setup/module_sizes.py
+	$(BIN)/python -m pytest
+
+soak: setup
+	$(BIN)/python -m pytest -m soak --timeout=7200
+
+bench: setup
+	for b in benchmarks/bench_*.py; do $(BIN)/python $$b || exit 1; done
+
+# Re-pins every dependency. Needs `uv` on the path.
+lock:
+	uv pip compile --universal --python-version 3.11 --all-extras --generate-hashes \
+		--no-emit-index-url --no-annotate --no-header pyproject.toml -o requirements.lock
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,70 @@
+"""The command line: verbs only. A verb's module is imported when the verb is used."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from importlib import import_module
+
+import click
+
+from harness import __version__
+from harness.model.errors import HarnessError
+
+VERBS: dict[str, tuple[str, str]] = {
+    "init": ("harness.cli.init", "Write a commented starter scenario and bench."),
+    "validate": ("harness.cli.validate", "Check scenarios, benches and device profiles; plays nothing."),
+    "schema": ("harness.cli.schema", "Print or write the JSON Schemas for editors."),
+    "voices": ("harness.cli.voices", "List the voices that are installed, or hear one."),
+    "sound": ("harness.cli.sound", "List sound devices; check the sound path with a chirp."),
+    "lab": ("harness.cli.lab", "Start, stop and show the virtual lab."),
+    "run": ("harness.cli.run", "Run a scenario on a bench."),
+    "resume": ("harness.cli.resume", "Go on with a session that was cut off."),
+    "attach": ("harness.cli.attach", "Watch and steer a session that is running."),
+    "show": ("harness.cli.show", "Print what a session log says."),
+    "demo": ("harness.cli.demo", "Run the demonstration in the virtual lab."),
+}
+
+
+class Verbs(click.Group):
+    """Verbs by name, imported on use; a wrong one is answered with the nearest right one."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in VERBS:
+            return None
+        command: click.Command = import_module(VERBS[cmd_name][0]).command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in VERBS and not args[0].startswith("-"):
+            near = difflib.get_close_matches(args[0], VERBS, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            ctx.fail(f"There is no verb {args[0]!r}.{hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Verbs"):
+            formatter.write_dl([(name, text) for name, (_, text) in VERBS.items()])
+
+
+@click.command(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="voice-harness")
+def group() -> None:
+    """A live test harness for voice devices.
+
+    Exit status: 0 done · 1 a declared limit failed · 2 wrong usage or input · 3 a device, engine or file fault.
+    """
+
+
+def main() -> None:
+    """Entry point: an error of ours is a message and an exit status, never a traceback."""
+    try:
+        group(prog_name="harness")
+    except HarnessError as error:
+        sys.stderr.write(f"harness: {error}\n")
+        sys.exit(error.exit_code)

@@ -1,0 +1,1 @@
+"""Frozen domain types and the error tree. Imports nothing of ours."""

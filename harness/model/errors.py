@@ -1,0 +1,110 @@
+"""The one error tree.
+
+HarnessError
+├── InputError            what a person wrote is wrong: refused before anything is played (exit 2)
+│   └── InputProblems     all of a file's problems at once
+├── UnmetNeed             the bench does not offer what the scenario needs: SKIP with the reason
+├── PluginError           no such driver, voice, detector, …; lists those that are installed (exit 2)
+├── DeviceError           a device, a sound server or a broker is gone or refuses (exit 3)
+│   └── SoundError        … the sound path
+├── VoiceError            a voice could not speak a text (exit 3)
+├── LogError              the session log cannot be written or read (exit 3)
+│   └── LogFull           … because the disk is full: the run pauses
+├── EngineError           the engine process is gone or does not answer (exit 3)
+└── LabError              the virtual lab cannot start or is not up (exit 3)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in a file: line and column count from 1; 0 stands for "not known"."""
+
+    file: str
+    line: int = 0
+    column: int = 0
+
+    def __str__(self) -> str:
+        if not self.line:
+            return self.file
+        return f"{self.file}:{self.line}:{self.column}" if self.column else f"{self.file}:{self.line}"
+
+
+class HarnessError(Exception):
+    """What went wrong, where, and what to do about it; `exit_code` is the command's status."""
+
+    exit_code = 3
+
+    def __init__(self, what: str, *, place: Place | None = None, remedy: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.place = place
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        text = f"{self.place}: {self.what}" if self.place else self.what
+        return f"{text}. {self.remedy}" if self.remedy else text
+
+
+class InputError(HarnessError):
+    """Something that a person wrote is wrong."""
+
+    exit_code = 2
+
+
+class InputProblems(InputError):
+    """Every problem that was found in one go; `problems` has at least one."""
+
+    def __init__(self, problems: Sequence[InputError]) -> None:
+        if not problems:
+            raise ValueError("InputProblems without a problem")
+        count = f"{len(problems)} problems" if len(problems) > 1 else "1 problem"
+        super().__init__(f"{count} found", place=problems[0].place)
+        self.problems = tuple(problems)
+
+    def __str__(self) -> str:
+        return "\n".join(str(problem) for problem in self.problems)
+
+
+class UnmetNeed(HarnessError):
+    """The bench lacks what the scenario needs; the scenario is skipped, which is no failure."""
+
+    exit_code = 0
+
+
+class PluginError(HarnessError):
+    """A plug-in is unknown or cannot be loaded."""
+
+    exit_code = 2
+
+
+class DeviceError(HarnessError):
+    """A device or its connection is gone or refuses."""
+
+
+class SoundError(DeviceError):
+    """The sound path is gone or refuses."""
+
+
+class VoiceError(HarnessError):
+    """A voice could not speak a text."""
+
+
+class LogError(HarnessError):
+    """The session log cannot be written or read."""
+
+
+class LogFull(LogError):
+    """The disk has no room for the log; nothing acknowledged is lost, and the run pauses."""
+
+
+class EngineError(HarnessError):
+    """The engine process is gone or does not answer."""
+
+
+class LabError(HarnessError):
+    """The virtual lab cannot start, or is not up."""

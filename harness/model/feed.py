@@ -1,0 +1,201 @@
+"""What the engine tells its clients, and what they may ask of it. One message is one JSON line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+from harness.model.judgment import Judgment
+from harness.model.record import Entry
+
+
+class StateWord(StrEnum):
+    """The one word in large letters."""
+
+    PREPARING = "PREPARING"
+    PLAYING = "PLAYING"
+    LISTENING = "LISTENING"
+    RESPONSE = "RESPONSE"
+    CHECKING = "CHECKING"
+    ASKING = "ASKING"
+    CLOSING = "CLOSING"
+    WAITING = "WAITING"
+    INTERRUPTED = "INTERRUPTED"
+    PAUSED = "PAUSED"
+    FINISHED = "FINISHED"
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """A row was committed (or is sent again to a client that asked for all since some seq)."""
+
+    entry: Entry
+    kind: Literal["logged"] = "logged"
+
+
+@dataclass(frozen=True, slots=True)
+class StateChanged:
+    """until_s: monotonic time at which the state ends by itself, when known. reason: words for people."""
+
+    word: StateWord
+    since_s: float
+    until_s: float | None = None
+    trial_id: str | None = None
+    attempt: int | None = None
+    reason: str = ""
+    kind: Literal["state_changed"] = "state_changed"
+
+
+@dataclass(frozen=True, slots=True)
+class Meters:
+    """Levels over the last ~100 ms in dBFS; None where there is no such device. Sent ≤ 10 times a second."""
+
+    speaker_dbfs: float | None
+    microphone_dbfs: float | None
+    noise_floor_dbfs: float | None
+    kind: Literal["meters"] = "meters"
+
+
+@dataclass(frozen=True, slots=True)
+class Welcome:
+    """First message on a connection. clips_folder and session_folder are absolute paths on the engine's host."""
+
+    session_id: str
+    session_folder: str
+    engine_pid: int
+    last_seq: int
+    state: StateChanged
+    tool_version: str
+    has_monitor: bool
+    kind: Literal["welcome"] = "welcome"
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The engine's answer to the command of that id; ok only after what it asked for is committed."""
+
+    command_id: str
+    ok: bool
+    why: str = ""
+    kind: Literal["answered"] = "answered"
+
+
+@dataclass(frozen=True, slots=True)
+class Goodbye:
+    """The engine ends; exit_code as documented for `harness run`."""
+
+    exit_code: int
+    reason: str
+    kind: Literal["goodbye"] = "goodbye"
+
+
+Message = Logged | StateChanged | Meters | Welcome | Answered | Goodbye
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """First line from a client. since_seq: rows after it are wanted (0: all). attended: a person is there to answer."""
+
+    client: str
+    since_seq: int
+    attended: bool
+    meters: bool = False
+    kind: Literal["hello"] = "hello"
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """After the attempt that is running."""
+
+    id: str
+    by: str
+    reason: str = ""
+    kind: Literal["pause"] = "pause"
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    id: str
+    by: str
+    kind: Literal["resume"] = "resume"
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """End the running trial now, with a reason."""
+
+    id: str
+    by: str
+    reason: str
+    kind: Literal["skip"] = "skip"
+
+
+@dataclass(frozen=True, slots=True)
+class Rerun:
+    """Another take of a trial that has ended, at the end of the plan."""
+
+    id: str
+    by: str
+    trial_id: str
+    kind: Literal["rerun"] = "rerun"
+
+
+@dataclass(frozen=True, slots=True)
+class WriteNote:
+    id: str
+    by: str
+    text: str
+    trial_id: str | None = None
+    kind: Literal["write_note"] = "write_note"
+
+
+@dataclass(frozen=True, slots=True)
+class SetMark:
+    id: str
+    by: str
+    label: str
+    kind: Literal["set_mark"] = "set_mark"
+
+
+@dataclass(frozen=True, slots=True)
+class Abort:
+    """End the session; the running attempt becomes ABORTED."""
+
+    id: str
+    by: str
+    kind: Literal["abort"] = "abort"
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerOperator:
+    """The operator's word on the attempt that was asked about."""
+
+    id: str
+    by: str
+    trial_id: str
+    attempt: int
+    recognised: bool | None
+    heard: str = ""
+    kind: Literal["answer_operator"] = "answer_operator"
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    id: str
+    by: str
+    judgment: Judgment
+    kind: Literal["judge"] = "judge"
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """Play a stored clip on the bench's monitor (never on a loudspeaker that the device hears)."""
+
+    id: str
+    by: str
+    clip_name: str
+    kind: Literal["replay"] = "replay"
+
+
+Command = Hello | Pause | Resume | Skip | Rerun | WriteNote | SetMark | Abort | AnswerOperator | Judge | Replay

@@ -1,0 +1,249 @@
+"""Rows of the session log. A closed set, append-only: nothing is ever changed, a correction is a new row.
+
+Every row belongs to a take of a trial where that makes sense: take 1 is the planned one, a re-run adds take 2, …;
+figures use the latest take that finished. Attempts count from 1 within a take.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+from harness.model.clip import Clip
+from harness.model.judgment import Judgment
+from harness.model.observation import Observation
+from harness.model.time import Measured, Stamp
+from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
+
+
+@dataclass(frozen=True, slots=True)
+class SessionStarted:
+    """First row. Hashes are hex SHA-256 of files; versions: package → version. sound_path: how sound travels."""
+
+    session_id: str
+    scenario_id: str
+    title: str
+    scenario_sha256: str
+    bench_id: str
+    bench_sha256: str
+    seed: int
+    sound_path: str
+    versions: tuple[tuple[str, str], ...]
+    trials: tuple[Trial, ...]
+    kind: Literal["session_started"] = "session_started"
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStarted:
+    """A process began to run the session: run 1, and one more for each resume. clock_speed 1.0 is real time."""
+
+    run: int
+    pid: int
+    boot_id: str
+    clock_speed: float
+    kind: Literal["engine_started"] = "engine_started"
+
+
+@dataclass(frozen=True, slots=True)
+class TrialStarted:
+    trial_id: str
+    take: int
+    kind: Literal["trial_started"] = "trial_started"
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptStarted:
+    """Committed before any sound. waited_s: time since the device last heard or said anything of this trial."""
+
+    trial_id: str
+    take: int
+    attempt: int
+    play_id: str
+    stimulus_sha256: str
+    query_start_s: float
+    query_end_s: float
+    duration_s: float
+    waited_s: float | None
+    kind: Literal["attempt_started"] = "attempt_started"
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """An observation, credited to an attempt (None: between trials, or of the bench as a whole)."""
+
+    observation: Observation
+    trial_id: str | None = None
+    take: int | None = None
+    attempt: int | None = None
+    kind: Literal["observed"] = "observed"
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseFrozen:
+    """The first response, cut and stored. truncated: it reached response_max_s and was still going."""
+
+    trial_id: str
+    take: int
+    attempt: int
+    clip: Clip
+    starts: Stamp
+    ends: Stamp
+    truncated: bool = False
+    kind: Literal["response_frozen"] = "response_frozen"
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseTranscribed:
+    """What *our* recogniser makes of a response, for people; never evidence of what the device heard."""
+
+    trial_id: str
+    take: int
+    attempt: int
+    text: str
+    recogniser: str
+    kind: Literal["response_transcribed"] = "response_transcribed"
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorAsked:
+    trial_id: str
+    take: int
+    attempt: int
+    question: str
+    kind: Literal["operator_asked"] = "operator_asked"
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptFinished:
+    """The verdict on an attempt. heard: what the device understood by its own evidence, or the operator's.
+
+    errors and words: of `heard` against the best of reference and alternatives (None without a transcript).
+    wake_delay: end of wake phrase → wake event. latency: end of query → first speech. length: of the response.
+    """
+
+    trial_id: str
+    take: int
+    attempt: int
+    outcome: Outcome
+    recognition: Recognition
+    evidence: EvidenceSource
+    heard: str | None = None
+    errors: int | None = None
+    words: int | None = None
+    wake_delay: Measured | None = None
+    latency: Measured | None = None
+    length: Measured | None = None
+    cause: str = ""
+    kind: Literal["attempt_finished"] = "attempt_finished"
+
+
+@dataclass(frozen=True, slots=True)
+class TrialFinished:
+    """deciding_attempt: the attempt whose outcome this is; None when no attempt decided it (skipped, aborted)."""
+
+    trial_id: str
+    take: int
+    outcome: Outcome
+    attempts: int
+    deciding_attempt: int | None
+    cause: str = ""
+    kind: Literal["trial_finished"] = "trial_finished"
+
+
+@dataclass(frozen=True, slots=True)
+class RerunAsked:
+    trial_id: str
+    take: int
+    by: str
+    kind: Literal["rerun_asked"] = "rerun_asked"
+
+
+@dataclass(frozen=True, slots=True)
+class JudgmentGiven:
+    judgment: Judgment
+    kind: Literal["judgment_given"] = "judgment_given"
+
+
+@dataclass(frozen=True, slots=True)
+class NoteWritten:
+    text: str
+    by: str
+    trial_id: str | None = None
+    kind: Literal["note_written"] = "note_written"
+
+
+@dataclass(frozen=True, slots=True)
+class MarkSet:
+    """A moment that somebody wants to find again."""
+
+    label: str
+    by: str
+    kind: Literal["mark_set"] = "mark_set"
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    reason: str
+    by: str
+    kind: Literal["paused"] = "paused"
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    by: str
+    kind: Literal["resumed"] = "resumed"
+
+
+@dataclass(frozen=True, slots=True)
+class FaultMet:
+    """Something outside went wrong; what the run did about it is in the rows that follow."""
+
+    source: str
+    what: str
+    kind: Literal["fault_met"] = "fault_met"
+
+
+class EndReason(StrEnum):
+    COMPLETED = "completed"
+    ABORTED = "aborted"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFinished:
+    reason: EndReason
+    kind: Literal["session_finished"] = "session_finished"
+
+
+Record = (
+    SessionStarted
+    | EngineStarted
+    | TrialStarted
+    | AttemptStarted
+    | Observed
+    | ResponseFrozen
+    | ResponseTranscribed
+    | OperatorAsked
+    | AttemptFinished
+    | TrialFinished
+    | RerunAsked
+    | JudgmentGiven
+    | NoteWritten
+    | MarkSet
+    | Paused
+    | Resumed
+    | FaultMet
+    | SessionFinished
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A row as stored. seq counts from 1 without gaps; at_s monotonic, wall_s Unix time, both of the commit."""
+
+    seq: int
+    run: int
+    at_s: float
+    wall_s: float
+    record: Record

@@ -1,0 +1,43 @@
+"""Times with their errors.
+
+All `at_s` are seconds on the host's monotonic clock (CLOCK_MONOTONIC), which the processes of one boot share.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+def _check(value: float, error_s: float) -> None:
+    if not math.isfinite(value):
+        raise ValueError(f"a time must be finite, not {value}")
+    if not (math.isfinite(error_s) and error_s >= 0):
+        raise ValueError(f"a time's error must be finite and not negative, not {error_s}")
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """A moment: the true time lies within at_s ± error_s."""
+
+    at_s: float
+    error_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check(self.at_s, self.error_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A duration in seconds: the true one lies within value_s ± error_s."""
+
+    value_s: float
+    error_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check(self.value_s, self.error_s)
+
+
+def between(start: Stamp, end: Stamp) -> Measured:
+    """The time from `start` to `end`; the errors add, as bounds do."""
+    return Measured(end.at_s - start.at_s, start.error_s + end.error_s)

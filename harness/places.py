@@ -1,0 +1,72 @@
+"""Where things live on a host, and what a running virtual lab tells about itself.
+
+Nothing here creates a folder unless it says so.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.model.errors import LabError
+
+
+def runtime_folder() -> Path:
+    """Folder for sockets and the state of running things, mode 0700, created. Short: a socket path has ≤ 107 bytes."""
+    root = os.environ.get("HARNESS_RUNTIME") or os.environ.get("XDG_RUNTIME_DIR")
+    folder = Path(root) / "voice-harness" if root else Path(tempfile.gettempdir()) / f"voice-harness-{os.getuid()}"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if folder.stat().st_uid != os.getuid():
+        raise LabError(f"{folder} belongs to another user", remedy="Set HARNESS_RUNTIME to a folder of your own")
+    return folder
+
+
+def cache_folder() -> Path:
+    """Folder for what can be made again (rendered speech)."""
+    root = os.environ.get("XDG_CACHE_HOME")
+    return (Path(root) if root else Path.home() / ".cache") / "voice-harness"
+
+
+def lab_folder() -> Path:
+    """Folder of the virtual lab of this user; HARNESS_LAB names another one, for labs side by side."""
+    named = os.environ.get("HARNESS_LAB")
+    return Path(named) if named else runtime_folder() / "lab"
+
+
+@dataclass(frozen=True, slots=True)
+class LabState:
+    """A running lab: environment that makes PortAudio and Pulse find its sound server, and its broker's address."""
+
+    environment: tuple[tuple[str, str], ...]
+    mqtt_host: str
+    mqtt_port: int
+    pids: tuple[tuple[str, int], ...]
+
+
+def lab_state() -> LabState:
+    """The running lab, from its state file; LabError when none is up."""
+    path = lab_folder() / "lab.json"
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return LabState(
+            environment=tuple(sorted(found["environment"].items())),
+            mqtt_host=found["mqtt_host"],
+            mqtt_port=found["mqtt_port"],
+            pids=tuple(sorted(found["pids"].items())),
+        )
+    except FileNotFoundError as error:
+        raise LabError("the virtual lab is not up", remedy="Start it: harness lab up") from error
+    except (KeyError, ValueError, AttributeError) as error:
+        raise LabError(f"{path} is damaged: {error}", remedy="harness lab down, then harness lab up") from error
+
+
+def sound_environment(sound_server: str) -> dict[str, str]:
+    """Variables for a child process that opens sound devices of `system` (none) or of `virtual_lab`."""
+    if sound_server == "system":
+        return {}
+    if sound_server == "virtual_lab":
+        return dict(lab_state().environment)
+    raise LabError(f"no sound server is called {sound_server!r}", remedy="Use system or virtual_lab")

@@ -1,0 +1,188 @@
+"""The small protocols that the session and the drivers need of each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.model.bench import DeviceProfile
+from harness.model.clip import Clip
+from harness.model.observation import Observation
+from harness.model.record import Entry, Record
+from harness.model.stimulus import RenderedStimulus, StimulusRecipe, VoiceSpec, Waveform
+
+Sink = Callable[[Observation], None]
+"""Where a driver puts what it saw; may be called from any thread, never blocks, never raises."""
+
+
+class Clock(Protocol):
+    """Monotonic seconds of the session, with the wall clock beside it for people.
+
+    A clock may run faster than the host's (the in-process sound path); `real_s` turns a duration on this clock into
+    one to wait for.
+    """
+
+    @property
+    def speed(self) -> float: ...
+    def now_s(self) -> float: ...
+    def wall_s(self) -> float: ...
+    def real_s(self, duration_s: float) -> float: ...
+
+
+class Surroundings(Protocol):
+    """What a driver may know of the session that it works in."""
+
+    @property
+    def clock(self) -> Clock: ...
+    @property
+    def sound_server(self) -> str: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def folder(self) -> Path:
+        """A folder of this driver's own, for files that need not outlive the session."""
+        ...
+
+    @property
+    def profile(self) -> DeviceProfile | None:
+        """The profile of the device that this driver reaches, or None (loudspeaker, microphone)."""
+        ...
+
+
+class Driver(Protocol):
+    """Something on the bench. `Options` is a frozen dataclass; its fields, types and defaults are the YAML keys.
+
+    Constructed as `Driver(id, options, surroundings)`, which does no I/O. `open` raises DeviceError with a remedy when
+    the far end is not there; afterwards the loss and return of the far end are observations (LinkLost, LinkBack).
+    `close` ends everything that `open` started, within 2 s, in any state.
+    """
+
+    Options: ClassVar[type]
+    id: str
+
+    def open(self, sink: Sink) -> None: ...
+    def close(self) -> None: ...
+
+
+@runtime_checkable
+class Stimulates(Protocol):
+    """Plays sound to a device. `play` returns at once; StimulusStarted and StimulusEnded with its play_id follow."""
+
+    id: str
+
+    def play(self, play_id: str, waveform: Waveform) -> None: ...
+    def stop(self) -> None:
+        """Ends what is playing within 50 ms; StimulusEnded(complete=False) follows. Nothing playing: does nothing."""
+        ...
+
+    def level_dbfs(self) -> float | None:
+        """RMS of the last ~100 ms that were played, for a meter; None when closed."""
+        ...
+
+
+@runtime_checkable
+class Hears(Protocol):
+    """A microphone: observes speech, and keeps the last minutes of sound to cut clips from."""
+
+    id: str
+
+    def own_sound(self, play_id: str, waveform: Waveform, starts_at_s: float) -> None:
+        """Tells what we are playing and when it left, so that it is not taken for the device."""
+        ...
+
+    def cut(self, start_s: float, end_s: float) -> tuple[Waveform, float]:
+        """The sound of [start_s, end_s) on the host clock, and the exact host time of its first sample.
+
+        Waits for samples that have not arrived yet, at most 1 s; DeviceError when they are not to be had.
+        """
+        ...
+
+    def level_dbfs(self) -> float | None: ...
+    def noise_floor_dbfs(self) -> float | None: ...
+
+
+class SessionLog(Protocol):
+    """The append-only log of one session; thread-safe."""
+
+    def append(self, record: Record) -> Entry:
+        """Returns when the row is on the disk. LogFull when there is no room."""
+        ...
+
+    def save_clip(self, waveform: Waveform, start_s: float) -> Clip:
+        """Returns when the file is on the disk, whole, under its final name; a row may name it afterwards."""
+        ...
+
+    def entries(self, after_seq: int = 0) -> Iterator[Entry]: ...
+
+
+class Renders(Protocol):
+    """Makes the sound of a recipe; the same recipe gives the same samples."""
+
+    def render(self, recipe: StimulusRecipe) -> RenderedStimulus:
+        """VoiceError or InputError when it cannot."""
+        ...
+
+
+class Voice(Protocol):
+    """Text to speech. Plug-ins: entry points of `harness.voices`, constructed without arguments and without I/O."""
+
+    def names(self) -> tuple[str, ...]:
+        """The voices that this engine has here; VoiceError when the engine is not installed (with the remedy)."""
+        ...
+
+    def version(self) -> str:
+        """Engine, version and model, for the log and the cache key."""
+        ...
+
+    def speak(self, text: str, voice: VoiceSpec) -> Waveform:
+        """The spoken text at the engine's own rate and level; deterministic. VoiceError otherwise."""
+        ...
+
+
+class SpeechDetector(Protocol):
+    """Frame-wise speech detection with state. Plug-ins: entry points of `harness.speech_detectors`."""
+
+    rate_hz: ClassVar[int]
+    frame_samples: ClassVar[int]
+
+    def is_speech(self, frame: npt.NDArray[np.int16]) -> bool:
+        """Shape (frame_samples,), at rate_hz, level already normalised."""
+        ...
+
+    def reset(self) -> None: ...
+
+
+class Recogniser(Protocol):
+    """Speech to text. Plug-ins: entry points of `harness.recognisers`; loading may take seconds."""
+
+    name: str
+
+    def transcribe(self, waveform: Waveform) -> str:
+        """The words, or "" when there are none. Any rate."""
+        ...
+
+
+class WakeEngine(Protocol):
+    """Finds a wake phrase in a stream. Plug-ins: entry points of `harness.wake_engines`."""
+
+    rate_hz: ClassVar[int]
+
+    def phrases(self) -> tuple[str, ...]: ...
+    def feed(self, samples: npt.NDArray[np.int16]) -> tuple[WakeHit, ...]:
+        """Any number of samples; hits in them, with the sample index since reset at which they were found."""
+        ...
+
+    def reset(self) -> None: ...
+
+
+class WakeHit(Protocol):
+    @property
+    def phrase(self) -> str: ...
+    @property
+    def sample(self) -> int: ...
+    @property
+    def score(self) -> float | None: ...

@@ -1,0 +1,1 @@
+"""Pure: messages and their text form, log-line mappings. Bytes and times in, observations out."""

@@ -1,0 +1,36 @@
+"""Domain types to JSON and back; the `kind` of a message says which type it is."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeVar
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from harness.model.errors import HarnessError
+from harness.model.feed import Command, Message
+from harness.model.record import Record
+
+T = TypeVar("T")
+
+RECORDS: TypeAdapter[Record] = TypeAdapter(Annotated[Record, Field(discriminator="kind")])
+MESSAGES: TypeAdapter[Message] = TypeAdapter(Annotated[Message, Field(discriminator="kind")])
+COMMANDS: TypeAdapter[Command] = TypeAdapter(Annotated[Command, Field(discriminator="kind")])
+
+
+class CodecError(HarnessError):
+    """A text is no message of the kind that was expected."""
+
+
+def encode(adapter: TypeAdapter[T], value: T) -> bytes:
+    """One line of UTF-8 JSON without a newline."""
+    return adapter.dump_json(value)
+
+
+def decode(adapter: TypeAdapter[T], text: bytes | str) -> T:
+    """The value; CodecError when the text is not JSON or not of the type."""
+    try:
+        return adapter.validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise CodecError(f"not a valid message: {where or 'text'}: {first['msg']}") from error

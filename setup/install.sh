@@ -1,0 +1,47 @@
+#!/bin/sh
+# Installs the Debian packages that are missing, then a virtual environment from requirements.lock.
+# usage: setup/install.sh VENV-FOLDER
+set -eu
+venv=$1
+here=$(cd "$(dirname "$0")" && pwd)
+python=${PYTHON:-python3}
+
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
+    echo "setup: $python is $("$python" --version 2>&1); Python 3.11 or newer is needed. Try: make setup PYTHON=python3.12" >&2
+    exit 1
+}
+
+missing=
+if command -v dpkg-query >/dev/null 2>&1; then
+    for package in $(sed 's/#.*//' "$here/packages.txt"); do
+        # python3-dev serves the system's Python; another one brings its own headers.
+        if [ "$package" = python3-dev ] && "$python" -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))'; then
+            continue
+        fi
+        dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing="$missing $package"
+    done
+else
+    echo "setup: this is not a Debian-like system; see setup/packages.txt for what must be there (names are Debian's)." >&2
+fi
+
+if [ -n "$missing" ]; then
+    command="apt-get install -y --no-install-recommends$missing"
+    if [ "$(id -u)" = 0 ]; then
+        root=
+    elif command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then
+        root="sudo -n"
+    else
+        echo "setup: these Debian packages are missing, and this user may not install them:$missing" >&2
+        echo "setup: run this as root, then run make again:" >&2
+        echo "    apt-get update && $command" >&2
+        exit 1
+    fi
+    echo "setup: installing Debian packages:$missing"
+    $root apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive $root $command >/dev/null
+fi
+
+[ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
+echo "setup: installing Python packages from requirements.lock"
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r "$here/../requirements.lock"
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps -e "$here/.."
