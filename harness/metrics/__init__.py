@@ -1,0 +1,1 @@
+"""Pure arithmetic over the model."""
