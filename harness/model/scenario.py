@@ -23,10 +23,14 @@ class Evidence(StrEnum):
 
 
 class Normalisation(StrEnum):
-    """How reference and transcript are made comparable (words only; recorded with every figure)."""
+    """How reference and transcript are made comparable (words only; recorded with every figure).
+
+    SPOKEN is PLAIN with numbers, contractions and "per cent" written in one way.
+    """
 
     VERBATIM = "verbatim"
     PLAIN = "plain"
+    SPOKEN = "spoken"
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +163,7 @@ class Defaults:
 class Recognised:
     """When a transcript counts as right: at most `wer` errors a reference word after `normalisation`."""
 
-    normalisation: Normalisation = Normalisation.PLAIN
+    normalisation: Normalisation = Normalisation.SPOKEN
     wer: float = 0.0
 
 
