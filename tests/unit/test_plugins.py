@@ -1,0 +1,39 @@
+"""Plug-ins are listed without being imported, and a wrong name is answered with the right ones."""
+
+import subprocess
+import sys
+
+import pytest
+
+from harness.model.errors import Place, PluginError
+from harness.plugins import Group, load, names
+
+
+def test_the_shipped_plugins_are_installed() -> None:
+    assert {"loudspeaker", "microphone", "mqtt", "in_process"} <= set(names(Group.DRIVERS))
+    assert {"espeak", "flite", "hibari"} <= set(names(Group.VOICES))
+
+
+@pytest.mark.parametrize("group", list(Group))
+def test_every_shipped_plugin_loads(group: Group) -> None:
+    for name in names(group):
+        assert callable(load(group, name))
+
+
+def test_listing_imports_nothing() -> None:
+    code = (
+        "import sys; from harness.plugins import Group, names; [names(g) for g in Group];"
+        "print([m for m in sys.modules if m.startswith('harness.drivers') or m == 'pyaudio'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_wrong_name_is_answered_with_the_nearest_and_with_all() -> None:
+    with pytest.raises(PluginError) as caught:
+        load(Group.DRIVERS, "loudspeeker", place=Place("bench.yaml", 3, 5))
+    text = str(caught.value)
+    assert text.startswith("bench.yaml:3:5: ")
+    assert "'loudspeaker'" in text
+    assert "microphone" in text
+    assert caught.value.exit_code == 2
