@@ -1,0 +1,55 @@
+"""Text that we did not write (device lines, transcripts, file names, notes), made harmless to a terminal."""
+
+from __future__ import annotations
+
+import unicodedata
+
+ELLIPSIS = "…"
+LONGEST_MARK_RUN = 4
+
+_SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\x1b": "\\e"}
+# Cc: controls (C0, DEL, C1). Cf: bidi, zero-width, tags. Cs: lone surrogates, which cannot be printed.
+# Co, Cn: no agreed meaning. Zl, Zp: line breaks of their own.
+_UNSAFE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+# Drawn as nothing although Unicode calls them letters or marks: fillers and variation selectors.
+_INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0") | frozenset(map(chr, range(0xFE00, 0xFE10)))
+
+
+def plain_text(text: str, limit: int = 500) -> str:
+    """One line of printable text of at most `limit` characters: what a terminal might obey is shown as an escape.
+
+    Controls, ESC and C1, bidirectional and zero-width characters become visible escapes (`\\e`, `\\x07`, `\\u202e`);
+    a flood of combining marks is thinned; what is longer ends in an ellipsis, never inside an escape.
+    The result is still to be printed without markup: brackets stay as they are.
+    """
+    if limit < 1:
+        raise ValueError(f"a text cannot be cut to {limit} characters")
+    pieces: list[str] = []
+    length = 0
+    room = 0  # number of pieces that leave a place for the ellipsis
+    marks = 0
+    for character in text:
+        marks = marks + 1 if unicodedata.combining(character) else 0
+        if marks > LONGEST_MARK_RUN:
+            continue
+        piece = _visible(character)
+        if length + len(piece) > limit:
+            return "".join(pieces[:room]) + ELLIPSIS
+        pieces.append(piece)
+        length += len(piece)
+        if length < limit:
+            room = len(pieces)
+    return "".join(pieces)
+
+
+def _visible(character: str) -> str:
+    if " " <= character <= "~":
+        return character
+    if character in _SHORT:
+        return _SHORT[character]
+    if unicodedata.category(character) not in _UNSAFE and character not in _INVISIBLE:
+        return character
+    point = ord(character)
+    if point <= 0xFF:
+        return f"\\x{point:02x}"
+    return f"\\u{point:04x}" if point <= 0xFFFF else f"\\U{point:08x}"
