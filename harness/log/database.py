@@ -1,0 +1,171 @@
+"""The SQLite file of a session log: schema, ways to open it, and what its errors mean."""
+
+from __future__ import annotations
+
+import os
+import resource
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NoReturn
+from urllib.parse import quote
+
+from harness.log.folder import MAKE_ROOM
+from harness.model.errors import LogError, LogFull
+from harness.model.record import Entry
+from harness.wire.codec import RECORDS, CodecError, decode
+
+APPLICATION_ID = 0x56484C47  # "VHLG"
+SCHEMA_VERSION = 1
+BATCH = 500
+SMALL_ROOM_BYTES = 1 << 20
+
+_SCHEMA = (
+    """CREATE TABLE entries (
+        seq INTEGER PRIMARY KEY,
+        run INTEGER NOT NULL,
+        at_s REAL NOT NULL,
+        wall_s REAL NOT NULL,
+        kind TEXT NOT NULL,
+        body TEXT NOT NULL
+    ) STRICT""",
+    "CREATE TRIGGER never_changed BEFORE UPDATE ON entries BEGIN SELECT RAISE(ABORT, 'rows are only added'); END",
+    "CREATE TRIGGER never_removed BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'rows are only added'); END",
+    f"PRAGMA application_id={APPLICATION_ID}",
+    f"PRAGMA user_version={SCHEMA_VERSION}",
+)
+
+_DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+
+
+def open_for_writing(path: Path) -> sqlite3.Connection:
+    """A connection for one thread in autocommit mode: WAL, synchronous=FULL. Creates the schema in an empty file.
+
+    LogError when the file is damaged, foreign or of another version; LogFull.
+    """
+    try:
+        connection = sqlite3.connect(path, isolation_level=None, timeout=5.0, check_same_thread=False)
+    except sqlite3.Error as error:
+        explain(error, path)
+    try:
+        if connection.execute("PRAGMA journal_mode=WAL").fetchone()[0] != "wal":
+            raise LogError(
+                f"{path}: this file system cannot hold a write-ahead log", remedy="Put the session on a local disk"
+            )
+        connection.execute("PRAGMA synchronous=FULL")
+        if _is_empty(connection):
+            connection.execute("BEGIN IMMEDIATE")
+            for statement in _SCHEMA:
+                connection.execute(statement)
+            connection.execute("COMMIT")
+        demand_ours(connection, path)
+    except sqlite3.Error as error:
+        connection.close()
+        explain(error, path)
+    except LogError:
+        connection.close()
+        raise
+    return connection
+
+
+def open_for_reading(path: Path) -> sqlite3.Connection:
+    """A read-only connection that sees what is committed while a writer goes on; LogError."""
+    if not path.is_file():
+        raise LogError(f"{path} does not exist", remedy="Name a session folder")
+    mode = "mode=ro"
+    wal = path.with_name(path.name + "-wal")
+    if not wal.exists() and not _may_write(path.parent):
+        mode = "mode=ro&immutable=1"  # a finished session on a read-only disk: SQLite may not make its -shm there
+    try:
+        connection = sqlite3.connect(
+            f"file:{quote(str(path.resolve()))}?{mode}", uri=True, timeout=5.0, check_same_thread=False
+        )
+    except sqlite3.Error as error:
+        explain(error, path)
+    try:
+        demand_ours(connection, path)
+    except sqlite3.Error as error:
+        connection.close()
+        explain(error, path)
+    except LogError:
+        connection.close()
+        raise
+    return connection
+
+
+def rows(connection: sqlite3.Connection, path: Path, after_seq: int) -> Iterator[Entry]:
+    """Entries after a seq, in order, read in batches; LogError naming the row that cannot be read."""
+    while True:
+        try:
+            found = connection.execute(
+                "SELECT seq, run, at_s, wall_s, body FROM entries WHERE seq > ? ORDER BY seq LIMIT ?",
+                (after_seq, BATCH),
+            ).fetchall()
+        except sqlite3.Error as error:
+            explain(error, path)
+        for seq, run, at_s, wall_s, body in found:
+            try:
+                record = decode(RECORDS, body)
+            except CodecError as error:
+                raise LogError(
+                    f"{path}: row {seq} cannot be read: {error.what}",
+                    remedy="See all damage with: harness show SESSION --check",
+                ) from error
+            yield Entry(seq=seq, run=run, at_s=at_s, wall_s=wall_s, record=record)
+            after_seq = seq
+        if len(found) < BATCH:
+            return
+
+
+def demand_ours(connection: sqlite3.Connection, path: Path) -> None:
+    """LogError when the database is not a session log of this version."""
+    found = connection.execute("PRAGMA application_id").fetchone()[0]
+    if found != APPLICATION_ID:
+        raise LogError(f"{path} is no session log (application id {found:#x})", remedy="Name another folder")
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version != SCHEMA_VERSION:
+        raise LogError(
+            f"{path} is a session log of version {version}; this tool reads version {SCHEMA_VERSION}",
+            remedy="Use the version of the tool that session.json names",
+        )
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turns SQLite's errors into LogFull and LogError."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        explain(error, path)
+
+
+def explain(error: sqlite3.Error, path: Path) -> NoReturn:
+    """Raises what a SQLite error means for people."""
+    code: int = getattr(error, "sqlite_errorcode", 0)
+    if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR_WRITE and _no_room(path)):
+        raise LogFull(f"no room for {path}", remedy=MAKE_ROOM) from error
+    code &= 0xFF  # the low byte of an extended code is the primary one
+    if code in _DAMAGED:
+        raise LogError(
+            f"{path} is damaged or no database: {error}",
+            remedy="Keep the folder, and work on a copy: sqlite3 log.sqlite .recover",
+        ) from error
+    raise LogError(f"{path}: {error}", remedy="Check the folder, its disk and its permissions") from error
+
+
+def _is_empty(connection: sqlite3.Connection) -> bool:
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    return not tables and not application
+
+
+def _no_room(path: Path) -> bool:
+    """Whether a failed write was for want of room: SQLite tells ENOSPC, but neither a quota nor a limit on files."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+    disk = os.statvfs(path.parent)
+    return limit != resource.RLIM_INFINITY or disk.f_bavail * disk.f_frsize < SMALL_ROOM_BYTES
+
+
+def _may_write(folder: Path) -> bool:
+    return os.access(folder, os.W_OK)
