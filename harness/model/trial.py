@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from harness.model.bench import ObservationKind
 from harness.model.scenario import CloseDialogue, Evidence, Recognised, RepromptRule
 from harness.model.stimulus import StimulusRecipe
 
@@ -55,7 +56,9 @@ class Trial:
     """One planned trial; `id` is unique in the session and stable: the same scenario, bench and seed give the same.
 
     conditions: matrix axis → label, in the matrix's order. number counts from 1 in the order of playing.
-    loudspeaker: id of the bench's equipment that plays it.
+    loudspeaker: id of the bench's equipment that plays it. microphone, connection: ids of the equipment that hears the
+    device and that carries its own reports ("" when there is none). reports: what it can be believed to tell us.
+    wake_phrases: the device's, taken off the front of its transcripts.
     """
 
     id: str
@@ -75,3 +78,7 @@ class Trial:
     query_class: str = ""
     core_capability: bool = False
     note: str = ""
+    microphone: str = ""
+    connection: str = ""
+    reports: tuple[ObservationKind, ...] = ()
+    wake_phrases: tuple[str, ...] = ()

@@ -1,0 +1,46 @@
+"""Clocks of a session: the host's, and one that runs faster for the in-process sound path."""
+
+from __future__ import annotations
+
+import time
+
+from harness.ports import Clock
+
+
+class HostClock:
+    """CLOCK_MONOTONIC and the wall clock of this host, which all processes of one boot share."""
+
+    speed: float = 1.0
+
+    def now_s(self) -> float:
+        return time.monotonic()
+
+    def wall_s(self) -> float:
+        return time.time()
+
+    def real_s(self, duration_s: float) -> float:
+        return duration_s
+
+
+class ScaledClock:
+    """A clock that runs `speed` times as fast as another one.
+
+    Its zero is the other clock's zero, not the moment it was made: so that processes which follow each other within one
+    boot (a run and its resume) stay on one time line. The wall clock stays what it is.
+    """
+
+    def __init__(self, speed: float, clock: Clock) -> None:
+        if not speed > 0:
+            raise ValueError(f"a clock's speed is positive, not {speed}")
+        self.speed = speed * clock.speed
+        self._factor = speed
+        self._clock = clock
+
+    def now_s(self) -> float:
+        return self._clock.now_s() * self._factor
+
+    def wall_s(self) -> float:
+        return self._clock.wall_s()
+
+    def real_s(self, duration_s: float) -> float:
+        return self._clock.real_s(duration_s / self._factor)

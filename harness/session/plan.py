@@ -1,0 +1,177 @@
+"""A scenario and a bench become the list of trials that will be played."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from harness.model.bench import Bench, Device, DeviceProfile, ObservationKind
+from harness.model.errors import InputError, Place, UnmetNeed
+from harness.model.scenario import (
+    AxisName,
+    AxisValue,
+    CloseDialogue,
+    Evidence,
+    Matrix,
+    Order,
+    Query,
+    RepromptRule,
+    Scenario,
+    TrialTemplate,
+)
+from harness.model.stimulus import NoiseSpec, SpokenText, StimulusRecipe, VoiceSpec
+from harness.model.trial import Trial
+
+_SHORT: dict[AxisName, str] = {"voice": "v", "level_dbfs": "l", "gap_ms": "g", "position": "p", "noise": "n"}
+
+Cell = tuple[tuple[AxisName, str, AxisValue], ...]
+"""One combination of the matrix: axis, label, value."""
+
+
+def plan(scenario: Scenario, bench: Bench, seed: int | None = None) -> tuple[Trial, ...]:
+    """The trials in the order of playing; the same scenario, bench and seed give the same ids in the same order.
+
+    seed: for a shuffled order; None takes the matrix's, else the scenario's. InputError when a trial names a query or
+    device that does not exist, UnmetNeed when the bench has no loudspeaker (at a position that is asked for).
+    """
+    taken: set[str] = set()
+    trials: list[Trial] = []
+    cells = tuple(_cells(scenario.matrix))
+    for template in scenario.trials:
+        for cell, repetition in itertools.product(cells, range(1, template.repeat + 1)):
+            trials.append(_trial(scenario, bench, template, cell, _trial_id(template, cell, repetition, taken)))
+    if scenario.matrix.order is Order.SHUFFLED:
+        chosen = next(s for s in (seed, scenario.matrix.seed, scenario.seed) if s is not None)
+        random.Random(chosen).shuffle(trials)
+    return tuple(replace(trial, number=number) for number, trial in enumerate(trials, start=1))
+
+
+def _cells(matrix: Matrix) -> Iterator[Cell]:
+    choices = [
+        [(axis.name, label, value) for value, label in zip(axis.values, axis.labels, strict=True)]
+        for axis in matrix.axes
+    ]
+    for cell in itertools.product(*choices):
+        here = {name: label for name, label, _ in cell}
+        if not any(rule and all(here.get(axis) == label for axis, label in rule) for rule in matrix.exclude):  # type: ignore[call-overload]
+            yield cell
+
+
+def _trial_id(template: TrialTemplate, cell: Cell, repetition: int, taken: set[str]) -> str:
+    parts = [template.id]
+    for name, label, _ in cell:
+        slug = re.sub(r"[^\w+-]+", "_", label).strip("_") or "none"
+        parts.append(_SHORT[name] + (slug if slug[0] in "-+0123456789" else f"-{slug}"))
+    stem = ".".join([*parts, f"r{repetition}"])
+    found, count = stem, 1
+    while found in taken:  # labels that differ only in signs that an id does not carry
+        count += 1
+        found = f"{stem}~{count}"
+    taken.add(found)
+    return found
+
+
+def _trial(scenario: Scenario, bench: Bench, template: TrialTemplate, cell: Cell, trial_id: str) -> Trial:
+    defaults = scenario.defaults
+    query = _query(scenario, template)
+    device = _device(scenario, bench, template)
+    axis: dict[AxisName, AxisValue] = {name: value for name, _, value in cell}
+    voice = next(v for v in (axis.get("voice"), template.voice, query.voice, defaults.voice) if v is not None)
+    level = next(v for v in (axis.get("level_dbfs"), template.level_dbfs, defaults.level_dbfs) if v is not None)
+    gap = next(v for v in (axis.get("gap_ms"), template.gap_ms, defaults.gap_ms) if v is not None)
+    noise = axis.get("noise", defaults.noise)
+    assert isinstance(voice, VoiceSpec), voice
+    assert isinstance(level, int | float), level
+    assert isinstance(gap, int | float), gap
+    assert noise is None or isinstance(noise, NoiseSpec), noise
+    profile = device.profile
+    wakes = template.wake and bool(profile.wake_phrases)
+    reports = tuple(sorted(profile.reports)) if device.connection else ()
+    return Trial(
+        id=trial_id,
+        number=0,
+        template=template.id,
+        query_id=query.id,
+        device=device.id,
+        loudspeaker=_loudspeaker(scenario, bench, axis.get("position")),
+        recipe=StimulusRecipe(
+            query=query.utterance,
+            wake_phrase=SpokenText(profile.wake_phrases[0]) if wakes else None,
+            voice=_in_language(voice, profile),
+            gap_ms=int(gap),
+            level_dbfs=float(level),
+            noise=noise,
+        ),
+        reference=query.reference,
+        alternatives=query.alternatives,
+        recognised=scenario.recognised,
+        evidence=_evidence(template.evidence or defaults.evidence, reports),
+        reprompt=_rule(template.reprompt or defaults.reprompt, profile),
+        close_dialogue=_close(template.close_dialogue or defaults.close_dialogue, profile),
+        conditions=tuple((name, label) for name, label, _ in cell),
+        query_class=template.query_class,
+        core_capability=template.core_capability,
+        note=template.note,
+        microphone=bench.microphone.id if bench.microphone else "",
+        connection=device.connection.id if device.connection else "",
+        reports=reports,
+        wake_phrases=profile.wake_phrases,
+    )
+
+
+def _query(scenario: Scenario, template: TrialTemplate) -> Query:
+    for query in scenario.queries:
+        if query.id == template.query:
+            return query
+    raise InputError(
+        f"trial {template.id!r} asks {template.query!r}, which is no stimulus of this scenario",
+        place=Place(scenario.path),
+        remedy=f"There are: {', '.join(query.id for query in scenario.queries)}",
+    )
+
+
+def _device(scenario: Scenario, bench: Bench, template: TrialTemplate) -> Device:
+    if template.device is None and bench.devices:
+        return bench.devices[0]
+    for device in bench.devices:
+        if device.id == template.device:
+            return device
+    raise InputError(
+        f"trial {template.id!r} asks device {template.device!r}, which is not on bench {bench.id!r}",
+        place=Place(scenario.path),
+        remedy=f"There are: {', '.join(device.id for device in bench.devices) or 'none'}",
+    )
+
+
+def _loudspeaker(scenario: Scenario, bench: Bench, position: AxisValue) -> str:
+    for loudspeaker in bench.loudspeakers:
+        if position is None or loudspeaker.position == position:
+            return loudspeaker.id
+    where = "" if position is None else f" at position {position!r}"
+    raise UnmetNeed(
+        f"bench {bench.id!r} has no loudspeaker{where}", place=Place(scenario.path), remedy=f"Add one to {bench.path}"
+    )
+
+
+def _in_language(voice: VoiceSpec, profile: DeviceProfile) -> VoiceSpec:
+    """A voice that names no language of its own speaks the device's."""
+    return replace(voice, language=profile.language) if voice.language == VoiceSpec().language else voice
+
+
+def _evidence(asked: Evidence, reports: tuple[ObservationKind, ...]) -> Evidence:
+    if asked is not Evidence.AUTO:
+        return asked
+    return Evidence.DEVICE if ObservationKind.TRANSCRIPT in reports else Evidence.OPERATOR
+
+
+def _rule(rule: RepromptRule, profile: DeviceProfile) -> RepromptRule:
+    return replace(rule, context_wait_s=max(rule.context_wait_s, profile.context_wait_s or 0.0))
+
+
+def _close(asked: CloseDialogue | None, profile: DeviceProfile) -> CloseDialogue | None:
+    if asked is None and profile.close_dialogue_say is not None:
+        return CloseDialogue(say=profile.close_dialogue_say)
+    return asked
