@@ -1,0 +1,82 @@
+"""The figures over a set of trials: the same function for a live run, a report and any group of trials."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from harness.evaluate.trials import DECIDED, TrialProgress
+from harness.metrics.intervals import Share
+from harness.metrics.latency import LatencyFigures, latency_figures
+from harness.model.time import Measured
+from harness.model.trial import Outcome, Recognition
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Counts over trials, each by its latest finished take.
+
+    recognised: trials with evidence of recognition, of those decided whose recognition was assessed. A device that
+    stayed silent to the last attempt is decided, and not recognised. first_attempt: … at the first attempt.
+    answered: trials with a response, of all decided. attempts_to_recognition: (attempts, trials), ascending.
+    latency: end of query → first speech, of answered trials. wake_delay: of the attempts that decided.
+    """
+
+    planned: int = 0
+    finished: int = 0
+    by_outcome: tuple[tuple[Outcome, int], ...] = ()
+    recognised: Share = field(default_factory=Share)
+    first_attempt: Share = field(default_factory=Share)
+    answered: Share = field(default_factory=Share)
+    attempts_to_recognition: tuple[tuple[int, int], ...] = ()
+    latency: LatencyFigures = field(default_factory=LatencyFigures)
+    wake_delay: LatencyFigures = field(default_factory=LatencyFigures)
+    to_judge: int = 0
+    judged: int = 0
+
+    def count(self, outcome: Outcome) -> int:
+        """Trials with that outcome."""
+        return dict(self.by_outcome).get(outcome, 0)
+
+
+def total(trials: Iterable[TrialProgress]) -> Totals:
+    """The figures over `trials`; outcomes are in the order of `Outcome`, those that did not occur left out."""
+    planned = decided = assessed = answered = to_judge = judged = 0
+    outcomes: Counter[Outcome] = Counter()
+    attempts: Counter[int] = Counter()
+    latencies: list[Measured] = []
+    delays: list[Measured] = []
+    for one in trials:
+        planned += 1
+        take = one.counting
+        if take is None or take.outcome is None:
+            continue
+        outcomes[take.outcome] += 1
+        verdict = take.deciding.verdict if take.deciding else None
+        if take.outcome in DECIDED:
+            decided += 1
+            answered += take.outcome.answered
+            assessed += take.recognition is not Recognition.NOT_ASSESSED
+            if (needed := take.attempts_to_recognition) is not None:
+                attempts[needed] += 1
+        if take.outcome.answered and verdict and verdict.latency is not None:
+            latencies.append(verdict.latency)
+        if verdict and verdict.wake_delay is not None:
+            delays.append(verdict.wake_delay)
+        if (response := one.response) is not None:
+            to_judge += 1
+            judged += bool(response.judgments)
+    return Totals(
+        planned=planned,
+        finished=outcomes.total(),
+        by_outcome=tuple((outcome, outcomes[outcome]) for outcome in Outcome if outcomes[outcome]),
+        recognised=Share(attempts.total(), assessed),
+        first_attempt=Share(attempts[1], assessed),
+        answered=Share(answered, decided),
+        attempts_to_recognition=tuple(sorted((needed, n) for needed, n in attempts.items() if n)),
+        latency=latency_figures(latencies),
+        wake_delay=latency_figures(delays),
+        to_judge=to_judge,
+        judged=judged,
+    )
