@@ -1,0 +1,94 @@
+"""The wake engine microWakeWord: streaming detection of one phrase, with the models of its package."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.model.errors import PluginError
+
+RATE_HZ = 16000
+_FRAME_SAMPLES = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One wake event: `sample` counts from the last reset, score is the mean probability at that moment (0–1)."""
+
+    phrase: str
+    sample: int
+    score: float
+
+
+class MicroWakeWord:
+    """Finds one of the four phrases that pymicro-wakeword carries; 16 kHz, 10 ms frames.
+
+    phrase: alexa, hey_jarvis, hey_mycroft or okay_nabu (spaces do as well). refractory_s: hits closer than this to
+    the last one belong to the same utterance. threshold: operating point, 0–1; None is the model's own.
+    PluginError when the package is missing or has no such phrase.
+    """
+
+    rate_hz: ClassVar[int] = RATE_HZ
+
+    def __init__(self, phrase: str = "alexa", *, refractory_s: float = 1.0, threshold: float | None = None) -> None:
+        try:
+            import pymicro_wakeword
+        except ImportError as error:
+            raise PluginError(
+                "the wake engine microwakeword is not installed",
+                remedy="Install the extra that carries it: pip install 'voice-harness[lab]'",
+            ) from error
+        if not (math.isfinite(refractory_s) and refractory_s >= 0):
+            raise ValueError(f"refractory_s is finite and not negative, not {refractory_s}")
+        key = phrase.strip().lower().replace(" ", "_")
+        known = {model.value: model for model in pymicro_wakeword.Model}
+        if key not in known:
+            raise PluginError(
+                f"microWakeWord has no model for the phrase {phrase!r}", remedy=f"It has: {', '.join(sorted(known))}"
+            )
+        self._phrase = key.replace("_", " ")
+        self._refractory_samples = round(refractory_s * RATE_HZ)
+        self._make_features = pymicro_wakeword.MicroWakeWordFeatures
+        self._model: Any = pymicro_wakeword.MicroWakeWord.from_builtin(known[key])
+        self._threshold = self._model.probability_cutoff if threshold is None else threshold
+        self._start()
+
+    def phrases(self) -> tuple[str, ...]:
+        """The one phrase, in words."""
+        return (self._phrase,)
+
+    def feed(self, samples: npt.NDArray[np.int16]) -> tuple[Hit, ...]:
+        """Hits in these samples, shape (n,); one for each utterance of the phrase, when its score first crosses."""
+        rest = np.concatenate([self._rest, samples.astype(np.int16, copy=False)])
+        hits: list[Hit] = []
+        whole = len(rest) - len(rest) % _FRAME_SAMPLES
+        for start in range(0, whole, _FRAME_SAMPLES):
+            self._position += _FRAME_SAMPLES
+            for features in self._features.process_streaming(rest[start : start + _FRAME_SAMPLES].tobytes()):
+                hit = self._judge(self._model.process_streaming_prob(features))
+                if hit is not None:
+                    hits.append(hit)
+        self._rest = rest[whole:]
+        return tuple(hits)
+
+    def reset(self) -> None:
+        """As newly made: nothing heard before counts, and sample indices begin at 0 again."""
+        self._model.reset()
+        self._start()
+
+    def _start(self) -> None:
+        self._features = self._make_features()
+        self._rest: npt.NDArray[np.int16] = np.zeros(0, np.int16)
+        self._position = 0
+        self._last_above: int | None = None
+
+    def _judge(self, score: float | None) -> Hit | None:
+        if score is None or score <= self._threshold:
+            return None
+        fresh = self._last_above is None or self._position - self._last_above >= max(self._refractory_samples, 1)
+        self._last_above = self._position
+        return Hit(self._phrase, self._position, float(score)) if fresh else None
