@@ -86,7 +86,7 @@ class SessionFigures:
         self._trials: dict[str, TrialProgress] = {}
         self._judgments: dict[str, list[Judgment]] = {}
         self._judgment_ids: set[str] = set()
-        self._totals: Totals | None = field(default_factory=Totals)
+        self._totals: Totals | None = Totals()
         self._pace: deque[float] = deque(maxlen=PACE_TRIALS)
         self._trial_since: float | None = None
         self._paused_since: float | None = None

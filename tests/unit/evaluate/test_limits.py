@@ -1,0 +1,50 @@
+"""Declared limits against totals."""
+
+import pytest
+
+from harness.evaluate.limits import LimitVerdict, check_limits
+from harness.evaluate.totals import Totals
+from harness.metrics.intervals import Share
+from harness.metrics.latency import latency_figures
+from harness.model.scenario import Limits
+from harness.model.time import Measured
+from harness.model.trial import Outcome
+
+
+def test_no_limits_no_verdicts() -> None:
+    assert check_limits(Limits(), Totals()) == ()
+
+
+def test_nothing_measured_holds_no_share() -> None:
+    verdicts = check_limits(Limits(min_recognised_share=0.0, max_latency_p95_ms=900), Totals())
+    assert [(one.found, one.ok) for one in verdicts] == [(None, False), (None, False)]
+
+
+def test_nothing_inconclusive_holds() -> None:
+    assert check_limits(Limits(max_inconclusive=0), Totals()) == (LimitVerdict("max_inconclusive", 0, 0, True),)
+
+
+@pytest.mark.parametrize(
+    ("limits", "ok"),
+    [
+        (Limits(min_recognised_share=0.9), True),
+        (Limits(min_recognised_share=0.91), False),
+        (Limits(min_first_attempt_share=0.5), True),
+        (Limits(min_first_attempt_share=0.51), False),
+        (Limits(max_latency_p95_ms=800), True),
+        (Limits(max_latency_p95_ms=799), False),
+        (Limits(max_inconclusive=2), True),
+        (Limits(max_inconclusive=1), False),
+        (Limits(max_interrupted=1), True),
+        (Limits(max_interrupted=0), False),
+    ],
+)
+def test_each_limit_at_its_edge(limits: Limits, ok: bool) -> None:
+    totals = Totals(
+        by_outcome=((Outcome.INTERRUPTED, 1), (Outcome.INCONCLUSIVE, 2)),
+        recognised=Share(9, 10),
+        first_attempt=Share(5, 10),
+        latency=latency_figures([Measured(0.8)]),
+    )
+    (verdict,) = check_limits(limits, totals)
+    assert verdict.ok is ok
