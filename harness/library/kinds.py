@@ -1,0 +1,45 @@
+"""Which kind of file it is: told by its first key."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+
+from harness.library import strict_yaml
+from harness.library.findings import nearest
+from harness.library.strict_yaml import Node
+from harness.model.errors import InputError, Place
+
+
+class FileKind(StrEnum):
+    """The first key of each kind of file."""
+
+    SCENARIO = "scenario"
+    BENCH = "bench"
+    DEVICE = "device"
+
+
+def kind_of(path: Path) -> FileKind:
+    """The kind of a file; InputError when it is none of ours or not even YAML."""
+    return kind_of_tree(strict_yaml.parse(strict_yaml.read_bytes(path), str(path)), str(path))
+
+
+def kind_of_tree(tree: Node, file: str) -> FileKind:
+    """The kind of a file that was read."""
+    kinds = [kind.value for kind in FileKind]
+    for key in tree.keys:
+        if key in kinds:
+            return FileKind(key)
+        mark = tree.keys[key]
+        remedy = f"{nearest(key, kinds, listed='The first key is one of')}"
+        raise InputError(f"the first key is {key!r}", place=Place(file, mark.line, mark.column), remedy=remedy)
+    raise InputError("the file has no keys", place=Place(file, 1, 1), remedy="Begin with scenario, bench or device")
+
+
+def expect(kind: FileKind, tree: Node, file: str) -> None:
+    """InputError when the file is of another kind."""
+    actual = kind_of_tree(tree, file)
+    if actual is not kind:
+        mark = tree.keys[actual.value]
+        what = f"this is a {actual.value} file, and a {kind.value} file is wanted"
+        raise InputError(what, place=Place(file, mark.line, mark.column), remedy="Check the path")

@@ -1,0 +1,104 @@
+"""The keys of a device profile, as they are written."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from harness.library.findings import Keys
+from harness.library.words import Id, Language, Spoken, Text, word, wrong
+from harness.model.bench import ObservationKind
+from harness.model.observation import DeviceState
+
+FIELDS: dict[ObservationKind, tuple[str, ...]] = {
+    ObservationKind.WAKE: ("phrase", "score"),
+    ObservationKind.TRANSCRIPT: ("text", "final"),
+    ObservationKind.RESPONSE: ("text",),
+    ObservationKind.STATUS: ("state", "detail"),
+    ObservationKind.LOG: ("text",),
+}
+"""The fields that a mapping of each kind may fill in."""
+
+REQUIRED: dict[ObservationKind, str] = {
+    ObservationKind.TRANSCRIPT: "text",
+    ObservationKind.RESPONSE: "text",
+    ObservationKind.STATUS: "state",
+    ObservationKind.LOG: "text",
+}
+"""The field without which a message of that kind says nothing."""
+
+_POINTER = re.compile(r"(/([^~/]|~[01])*)*")
+_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+
+
+def _pointer(text: str) -> str:
+    if not _POINTER.fullmatch(text):
+        remedy = 'Write /key/subkey or /list/0, or "" for the whole payload; ~1 stands for / in a key, ~0 for ~'
+        raise wrong(f"{text!r} is not a JSON pointer", remedy)
+    return text
+
+
+def _topic(text: str) -> str:
+    levels = text.split("/")
+    if any("#" in level for level in levels[:-1]) or any(
+        len(level) > 1 and ("#" in level or "+" in level) for level in levels
+    ):
+        raise wrong(
+            f"{text!r} is not an MQTT filter", "+ stands for one whole level, # for all that follow, at the end"
+        )
+    for name in _PLACEHOLDER.findall(text):
+        if name != "device":
+            raise wrong(f"{text!r} contains {{{name}}}", "Only {device}, the device's id on the bench, is filled in")
+    return text
+
+
+Pointer = Annotated[str, AfterValidator(_pointer), Field(json_schema_extra={"pattern": f"^{_POINTER.pattern}$"})]
+
+
+class MappingKeys(Keys):
+    """Messages on a topic become observations of a kind."""
+
+    topic: Annotated[Text, AfterValidator(_topic)] = Field(description="MQTT filter; {device} is the device's id.")
+    kind: Annotated[ObservationKind, word(ObservationKind)] = Field(description="What a message becomes.")
+    fields: dict[str, Pointer] = Field(
+        default={}, description='Field of the observation: JSON pointer into the payload ("" is the whole payload).'
+    )
+    values: dict[str, Annotated[DeviceState, word(DeviceState)]] = Field(
+        default={}, description="For kind status: the device's word: state."
+    )
+    when: dict[Pointer, str | int | float | bool] = Field(
+        default={}, description="JSON pointer: value that must be there; other messages are left alone."
+    )
+
+
+class ProfileCloseDialogueKeys(Keys):
+    """How a dialogue with this device is ended."""
+
+    say: Spoken = Field(description="Text that ends a dialogue which the device left open.")
+
+
+class ProfileKeys(Keys):
+    """A device profile: what a kind of device is like, wherever it stands."""
+
+    device: Id = Field(description="Name of the profile.")
+    title: Text = Field(default="", description="For people. Default: the name.")
+    language: Language = Field(
+        default="en-US", description="Language that the device understands (BCP 47). Default en-US."
+    )
+    wake_phrases: list[Spoken] = Field(description="Its wake phrases; the first is used. [] when it has none.")
+    reports: list[Annotated[ObservationKind, word(ObservationKind)]] = Field(
+        default=[], description="What it can be believed to tell us. A black box tells nothing: []."
+    )
+    context_wait_s: float | None = Field(
+        default=None,
+        ge=0,
+        le=600,
+        description="It has forgotten a dialogue after this time, s. Default: the scenario's.",
+    )
+    close_dialogue: ProfileCloseDialogueKeys | None = Field(
+        default=None, description="How a dialogue with it is ended."
+    )
+    mappings: list[MappingKeys] = Field(default=[], description="How its messages become observations.")
+    note: Text = Field(default="", description="For people.")

@@ -1,0 +1,309 @@
+"""Scenario files: read, checked as a whole, and made the model's Scenario."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+
+from harness import plugins
+from harness.library import kinds, strict_yaml
+from harness.library.assets import Assets
+from harness.library.findings import Findings, Keys, KeysT, attempt, nearest
+from harness.library.findings import Path as KeyPath
+from harness.library.matrix import Labelled, cells, label, read_matrix
+from harness.library.scenario_file import (
+    CloseDialogueKeys,
+    DefaultsKeys,
+    LimitsKeys,
+    MatrixKeys,
+    NoiseKeys,
+    RecognisedKeys,
+    RepromptKeys,
+    ScenarioKeys,
+    StimulusKeys,
+    TrialKeys,
+    VoiceKeys,
+)
+from harness.library.strict_yaml import Plain
+from harness.library.texts import filled_in
+from harness.model.scenario import (
+    AxisValue,
+    CloseDialogue,
+    Defaults,
+    Limits,
+    Matrix,
+    Query,
+    Recognised,
+    RepromptRule,
+    Scenario,
+    TrialTemplate,
+)
+from harness.model.stimulus import NoiseKind, NoiseSpec, Recording, SpokenText, VoiceSpec
+
+MAX_TRIALS = 100_000
+_NO_ASSETS: Mapping[str, Path] = MappingProxyType({})
+
+
+def load_scenario(path: Path | str, *, extra_assets: Mapping[str, Path] = _NO_ASSETS) -> Scenario:
+    """The scenario of a file; InputProblems with all that is wrong with it, InputError when it is not even YAML.
+
+    extra_assets: further asset roots by name (absolute folders); they win over the file's own.
+    """
+    path = Path(path)
+    content = strict_yaml.read_bytes(path)
+    tree = strict_yaml.parse(content, str(path))
+    kinds.expect(kinds.FileKind.SCENARIO, tree, str(path))
+    found = Findings(str(path), tree)
+    found.refuse_empty(tree, _null_may_stand)
+    written = tree.plain()
+    found.check(ScenarioKeys, written)
+    reader = _Reader(path, written, found, extra_assets)
+    matrix = reader.matrix()
+    queries, trials, defaults = reader.queries(), reader.trials(), reader.defaults()
+    planned = sum(trial.repeat for trial in trials) * len(cells(matrix))
+    if planned > MAX_TRIALS:
+        found.add(("trials",), f"{planned} trials are planned", f"Run at most {MAX_TRIALS} at a time", key=True)
+    found.refuse()
+    keys = ScenarioKeys.model_validate(written)
+    return Scenario(
+        id=keys.scenario,
+        title=keys.title or keys.scenario,
+        path=str(path.absolute()),
+        sha256=hashlib.sha256(content).hexdigest(),
+        queries=queries,
+        trials=trials,
+        tags=tuple(keys.tags),
+        defaults=defaults,
+        recognised=_recognised(keys.recognised),
+        matrix=matrix,
+        limits=_limits(keys.limits),
+        needs=tuple(keys.needs),
+        seed=keys.seed,
+    )
+
+
+def planned_trials(scenario: Scenario) -> tuple[int, int]:
+    """How many trials a cell of the matrix has, repetitions included, and how many cells are run."""
+    return sum(trial.repeat for trial in scenario.trials), len(cells(scenario.matrix))
+
+
+def _null_may_stand(path: KeyPath) -> bool:
+    """Null says: no noise, or dialogues are not closed by us."""
+    match tuple(path):
+        case (
+            ("defaults", "noise" | "close_dialogue")
+            | ("matrix", "axes", "noise", int())
+            | ("matrix", "exclude", int(), "noise")
+        ):
+            return True
+    return False
+
+
+class _Reader:
+    """Reads section by section; a section whose shape is wrong is passed over, since that has been noted already."""
+
+    def __init__(self, path: Path, written: Plain, found: Findings, extra_assets: Mapping[str, Path]) -> None:
+        self._written = written if isinstance(written, dict) else {}
+        self._found = found
+        self._variables = {name: text for name, text in self._mapping("variables").items() if isinstance(text, str)}
+        self._assets = Assets(path.absolute().parent, found)
+        roots = {name: text for name, text in self._mapping("assets").items() if isinstance(text, str)}
+        self._assets.add_roots(roots, extra_assets)
+        self._voice_names = tuple(self._mapping("voices"))
+        self._voices: dict[str, VoiceSpec] = {}
+        for name, one in self._mapping("voices").items():
+            if keys := attempt(VoiceKeys, one):
+                self._voices[name] = self._voice_spec(keys, ("voices", name))
+        defaults = self._section("defaults", DefaultsKeys)
+        self._default_reprompt = _reprompt(defaults.reprompt, RepromptRule()) if defaults else RepromptRule()
+
+    def _mapping(self, key: str) -> dict[str, Plain]:
+        section = self._written.get(key)
+        return section if isinstance(section, dict) else {}
+
+    def _entries(self, key: str) -> list[Plain]:
+        section = self._written.get(key)
+        return section if isinstance(section, list) else []
+
+    def _section(self, key: str, model: type[KeysT]) -> KeysT | None:
+        return attempt(model, self._written.get(key, {}))
+
+    def defaults(self) -> Defaults:
+        keys = self._section("defaults", DefaultsKeys)
+        if keys is None:
+            return Defaults()
+        at = ("defaults",)
+        return Defaults(
+            voice=self._voice(keys.voice, (*at, "voice")) or VoiceSpec(),
+            level_dbfs=keys.level_dbfs,
+            gap_ms=keys.gap_ms,
+            noise=self._noise(keys.noise, (*at, "noise")) if keys.noise else None,
+            evidence=keys.evidence,
+            reprompt=self._default_reprompt,
+            close_dialogue=self._close_dialogue(keys.close_dialogue, (*at, "close_dialogue")),
+            between_trials_s=keys.between_trials_s,
+        )
+
+    def queries(self) -> tuple[Query, ...]:
+        self._refuse_twins("stimuli", "stimulus")
+        queries = (self._query(one, ("stimuli", number)) for number, one in enumerate(self._entries("stimuli")))
+        return tuple(query for query in queries if query)
+
+    def _query(self, written: Plain, at: KeyPath) -> Query | None:
+        keys = attempt(StimulusKeys, written)
+        if keys is None:
+            return None
+        match keys.text, keys.recording:
+            case str() as text, None:
+                if keys.transcript is not None:
+                    remedy = "Remove it: the text is what is said"
+                    self._found.add((*at, "transcript"), "a transcript belongs to a recording", remedy, key=True)
+                reference = self._text(text, (*at, "text"))
+                utterance: SpokenText | Recording = SpokenText(reference)
+            case None, str() as recording:
+                utterance = Recording(self._assets.sound(recording, (*at, "recording")))
+                if keys.transcript is None:
+                    remedy = "Add `transcript: …`, the words that are said in it"
+                    self._found.add((*at, "recording"), "the recording has no transcript", remedy, key=True)
+                reference = self._text(keys.transcript or "", (*at, "transcript"))
+            case None, None:
+                remedy = "Add `text: …`, or `recording: …` and `transcript: …`"
+                self._found.add(at, f"the stimulus {keys.id!r} has neither text nor recording", remedy)
+                return None
+            case _:
+                what = f"the stimulus {keys.id!r} has both text and recording"
+                self._found.add(
+                    (*at, "recording"), what, "Remove one; the words of a recording are its `transcript`", key=True
+                )
+                return None
+        alternatives = (self._text(text, (*at, "alternatives", n)) for n, text in enumerate(keys.alternatives))
+        return Query(keys.id, utterance, reference, tuple(alternatives), self._voice(keys.voice, (*at, "voice")))
+
+    def trials(self) -> tuple[TrialTemplate, ...]:
+        self._refuse_twins("trials", "trial")
+        trials = (self._trial(one, ("trials", number)) for number, one in enumerate(self._entries("trials")))
+        return tuple(trial for trial in trials if trial)
+
+    def _trial(self, written: Plain, at: KeyPath) -> TrialTemplate | None:
+        known = [one.get("id") for one in self._entries("stimuli") if isinstance(one, dict)]
+        query = written.get("query") if isinstance(written, dict) else None
+        if isinstance(query, str) and query not in known:
+            names = [name for name in known if isinstance(name, str)]
+            self._found.add((*at, "query"), f"no stimulus is called {query!r}", nearest(query, names, listed="Stimuli"))
+        keys = attempt(TrialKeys, written)
+        if keys is None:
+            return None
+        axes = self._mapping("matrix").get("axes")
+        for axis in axes if isinstance(axes, dict) else ():
+            if axis in keys.model_fields_set:
+                remedy = f"Remove one of the two; the matrix varies {axis} for every trial"
+                self._found.add((*at, axis), f"the trial fixes {axis}, which the matrix varies", remedy, key=True)
+        return TrialTemplate(
+            id=keys.id or keys.query,
+            query=keys.query,
+            repeat=keys.repeat,
+            device=keys.device,
+            wake=keys.wake,
+            voice=self._voice(keys.voice, (*at, "voice")),
+            level_dbfs=keys.level_dbfs,
+            gap_ms=keys.gap_ms,
+            evidence=keys.evidence,
+            reprompt=_reprompt(keys.reprompt, self._default_reprompt) if keys.reprompt else None,
+            close_dialogue=self._close_dialogue(keys.close_dialogue, (*at, "close_dialogue")),
+            query_class=keys.query_class,
+            core_capability=keys.core_capability,
+            note=keys.note,
+        )
+
+    def _refuse_twins(self, section: str, what: str) -> None:
+        first: dict[str, int] = {}
+        for number, one in enumerate(self._entries(section)):
+            name = one.get("id", one.get("query")) if isinstance(one, dict) else None
+            if not isinstance(name, str):
+                continue
+            if name in first:
+                line = self._found.place((section, first[name])).line
+                remedy = f"Give it an id of its own (the other one is in line {line})"
+                self._found.add((section, number, "id"), f"a second {what} is called {name!r}", remedy)
+            first.setdefault(name, number)
+
+    def matrix(self) -> Matrix:
+        keys = self._section("matrix", MatrixKeys) if "matrix" in self._written else None
+        axes = self._mapping("matrix").get("axes")
+        if keys is None or not isinstance(axes, dict):
+            return Matrix()
+        return read_matrix(keys, tuple(axes), self._axis_value, self._found)
+
+    def _axis_value(self, axis: str, written: object, at: KeyPath) -> Labelled | None:
+        value: AxisValue
+        match written:
+            case str() if axis == "voice":
+                spec = self._voice(written, at)
+                return (spec, written) if spec else None
+            case VoiceKeys():
+                value = self._voice_spec(written, at)
+            case NoiseKeys():
+                value = self._noise(written, at)
+            case str() | int() | float() | None:
+                value = written
+            case _:
+                return None
+        return value, label(value)
+
+    def _voice(self, written: str | VoiceKeys | None, at: KeyPath) -> VoiceSpec | None:
+        match written:
+            case None:
+                return None
+            case VoiceKeys():
+                return self._voice_spec(written, at)
+        if written not in self._voice_names:
+            self._found.add(at, f"no voice is called {written!r}", nearest(written, self._voice_names, listed="Voices"))
+        return self._voices.get(written)
+
+    def _voice_spec(self, keys: VoiceKeys, at: KeyPath) -> VoiceSpec:
+        engines = plugins.names(plugins.Group.VOICES)
+        if keys.engine not in engines:
+            remedy = nearest(keys.engine, engines, listed="Installed")
+            self._found.add((*at, "engine"), f"no voice engine is called {keys.engine!r}", remedy)
+        return VoiceSpec(keys.engine, keys.name, keys.rate_wpm, keys.pitch, keys.language)
+
+    def _noise(self, keys: NoiseKeys, at: KeyPath) -> NoiseSpec:
+        if (keys.recording is None) == (keys.kind is NoiseKind.RECORDING):
+            remedy = "Write {kind: recording, recording: file.wav, snr_db: …}, or {kind: pink, snr_db: …}"
+            self._found.add(at, "kind recording and the key recording belong together", remedy)
+        path = self._assets.sound(keys.recording, (*at, "recording")) if keys.recording else ""
+        return NoiseSpec(keys.kind, keys.snr_db, path)
+
+    def _close_dialogue(self, keys: CloseDialogueKeys | None, at: KeyPath) -> CloseDialogue | None:
+        if keys is None:
+            return None
+        if (keys.say is None) == (keys.wait_s is None):
+            self._found.add(
+                at, "close_dialogue is either say or wait_s", "Write {say: cancel} or {wait_s: 8}", key=True
+            )
+            return None
+        if keys.say is not None:
+            return CloseDialogue(say=self._text(keys.say, (*at, "say")))
+        return CloseDialogue(wait_s=keys.wait_s if keys.wait_s is not None else CloseDialogue().wait_s)
+
+    def _text(self, text: str, at: KeyPath) -> str:
+        return filled_in(text, self._variables, self._found, at)
+
+
+def _given(keys: Keys) -> dict[str, object]:
+    return {name: getattr(keys, name) for name in keys.model_fields_set}
+
+
+def _reprompt(keys: RepromptKeys, base: RepromptRule) -> RepromptRule:
+    return replace(base, **_given(keys))  # type: ignore[arg-type]
+
+
+def _recognised(keys: RecognisedKeys) -> Recognised:
+    return Recognised(keys.normalisation, keys.wer)
+
+
+def _limits(keys: LimitsKeys) -> Limits:
+    return Limits(**_given(keys))  # type: ignore[arg-type]

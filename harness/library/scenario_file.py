@@ -1,0 +1,229 @@
+"""The keys of a scenario file, as they are written; `scenario.py` makes the model's Scenario of them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Discriminator, Field, Tag
+
+from harness.library.findings import Keys
+from harness.library.words import Id, Language, Spoken, Text, word
+from harness.model.scenario import Evidence, Need, Normalisation, Order
+from harness.model.stimulus import NoiseKind
+
+LevelDbfs = Annotated[float, Field(ge=-90, le=0)]
+GapMs = Annotated[int, Field(ge=0, le=10_000)]
+Seed = Annotated[int, Field(ge=0)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Count = Annotated[int, Field(ge=0)]
+PathText = Annotated[Text, Field(description="A path in the scenario's folder, or root:path in a named asset root.")]
+
+
+class VoiceKeys(Keys):
+    """A voice."""
+
+    engine: str = Field(default="espeak", description="Text-to-speech engine, one of `harness voices`.")
+    name: Text = Field(default="en-us", description="One of the engine's voices.")
+    rate_wpm: int | None = Field(
+        default=None, ge=50, le=500, description="Words a minute; without it the voice's own rate."
+    )
+    pitch: int | None = Field(default=None, ge=0, le=99, description="0-99; without it the voice's own pitch (50).")
+    language: Language = Field(default="en-US", description="Language tag (BCP 47).")
+
+
+def _mapping_or_name(written: Any) -> str:
+    return "<mapping>" if isinstance(written, dict | VoiceKeys) else "<name>"
+
+
+Voice = Annotated[
+    Annotated[str, Tag("<name>")] | Annotated[VoiceKeys, Tag("<mapping>")], Discriminator(_mapping_or_name)
+]
+
+
+class NoiseKeys(Keys):
+    """Noise under a stimulus."""
+
+    kind: Annotated[NoiseKind, word(NoiseKind)] = Field(description="white, pink or recording.")
+    snr_db: float = Field(ge=-40, le=100, description="Active speech level less noise level, dB.")
+    recording: PathText | None = Field(default=None, description="Sound file of the noise; for kind recording only.")
+
+
+class RepromptKeys(Keys):
+    """When a query is said again, and for how long an answer is waited for."""
+
+    max_attempts: int | None = Field(
+        default=None, ge=1, le=100, description="How often a query is said at most. Default 3."
+    )
+    context_wait_s: float | None = Field(
+        default=None,
+        ge=0,
+        le=600,
+        description="Wait before it is said again, so that the device has forgotten, s. Default 5.",
+    )
+    response_timeout_s: float | None = Field(
+        default=None,
+        gt=0,
+        le=600,
+        description="A response must begin within this time of the query's end, s. Default 8.",
+    )
+    response_max_s: float | None = Field(
+        default=None, gt=0, le=600, description="A response is cut after this, s. Default 30."
+    )
+    end_silence_ms: int | None = Field(
+        default=None,
+        ge=50,
+        le=30_000,
+        description="A response has ended when nothing was said for so long, ms. Default 800.",
+    )
+    evidence_wait_s: float | None = Field(
+        default=None, ge=0, le=600, description="Wait for the device's own word on what it heard, s. Default 2."
+    )
+    operator_wait_s: float | None = Field(
+        default=None, ge=0, le=86_400, description="Wait for the operator's answer, s. Default 60."
+    )
+    max_interruptions: int | None = Field(
+        default=None, ge=0, le=1000, description="A trial is given up after so many interruptions. Default 5."
+    )
+
+
+class CloseDialogueKeys(Keys):
+    """How a dialogue that is still open is ended: `say` or `wait_s`."""
+
+    say: Spoken | None = Field(default=None, description="Text that the trial's voice says, without a wake phrase.")
+    wait_s: float | None = Field(default=None, ge=0, le=600, description="Silence until the device gives up, s.")
+
+
+class DefaultsKeys(Keys):
+    """What trials use unless they say otherwise."""
+
+    voice: Voice | None = Field(default=None, description="A named voice, or a voice. Default: espeak, en-us.")
+    level_dbfs: LevelDbfs = Field(
+        default=-26.0, description="Active speech level of what is played, dBFS. Default -26."
+    )
+    gap_ms: GapMs = Field(default=250, description="Silence between wake phrase and query, ms. Default 250.")
+    noise: NoiseKeys | None = Field(
+        default=None, description="Noise under every stimulus, or null for none (the default)."
+    )
+    evidence: Annotated[Evidence, word(Evidence)] = Field(
+        default=Evidence.AUTO, description="Who says whether the query was recognised: auto, device, operator or none."
+    )
+    reprompt: RepromptKeys = Field(default=RepromptKeys(), description="Repetition and waiting.")
+    close_dialogue: CloseDialogueKeys | None = Field(
+        default=None,
+        description="How a dialogue left open is ended, or null: as the device profile says, else by waiting.",
+    )
+    between_trials_s: float = Field(default=1.0, ge=0, le=3600, description="Pause between trials, s. Default 1.")
+
+
+class RecognisedKeys(Keys):
+    """When a transcript counts as right."""
+
+    normalisation: Annotated[Normalisation, word(Normalisation)] = Field(
+        default=Normalisation.SPOKEN,
+        description="verbatim, plain (case, punctuation) or spoken (also numbers). Default spoken.",
+    )
+    wer: Share = Field(default=0.0, description="Word errors allowed per word of the reference, 0-1. Default 0.")
+
+
+class StimulusKeys(Keys):
+    """A query: a text for a voice, or a recording with its transcript."""
+
+    id: Id = Field(description="Name of the query.")
+    text: Spoken | None = Field(default=None, description="What the voice says.")
+    recording: PathText | None = Field(
+        default=None, description="Sound file: a path in the scenario's folder, or root:path."
+    )
+    transcript: Spoken | None = Field(default=None, description="What is said in the recording.")
+    alternatives: list[Spoken] = Field(default_factory=list, description="Other wordings that count as recognised.")
+    voice: Voice | None = Field(default=None, description="A voice for this query only.")
+
+
+class TrialKeys(Keys):
+    """A trial: one query asked of one device."""
+
+    id: Id | None = Field(default=None, description="Name of the trial; without it, the query's.")
+    query: str = Field(description="The id of a stimulus.")
+    repeat: int = Field(default=1, ge=1, le=10_000, description="How many trials of this kind are run. Default 1.")
+    device: Id | None = Field(default=None, description="A device of the bench; without it, the bench's first.")
+    wake: bool = Field(default=True, description="Whether the wake phrase is spoken before the query. Default true.")
+    voice: Voice | None = Field(default=None, description="A named voice, or a voice.")
+    level_dbfs: LevelDbfs | None = Field(default=None, description="As in defaults.")
+    gap_ms: GapMs | None = Field(default=None, description="As in defaults.")
+    evidence: Annotated[Evidence, word(Evidence)] | None = Field(default=None, description="As in defaults.")
+    reprompt: RepromptKeys | None = Field(
+        default=None, description="As in defaults; what is not given here is taken from there."
+    )
+    close_dialogue: CloseDialogueKeys | None = Field(default=None, description="As in defaults.")
+    query_class: Text = Field(default="", description="Group of queries, for tables (clock, lists, …).")
+    core_capability: bool = Field(
+        default=False, description="Whether every device must be able to answer it. Default false."
+    )
+    note: Text = Field(default="", description="For people; kept in the log.")
+
+
+class AxesKeys(Keys):
+    """The dimensions of the matrix."""
+
+    voice: list[Voice] | None = Field(default=None, min_length=1, description="Named voices, or voices.")
+    level_dbfs: list[LevelDbfs] | None = Field(default=None, min_length=1, description="Levels, dBFS.")
+    gap_ms: list[GapMs] | None = Field(default=None, min_length=1, description="Gaps, ms.")
+    position: list[Id] | None = Field(default=None, min_length=1, description="Positions of the bench's loudspeakers.")
+    noise: list[NoiseKeys | None] | None = Field(default=None, min_length=1, description="Noises; null is quiet.")
+
+
+class ExcludeKeys(Keys):
+    """Combinations that are left out: all that agree with every key given."""
+
+    voice: Voice | None = Field(default=None, description="One of the axis's voices.")
+    level_dbfs: LevelDbfs | None = Field(default=None, description="One of the axis's levels.")
+    gap_ms: GapMs | None = Field(default=None, description="One of the axis's gaps.")
+    position: Id | None = Field(default=None, description="One of the axis's positions.")
+    noise: NoiseKeys | None = Field(default=None, description="One of the axis's noises; null is quiet.")
+
+
+class MatrixKeys(Keys):
+    """Every trial is run once for each combination of the axes, less those excluded."""
+
+    axes: AxesKeys = Field(description="Name of an axis: its values.")
+    exclude: list[ExcludeKeys] = Field(default_factory=list, description="Combinations that are left out.")
+    order: Annotated[Order, word(Order)] = Field(default=Order.LISTED, description="listed (the default) or shuffled.")
+    seed: Seed | None = Field(default=None, description="Seed of the shuffle; without it, the scenario's.")
+
+
+class LimitsKeys(Keys):
+    """What must hold for exit status 0."""
+
+    min_recognised_share: Share | None = Field(
+        default=None, description="Recognised queries, share 0-1 of those decided."
+    )
+    min_first_attempt_share: Share | None = Field(
+        default=None, description="Recognised at the first attempt, share 0-1."
+    )
+    max_latency_p95_ms: float | None = Field(
+        default=None, gt=0, description="End of speech to response, 95th percentile, ms."
+    )
+    max_inconclusive: Count | None = Field(default=None, description="Trials without evidence.")
+    max_interrupted: Count | None = Field(default=None, description="Trials that were interrupted.")
+
+
+class ScenarioKeys(Keys):
+    """A scenario: what is asked, how often, by which voices, and what must hold."""
+
+    scenario: Id = Field(description="Name of the scenario.")
+    title: Text = Field(default="", description="For people. Default: the name.")
+    tags: list[Id] = Field(default_factory=list, description="Words to choose scenarios by.")
+    seed: Seed = Field(default=0, description="Decides everything random. Default 0.")
+    needs: list[Annotated[Need, word(Need)]] = Field(
+        default_factory=list, description="What the bench must offer; else the scenario is skipped."
+    )
+    assets: dict[Id, Text] = Field(
+        default_factory=dict, description="Name of an asset root: its folder, relative to the scenario's."
+    )
+    variables: dict[Id, Text] = Field(default_factory=dict, description="Name: text; ${name} in texts stands for it.")
+    voices: dict[Id, VoiceKeys] = Field(default_factory=dict, description="Name: voice.")
+    defaults: DefaultsKeys = Field(default=DefaultsKeys(), description="What trials use unless they say otherwise.")
+    recognised: RecognisedKeys = Field(default=RecognisedKeys(), description="When a transcript counts as right.")
+    stimuli: list[StimulusKeys] = Field(min_length=1, description="The queries.")
+    trials: list[TrialKeys] = Field(min_length=1, description="What is run.")
+    matrix: MatrixKeys | None = Field(default=None, description="Conditions that every trial is run under.")
+    limits: LimitsKeys = Field(default=LimitsKeys(), description="What must hold for exit status 0.")

@@ -1,0 +1,264 @@
+"""Strict YAML: a tree of values that remember where they stood.
+
+PyYAML's pure-Python events are composed here, without anchors, aliases, merges and tags, so no small file can grow
+large. Only true/false, null/~, decimal integers and floats are resolved (YAML 1.2 has it so); `no`, `12:30`, `0x10`
+and dates stay text. Whatever is wrong with the bytes is an InputError with its place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+import yaml
+
+from harness.model.errors import InputError, Place
+
+MAX_BYTES = 1_000_000
+MAX_DEPTH = 24
+MAX_NODES = 100_000
+MAX_DIGITS = 18
+
+Scalar = str | int | float | bool | None
+Plain = Scalar | list["Plain"] | dict[str, "Plain"]
+
+_INT = re.compile(r"[-+]?(0|[1-9][0-9]*)")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|(0|[1-9][0-9]*)(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+# C0 less line ends, DEL, C1 (with NEL), line and paragraph separators, bidirectional overrides, BOM, surrogates.
+_UNSAFE = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff\ufffe\uffff"
+_UNSAFE_IN_FILE = re.compile(f"[\t{_UNSAFE}]")
+_UNSAFE_IN_VALUE = re.compile(f"[{_UNSAFE}]")
+_PLACEHOLDER = "Put the text in quotes"
+_REMEDIES = (
+    ("mapping values are not allowed", "A text that contains ': ' needs quotes; else check the indentation"),
+    ("cannot start any token", _PLACEHOLDER),
+    ("unexpected end of stream", "Close the quote or bracket that was opened"),
+    ("expected ':'", "Write the key as `key: value`"),
+    ("expected ',' or", "Close the bracket or add the comma; a text with { } [ ] or , between brackets needs quotes"),
+    ("expected <block end>", "Check the indentation: keys of one mapping begin in the same column"),
+    ("unknown escape character", "Use single quotes, in which \\ is an ordinary character"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Line and column, both from 1."""
+
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A value with its place; for a mapping also the places of its keys."""
+
+    value: Scalar | list[Node] | dict[str, Node]
+    mark: Mark
+    keys: Mapping[str, Mark] = field(default_factory=dict)
+
+    def plain(self) -> Plain:
+        """The value without places, in new lists and dicts."""
+        if isinstance(self.value, dict):
+            return {key: child.plain() for key, child in self.value.items()}
+        if isinstance(self.value, list):
+            return [child.plain() for child in self.value]
+        return self.value
+
+
+def read_bytes(path: Path) -> bytes:
+    """The bytes of a file of at most MAX_BYTES; InputError when it cannot be read or is no ordinary file."""
+    place = Place(str(path))
+    try:
+        if path.exists() and not path.is_file():
+            raise InputError("this is not a file", place=place, remedy="Name a YAML file")
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except FileNotFoundError as error:
+        raise InputError("there is no such file", place=place, remedy="Check the path") from error
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"the file cannot be read: {error}", place=place, remedy="Check the path and its rights"
+        ) from error
+    if len(content) > MAX_BYTES:
+        raise InputError(f"the file is larger than {MAX_BYTES} bytes", place=place, remedy="Split it into several")
+    return content
+
+
+def parse(content: bytes, file: str) -> Node:
+    """The one document in `content` as a tree whose root is a mapping; InputError for everything else."""
+    if len(content) > MAX_BYTES:
+        raise InputError(
+            f"the file is larger than {MAX_BYTES} bytes", place=Place(file), remedy="Split it into several"
+        )
+    return _Composer(_text(content, file), file).document()
+
+
+def _text(content: bytes, file: str) -> str:
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = content[: error.start].decode("utf-8", errors="replace")
+        raise InputError(
+            f"byte 0x{content[error.start]:02x} is not UTF-8",
+            place=_place(before, file),
+            remedy="Save the file as UTF-8",
+        ) from error
+    if found := _UNSAFE_IN_FILE.search(text):
+        place = _place(text[: found.start()], file)
+        if found[0] == "\t":
+            raise InputError("a tab is not allowed", place=place, remedy="Use spaces")
+        raise InputError(
+            f"the control character U+{ord(found[0]):04X} is not allowed", place=place, remedy="Remove it from the file"
+        )
+    return text
+
+
+def _place(before: str, file: str) -> Place:
+    lines = re.split(r"\r\n|\r|\n", before)
+    return Place(file, len(lines), len(lines[-1]) + 1)
+
+
+class _Composer:
+    """Builds the tree from the parser's events, one document, counting as it goes."""
+
+    def __init__(self, text: str, file: str) -> None:
+        self._file = file
+        self._loader = yaml.SafeLoader(text)
+        self._event = cast(Callable[[], yaml.Event | None], self._loader.get_event)
+        self._nodes = 0
+
+    def document(self) -> Node:
+        empty = InputError(
+            "the file is empty", place=Place(self._file, 1, 1), remedy="`harness init` writes an example to start from"
+        )
+        self._next()  # the stream's start
+        if isinstance(event := self._next(), yaml.StreamEndEvent):
+            raise empty
+        if isinstance(event, yaml.DocumentStartEvent) and (event.version or event.tags):
+            raise self._error(event, "a % directive is not allowed", "Remove the line")
+        root = self._node(self._next(), 1)
+        self._next()  # the document's end
+        if not isinstance(event := self._next(), yaml.StreamEndEvent):
+            raise self._error(event, "a second document begins here", "Put it into a file of its own; remove the ---")
+        if root.value is None:
+            raise empty
+        if not isinstance(root.value, dict):
+            raise InputError(
+                "the file is not a mapping of keys to values",
+                place=Place(self._file, root.mark.line, root.mark.column),
+                remedy="Begin with `scenario: name`, `bench: name` or `device: name`",
+            )
+        return root
+
+    def _next(self) -> yaml.Event:
+        try:
+            event = self._event()
+        except yaml.MarkedYAMLError as error:
+            raise self._syntax_error(error) from error
+        except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
+            mark = self._loader.get_mark()
+            place = Place(self._file, mark.line + 1, mark.column + 1)
+            raise InputError(f"this is no YAML: {error}", place=place, remedy=_PLACEHOLDER) from error
+        assert event is not None  # the stream's end is the last event, and nobody asks after it
+        return event
+
+    def _syntax_error(self, error: yaml.MarkedYAMLError) -> InputError:
+        mark = error.problem_mark or error.context_mark
+        place = Place(self._file, mark.line + 1, mark.column + 1) if mark else Place(self._file)
+        problem = (error.problem or "this is no YAML").replace("\t", "a tab")
+        opened = error.context_mark
+        since = f" ({error.context}, from line {opened.line + 1})" if opened and error.context else ""
+        remedy = next(
+            (text for part, text in _REMEDIES if part in problem), "Check indentation, quotes and brackets here"
+        )
+        return InputError(f"not YAML: {problem}{since}", place=place, remedy=remedy)
+
+    def _node(self, event: yaml.Event, depth: int) -> Node:
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            raise self._error(event, f"the file has more than {MAX_NODES} values", "Split it into several")
+        if depth > MAX_DEPTH:
+            raise self._error(event, f"values are nested more than {MAX_DEPTH} deep", "Write it flatter")
+        if isinstance(event, yaml.AliasEvent):
+            raise self._error(
+                event,
+                f"the alias *{event.anchor} is not allowed",
+                "Write the value out; to use * in a text, put it in quotes",
+            )
+        if getattr(event, "anchor", None) is not None:
+            raise self._error(
+                event, "an anchor (&name) is not allowed", "Write the value out; to use & in a text, put it in quotes"
+            )
+        if getattr(event, "tag", None) is not None:
+            raise self._error(
+                event, "a tag (!name) is not allowed", "Remove it; to begin a text with !, put it in quotes"
+            )
+        mark = _mark(event)
+        match event:
+            case yaml.ScalarEvent():
+                return Node(self._scalar(event), mark)
+            case yaml.SequenceStartEvent():
+                items: list[Node] = []
+                while not isinstance(following := self._next(), yaml.SequenceEndEvent):
+                    items.append(self._node(following, depth + 1))
+                return Node(items, mark)
+            case _:
+                return self._mapping(mark, depth)
+
+    def _mapping(self, mark: Mark, depth: int) -> Node:
+        entries: dict[str, Node] = {}
+        keys: dict[str, Mark] = {}
+        while not isinstance(event := self._next(), yaml.MappingEndEvent):
+            if isinstance(event, yaml.ScalarEvent) and event.value == "<<" and event.style is None:
+                raise self._error(event, "a merge (<<) is not allowed", "Write the keys out")
+            key = self._node(event, depth + 1).value
+            if not isinstance(key, str):
+                what = (
+                    f"the key {event.value!r} is not text"
+                    if isinstance(event, yaml.ScalarEvent)
+                    else "a key is a list or mapping"
+                )
+                raise self._error(event, what, "Put the key in quotes")
+            if key in entries:
+                raise self._error(
+                    event, f"the key {key!r} is given twice (first in line {keys[key].line})", "Remove one of the two"
+                )
+            keys[key] = _mark(event)
+            entries[key] = self._node(self._next(), depth + 1)
+        return Node(entries, mark, keys)
+
+    def _scalar(self, event: yaml.ScalarEvent) -> Scalar:
+        text: str = event.value
+        if found := _UNSAFE_IN_VALUE.search(text):
+            raise self._error(
+                event, f"the control character U+{ord(found[0]):04X} is not allowed in a value", "Remove it"
+            )
+        if event.style is not None:
+            return text
+        match text:
+            case "" | "~" | "null":
+                return None
+            case "true":
+                return True
+            case "false":
+                return False
+        if _INT.fullmatch(text) or _FLOAT.fullmatch(text):
+            if sum(letter.isdigit() for letter in text) > MAX_DIGITS:
+                raise self._error(
+                    event, f"a number has more than {MAX_DIGITS} digits", "Put it in quotes if it is text"
+                )
+            return int(text) if _INT.fullmatch(text) else float(text)
+        return text
+
+    def _error(self, event: yaml.Event, what: str, remedy: str) -> InputError:
+        mark = _mark(event)
+        return InputError(what, place=Place(self._file, mark.line, mark.column), remedy=remedy)
+
+
+def _mark(event: yaml.Event) -> Mark:
+    start = event.start_mark
+    assert start is not None  # every event that a parser makes has one
+    return Mark(start.line + 1, start.column + 1)
