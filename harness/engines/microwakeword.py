@@ -55,6 +55,10 @@ class MicroWakeWord:
         self._make_features = pymicro_wakeword.MicroWakeWordFeatures
         self._model: Any = pymicro_wakeword.MicroWakeWord.from_builtin(known[key])
         self._threshold = self._model.probability_cutoff if threshold is None else threshold
+        self._features: Any = None
+        self._rest: npt.NDArray[np.int16] = np.zeros(0, np.int16)
+        self._position = 0
+        self._last_above: int | None = None
         self._start()
 
     def phrases(self) -> tuple[str, ...]:
@@ -82,9 +86,9 @@ class MicroWakeWord:
 
     def _start(self) -> None:
         self._features = self._make_features()
-        self._rest: npt.NDArray[np.int16] = np.zeros(0, np.int16)
+        self._rest = np.zeros(0, np.int16)
         self._position = 0
-        self._last_above: int | None = None
+        self._last_above = None
 
     def _judge(self, score: float | None) -> Hit | None:
         if score is None or score <= self._threshold:

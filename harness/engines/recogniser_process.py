@@ -1,0 +1,175 @@
+"""A recogniser in a process of its own: it may crash or hang, and what is timed here does not wait for it."""
+
+from __future__ import annotations
+
+import os
+import queue
+import select
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from harness.engines.recogniser_child import HEAD, OK
+from harness.model.errors import EngineError, HarnessError
+from harness.model.stimulus import Waveform
+
+Done = Callable[[str | HarnessError], None]
+_Job = tuple[Waveform, Done]
+_MODULE = "harness.engines.recogniser_child"
+
+
+class RecogniserProcess:
+    """Transcribes one waveform after the other in a child of low priority.
+
+    name: an entry point of `harness.recognisers`. A child that dies is started again once for the waveform that it
+    died of; one that does not answer within limit_s is killed. `done` gets the text or the error, on a thread of ours.
+    """
+
+    def __init__(self, name: str, *, nice: int = 5, limit_s: float = 20.0, load_limit_s: float = 60.0) -> None:
+        self._entry = name
+        self.name = name
+        self._nice = nice
+        self._limit_s = limit_s
+        self._load_limit_s = load_limit_s
+        self._child: subprocess.Popen[bytes] | None = None
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._work, name=f"recogniser {name}", daemon=True)
+        self._thread.start()
+
+    @property
+    def pid(self) -> int | None:
+        """The child that runs now."""
+        child = self._child
+        return child.pid if child is not None and child.poll() is None else None
+
+    def transcribe_later(self, waveform: Waveform, done: Done) -> None:
+        """Returns at once; `done` is called once, in the order of asking."""
+        self._jobs.put((waveform, done))
+
+    def close(self) -> None:
+        """Ends the child; what was not transcribed gets an EngineError."""
+        self._closing.set()
+        self._jobs.put(None)
+        child = self._child
+        if child is not None:
+            child.kill()
+        if threading.current_thread() is not self._thread:
+            self._thread.join(5.0)
+
+    def _work(self) -> None:
+        while True:
+            job = self._jobs.get()
+            if job is None or self._closing.is_set():
+                break
+            self._answer(job)
+        self._end_child()
+        while job is not None or not self._jobs.empty():
+            if job is not None:
+                job[1](EngineError("the recogniser was closed"))
+            job = self._jobs.get() if not self._jobs.empty() else None
+
+    def _answer(self, job: _Job) -> None:
+        waveform, done = job
+        answer: str | HarnessError
+        try:
+            answer = self._ask(waveform)
+        except _ChildDied:
+            try:
+                answer = self._ask(waveform)
+            except _ChildDied as again:
+                answer = EngineError(f"the recogniser {self._entry} ended twice on the same sound: {again}")
+            except HarnessError as error:
+                answer = error
+        except HarnessError as error:
+            answer = error
+        done(answer)
+
+    def _ask(self, waveform: Waveform) -> str:
+        child = self._running()
+        content = np.ascontiguousarray(waveform.samples, dtype=np.float32).tobytes()
+        deadline = time.monotonic() + self._limit_s
+        try:
+            self._send(child, HEAD.pack(waveform.rate_hz, len(content)) + content, deadline)
+            outcome, text = self._receive(child, deadline)
+        except OSError as error:
+            self._end_child()
+            raise _ChildDied(str(error)) from error
+        if outcome != OK:
+            raise EngineError(f"the recogniser {self._entry} failed: {text}")
+        return text
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._child is not None and self._child.poll() is None:
+            return self._child
+        if self._closing.is_set():
+            raise EngineError("the recogniser was closed")
+        self._end_child()
+        self._child = subprocess.Popen(
+            [sys.executable, "-m", _MODULE, self._entry, str(self._nice)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
+            env={**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"},
+            start_new_session=True,  # A Ctrl-C at the terminal is for us to deal with.
+        )
+        assert self._child.stdin is not None
+        os.set_blocking(self._child.stdin.fileno(), False)
+        try:
+            outcome, text = self._receive(self._child, time.monotonic() + self._load_limit_s)
+        except OSError as error:
+            self._end_child()
+            raise EngineError(f"the recogniser {self._entry} does not start: {error}") from error
+        if outcome != OK:
+            self._end_child()
+            raise EngineError(f"the recogniser {self._entry} does not start: {text}")
+        self.name = text
+        return self._child
+
+    def _send(self, child: subprocess.Popen[bytes], content: bytes, deadline: float) -> None:
+        assert child.stdin is not None
+        rest = memoryview(content)
+        while rest:
+            self._await(child, child.stdin.fileno(), deadline, write=True)
+            rest = rest[os.write(child.stdin.fileno(), rest) :]
+
+    def _receive(self, child: subprocess.Popen[bytes], deadline: float) -> tuple[int, str]:
+        outcome, size = HEAD.unpack(self._read(child, HEAD.size, deadline))
+        return outcome, self._read(child, size, deadline).decode("utf-8")
+
+    def _read(self, child: subprocess.Popen[bytes], size: int, deadline: float) -> bytes:
+        assert child.stdout is not None
+        found = b""
+        while len(found) < size:
+            self._await(child, child.stdout.fileno(), deadline, write=False)
+            piece = os.read(child.stdout.fileno(), size - len(found))
+            if not piece:
+                raise ConnectionResetError("it ended")
+            found += piece
+        return found
+
+    def _await(self, child: subprocess.Popen[bytes], descriptor: int, deadline: float, *, write: bool) -> None:
+        left = max(0.0, deadline - time.monotonic())
+        ready = select.select([] if write else [descriptor], [descriptor] if write else [], [], left)
+        if not any(ready):
+            child.kill()
+            self._end_child()
+            raise EngineError(f"the recogniser {self._entry} did not answer in time and was ended")
+
+    def _end_child(self) -> None:
+        child, self._child = self._child, None
+        if child is None:
+            return
+        child.kill()
+        child.wait()
+        for stream in (child.stdin, child.stdout):
+            if stream is not None:
+                stream.close()
+
+
+class _ChildDied(Exception):
+    """The child ended while it had a waveform."""
