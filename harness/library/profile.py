@@ -31,15 +31,15 @@ def load_profile(path_or_id: Path | str, *, beside: Path) -> DeviceProfile:
     written = tree.plain()
     found.check(ProfileKeys, written)
     mappings = written.get("mappings") if isinstance(written, dict) else None
-    kinds: set[ObservationKind] = set()
+    yielded: set[ObservationKind] = set()
     for number, one in enumerate(mappings if isinstance(mappings, list) else []):
         if rule := attempt(MappingKeys, one):
-            kinds.add(rule.kind)
+            yielded.add(rule.kind)
             _check_mapping(rule, number, found)
     found.refuse()
     keys = ProfileKeys.model_validate(written)
     for number, kind in enumerate(keys.reports):
-        if keys.mappings and kind not in kinds:
+        if keys.mappings and kind not in yielded:
             remedy = f"Add a mapping of kind {kind.value}, or remove it from reports"
             found.add(("reports", number), f"no mapping yields {kind.value!r}, which is reported", remedy)
     found.refuse()
