@@ -1,0 +1,63 @@
+"""Starts the engine of a session as a process of its own, and waits until it answers."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from harness.log.folder import SessionFolder, disk_errors
+from harness.model.errors import EngineError
+from harness.rig.engine_place import EnginePlace, find
+
+ANSWERS_WITHIN_S = 20.0
+POLL_S = 0.02
+
+
+def start_engine(folder: Path, within_s: float = ANSWERS_WITHIN_S) -> EnginePlace:
+    """The engine that runs the session in `folder`: a new one, detached from this terminal, unless one runs already.
+
+    EngineError when it ends or does not answer within `within_s`, with what it wrote last.
+    """
+    session = SessionFolder(folder).demand()
+    if (place := find(folder)) is not None:
+        return place
+    with disk_errors(f"{session.engine_output} cannot be written"):
+        output = session.engine_output.open("ab")
+    with output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "harness.rig.engine", str(folder.resolve())],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+            close_fds=True,
+        )
+    deadline = time.monotonic() + within_s
+    while time.monotonic() < deadline:
+        place = find(folder)
+        if place is not None and Path(place.socket).exists():
+            _leave_to_init(process)
+            return place
+        if process.poll() is not None:
+            raise EngineError(f"the engine ended at once: {_last_words(session.engine_output)}")
+        time.sleep(POLL_S)
+    process.terminate()
+    _leave_to_init(process)
+    raise EngineError(
+        f"the engine (pid {process.pid}) did not answer within {within_s:g} s", remedy=f"See {session.engine_output}"
+    )
+
+
+def _leave_to_init(process: subprocess.Popen[bytes]) -> None:
+    """The engine outlives us: nobody is to warn that it was not waited for."""
+    process.returncode = process.returncode or 0
+
+
+def _last_words(path: Path) -> str:
+    try:
+        written = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    except OSError:
+        written = []
+    return written[-1] if written else f"it wrote nothing to {path}"
