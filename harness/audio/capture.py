@@ -1,0 +1,127 @@
+"""Recording from a sound device, each block with the host time of its first sample."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.audio.packets import Packet, Word
+from harness.audio.stream_clock import RATE_HZ, StreamClock
+from harness.audio.supervised_stream import OnBack, OnFault, OnOverrun, SupervisedStream
+from harness.model.errors import SoundError
+from harness.model.stimulus import Samples
+from harness.model.time import Stamp
+
+_OVERFLOWS = 0x1 | 0x2
+"""PortAudio's flags paInputUnderflow and paInputOverflow."""
+_SETTLE_LIMIT_S = 3.0
+_SHIFT_ERROR_S = 0.0005
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """Samples of one callback: float32 (n,) in [−1, 1) at 48 kHz.
+
+    first_sample counts from the stream's start and has no gap within an epoch; a new epoch begins when the stream
+    was lost, or samples were. at_s ± error_s: CLOCK_MONOTONIC of the first sample at the converter.
+    """
+
+    first_sample: int
+    at_s: float
+    error_s: float
+    samples: Samples
+    epoch: int
+
+
+class Capture:
+    """Records mono at 48 kHz. The device is named exactly or by a unique part of its name.
+
+    Callbacks come from one thread of ours and should return within some milliseconds; a slow one loses nothing for
+    30 s. on_fault(stamp, words): the sound server is gone or frozen, found in < 1 s; on_back(stamp): blocks come
+    again, in a new epoch. on_overrun(count): so many callbacks told of lost or late samples.
+    """
+
+    def __init__(
+        self,
+        device: str,
+        sound_server: str,
+        *,
+        on_block: Callable[[Block], None],
+        on_fault: OnFault,
+        on_back: OnBack,
+        on_overrun: OnOverrun = lambda count: None,
+        rate_hz: int = RATE_HZ,
+        frames_per_buffer: int = 480,
+    ) -> None:
+        if rate_hz != RATE_HZ:
+            raise SoundError(f"sound is recorded at {RATE_HZ} Hz, not {rate_hz}")
+        self._on_block = on_block
+        self._on_fault = on_fault
+        self._on_back = on_back
+        self._on_overrun = on_overrun
+        self._frames_per_buffer = frames_per_buffer
+        self._stream = SupervisedStream("capture", device, sound_server, frames_per_buffer, self)
+        self._clock = self._new_clock()
+        self._epoch = 0
+        self._flowing = threading.Event()
+
+    @property
+    def child_pid(self) -> int | None:
+        """Process that PyAudio lives in; None when closed or between two."""
+        return self._stream.child_pid
+
+    def open(self) -> None:
+        """Returns when blocks with settled times flow (some 0.4 s); SoundError when the device cannot be opened."""
+        self._flowing.clear()
+        self._stream.open()
+        if not self._flowing.wait(_SETTLE_LIMIT_S):
+            self._stream.close()
+            raise SoundError("the device was opened, but no sound comes from it", remedy="harness sound list")
+
+    def close(self) -> None:
+        """Ends recording, in any state, within 1.5 s."""
+        self._stream.close()
+
+    def opened(self, packet: Packet) -> None:
+        del packet
+        self._begin_epoch()
+
+    def received(self, packet: Packet) -> None:
+        match packet.word:
+            case Word.BLOCK:
+                self._take(packet)
+            case Word.LOST:
+                self._on_overrun(1)
+                self._epoch += 1
+            case _:
+                raise SoundError(f"a recording stream does not send {packet.word.name}")
+
+    def faulted(self, at: Stamp, what: str) -> None:
+        self._on_fault(at, what)
+
+    def back(self, at: Stamp) -> None:
+        self._on_back(at)
+
+    def _begin_epoch(self) -> None:
+        self._epoch += 1
+        self._clock = self._new_clock()
+
+    def _new_clock(self) -> StreamClock:
+        # Without a report: a block is delivered when its last sample has been taken.
+        return StreamClock(-self._frames_per_buffer / RATE_HZ, _SHIFT_ERROR_S)
+
+    def _take(self, packet: Packet) -> None:
+        missing_s = self._clock.observe(packet)
+        if missing_s:
+            self._epoch += 1
+        if missing_s or packet.number & _OVERFLOWS:
+            self._on_overrun(1)
+        if not self._clock.settled:
+            return
+        at_s, error_s = self._clock.time_of(packet.first_sample)
+        samples = np.frombuffer(packet.payload, dtype="<i2").astype(np.float32) / np.float32(32768)
+        self._flowing.set()
+        self._on_block(Block(packet.first_sample, at_s, error_s, samples, self._epoch))

@@ -1,0 +1,43 @@
+"""Finding a sound device by what a person calls it. Standard library only."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.model.errors import SoundError
+
+
+@dataclass(frozen=True, slots=True)
+class SoundDevice:
+    """A device as PortAudio shows it; `rate_hz` is what it says its default is."""
+
+    index: int
+    name: str
+    inputs: int
+    outputs: int
+    rate_hz: int
+
+
+def find(devices: Sequence[SoundDevice], name: str, *, plays: bool) -> SoundDevice:
+    """The device of that name that plays (or records): exact, else the only one that contains it in any case.
+
+    SoundError lists the names that would do, the nearest first.
+    """
+    able = [device for device in devices if (device.outputs if plays else device.inputs) > 0]
+    exact = [device for device in able if device.name == name]
+    if exact:
+        return exact[0]
+    within = [device for device in able if name.casefold() in device.name.casefold()]
+    if len(within) == 1 and name:
+        return within[0]
+    kind = "playback" if plays else "recording"
+    if within and name:
+        names = ", ".join(repr(device.name) for device in within)
+        raise SoundError(f"{name!r} fits {len(within)} {kind} devices", remedy=f"Say which: {names}")
+    names_able = [device.name for device in able]
+    near = difflib.get_close_matches(name, names_able, n=1, cutoff=0.5)
+    meant = f"Did you mean {near[0]!r}? " if near else ""
+    listed = ", ".join(repr(found) for found in names_able) or "none"
+    raise SoundError(f"no {kind} device is called {name!r}", remedy=f"{meant}There are: {listed}")

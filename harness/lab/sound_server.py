@@ -1,0 +1,285 @@
+"""The virtual lab's sound server: a private PulseAudio daemon whose null sinks are the air of a room.
+
+Runs as root or as an ordinary user, without dbus and without systemd. Everything it needs and leaves lies in one
+folder. Clients must run at 48 kHz: the resampler would break the exactness of the path.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+from harness.lab.rooms import LEGS, MONITOR_SINK, ROOMS, Ear, Mouth, Room
+from harness.model.errors import LabError
+
+RATE_HZ = 48000
+START_LIMIT_S = 10.0
+_UNITY = 0x10000
+"""PulseAudio's volume of 0 dB; its scale is cubic in the amplitude."""
+_SOCKET_PATH_LIMIT = 107
+_PACKAGES = "Install them: apt-get install pulseaudio pulseaudio-utils libasound2-plugins"
+
+PCMS: dict[str, tuple[str, str]] = {
+    "harness_speaker": ("playback", Mouth.NEAR.value),
+    "harness_speaker_far": ("playback", Mouth.FAR.value),
+    "harness_monitor": ("playback", MONITOR_SINK),
+    "harness_mic": ("capture", f"{Ear.HARNESS.value}.monitor"),
+    "dut_speaker": ("playback", Mouth.DEVICE.value),
+    "dut_mic": ("capture", f"{Ear.DEVICE.value}.monitor"),
+    "lab_noise": ("playback", Mouth.NOISE.value),
+}
+"""Name of a sound device as PortAudio shows it → direction, sink or source."""
+
+
+class LabSoundServer:
+    """One daemon whose files lie in `folder` (created, mode 0700). All methods raise LabError with a remedy."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder.resolve()
+        self.pid: int | None = None
+        self._child: subprocess.Popen[bytes] | None = None
+        self._readers: list[subprocess.Popen[bytes]] = []
+
+    def environment(self) -> dict[str, str]:
+        """Variables with which PortAudio and Pulse clients find this server and nothing else."""
+        folder = self.folder
+        return {
+            "ALSA_CONFIG_PATH": str(folder / "asound.conf"),
+            "PULSE_SERVER": f"unix:{folder / 'native'}",
+            "PULSE_RUNTIME_PATH": str(folder / "run"),
+            "PULSE_STATE_PATH": str(folder / "state"),
+            "PULSE_CLIENTCONFIG": str(folder / "client.conf"),
+            "PULSE_COOKIE": str(folder / "cookie"),
+            "JACK_NO_START_SERVER": "1",
+        }
+
+    def start(self) -> dict[str, str]:
+        """Starts the daemon and returns `environment()` once it answers; a running one of ours is left alone."""
+        if self.running():
+            return self.environment()
+        self._end_readers()
+        for program in ("pulseaudio", "pactl", "parec"):
+            if shutil.which(program) is None:
+                raise LabError(f"the program {program} is not installed", remedy=_PACKAGES)
+        self._write_files()
+        with (self.folder / "sound_server.log").open("ab") as log:
+            self._child = subprocess.Popen(
+                ["pulseaudio", "-n", "-F", str(self.folder / "lab.pa")],
+                env=self._own_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        self.pid = self._child.pid
+        self._await_answer()
+        self._start_readers()
+        self.use_room(ROOMS["anechoic"])
+        return self.environment()
+
+    def adopt(self, pid: int) -> None:
+        """Takes over a daemon that another process started on this folder, so that it can be tuned and stopped."""
+        if not _is_pulseaudio(pid):
+            raise LabError(f"process {pid} is no PulseAudio daemon", remedy="harness lab down, then harness lab up")
+        self.pid = pid
+        self._child = None
+
+    def running(self) -> bool:
+        """True while the daemon's process exists; it may be frozen."""
+        if self._child is not None:
+            return self._child.poll() is None
+        return self.pid is not None and _is_pulseaudio(self.pid)
+
+    def stop(self, limit_s: float = 2.0) -> None:
+        """Ends the daemon by its pid, by force when it does not go within the limit; nothing running: does nothing."""
+        if self.running() and self.pid is not None:
+            for number, patience_s in ((signal.SIGTERM, limit_s), (signal.SIGKILL, 2.0)):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(self.pid, number)
+                    # A frozen daemon gets the first signal only when it runs again.
+                    os.kill(self.pid, signal.SIGCONT)
+                if self._gone_within(patience_s):
+                    break
+            else:
+                raise LabError(f"the sound server, process {self.pid}, does not end")
+        self._end_readers()
+        self.pid = None
+        self._child = None
+
+    def use_room(self, room: Room) -> None:
+        """Sets every path's gain as the room says."""
+        for mouth, ears in LEGS.items():
+            for ear in ears:
+                self.set_path_gain(mouth, ear, room.gain_db(mouth, ear))
+
+    def set_path_gain(self, mouth: Mouth | str, ear: Ear | str, gain_db: float | None) -> None:
+        """How loud a mouth is at an ear, in dB ≤ 0; None mutes the path. Takes effect within some 50 ms."""
+        if gain_db is not None and not gain_db <= 0:
+            raise LabError(f"a path's gain is at most 0 dB, not {gain_db}")
+        leg = str(self._leg(Mouth(mouth), Ear(ear)))
+        if gain_db is not None:
+            volume = round(_UNITY * 10 ** (gain_db / 60))
+            self._pactl("set-sink-input-volume", leg, str(volume))
+        self._pactl("set-sink-input-mute", leg, "1" if gain_db is None else "0")
+
+    def _leg(self, mouth: Mouth, ear: Ear) -> int:
+        """The index of the sink input by which a mouth's combine sink plays into an ear."""
+        sinks = {sink["index"]: sink for sink in self._listed("sinks")}
+        owner = next((str(sink["owner_module"]) for sink in sinks.values() if sink["name"] == mouth.value), None)
+        for leg in self._listed("sink-inputs"):
+            if str(leg["owner_module"]) == owner and sinks.get(leg["sink"], {}).get("name") == ear.value:
+                return int(leg["index"])
+        raise LabError(f"the sound server has no path from {mouth} to {ear}", remedy="harness lab down, then up")
+
+    def _listed(self, what: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = json.loads(self._pactl("-f", "json", "list", what))
+        return found
+
+    def _pactl(self, *arguments: str, limit_s: float = 3.0) -> str:
+        try:
+            done = subprocess.run(
+                ["pactl", *arguments],
+                env=self._own_environment(),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=limit_s,
+                check=True,
+                text=True,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise LabError("the sound server does not answer", remedy="harness lab down, then up") from error
+        except subprocess.CalledProcessError as error:
+            raise LabError(f"the sound server refused {' '.join(arguments)}: {error.stderr.strip()}") from error
+        return done.stdout
+
+    def _own_environment(self) -> dict[str, str]:
+        # LC_ALL: numbers with a point, messages in one language. HOME is not needed and may not be writable.
+        no_dbus = f"unix:path={self.folder / 'no-dbus'}"
+        return {
+            **os.environ,
+            **self.environment(),
+            "PULSE_CONFIG": str(self.folder / "daemon.conf"),
+            "DBUS_SESSION_BUS_ADDRESS": no_dbus,
+            "LC_ALL": "C",
+        }
+
+    def _await_answer(self) -> None:
+        deadline = time.monotonic() + START_LIMIT_S
+        while time.monotonic() < deadline:
+            if self._child is not None and self._child.poll() is not None:
+                break
+            if (self.folder / "native").exists():
+                with contextlib.suppress(LabError):
+                    # The last line of lab.pa makes the monitor: all before it is in place then.
+                    if MONITOR_SINK in {sink["name"] for sink in self._listed("sinks")}:
+                        return
+            time.sleep(0.01)
+        log = (self.folder / "sound_server.log").read_text(encoding="utf-8", errors="replace").strip()
+        self.stop()
+        last = log.splitlines()[-1] if log else "it said nothing"
+        raise LabError(f"the sound server does not start: {last}", remedy=f"Read {self.folder / 'sound_server.log'}")
+
+    def _start_readers(self) -> None:
+        """One permanent reader a monitor: without it a recorder's first sample comes 1.5 s late.
+
+        Its latency decides how much an ear renders at once: 10 ms a block gives 30 ms from call to delivery instead
+        of 70, for 1 % of a core.
+        """
+        for ear in Ear:
+            reader = subprocess.Popen(
+                [*_READER, f"--device={ear.value}.monitor"],
+                env=self._own_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+            self._readers.append(reader)
+
+    def _end_readers(self) -> None:
+        # They end by themselves when the daemon does, also for a lab that another process started.
+        for reader in self._readers:
+            reader.kill()
+            reader.wait()
+        self._readers.clear()
+
+    def _gone_within(self, limit_s: float) -> bool:
+        deadline = time.monotonic() + limit_s
+        while self.running():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.01)
+        return True
+
+    def _write_files(self) -> None:
+        if len(str(self.folder / "native")) > _SOCKET_PATH_LIMIT:
+            raise LabError(f"{self.folder} is too long for a socket", remedy="Set HARNESS_LAB to a shorter path")
+        for folder in (self.folder, self.folder / "run", self.folder / "state"):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            folder.chmod(0o700)
+        (self.folder / "native").unlink(missing_ok=True)
+        (self.folder / "sound_server.log").unlink(missing_ok=True)
+        for name, lines in (
+            ("lab.pa", self._script()),
+            ("daemon.conf", _DAEMON),
+            ("client.conf", ("autospawn = no", "enable-shm = no", f"cookie-file = {self.folder / 'cookie'}")),
+            ("asound.conf", _alsa()),
+        ):
+            (self.folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+    def _script(self) -> tuple[str, ...]:
+        socket = self.folder / "native"
+        lines = [f"load-module module-native-protocol-unix auth-anonymous=1 auth-cookie-enabled=0 socket={socket}"]
+        sound = f"rate={RATE_HZ} channels=1 channel_map=mono"
+        # norewinds: without it streams stall for 1.6 s when they start.
+        lines += [f"load-module module-null-sink sink_name={ear} {sound} format=s16le norewinds=1" for ear in Ear]
+        for mouth, ears in LEGS.items():
+            slaves = ",".join(ears)
+            combine = f"load-module module-combine-sink sink_name={mouth} slaves={slaves} {sound}"
+            lines.append(f"{combine} adjust_time=0 resample_method=trivial")
+        lines.append(f"load-module module-null-sink sink_name={MONITOR_SINK} {sound} format=s16le norewinds=1")
+        return tuple(lines)
+
+
+_READER = ("parec", f"--rate={RATE_HZ}", "--channels=1", "--format=s16le", "--latency-msec=10")
+
+_DAEMON = (
+    "daemonize = no",
+    "use-pid-file = no",
+    "exit-idle-time = -1",
+    "flat-volumes = no",
+    "enable-shm = no",
+    "enable-memfd = no",
+    "rlimit-rttime = -1",
+    "default-sample-format = s16le",
+    f"default-sample-rate = {RATE_HZ}",
+    f"alternate-sample-rate = {RATE_HZ}",
+    "default-sample-channels = 1",
+    "default-channel-map = mono",
+)
+
+
+def _alsa() -> tuple[str, ...]:
+    """One named PCM each, one way only: PortAudio then shows speakers without inputs."""
+    lines = []
+    for name, (direction, device) in PCMS.items():
+        lines.append(f"pcm.{name} {{ type asym {direction}.pcm {{ type pulse device {device} }} }}")
+    # PortAudio aborts when there is no default.
+    lines.append('pcm.!default { type asym playback.pcm "harness_speaker" capture.pcm "harness_mic" }')
+    return tuple(lines)
+
+
+def _is_pulseaudio(pid: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    name, _, rest = stat.partition("(")[2].rpartition(")")
+    return name == "pulseaudio" and rest.split()[0] != "Z"
