@@ -76,8 +76,3 @@ def equipment_of(bench: Bench) -> tuple[Equipment, ...]:
         if equipment is not None:
             found.setdefault(equipment.id, equipment)
     return tuple(found.values())
-
-
-def option(equipment: Equipment, name: str, default: object) -> object:
-    """One of the driver's options, whatever its type; `default` when the driver has no such option."""
-    return getattr(equipment.options, name, default)

@@ -1,0 +1,87 @@
+"""The composition root: a bench becomes drivers, a clock, and words for how sound travels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.model.bench import Bench, DeviceProfile, Equipment
+from harness.model.errors import InputError
+from harness.plugins import Group, load
+from harness.ports import Clock, Driver
+from harness.rig.resolved import equipment_of
+from harness.session.clock import HostClock, ScaledClock
+
+IN_PROCESS = "in_process"
+SOUND_PATHS = {"system": "this host's sound devices", "virtual_lab": "PulseAudio in the virtual lab"}
+
+
+@dataclass(frozen=True, slots=True)
+class BenchSurroundings:
+    """Implements `ports.Surroundings`."""
+
+    clock: Clock
+    sound_server: str
+    seed: int
+    folder: Path
+    profile: DeviceProfile | None
+
+
+def clock_of(bench: Bench) -> Clock:
+    """The session's clock: faster than the host's only when everything on the bench is in this process.
+
+    InputError when the parts of such a bench ask for different speeds.
+    """
+    equipment = equipment_of(bench)
+    speeds = {one.id: _speed(one) for one in equipment if one.driver == IN_PROCESS}
+    if len(set(speeds.values())) > 1:
+        raise InputError(
+            f"the parts of one bench run at different speeds: {_listed(speeds)}",
+            place=equipment[0].place,
+            remedy="Give them all the same `speed`",
+        )
+    fast = {name: speed for name, speed in speeds.items() if speed != 1.0}
+    if not fast:
+        return HostClock()
+    for one in equipment:
+        if one.driver != IN_PROCESS:
+            raise InputError(
+                f"{next(iter(fast))!r} asks for speed {next(iter(fast.values())):g}, and {one.id!r} is real",
+                place=one.place,
+                remedy="Remove `speed`: real sound and real devices keep real time",
+            )
+    return ScaledClock(next(iter(fast.values())), HostClock())
+
+
+def sound_path(bench: Bench) -> str:
+    """How sound travels, for the log and for people."""
+    kinds = {one.driver for one in equipment_of(bench)}
+    if IN_PROCESS not in kinds:
+        return SOUND_PATHS[bench.sound_server]
+    within = f"inside this process ×{clock_of(bench).speed:g}, no real sound"
+    return within if kinds == {IN_PROCESS} else f"{within}; and {SOUND_PATHS[bench.sound_server]}"
+
+
+def assemble(bench: Bench, clock: Clock, seed: int, scratch: Path) -> Mapping[str, Driver]:
+    """A driver for each piece of equipment, by its id, none of them opened; PluginError.
+
+    scratch: a folder for files of the drivers that need not outlive the session; made here.
+    """
+    profiles = {device.connection.id: device.profile for device in bench.devices if device.connection is not None}
+    drivers: dict[str, Driver] = {}
+    for equipment in equipment_of(bench):
+        folder = scratch / equipment.id
+        folder.mkdir(parents=True, exist_ok=True)
+        surroundings = BenchSurroundings(clock, bench.sound_server, seed, folder, profiles.get(equipment.id))
+        kind = load(Group.DRIVERS, equipment.driver, place=equipment.place)
+        drivers[equipment.id] = kind(equipment.id, equipment.options, surroundings)
+    return drivers
+
+
+def _speed(equipment: Equipment) -> float:
+    return float(getattr(equipment.options, "speed", 1.0))
+
+
+def _listed(speeds: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} ×{speed:g}" for name, speed in speeds.items())

@@ -1,0 +1,153 @@
+"""A scenario and a bench become a session's folder: whatever is wrong is refused here, before any sound."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import shutil
+import sqlite3
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from harness import __version__
+from harness.library import check_together, load_bench, load_scenario
+from harness.log.folder import SessionFolder, disk_errors, sync_folder, write_whole
+from harness.log.writer import SqliteLog
+from harness.model.bench import Bench, OperatorPresence
+from harness.model.errors import InputError, LogError
+from harness.model.record import SessionStarted
+from harness.model.scenario import Scenario
+from harness.model.trial import Trial
+from harness.places import cache_folder
+from harness.rig.assemble import clock_of, sound_path
+from harness.rig.resolved import Resolved, write_resolved
+from harness.session.plan import plan
+from harness.stimuli.renderer import Renderer
+
+PACKAGES = ("numpy", "scipy", "soundfile", "soxr", "pyaudio", "webrtcvad-wheels", "paho-mqtt", "pydantic")
+
+
+def prepare(
+    scenario_path: Path,
+    bench_path: Path,
+    sessions_root: Path,
+    *,
+    seed: int | None = None,
+    operator: OperatorPresence | None = None,
+    extra_assets: Mapping[str, Path] | None = None,
+) -> Path:
+    """The new session's folder, with its plan as the first row; nothing is played or rendered.
+
+    seed: of the order and of simulated parts; None takes the scenario's. operator: instead of what the bench says.
+    InputError, InputProblems, PluginError, VoiceError for what is wrong; UnmetNeed when the bench lacks something.
+    """
+    scenario = load_scenario(scenario_path, extra_assets=extra_assets or {})
+    bench = load_bench(bench_path)
+    if operator is not None:
+        bench = replace(bench, operator=operator)
+    check_together(scenario, bench)
+    if seed is not None:
+        scenario = replace(scenario, seed=seed)
+    trials = plan(scenario, bench, seed)
+    if not trials:
+        raise InputError(f"{scenario.id!r} plans no trial", remedy="Its matrix excludes them all, or `trials` is empty")
+    started = SessionStarted(
+        session_id="",
+        scenario_id=scenario.id,
+        title=scenario.title,
+        scenario_sha256=scenario.sha256,
+        bench_id=bench.id,
+        bench_sha256=bench.sha256,
+        seed=scenario.seed,
+        sound_path=sound_path(bench),
+        versions=_versions(trials),
+        trials=trials,
+    )
+    return _write_folder(sessions_root, Resolved(scenario, bench), started)
+
+
+def _write_folder(root: Path, resolved: Resolved, started: SessionStarted) -> Path:
+    with disk_errors(f"{root} cannot be made"):
+        root.mkdir(parents=True, exist_ok=True)
+    stem = f"{time.strftime('%Y-%m-%d-%H%M%S')}-{resolved.scenario.id}"
+    # A folder with its own name is whole; one that is being written has another.
+    part = root / f".{stem}.{os.getpid()}.part"
+    with disk_errors(f"{part} cannot be written"):
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir()
+    try:
+        final = _free_name(root, stem)
+        started = replace(started, session_id=final.name)
+        _copy_inputs(SessionFolder(part).inputs, resolved.scenario, resolved.bench)
+        write_resolved(part, resolved)
+        write_whole(SessionFolder(part).summary, _summary(started, resolved.bench))
+        clock = clock_of(resolved.bench)
+        with SqliteLog(part, now_s=clock.now_s, wall_s=clock.wall_s) as log:
+            log.append(started)
+        with disk_errors(f"{final} cannot be made"):
+            part.rename(final)
+            sync_folder(root)
+    except (LogError, InputError):
+        shutil.rmtree(part, ignore_errors=True)
+        raise
+    return final
+
+
+def _free_name(root: Path, stem: str) -> Path:
+    found, count = root / stem, 1
+    while found.exists():
+        count += 1
+        found = root / f"{stem}-{count}"
+    return found
+
+
+def _copy_inputs(folder: Path, scenario: Scenario, bench: Bench) -> None:
+    with disk_errors(f"{folder} cannot be made"):
+        (folder / "profiles").mkdir(parents=True)
+    _copy(scenario.path, scenario.sha256, folder / "scenario.yaml")
+    _copy(bench.path, bench.sha256, folder / "bench.yaml")
+    for device in bench.devices:
+        _copy(device.profile.path, device.profile.sha256, folder / "profiles" / f"{device.profile.id}.yaml")
+
+
+def _copy(source: str, sha256: str, target: Path) -> None:
+    with disk_errors(f"{source} cannot be read"):
+        content = Path(source).read_bytes()
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise InputError(f"{source} was changed while it was read", remedy="Run again")
+    write_whole(target, content)
+
+
+def _summary(started: SessionStarted, bench: Bench) -> bytes:
+    content = {
+        "format": 1,
+        "session": started.session_id,
+        "made": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        "scenario": {"id": started.scenario_id, "title": started.title, "sha256": started.scenario_sha256},
+        "bench": {"id": started.bench_id, "sha256": started.bench_sha256, "labels": dict(bench.labels)},
+        "profiles": {device.profile.id: device.profile.sha256 for device in bench.devices},
+        "seed": started.seed,
+        "sound_path": started.sound_path,
+        "trials": len(started.trials),
+        "versions": dict(started.versions),
+    }
+    return json.dumps(content, indent=2, ensure_ascii=False).encode() + b"\n"
+
+
+def _versions(trials: Iterable[Trial]) -> tuple[tuple[str, str], ...]:
+    """Of what the figures depend on; VoiceError, PluginError for a voice that is not installed."""
+    found = {"voice-harness": __version__, "python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    renderer = Renderer(cache_folder() / "stimuli")
+    for engine in sorted({trial.recipe.voice.engine for trial in trials}):
+        found[f"voice {engine}"] = renderer.voice(engine).version()
+    return tuple(sorted(found.items()))
