@@ -1,0 +1,99 @@
+"""The assistant's mind: words in, words out; no sound, no clock of its own."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from harness.lab.assistant.memory import Memory, Moment
+from harness.lab.assistant.settings import AssistantSettings
+from harness.lab.assistant.skills import Skill
+from harness.lab.assistant.skills.arithmetic import Arithmetic
+from harness.lab.assistant.skills.clock import Clock
+from harness.lab.assistant.skills.facts import Facts
+from harness.lab.assistant.skills.shopping import Shopping
+from harness.lab.assistant.skills.timers import Timers
+from harness.lab.assistant.skills.weather import Weather
+from harness.lab.assistant.words import plain
+
+UNKNOWN = "Sorry, I don't know that one."
+_CLOSING = re.compile(
+    r"(?:please |ok |okay |no |oh |just )*(?:cancel|never ?mind|stop|forget it|be quiet|no thanks?)(?: \w+)?"
+)
+_THANKS = re.compile(r"(?:thanks|thank you)(?: \w+){0,2}")
+_SLOTS = re.compile(r"^For (?:how long|what time)\?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """text "" means that nothing is said. open: it listens on without its wake phrase."""
+
+    text: str
+    open: bool = False
+
+
+class Dialogue:
+    """Keeps the skills and what they share: what was spoken of last, and whether an answer is awaited."""
+
+    def __init__(self, settings: AssistantSettings) -> None:
+        self._settings = settings
+        self._memory = Memory(max(settings.memory_s, 0.0))
+        self._awaits_s: float | None = None
+        self._slot = ""
+        self.timers = Timers()
+        self.shopping = Shopping()
+        self._skills: tuple[Skill, ...] = (
+            self.timers,
+            self.shopping,
+            Weather(),
+            Clock(),
+            Facts(),
+            Arithmetic(),
+        )
+
+    def hear(self, text: str, moment: Moment) -> Reply:
+        """What it says to a text that was recognised; "" is nothing understood, which closes an open dialogue."""
+        said = plain(text, self._settings.wake_phrase)
+        was_open = self.is_open(moment)
+        slot, self._slot, self._awaits_s = self._slot, "", None
+        if not said:
+            self._memory.forget()
+            return Reply("")
+        if _CLOSING.fullmatch(said) or _THANKS.fullmatch(said):
+            self._memory.forget()
+            return Reply("" if was_open else "You're welcome." if _THANKS.fullmatch(said) else "Okay.")
+        return self._asked(f"{slot} {said}" if was_open and slot else said, moment)
+
+    def is_open(self, moment: Moment) -> bool:
+        """True while it waits for the answer to a question of its own."""
+        return self._awaits_s is not None and moment.now_s <= self._awaits_s
+
+    def spoken(self, moment: Moment) -> None:
+        """Its reply has been spoken to the end: from now on count memory and the wait for an answer."""
+        if self._awaits_s is not None:
+            self._awaits_s = moment.now_s + self._settings.dialogue_s
+        self._memory.renew(moment.now_s)
+
+    def close(self) -> None:
+        """Nobody answered: the question is dropped, and what it was about forgotten."""
+        self._awaits_s = None
+        self._slot = ""
+        self._memory.forget()
+
+    def due(self, moment: Moment) -> tuple[str, ...]:
+        """What timers and alarms have to say now; each once."""
+        return self.timers.due(moment)
+
+    def _asked(self, said: str, moment: Moment) -> Reply:
+        for skill in self._skills:
+            answer = skill.answer(said, self._memory, moment)
+            if answer is None:
+                continue
+            wait_s = self._settings.dialogue_s if answer.asks else self._settings.memory_s
+            self._memory.keep(answer.subject, moment.now_s, wait_s)
+            if answer.asks:
+                self._awaits_s = moment.now_s + self._settings.dialogue_s
+                # "For how long?" — the answer makes sense only with the request before it.
+                self._slot = said if _SLOTS.match(answer.text) else ""
+            return Reply(answer.text, open=answer.asks)
+        return Reply(UNKNOWN)

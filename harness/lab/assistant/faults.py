@@ -1,0 +1,81 @@
+"""What makes the assistant worse: scripted and random faults, the same for the same seed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.lab.assistant.settings import Deed, FaultRule
+
+
+@dataclass(frozen=True, slots=True)
+class Worse:
+    """What the faults make of one query: the words that it believes it heard, and how it answers."""
+
+    text: str
+    late_s: float = 0.0
+    silent: bool = False
+    keep_talking: bool = False
+    restart: bool = False
+    two_parts: bool = False
+
+
+class Faults:
+    """Applies the rules of the settings, in their order; counts how often each was used.
+
+    used: the counts of an assistant that restarted, so that a rule for one time stays one.
+    """
+
+    def __init__(self, rules: Sequence[FaultRule], seed: int, used: Sequence[int] = ()) -> None:
+        self._rules = tuple(rules)
+        self._used = [*used][: len(self._rules)] + [0] * (len(self._rules) - len(used))
+        self._random = random.Random(seed)
+
+    @property
+    def used(self) -> tuple[int, ...]:
+        """How often each rule was used."""
+        return tuple(self._used)
+
+    def misses(self, wake: int) -> bool:
+        """Whether the wake event of that number (from 1) is to be overlooked."""
+        struck = [number for number in self._numbers(missing_wake=True) if self._strikes(number, wake, None)]
+        return bool(struck)
+
+    def worsen(self, wake: int, text: str) -> Worse:
+        """What becomes of a text that was recognised after that wake event; `when` looks at what was really heard."""
+        heard, late_s, deeds = text, 0.0, set()
+        for number in self._numbers(missing_wake=False):
+            rule = self._rules[number]
+            if not self._strikes(number, wake, text):
+                continue
+            deeds.add(rule.deed)
+            if rule.deed is Deed.MISHEAR:
+                heard = rule.heard_as
+            elif rule.deed is Deed.LATE:
+                late_s = max(late_s, rule.late_s)
+        return Worse(
+            heard,
+            late_s=late_s,
+            silent=Deed.SILENT in deeds,
+            keep_talking=Deed.KEEP_TALKING in deeds,
+            restart=Deed.RESTART in deeds,
+            two_parts=Deed.TWO_PART_ANSWER in deeds,
+        )
+
+    def _numbers(self, *, missing_wake: bool) -> list[int]:
+        return [n for n, rule in enumerate(self._rules) if (rule.deed is Deed.MISS_WAKE) == missing_wake]
+
+    def _strikes(self, number: int, wake: int, text: str | None) -> bool:
+        rule = self._rules[number]
+        if rule.times is not None and self._used[number] >= rule.times:
+            return False
+        if rule.wakes is not None and wake not in rule.wakes:
+            return False
+        if rule.when is not None and (text is None or rule.when.search(text) is None):
+            return False
+        # Drawn only when all else holds, so that a rule's chances do not depend on the other rules' texts.
+        if rule.probability < 1 and self._random.random() >= rule.probability:
+            return False
+        self._used[number] += 1
+        return True

@@ -1,0 +1,183 @@
+"""The assistant's settings file: what it is called, how it sounds, what it reports, and what makes it worse."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from harness.library.findings import Findings, Keys
+from harness.library.strict_yaml import parse, read_bytes
+from harness.model.errors import InputError
+from harness.model.stimulus import VoiceSpec
+
+
+class Report(StrEnum):
+    """What the assistant tells over MQTT; each is a topic of its own."""
+
+    WAKE = "wake"
+    TRANSCRIPT = "transcript"
+    RESPONSE = "response"
+    STATUS = "status"
+
+
+class Deed(StrEnum):
+    """What a fault does.
+
+    MISHEAR      understands other words          MISS_WAKE        does not wake
+    LATE         answers later                    SILENT           does not answer
+    KEEP_TALKING does not come to an end          RESTART          starts again instead of answering
+    TWO_PART_ANSWER  says something, pauses, and goes on
+    """
+
+    MISHEAR = "mishear"
+    MISS_WAKE = "miss_wake"
+    LATE = "late"
+    SILENT = "silent"
+    KEEP_TALKING = "keep_talking"
+    RESTART = "restart"
+    TWO_PART_ANSWER = "two_part_answer"
+
+
+@dataclass(frozen=True, slots=True)
+class FaultRule:
+    """Does `deed` when everything that the rule names holds.
+
+    when: regular expression that the recognised text contains. wakes: numbers of wake events since the start, from 1.
+    probability: 0–1, drawn with the settings' seed. times: at most that often; None: always. heard_as: for MISHEAR.
+    late_s: for LATE.
+    """
+
+    deed: Deed
+    when: re.Pattern[str] | None = None
+    wakes: frozenset[int] | None = None
+    probability: float = 1.0
+    times: int | None = None
+    heard_as: str = ""
+    late_s: float = 6.0
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantSettings:
+    """Everything that may be set; the defaults are a well-behaved assistant that reports all it does.
+
+    memory_s: how long a question stays in mind for a follow-up. dialogue_s: how long it listens after asking back.
+    mqtt: "lab", "host:port", or "" for none. microphone, speaker: names of sound devices.
+    """
+
+    device: str = "assistant"
+    wake_engine: str = "microwakeword"
+    wake_phrase: str = "alexa"
+    recogniser: str = "faster_whisper"
+    voice: VoiceSpec = field(default_factory=lambda: VoiceSpec(engine="flite", name="rms"))
+    level_dbfs: float = -26.0
+    memory_s: float = 8.0
+    dialogue_s: float = 8.0
+    endpoint_ms: int = 600
+    query_max_s: float = 8.0
+    earcons: bool = False
+    barge_in: bool = False
+    reports: frozenset[Report] = frozenset(Report)
+    mqtt: str = "lab"
+    microphone: str = "dut_mic"
+    speaker: str = "dut_speaker"
+    seed: int = 0
+    faults: tuple[FaultRule, ...] = ()
+
+
+class _VoiceKeys(Keys):
+    engine: str
+    name: str
+    rate_wpm: int | None = None
+    pitch: int | None = None
+    language: str = "en-US"
+
+
+class _FaultKeys(Keys):
+    do: str
+    when: str | None = None
+    wakes: list[int] | None = Field(default=None, min_length=1)
+    probability: float = Field(default=1.0, ge=0, le=1)
+    times: int | None = Field(default=None, ge=1)
+    # Written `as`, which is no name in Python.
+    heard_as: str | None = Field(default=None, alias="as")
+    late_s: float | None = Field(default=None, gt=0, le=120)
+
+
+class _SettingsKeys(Keys):
+    assistant: str = Field(pattern=r"^[A-Za-z0-9_-]{1,40}$")
+    wake_engine: str = "microwakeword"
+    wake_phrase: str = "alexa"
+    recogniser: str = "faster_whisper"
+    voice: _VoiceKeys | None = None
+    level_dbfs: float = Field(default=-26.0, ge=-60, le=-10)
+    memory_s: float = Field(default=8.0, ge=0, le=600)
+    dialogue_s: float = Field(default=8.0, ge=1, le=60)
+    endpoint_ms: int = Field(default=600, ge=200, le=3000)
+    query_max_s: float = Field(default=8.0, ge=2, le=30)
+    earcons: bool = False
+    barge_in: bool = False
+    reports: list[str] = Field(default_factory=lambda: [str(report) for report in Report])
+    mqtt: str = "lab"
+    microphone: str = "dut_mic"
+    speaker: str = "dut_speaker"
+    seed: int = 0
+    faults: list[_FaultKeys] = Field(default_factory=list)
+
+
+def read_settings(path: Path) -> AssistantSettings:
+    """The settings in a YAML file; InputProblems with every place and remedy when anything is wrong."""
+    tree = parse(read_bytes(path), str(path))
+    findings = Findings(str(path), tree)
+    plain = tree.plain()
+    findings.check(_SettingsKeys, plain)
+    findings.refuse()
+    try:
+        keys = _SettingsKeys.model_validate(plain)
+    except ValidationError as error:  # `check` would have told it
+        raise InputError(str(error)) from error
+    for number, name in enumerate(keys.reports):
+        if name not in {str(report) for report in Report}:
+            findings.add(["reports", number], f"there is no report {name!r}", f"Known: {', '.join(Report)}")
+    rules = [_rule(findings, number, fault) for number, fault in enumerate(keys.faults)]
+    findings.refuse()
+    fields: dict[str, Any] = keys.model_dump(exclude={"assistant", "voice", "reports", "faults"})
+    if keys.voice is not None:
+        fields["voice"] = VoiceSpec(**keys.voice.model_dump())
+    return AssistantSettings(
+        device=keys.assistant,
+        reports=frozenset(Report(name) for name in keys.reports),
+        faults=tuple(rule for rule in rules if rule is not None),
+        **fields,
+    )
+
+
+def _rule(findings: Findings, number: int, fault: _FaultKeys) -> FaultRule | None:
+    if fault.do not in {str(deed) for deed in Deed}:
+        findings.add(["faults", number, "do"], f"there is no fault {fault.do!r}", f"Known: {', '.join(Deed)}")
+        return None
+    deed = Deed(fault.do)
+    if (deed is Deed.MISHEAR) != (fault.heard_as is not None):
+        findings.add(["faults", number], "`as` belongs to mishear, and mishear needs it", "as: other words")
+    if fault.late_s is not None and deed is not Deed.LATE:
+        findings.add(["faults", number], "`late_s` belongs to late", "do: late")
+    if deed is Deed.MISS_WAKE and fault.when is not None:
+        findings.add(["faults", number], "a wake that is missed has no text to match", "Use wakes or probability")
+    try:
+        when = None if fault.when is None else re.compile(fault.when, re.IGNORECASE)
+    except re.error as error:
+        findings.add(["faults", number, "when"], f"not a regular expression: {error}", "Escape ( ) [ ] . * + ? with \\")
+        return None
+    return FaultRule(
+        deed=deed,
+        when=when,
+        wakes=None if fault.wakes is None else frozenset(fault.wakes),
+        probability=fault.probability,
+        times=fault.times,
+        heard_as=fault.heard_as or "",
+        late_s=fault.late_s or 6.0,
+    )

@@ -1,0 +1,108 @@
+"""Sums, per cent and lengths of time; the last result stays in mind."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from harness.lab.assistant.memory import Answer, Memory, Moment
+from harness.lab.assistant.words import say_number
+
+_N = r"(-?\d+(?:\.\d+)?)"
+_OPERATORS = (
+    (r"plus|and|added to", "plus"),
+    (r"minus|less|take away", "minus"),
+    (r"times|multiplied by", "times"),
+    (r"divided by|over", "divided by"),
+)
+_SUM = re.compile(rf"\b{_N} ({'|'.join(pattern for pattern, _ in _OPERATORS)}) {_N}\b")
+_UNIT_S = {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86400.0, "week": 604800.0}
+_UNITS = "|".join(_UNIT_S)
+_HOW_MANY = re.compile(rf"how many ({_UNITS})s? (?:are |is )?(?:there )?in (an?|\d+(?:\.\d+)?) ({_UNITS})s?\b")
+_IN_UNITS = re.compile(rf"^(?:and |what about |how about |what is that )*in ({_UNITS})s?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The number that was just said."""
+
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """A length of time that was just spoken of, and in which words."""
+
+    seconds: float
+    words: str
+
+
+class Arithmetic:
+    """ "What is seven times eight", "15 percent of 80", "how many hours in 3 days"; "add five to that" after it."""
+
+    def answer(self, said: str, memory: Memory, moment: Moment) -> Answer | None:
+        return self._length(said, memory, moment) or self._follow_up(said, memory, moment) or self._sum(said)
+
+    def _sum(self, said: str) -> Answer | None:
+        if found := re.search(rf"\b{_N} percent of {_N}\b", said):
+            share, whole = float(found[1]), float(found[2])
+            return _told(f"{say_number(share)} percent of {say_number(whole)} is", share * whole / 100)
+        if found := re.search(rf"\bsquare root of {_N}\b", said):
+            value = float(found[1])
+            if value < 0:
+                return Answer("A negative number has no real square root.")
+            return _told(f"The square root of {say_number(value)} is", math.sqrt(value))
+        if found := _SUM.search(said):
+            return _calculated(float(found[1]), found[2], float(found[3]))
+        return None
+
+    def _follow_up(self, said: str, memory: Memory, moment: Moment) -> Answer | None:
+        last = memory.recall(Result, moment.now_s)
+        if last is None:
+            return None
+        if found := re.fullmatch(rf"(?:and )?(add|subtract|take) {_N} (?:to|from) (?:that|it)", said):
+            return _calculated(last.value, "plus" if found[1] == "add" else "minus", float(found[2]))
+        if found := re.fullmatch(rf"(?:and )?(multiply|divide) (?:that|it) by {_N}", said):
+            return _calculated(last.value, "times" if found[1] == "multiply" else "divided by", float(found[2]))
+        if found := re.fullmatch(rf"(?:and )?(?:that )?(plus|minus|times|divided by) {_N}", said):
+            return _calculated(last.value, found[1], float(found[2]))
+        return None
+
+    def _length(self, said: str, memory: Memory, moment: Moment) -> Answer | None:
+        if found := _HOW_MANY.search(said):
+            count = 1.0 if found[2].startswith("a") else float(found[2])
+            words = f"{say_number(count)} {found[3]}{'' if count == 1 else 's'}"
+            return _converted(Length(count * _UNIT_S[found[3]], words), found[1])
+        length = memory.recall(Length, moment.now_s)
+        if length is not None and (found := _IN_UNITS.match(said)):
+            return _converted(length, found[1])
+        return None
+
+
+def _calculated(left: float, word: str, right: float) -> Answer:
+    name = next(name for pattern, name in _OPERATORS if word in pattern.split("|"))
+    match name:
+        case "plus":
+            value = left + right
+        case "minus":
+            value = left - right
+        case "times":
+            value = left * right
+        case _:
+            if right == 0:
+                return Answer("Nothing can be divided by zero.")
+            value = left / right
+    return _told(f"{say_number(left)} {name} {say_number(right)} is", value)
+
+
+def _told(sentence: str, value: float) -> Answer:
+    if not math.isfinite(value) or abs(value) >= 1e15:
+        return Answer("That number is too large for me.")
+    return Answer(f"{sentence} {say_number(value)}.", subject=Result(value))
+
+
+def _converted(length: Length, unit: str) -> Answer:
+    value = length.seconds / _UNIT_S[unit]
+    name = unit if value == 1 else f"{unit}s"
+    return Answer(f"{length.words[0].upper()}{length.words[1:]} is {say_number(value)} {name}.", subject=length)

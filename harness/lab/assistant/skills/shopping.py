@@ -1,0 +1,33 @@
+"""A shopping list."""
+
+from __future__ import annotations
+
+import re
+
+from harness.lab.assistant.memory import Answer, Memory, Moment
+from harness.lab.assistant.words import say_list
+
+_LIST = r"(?:my |the |our )?(?:shopping )?list"
+
+
+class Shopping:
+    """ "Add milk to my shopping list", "what's on my shopping list", "clear my shopping list"."""
+
+    def __init__(self) -> None:
+        self.things: list[str] = []
+
+    def answer(self, said: str, memory: Memory, moment: Moment) -> Answer | None:
+        if not re.search(r"\blist\b", said):
+            return None
+        if found := re.search(rf"\b(?:add|put|and) (.+?) (?:to|on|onto|in) {_LIST}\b", said):
+            thing = re.sub(r"^(?:some|a|an|the) ", "", found[1])
+            self.things.append(thing)
+            return Answer(f"I added {thing} to your shopping list.")
+        if re.search(r"\b(clear|empty|delete)\b", said):
+            self.things.clear()
+            return Answer("Your shopping list is empty now.")
+        if re.search(rf"\b(what|read|tell|show|say)\b.*\b{_LIST}\b", said):
+            if not self.things:
+                return Answer("Your shopping list is empty.")
+            return Answer(f"On your shopping list: {say_list(self.things)}.")
+        return None

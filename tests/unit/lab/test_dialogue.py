@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from harness.lab.assistant.dialogue import UNKNOWN, Dialogue
+from harness.lab.assistant.memory import Moment
+from harness.lab.assistant.settings import AssistantSettings
+
+NOON = datetime(2024, 2, 28, 13, 5, tzinfo=UTC)
+
+
+def at(seconds: float) -> Moment:
+    return Moment(100.0 + seconds, NOON + timedelta(seconds=seconds))
+
+
+def dialogue(memory_s: float = 8.0) -> Dialogue:
+    return Dialogue(replace(AssistantSettings(), memory_s=memory_s))
+
+
+@pytest.mark.parametrize(
+    ("heard", "said"),
+    [
+        ("What time is it?", "It is 1 oh 5 p.m."),
+        ("Alexa, what time is it?", "It is 1 oh 5 p.m."),
+        ("What's the date today?", "Today is Wednesday, February 28, 2024."),
+        ("What day is tomorrow?", "Tomorrow is Thursday, February 29, 2024."),
+        ("7 times 8", "7 times 8 is 56."),
+        ("What is seven times eight?", "7 times 8 is 56."),
+        ("what is 7 x 8", "7 times 8 is 56."),
+        ("What is 12 plus 30?", "12 plus 30 is 42."),
+        ("What is 12+30?", "12 plus 30 is 42."),
+        ("what's fifteen per cent of eighty", "15 percent of 80 is 12."),
+        ("15% of 80", "15 percent of 80 is 12."),
+        ("one hundred and two minus twenty-five", "102 minus 25 is 77."),
+        ("what is ten divided by four", "10 divided by 4 is 2.5."),
+        ("five divided by zero", "Nothing can be divided by zero."),
+        ("the square root of eighty one", "The square root of 81 is 9."),
+        ("What are the names of the moons of Mars?", "The moons of Mars are Phobos and Deimos."),
+        ("What are the two largest planets in the solar system?", "The two largest planets are Jupiter and Saturn."),
+        ("What color is my shirt?", "I can't know that, because I can't see you."),
+        ("When is the next full moon?", UNKNOWN),
+        ("What are the names of the movies of Mars?", UNKNOWN),
+        ("Set a timer for ten minutes.", "Timer set for 10 minutes."),
+        ("set a timer for an hour and 30 seconds", "Timer set for 1 hour and 30 seconds."),
+        ("Set an alarm for 7:30 a.m.", "Alarm set for 7 30 a.m."),
+        ("Set an alarm for 14:00", "Alarm set for 2 p.m."),
+        ("Add milk to my shopping list.", "I added milk to your shopping list."),
+        ("What's on my shopping list?", "Your shopping list is empty."),
+        ("What's the weather in Paris?", "Sorry, I have no weather for Paris."),
+        ("What's the weather?", "Sorry, I have no weather here."),
+        ("Cancel.", "Okay."),
+        ("", ""),
+        ("Alexa.", ""),
+    ],
+)
+def test_one_question_one_answer(heard: str, said: str) -> None:
+    reply = dialogue().hear(heard, at(0))
+    assert (reply.text, reply.open) == (said, False)
+
+
+def test_an_alarm_without_its_half_is_asked_back() -> None:
+    talk = dialogue()
+    reply = talk.hear("Set an alarm for one.", at(0))
+    assert (reply.text, reply.open) == ("Is that a.m. or p.m.?", True)
+    assert talk.is_open(at(1))
+    assert talk.hear("p.m.", at(3)).text == "Alarm set for 1 p.m."
+    assert not talk.is_open(at(3))
+    assert talk.timers.alarms[0].at == datetime(2024, 2, 29, 13, 0, tzinfo=UTC)
+
+
+def test_a_question_back_is_forgotten_after_a_while() -> None:
+    talk = dialogue(memory_s=2)
+    talk.hear("Set an alarm for one.", at(0))
+    talk.spoken(at(2))
+    assert talk.hear("p.m.", at(9.9)).text == "Alarm set for 1 p.m."
+    talk.hear("Set an alarm for one.", at(20))
+    talk.spoken(at(22))
+    assert talk.hear("p.m.", at(30.1)).text == UNKNOWN
+
+
+def test_cancelling_an_open_dialogue_is_silent_and_final() -> None:
+    for word in ("Cancel.", "Never mind.", "stop", "Nevermind"):
+        talk = dialogue()
+        talk.hear("Set an alarm for one.", at(0))
+        assert talk.hear(word, at(2)).text == ""
+        assert talk.hear("p.m.", at(3)).text == UNKNOWN
+        assert talk.timers.alarms == []
+
+
+@pytest.mark.parametrize(
+    ("city", "question", "answer", "end"),
+    [
+        ("Lincoln", "Do you mean Lincoln, Nebraska, or Lincoln, England?", "Nebraska", "Lincoln, Nebraska"),
+        (
+            "St. George",
+            "Do you mean Saint George, Utah, or Saint George, Bermuda?",
+            "the second",
+            "Saint George, Bermuda",
+        ),
+    ],
+)
+def test_which_place_is_meant(city: str, question: str, answer: str, end: str) -> None:
+    talk = dialogue()
+    reply = talk.hear(f"What's the weather in {city}?", at(0))
+    assert (reply.text, reply.open) == (question, True)
+    assert talk.hear(answer, at(4)).text == f"Sorry, I have no weather for {end}."
+
+
+def test_follow_ups_work_within_the_memory_and_not_after() -> None:
+    talk = dialogue(memory_s=5)
+    talk.hear("what is seven times eight", at(0))
+    assert talk.hear("add five to that", at(4)).text == "56 plus 5 is 61."
+    assert talk.hear("and divide it by two", at(8)).text == "61 divided by 2 is 30.5."
+    assert talk.hear("add five to that", at(14)).text == UNKNOWN
+    talk.hear("what is the date today", at(20))
+    assert talk.hear("What about tomorrow?", at(22)).text == "Tomorrow is Thursday, February 29, 2024."
+    assert talk.hear("and the day after tomorrow", at(24)).text == "That is Friday, March 1, 2024."
+    talk.hear("how many hours are in 3 days", at(30))
+    assert talk.hear("And in minutes?", at(33)).text == "3 days is 4320 minutes."
+
+
+def test_without_memory_no_follow_up_works() -> None:
+    talk = dialogue(memory_s=0)
+    talk.hear("what is seven times eight", at(0))
+    assert talk.hear("add five to that", at(0.5)).text == UNKNOWN
+
+
+def test_timers_and_alarms_go_off_once_and_on_time() -> None:
+    talk = dialogue()
+    talk.hear("Set a timer for 10 seconds", at(0))
+    talk.hear("Set an alarm for 1:06 pm", at(0))
+    assert talk.due(at(9.9)) == ()
+    assert talk.hear("How much time is left?", at(7)).text == "There are 3 seconds left."
+    assert talk.due(at(10)) == ("Your timer for 10 seconds is done.",)
+    assert talk.due(at(59)) == ()
+    assert talk.due(at(60)) == ("It is 1 oh 6 p.m. This is your alarm.",)
+    assert talk.due(at(61)) == ()
+    talk.hear("Set a timer for 10 seconds", at(70))
+    assert talk.hear("Cancel the timer", at(71)).text == "Timer cancelled."
+    assert talk.due(at(90)) == ()
+
+
+def test_a_missing_length_is_asked_for() -> None:
+    talk = dialogue()
+    assert talk.hear("Set a timer", at(0)).open
+    assert talk.hear("five minutes", at(3)).text == "Timer set for 5 minutes."
+
+
+def test_the_list_is_kept() -> None:
+    talk = dialogue()
+    talk.hear("Add milk to my shopping list.", at(0))
+    talk.hear("Put some bread on the list", at(1))
+    assert talk.hear("What's on my shopping list?", at(2)).text == "On your shopping list: milk and bread."
+    talk.hear("Clear my shopping list", at(3))
+    assert talk.hear("Read my shopping list", at(4)).text == "Your shopping list is empty."
