@@ -1,0 +1,104 @@
+"""What a trial machine asks for, and what it needs to know of its stimulus."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harness.model.feed import StateWord
+from harness.model.observation import Observation
+from harness.model.record import AttemptFinished, AttemptStarted, TrialFinished
+from harness.model.stimulus import RenderedStimulus, Role
+from harness.model.time import Stamp
+
+
+@dataclass(frozen=True, slots=True)
+class StimulusTiming:
+    """Where the parts of a stimulus lie, in seconds from its first sample; wake_end_s None without a wake phrase."""
+
+    sha256: str
+    query_start_s: float
+    query_end_s: float
+    duration_s: float
+    wake_end_s: float | None = None
+
+    @classmethod
+    def of(cls, stimulus: RenderedStimulus) -> StimulusTiming:
+        """The timing of a rendered stimulus; one without a query part is all query."""
+        duration_s = stimulus.waveform.duration_s
+        query = stimulus.span_s(Role.QUERY) or (0.0, duration_s)
+        wake = stimulus.span_s(Role.WAKE_PHRASE)
+        return cls(stimulus.sha256, query[0], query[1], duration_s, wake[1] if wake else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Credit:
+    """The observation belongs to that attempt (None: to no attempt)."""
+
+    observation: Observation
+    attempt: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class StartAttempt:
+    """Commit the row, then play the trial's stimulus under its play_id."""
+
+    row: AttemptStarted
+
+
+@dataclass(frozen=True, slots=True)
+class StopStimulus:
+    """End what is playing."""
+
+
+@dataclass(frozen=True, slots=True)
+class FreezeResponse:
+    """Cut and store the first response; then tell the machine by `response_frozen` or `response_lost`."""
+
+    attempt: int
+    starts: Stamp
+    ends: Stamp
+    truncated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AskOperator:
+    """Put the question to the operator; the answer comes as an OperatorAnswer."""
+
+    attempt: int
+    question: str
+
+
+@dataclass(frozen=True, slots=True)
+class SayClosing:
+    """Speak the text with the trial's voice, without a wake phrase, under that play_id."""
+
+    text: str
+    play_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class FinishAttempt:
+    """The verdict on an attempt; a later one for the same attempt stands."""
+
+    row: AttemptFinished
+
+
+@dataclass(frozen=True, slots=True)
+class FinishTrial:
+    """The verdict on the trial: the last action of a machine, and the only one of its kind."""
+
+    row: TrialFinished
+
+
+Action = Credit | StartAttempt | StopStimulus | FreezeResponse | AskOperator | SayClosing | FinishAttempt | FinishTrial
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What people see of a machine's state. until_s: when it ends by itself, where that is known."""
+
+    word: StateWord
+    since_s: float
+    until_s: float | None = None
+    attempt: int | None = None
+    reason: str = ""

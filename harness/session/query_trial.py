@@ -1,0 +1,323 @@
+"""The query trial: a machine without I/O and without a clock, which is fed observations and times.
+
+READY → PLAYING → LISTENING → RESPONDING → FREEZING → CHECKING (→ ASKING) → CLOSING → WAITING → PLAYING … → DONE;
+a lost link leads to LINK and from there to WAITING. docs/trials.md draws it and defines every time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from harness.model.feed import StateWord
+from harness.model.observation import (
+    DeviceState,
+    Earcon,
+    LinkBack,
+    LinkLost,
+    LogLine,
+    Observation,
+    OperatorAnswer,
+    ResponseText,
+    SpeechEnded,
+    SpeechStarted,
+    Status,
+    StimulusEnded,
+    StimulusHeard,
+    StimulusStarted,
+    Transcript,
+    Wake,
+)
+from harness.model.record import AttemptFinished
+from harness.model.trial import Outcome, Recognition
+from harness.session.actions import Action, Credit, FinishAttempt, Shown, StopStimulus
+from harness.session.attempt import Attempt, Span
+from harness.session.trial_steps import TRANSCRIBE_LIMIT_S, UNDER_WAY, Phase, TrialSteps
+from harness.session.verdict import Verdict, trial_verdict
+
+_WORDS = {
+    Phase.READY: StateWord.PREPARING,
+    Phase.PLAYING: StateWord.PLAYING,
+    Phase.LISTENING: StateWord.LISTENING,
+    Phase.RESPONDING: StateWord.RESPONSE,
+    Phase.FREEZING: StateWord.RESPONSE,
+    Phase.CHECKING: StateWord.CHECKING,
+    Phase.ASKING: StateWord.ASKING,
+    Phase.CLOSING: StateWord.CLOSING,
+    Phase.WAITING: StateWord.WAITING,
+    Phase.LINK: StateWord.INTERRUPTED,
+    Phase.DONE: StateWord.FINISHED,
+}
+
+
+class TrialMachine(TrialSteps):
+    """One take of one trial, from its first sound to its verdict.
+
+    Every method takes the time at which it is called (session seconds, never going back) and returns what to do, in
+    order. before: rows of attempts that an earlier run of the session made of this take. attended: somebody is there to
+    answer; may be set at any time. link_wait_s: how long a lost link is waited for before the trial is given up.
+    """
+
+    # What is asked of the machine
+
+    def begin(
+        self,
+        now_s: float,
+        *,
+        not_before_s: float | None = None,
+        lost: Iterable[str] = (),
+        last_sound_s: float | None = None,
+    ) -> list[Action]:
+        """Begins the take; no sound before `not_before_s`. lost: sources whose link is down at this moment."""
+        self._tell(now_s)
+        self._not_before_s = now_s if not_before_s is None else not_before_s
+        self._lost = set(lost) & self._needed()
+        self._quiet.last_sound_s = last_sound_s
+        self._enter(Phase.WAITING, "")
+        return self._advance()
+
+    def feed(self, observation: Observation, now_s: float) -> list[Action]:
+        """Takes in what a driver saw; the first action credits it to an attempt."""
+        self._tell(now_s)
+        if self._phase is Phase.DONE:
+            return [Credit(observation, None)]
+        owner = self._owner(observation)
+        self._actions.append(Credit(observation, owner.number if owner else None))
+        self._take_in(observation, owner)
+        return self._advance()
+
+    def tick(self, now_s: float) -> list[Action]:
+        """Lets time pass."""
+        self._tell(now_s)
+        return self._advance()
+
+    def response_frozen(self, now_s: float, *, transcribing: bool) -> list[Action]:
+        """The response is stored. transcribing: sound waits for `transcribed`, though not for long."""
+        self._tell(now_s)
+        if transcribing:
+            self._transcribing_until_s = self._now_s + TRANSCRIBE_LIMIT_S
+        if self._phase is Phase.FREEZING:
+            self._enter(Phase.CHECKING, "")
+        return self._advance()
+
+    def response_lost(self, now_s: float, why: str) -> list[Action]:
+        """The response could not be stored, so the attempt has nothing that a rater could judge."""
+        self._tell(now_s)
+        if self._phase is Phase.FREEZING and self._current is not None:
+            self._current.frozen = None
+            self._interrupt(f"clip_lost: {why}")
+        return self._advance()
+
+    def transcribed(self, now_s: float) -> list[Action]:
+        """Our own transcription is done."""
+        self._tell(now_s)
+        self._transcribing_until_s = None
+        return self._advance()
+
+    def interrupt(self, now_s: float, cause: str) -> list[Action]:
+        """Something outside ended the attempt that is under way (a full disk, a driver that refuses)."""
+        self._tell(now_s)
+        if self._phase in UNDER_WAY:
+            self._interrupt(cause)
+        return self._advance()
+
+    def hold(self) -> None:
+        """No new attempt begins until `release`."""
+        self._held = True
+
+    def release(self, now_s: float) -> list[Action]:
+        self._held = False
+        return self.tick(now_s)
+
+    def skip(self, now_s: float, reason: str) -> list[Action]:
+        """Ends the trial now: as what its attempts amount to, else as skipped."""
+        return self._end(now_s, Outcome.SKIPPED, reason)
+
+    def abort(self, now_s: float, reason: str) -> list[Action]:
+        """As skip, when the whole session ends for good."""
+        return self._end(now_s, Outcome.ABORTED, reason)
+
+    def stop(self, now_s: float, cause: str) -> list[Action]:
+        """The engine ends and will be resumed: an attempt under way is interrupted, the trial stays open."""
+        self._tell(now_s)
+        if self._phase in UNDER_WAY or self._phase is Phase.ASKING:
+            self._interrupt(cause)
+        elif self._phase is Phase.CLOSING:
+            self._actions.append(StopStimulus())
+        self._enter(Phase.DONE, "stopped")
+        return self._taken()
+
+    @property
+    def phase(self) -> Phase:
+        return self._phase
+
+    @property
+    def finished(self) -> bool:
+        return self._phase is Phase.DONE
+
+    @property
+    def held_now(self) -> bool:
+        """True when a pause keeps the next attempt from beginning."""
+        return self._held and self._phase in (Phase.WAITING, Phase.LINK)
+
+    @property
+    def deadline_s(self) -> float | None:
+        """When `tick` is wanted at the latest; None: only an observation or a command leads on."""
+        if self._phase is Phase.DONE or self.held_now:
+            return None
+        return self._until()
+
+    @property
+    def attempt(self) -> int | None:
+        """Number of the latest attempt, 0 and None before the first."""
+        return self._last_number or None
+
+    @property
+    def state(self) -> Shown:
+        """What people see."""
+        until_s = None if self.held_now else self._until()
+        return Shown(_WORDS[self._phase], self._since_s, until_s, self.attempt, self._reason)
+
+    @property
+    def last_sound_s(self) -> float | None:
+        """When the device or we were heard last, as far as this machine knows."""
+        return self._quiet.last_sound_s
+
+    def takes_answer(self, attempt: int) -> bool:
+        """True when the operator was asked about that attempt and the trial is not over."""
+        current = self._current
+        return current is not None and current.number == attempt and current.asked and not self.finished
+
+    @property
+    def held(self) -> bool:
+        return self._held
+
+    def _end(self, now_s: float, outcome: Outcome, reason: str) -> list[Action]:
+        self._tell(now_s)
+        if self._phase is Phase.DONE:
+            return []
+        if self._phase in (Phase.PLAYING, Phase.CLOSING):
+            self._actions.append(StopStimulus())
+        verdict = trial_verdict(self._rule, self._rows)
+        if verdict is None:
+            cause = f"operator: {reason}" if reason else "operator"
+            if self._current is not None and self._current.number not in self._rows:
+                ended = self._current.verdict()
+                row = AttemptFinished(
+                    self.trial.id, self.take, ended.attempt, outcome, Recognition.UNKNOWN, ended.evidence, cause=cause
+                )
+                self._rows[row.attempt] = row
+                self._actions.append(FinishAttempt(row))
+            verdict = Verdict(outcome, None, cause)
+        self._finish(verdict)
+        return self._taken()
+
+    # Observations
+
+    def _needed(self) -> set[str]:
+        return {self.trial.loudspeaker, self.trial.microphone, self.trial.connection} - {""}
+
+    def _of_device(self, source: str) -> bool:
+        return source == (self.trial.connection or self.trial.device)
+
+    def _owner(self, observation: Observation) -> Attempt | None:
+        """The attempt that an observation belongs to, by its time."""
+        current, previous = self._current, self._previous
+        match observation:
+            case StimulusStarted(play_id=play_id) | StimulusEnded(play_id=play_id) | StimulusHeard(play_id=play_id):
+                return next((each for each in (current, previous) if each and each.play_id == play_id), None)
+            case LinkLost() | LinkBack():
+                return None
+            case Wake() | Transcript() | ResponseText() | Status() | LogLine() if not self._of_device(
+                observation.source
+            ):
+                return None
+            case _ if current is None or previous is None or not current.before_answering(observation.at.at_s):
+                return current
+            case SpeechStarted() if previous.awaits(observation.at.at_s) and current.is_open:
+                return previous
+            case Transcript() | ResponseText() if not previous.interruption and not previous.transcripts:
+                return previous
+            case Wake() if observation.at.at_s < (current.origin.at_s if current.origin else self._now_s):
+                return previous
+            case _:
+                return current
+
+    def _take_in(self, observation: Observation, owner: Attempt | None) -> None:
+        match observation:
+            case StimulusStarted() | StimulusEnded() | StimulusHeard():
+                self._take_in_own_sound(observation, owner)
+            case SpeechStarted(at=at):
+                span = self._quiet.speech_started(at)
+                if span is not None and owner is not None:
+                    self._take_in_speech(span, owner)
+            case SpeechEnded(at=at):
+                self._quiet.speech_ended(at)
+            case Earcon(ends=ends):
+                self._quiet.sounded(ends.at_s)
+            case Wake(at=at) if owner is not None:
+                owner.wake = owner.wake or at
+                self._revise(owner)
+            case Transcript(final=True, text=text) if owner is not None:
+                owner.transcripts.append(text)
+                self._revise(owner)
+            case OperatorAnswer() if owner is not None and owner.asked:
+                owner.answer = observation
+                self._revise(owner)
+            case Status(state=DeviceState.STARTED, source=source) if self._of_device(source):
+                if self._phase in UNDER_WAY:
+                    self._interrupt("device_restarted")
+            case LinkLost(source=source, what=what) if source in self._needed():
+                self._lose(source, what)
+            case LinkBack(source=source):
+                self._lost.discard(source)
+            case _:
+                pass
+
+    def _take_in_own_sound(
+        self, observation: StimulusStarted | StimulusEnded | StimulusHeard, owner: Attempt | None
+    ) -> None:
+        closing = bool(self._closing_id) and observation.play_id == self._closing_id
+        self._quiet.sounded(observation.at.at_s)
+        match observation:
+            case StimulusHeard(at=at) if owner is not None:
+                owner.heard = at
+            case StimulusStarted(at=at) if owner is not None:
+                owner.started = at
+            case StimulusStarted(at=at) if closing and self._current is not None:
+                self._current.closed_s = at.at_s
+            case StimulusEnded() if closing:
+                self._closing_done = True
+            case StimulusEnded(at=at, complete=complete) if owner is self._current and self._phase is Phase.PLAYING:
+                if owner is None:
+                    return
+                if complete:
+                    owner.ended = at
+                else:
+                    self._interrupt("stimulus_cut")
+            case _:
+                pass
+
+    def _take_in_speech(self, span: Span, owner: Attempt) -> None:
+        if owner is self._previous and self._phase in (Phase.PLAYING, Phase.LISTENING):
+            self._interrupt(f"late_answer: of attempt {owner.number}")
+            self._current, self._previous = owner, None
+        owner.spans.append(span)
+        late = self._phase in (Phase.CLOSING, Phase.WAITING) and owner is self._current
+        if late and owner.awaits(span.starts.at_s):
+            if self._phase is Phase.CLOSING and self._closing_id:
+                self._actions.append(StopStimulus())
+            self._enter(Phase.RESPONDING, "a late answer")
+
+    def _revise(self, owner: Attempt) -> None:
+        """Evidence that came after an attempt's verdict changes it; the later row stands."""
+        if owner.number in self._rows and not owner.interruption:
+            self._write(owner)
+
+    def _lose(self, source: str, what: str) -> None:
+        self._lost.add(source)
+        if self._phase is Phase.CLOSING:
+            self._closing_done = True
+        elif self._phase is Phase.CHECKING and source != self.trial.connection:
+            return  # the response is stored, and the evidence comes another way
+        elif self._phase in UNDER_WAY and self._phase is not Phase.FREEZING:
+            self._interrupt(f"link_lost: {source}: {what}")

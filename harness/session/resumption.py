@@ -1,0 +1,131 @@
+"""What a session log says of where the session stands: a pure fold over its rows, for going on and for commands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from harness.model.observation import Earcon, SpeechEnded, SpeechStarted, StimulusEnded, StimulusStarted
+from harness.model.record import (
+    AttemptFinished,
+    AttemptStarted,
+    EndReason,
+    Entry,
+    JudgmentGiven,
+    Observed,
+    RerunAsked,
+    ResponseFrozen,
+    SessionFinished,
+    SessionStarted,
+    TrialFinished,
+    TrialStarted,
+)
+from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
+from harness.session.verdict import ENGINE_ENDED
+
+Take = tuple[str, int]
+"""A trial's id and the number of the take."""
+
+
+@dataclass(slots=True)
+class Resumption:
+    """Where a session stands after the rows that were added; an empty one is a session that has not begun.
+
+    takes: every take that is known, planned and re-run, in the order in which it is to be played.
+    finished: take → its verdict. attempts: take → attempt → latest row. open_attempts: started, without a verdict.
+    frozen: (trial, take, attempt) → hash of the clip. last_sound_wall_s: when the last sound was committed, Unix time.
+    """
+
+    takes: list[Take] = field(default_factory=list)
+    begun: set[Take] = field(default_factory=set)
+    finished: dict[Take, TrialFinished] = field(default_factory=dict)
+    attempts: dict[Take, dict[int, AttemptFinished]] = field(default_factory=dict)
+    open_attempts: dict[Take, set[int]] = field(default_factory=dict)
+    frozen: dict[tuple[str, int, int], str] = field(default_factory=dict)
+    judgments: set[str] = field(default_factory=set)
+    last_sound_wall_s: float | None = None
+    ended: EndReason | None = None
+    rows: int = 0
+
+    @classmethod
+    def of(cls, entries: Iterable[Entry], plan: Iterable[Trial] = ()) -> Resumption:
+        """The fold over a log's rows. plan: for a log whose first row does not list the trials."""
+        found = cls(takes=[(trial.id, 1) for trial in plan])
+        for entry in entries:
+            found.add(entry)
+        return found
+
+    def add(self, entry: Entry) -> None:
+        """Takes in one more row."""
+        self.rows = entry.seq
+        match entry.record:
+            case SessionStarted(trials=trials):
+                for trial in trials:
+                    self._know((trial.id, 1))
+            case TrialStarted(trial_id=trial_id, take=take):
+                self._know((trial_id, take))
+                self.begun.add((trial_id, take))
+                self.ended = None
+            case AttemptStarted() as row:
+                self.open_attempts.setdefault((row.trial_id, row.take), set()).add(row.attempt)
+                self.last_sound_wall_s = entry.wall_s
+            case AttemptFinished() as row:
+                key = (row.trial_id, row.take)
+                self.attempts.setdefault(key, {})[row.attempt] = row
+                self.open_attempts.get(key, set()).discard(row.attempt)
+            case TrialFinished() as row:
+                self.finished.setdefault((row.trial_id, row.take), row)
+            case RerunAsked(trial_id=trial_id, take=take):
+                self._know((trial_id, take))
+            case ResponseFrozen() as row:
+                self.frozen[(row.trial_id, row.take, row.attempt)] = row.clip.sha256
+            case JudgmentGiven(judgment=judgment):
+                self.judgments.add(judgment.id)
+            case Observed(observation=StimulusStarted() | StimulusEnded() | SpeechStarted() | SpeechEnded() | Earcon()):
+                self.last_sound_wall_s = entry.wall_s
+            case SessionFinished(reason=reason):
+                self.ended = reason
+            case _:
+                pass
+
+    def _know(self, take: Take) -> None:
+        if take not in self.takes:
+            self.takes.append(take)
+
+    def pending(self) -> tuple[Take, ...]:
+        """Takes without a verdict, in the order of playing: one that was begun goes first."""
+        left = [take for take in self.takes if take not in self.finished]
+        return tuple(sorted(left, key=lambda take: take not in self.begun))
+
+    def next_take(self, trial_id: str) -> int:
+        """Number of a new take of that trial."""
+        return 1 + max((take for known, take in self.takes if known == trial_id), default=0)
+
+    def in_play(self, trial_id: str) -> bool:
+        """True while a take of that trial waits to be played or is being played."""
+        return any(known == trial_id and (known, take) not in self.finished for known, take in self.takes)
+
+    def cut_off(self) -> tuple[AttemptFinished, ...]:
+        """Rows to write for attempts that were under way when an engine ended: interrupted, and said so."""
+        return tuple(
+            AttemptFinished(
+                trial_id,
+                take,
+                number,
+                Outcome.INTERRUPTED,
+                Recognition.UNKNOWN,
+                EvidenceSource.NONE,
+                cause=f"{ENGINE_ENDED}: while the attempt was under way",
+            )
+            for (trial_id, take), numbers in self.open_attempts.items()
+            for number in sorted(numbers)
+        )
+
+    def quiet_for_s(self, wall_s: float, speed: float = 1.0) -> float | None:
+        """Session seconds since the last sound, by the wall clock; None when there was none.
+
+        A wall clock that was set back gives 0, so that the whole context wait is kept.
+        """
+        if self.last_sound_wall_s is None:
+            return None
+        return max(0.0, wall_s - self.last_sound_wall_s) * speed

@@ -1,0 +1,315 @@
+"""The phases of a query trial and what leads from one to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum, auto
+
+from harness.model.record import AttemptFinished, AttemptStarted, TrialFinished
+from harness.model.scenario import Evidence
+from harness.model.trial import Outcome, Recognition, Trial
+from harness.session.actions import (
+    Action,
+    AskOperator,
+    FinishAttempt,
+    FinishTrial,
+    FreezeResponse,
+    SayClosing,
+    StartAttempt,
+    StimulusTiming,
+    StopStimulus,
+)
+from harness.session.attempt import DETECTION_LAG_S, Attempt, Response
+from harness.session.quiet import Quiet
+from harness.session.verdict import Verdict, trial_verdict
+
+SOUND_GUARD_S = 30.0
+"""A stimulus that has neither ended nor failed so long after it should have is lost (drivers say so much sooner)."""
+FREEZE_GUARD_S = 5.0
+TRANSCRIBE_LIMIT_S = 5.0
+"""The next sound waits at most so long for our transcription of a response."""
+SETTLE_S = 1.5
+"""Quiet that ends a dialogue after the closing words."""
+QUESTION = "Did the device understand the query? (y / n / what it heard)"
+
+
+class Phase(Enum):
+    """Where the machine is; `StateWord` is what people see of it."""
+
+    READY = auto()
+    PLAYING = auto()
+    LISTENING = auto()
+    RESPONDING = auto()
+    FREEZING = auto()
+    CHECKING = auto()
+    ASKING = auto()
+    CLOSING = auto()
+    WAITING = auto()
+    LINK = auto()
+    DONE = auto()
+
+
+UNDER_WAY = (Phase.PLAYING, Phase.LISTENING, Phase.RESPONDING, Phase.FREEZING, Phase.CHECKING)
+
+
+class TrialSteps:
+    """The state of one take of one trial. `TrialMachine` is what others use."""
+
+    def __init__(
+        self,
+        trial: Trial,
+        take: int,
+        timing: StimulusTiming,
+        *,
+        before: Sequence[AttemptFinished] = (),
+        attended: bool = False,
+        link_wait_s: float = 600.0,
+    ) -> None:
+        self.trial = trial
+        self.take = take
+        self.attended = attended
+        self._timing = timing
+        self._rule = trial.reprompt
+        self._link_wait_s = link_wait_s
+        self._rows = {row.attempt: row for row in before}
+        self._last_number = max(self._rows, default=0)
+        self._current: Attempt | None = None
+        self._previous: Attempt | None = None
+        self._phase = Phase.READY
+        self._now_s = 0.0
+        self._since_s = 0.0
+        self._reason = ""
+        self._not_before_s = 0.0
+        self._lost: set[str] = set()
+        self._held = False
+        self._quiet = Quiet(self._rule.response_max_s)
+        self._transcribing_until_s: float | None = None
+        self._closing_id = ""
+        self._closings = 0
+        self._closing_done = False
+        self._actions: list[Action] = []
+
+    # Time
+
+    def _tell(self, now_s: float) -> None:
+        self._now_s = max(self._now_s, now_s)
+
+    def _enter(self, phase: Phase, reason: str) -> None:
+        self._phase, self._since_s, self._reason = phase, self._now_s, reason
+
+    def _taken(self) -> list[Action]:
+        actions, self._actions = self._actions, []
+        return actions
+
+    def _advance(self) -> list[Action]:
+        before: tuple[Phase, int, int] | None = None
+        while before != (now := (self._phase, self._last_number, self._closings)):
+            before = now
+            self._step()
+        return self._taken()
+
+    def _until(self) -> float | None:
+        """When the present phase ends by itself."""
+        attempt = self._current
+        match self._phase:
+            case Phase.PLAYING if attempt:
+                return attempt.begun_s + self._timing.duration_s + SOUND_GUARD_S
+            case Phase.LISTENING if attempt:
+                end = attempt.query_end
+                return (end.at_s if end else self._since_s) + self._rule.response_timeout_s + DETECTION_LAG_S
+            case Phase.RESPONDING if attempt:
+                response = attempt.response(self._now_s)
+                return response.closes_s if response else self._now_s
+            case Phase.FREEZING:
+                return self._since_s + FREEZE_GUARD_S
+            case Phase.CHECKING if attempt:
+                return self._since_s + (self._rule.evidence_wait_s if self.trial.evidence is Evidence.DEVICE else 0.0)
+            case Phase.ASKING:
+                return self._since_s + self._rule.operator_wait_s
+            case Phase.CLOSING:
+                return self._closing_until()
+            case Phase.WAITING:
+                return self._waiting_until()
+            case Phase.LINK:
+                return self._since_s + self._link_wait_s
+            case _:
+                return None
+
+    def _waiting_until(self) -> float:
+        until_s = max(self._not_before_s, self._transcribing_until_s or 0.0)
+        if self._last_number:
+            until_s = max(until_s, self._quiet.until(self._rule.context_wait_s, self._since_s))
+        return until_s
+
+    def _closing_until(self) -> float:
+        close = self.trial.close_dialogue
+        assert close is not None
+        if close.say is None:
+            return max(self._quiet.until(close.wait_s, self._since_s), self._since_s + close.wait_s)
+        if not self._closing_id:
+            return self._transcribing_until_s or self._now_s
+        return self._quiet.until(SETTLE_S, self._since_s) if self._closing_done else self._since_s + SOUND_GUARD_S
+
+    # Steps
+
+    def _step(self) -> None:
+        until_s = self._until()
+        due = until_s is not None and self._now_s >= until_s
+        attempt = self._current
+        match self._phase:
+            case Phase.PLAYING if attempt:
+                if attempt.ended is not None:
+                    self._enter(Phase.LISTENING, "")
+                elif due:
+                    self._interrupt("sound_lost: the stimulus did not end")
+            case Phase.LISTENING if attempt:
+                if attempt.response(self._now_s) is not None:
+                    self._enter(Phase.RESPONDING, "")
+                elif due:
+                    self._conclude(attempt)
+            case Phase.RESPONDING if attempt:
+                self._respond(attempt, attempt.response(self._now_s))
+            case Phase.FREEZING if due:
+                self._interrupt("clip_lost: it was not stored in time")
+            case Phase.CHECKING if attempt:
+                if attempt.judge().recognition is not Recognition.UNKNOWN:
+                    self._conclude(attempt)
+                elif due:
+                    self._ask(attempt)
+            case Phase.ASKING if attempt and (due or attempt.answer or self._known(attempt)):
+                self._conclude(attempt)
+            case Phase.CLOSING:
+                self._close(due)
+            case Phase.WAITING if due and not self._held:
+                self._go_on()
+            case Phase.LINK:
+                if not self._lost:
+                    self._enter(Phase.WAITING, "")
+                elif due:
+                    lost = ", ".join(sorted(self._lost))
+                    self._finish(Verdict(Outcome.INTERRUPTED, None, f"link_lost: {lost} did not come back"))
+            case _:
+                pass
+
+    def _known(self, attempt: Attempt) -> bool:
+        return attempt.judge().recognition is not Recognition.UNKNOWN
+
+    def _respond(self, attempt: Attempt, response: Response | None) -> None:
+        if response is None:  # the end of the query moved when the stimulus was found on the recording
+            self._enter(Phase.LISTENING, "")
+        elif response.complete:
+            attempt.frozen = response
+            self._enter(Phase.FREEZING, "")
+            self._actions.append(FreezeResponse(attempt.number, response.starts, response.ends, response.truncated))
+
+    def _ask(self, attempt: Attempt) -> None:
+        if not self.attended:
+            self._conclude(attempt)
+            return
+        attempt.asked = True
+        self._enter(Phase.ASKING, QUESTION)
+        self._actions.append(AskOperator(attempt.number, QUESTION))
+
+    def _conclude(self, attempt: Attempt) -> None:
+        self._write(attempt)
+        self._enter(Phase.CLOSING if self.trial.close_dialogue else Phase.WAITING, self._why_waiting())
+        self._closing_id, self._closing_done = "", False
+        if self._phase is Phase.WAITING:
+            self._after_closing()
+
+    def _write(self, attempt: Attempt) -> None:
+        """Writes the attempt's row, unless the same one stands already."""
+        row = attempt.verdict()
+        if self._rows.get(attempt.number) != row:
+            self._rows[attempt.number] = row
+            self._actions.append(FinishAttempt(row))
+
+    def _why_waiting(self) -> str:
+        if trial_verdict(self._rule, self._rows) is None:
+            return "so that the device forgets"
+        return "for a late answer" if self._current and self._current.is_open else ""
+
+    def _close(self, due: bool) -> None:
+        close = self.trial.close_dialogue
+        assert close is not None
+        if not due:
+            return
+        if close.say is not None and not self._closing_id and not self._lost:
+            self._closings += 1
+            self._closing_id = f"{self.trial.id}.t{self.take}.c{self._last_number}.{self._closings}"
+            self._enter(Phase.CLOSING, f"says {close.say!r}")
+            self._actions.append(SayClosing(close.say, self._closing_id))
+            return
+        if close.say is not None and self._closing_id and not self._closing_done:
+            self._actions.append(StopStimulus())
+        self._after_closing()
+
+    def _after_closing(self) -> None:
+        """The trial ends here if it is decided; after silence a late answer is waited for first."""
+        verdict = trial_verdict(self._rule, self._rows)
+        late_answer_possible = self._current is not None and self._current.is_open
+        if verdict is not None and not late_answer_possible:
+            self._finish(verdict)
+        elif self._phase is not Phase.WAITING:
+            self._enter(Phase.WAITING, self._why_waiting())
+
+    def _go_on(self) -> None:
+        verdict = trial_verdict(self._rule, self._rows)
+        if verdict is not None:
+            self._finish(verdict)
+        elif self._lost:
+            self._enter(Phase.LINK, f"waits for {', '.join(sorted(self._lost))}")
+        else:
+            self._start()
+
+    def _start(self) -> None:
+        self._last_number += 1
+        quiet_since_s = self._quiet.since(self._now_s)
+        waited_s = None if quiet_since_s is None else max(0.0, self._now_s - quiet_since_s)
+        play_id = f"{self.trial.id}.t{self.take}.a{self._last_number}"
+        self._previous = self._current
+        self._current = Attempt(self.trial, self.take, self._last_number, play_id, self._timing, self._now_s)
+        if self._quiet.span is not None:  # it talks over the query; if it goes on, that is its response
+            self._current.spans.append(self._quiet.span)
+        self._enter(Phase.PLAYING, "")
+        self._actions.append(
+            StartAttempt(
+                AttemptStarted(
+                    trial_id=self.trial.id,
+                    take=self.take,
+                    attempt=self._last_number,
+                    play_id=play_id,
+                    stimulus_sha256=self._timing.sha256,
+                    query_start_s=self._timing.query_start_s,
+                    query_end_s=self._timing.query_end_s,
+                    duration_s=self._timing.duration_s,
+                    waited_s=waited_s,
+                )
+            )
+        )
+
+    def _interrupt(self, cause: str) -> None:
+        """Ends the attempt under way; one that has its verdict already (a late answer was coming) keeps it."""
+        attempt = self._current
+        assert attempt is not None
+        if self._phase is Phase.PLAYING:
+            self._actions.append(StopStimulus())
+        attempt.interruption = cause
+        if attempt.number not in self._rows:
+            self._write(attempt)
+        self._enter(Phase.LINK if self._lost else Phase.WAITING, cause)
+
+    def _finish(self, verdict: Verdict) -> None:
+        self._enter(Phase.DONE, "")
+        self._actions.append(
+            FinishTrial(
+                TrialFinished(
+                    self.trial.id,
+                    self.take,
+                    verdict.outcome,
+                    self._last_number,
+                    verdict.deciding_attempt,
+                    verdict.cause,
+                )
+            )
+        )
