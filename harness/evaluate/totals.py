@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from harness.evaluate.trials import DECIDED, TrialProgress
 from harness.metrics.intervals import Share
 from harness.metrics.latency import LatencyFigures, latency_figures
+from harness.model.judgment import JudgmentStatus
 from harness.model.time import Measured
 from harness.model.trial import Outcome, Recognition
 
@@ -21,6 +22,7 @@ class Totals:
     stayed silent to the last attempt is decided, and not recognised. first_attempt: … at the first attempt.
     answered: trials with a response, of all decided. attempts_to_recognition: (attempts, trials), ascending.
     latency: end of query → first speech, of answered trials. wake_delay: of the attempts that decided.
+    to_judge: first responses; judged: those of them with a category by at least one rater.
     """
 
     planned: int = 0
@@ -66,7 +68,7 @@ def total(trials: Iterable[TrialProgress]) -> Totals:
             delays.append(verdict.wake_delay)
         if (response := one.response) is not None:
             to_judge += 1
-            judged += bool(response.judgments)
+            judged += any(row.status is JudgmentStatus.SUBMITTED for row in response.judgments)
     return Totals(
         planned=planned,
         finished=outcomes.total(),
