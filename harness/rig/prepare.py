@@ -78,7 +78,6 @@ def _write_folder(root: Path, resolved: Resolved, started: SessionStarted) -> Pa
     # A folder with its own name is whole; one that is being written has another.
     part = root / f".{stem}.{os.getpid()}.part"
     with disk_errors(f"{part} cannot be written"):
-        shutil.rmtree(part, ignore_errors=True)
         part.mkdir()
     try:
         final = _free_name(root, stem)

@@ -1,0 +1,186 @@
+"""A session's rows as one clear line each, for the plain printer."""
+
+from __future__ import annotations
+
+from harness.model.observation import (
+    LinkBack,
+    LinkLost,
+    OperatorAnswer,
+    Overrun,
+    ResponseText,
+    Transcript,
+    Wake,
+)
+from harness.model.record import (
+    AttemptFinished,
+    AttemptStarted,
+    EndReason,
+    EngineStarted,
+    FaultMet,
+    JudgmentGiven,
+    MarkSet,
+    NoteWritten,
+    Observed,
+    OperatorAsked,
+    Paused,
+    Record,
+    RerunAsked,
+    ResponseFrozen,
+    ResponseTranscribed,
+    Resumed,
+    SessionFinished,
+    SessionStarted,
+    TrialFinished,
+    TrialStarted,
+)
+from harness.model.stimulus import SpokenText
+from harness.model.time import Measured
+from harness.model.trial import Outcome, Recognition, Trial
+from harness.wire.foreign import plain_text
+
+IN_WORDS: dict[Outcome, str] = {
+    Outcome.RESPONDED: "responded",
+    Outcome.LATE: "responded too late",
+    Outcome.MISHEARD: "misheard",
+    Outcome.NO_WAKE: "did not wake",
+    Outcome.NO_RESPONSE: "no response",
+    Outcome.INTERRUPTED: "interrupted",
+    Outcome.INCONCLUSIVE: "inconclusive: nothing says whether it understood",
+    Outcome.SKIPPED: "skipped",
+    Outcome.ABORTED: "aborted",
+}
+_RECOGNITION: dict[Recognition, str] = {
+    Recognition.YES: "recognised",
+    Recognition.NO: "not recognised",
+    Recognition.UNKNOWN: "recognition unknown",
+    Recognition.NOT_ASSESSED: "recognition not assessed",
+}
+_ENDED: dict[EndReason, str] = {
+    EndReason.COMPLETED: "all trials are finished",
+    EndReason.ABORTED: "aborted",
+    EndReason.STOPPED: "stopped; it can be resumed",
+}
+
+
+def milliseconds(duration: Measured | None) -> str:
+    """`912 ± 14 ms`, or n/a."""
+    if duration is None:
+        return "n/a"
+    return f"{duration.value_s * 1000:.0f} ± {duration.error_s * 1000:.0f} ms"
+
+
+def quoted(text: str, limit: int = 200) -> str:
+    """Foreign text between quotation marks, harmless."""
+    return f'"{plain_text(text, limit)}"'
+
+
+class Happenings:
+    """Turns records into lines, in order; remembers the plan, so that a line can say what is asked."""
+
+    def __init__(self) -> None:
+        self._trials: dict[str, Trial] = {}
+
+    def line(self, record: Record) -> str | None:
+        """The line for a row, without its time; None for rows that a reader of the output does not need."""
+        match record:
+            case SessionStarted(title=title, bench_id=bench, sound_path=path, trials=trials):
+                self._trials = {trial.id: trial for trial in trials}
+                return f"{plain_text(title)} · bench {bench} · {plain_text(path)} · {_many(len(trials), 'trial')}"
+            case EngineStarted(run=run, pid=pid):
+                return None if run == 1 else f"run {run} begins (engine {pid})"
+            case SessionFinished(reason=reason):
+                return f"END {_ENDED[reason]}"
+            case TrialStarted(trial_id=trial_id, take=take):
+                return self._trial(trial_id, take)
+            case TrialFinished():
+                return self._trial_end(record)
+            case Observed(observation=observation):
+                return _observed(observation)
+            case RerunAsked(trial_id=trial_id, by=by):
+                return f"re-run of {trial_id} asked for by {plain_text(by, 40)}"
+            case JudgmentGiven(judgment=judgment):
+                word = judgment.category.value if judgment.category else judgment.status.value
+                return f"{judgment.trial_id} judged {word} by {plain_text(judgment.rater, 40)}"
+            case NoteWritten(text=text, by=by):
+                return f"note by {plain_text(by, 40)}: {quoted(text)}"
+            case MarkSet(label=label, by=by):
+                return f"mark by {plain_text(by, 40)}: {quoted(label)}"
+            case Paused(reason=reason, by=by):
+                return f"PAUSED by {plain_text(by, 40)}{_because(reason)}"
+            case Resumed(by=by):
+                return f"goes on, by {plain_text(by, 40)}"
+            case FaultMet(source=source, what=what):
+                return f"FAULT {plain_text(source, 60)}: {plain_text(what, 400)}"
+            case _:
+                return _of_attempt(record)
+
+    def _trial(self, trial_id: str, take: int) -> str:
+        trial = self._trials.get(trial_id)
+        again = f" (take {take})" if take > 1 else ""
+        if trial is None:
+            return f"TRIAL {plain_text(trial_id, 80)}{again}"
+        asked = trial.recipe.query
+        said = quoted(asked.text if isinstance(asked, SpokenText) else trial.reference)
+        where = "".join(f" · {axis} {plain_text(label, 40)}" for axis, label in trial.conditions)
+        place = f"{trial.number}/{len(self._trials)}"
+        return f"TRIAL {place} {trial.id}{again}: {said} to {trial.device}, {trial.recipe.voice.label()}{where}"
+
+    def _trial_end(self, row: TrialFinished) -> str:
+        attempts = _many(row.attempts, "attempt")
+        return f"  = {row.trial_id}: {IN_WORDS[row.outcome].upper()} after {attempts}{_because(row.cause)}"
+
+
+def _of_attempt(record: Record) -> str | None:
+    match record:
+        case AttemptStarted(attempt=attempt, waited_s=waited_s):
+            waited = "" if waited_s is None else f", {waited_s:.1f} s after the last sound"
+            return f"  attempt {attempt}{waited}"
+        case ResponseFrozen(clip=clip, truncated=truncated):
+            cut = ", cut: it was still going on" if truncated else ""
+            return f"    response of {clip.duration_s:.1f} s kept as {plain_text(clip.name, 80)}{cut}"
+        case ResponseTranscribed(text=text):
+            return (
+                f"    it says {quoted(text)} (our transcription)" if text else "    no words in it (our transcription)"
+            )
+        case OperatorAsked(question=question):
+            return f"    ASKING {plain_text(question)}"
+        case AttemptFinished():
+            return _verdict(record)
+        case _:
+            return None
+
+
+def _verdict(row: AttemptFinished) -> str:
+    heard = f"; heard {quoted(row.heard)}" if row.heard is not None else ""
+    latency = f"; latency {milliseconds(row.latency)}" if row.latency is not None else ""
+    words = f"{IN_WORDS[row.outcome]}, {_RECOGNITION[row.recognition]}"
+    return f"  attempt {row.attempt}: {words}{heard}{latency}{_because(row.cause)}"
+
+
+def _observed(observation: object) -> str | None:
+    match observation:
+        case Wake(source=source, phrase=phrase):
+            return f"    {source} woke{' on ' + quoted(phrase, 60) if phrase else ''}"
+        case Transcript(source=source, text=text, final=True):
+            return f"    {source} reports that it heard {quoted(text)}"
+        case ResponseText(source=source, text=text):
+            return f"    {source} reports that it answers {quoted(text)}"
+        case OperatorAnswer(recognised=recognised, heard=heard):
+            word = {True: "yes", False: "no", None: "cannot tell"}[recognised]
+            return f"    operator: {word}{', heard ' + quoted(heard) if heard else ''}"
+        case LinkLost(source=source, what=what):
+            return f"LOST {source}: {plain_text(what, 300)}"
+        case LinkBack(source=source):
+            return f"BACK {source}"
+        case Overrun(source=source, count=count):
+            return f"    {source}: {_many(count, 'block')} of sound late or lost"
+        case _:
+            return None
+
+
+def _because(cause: str) -> str:
+    return f" ({plain_text(cause, 200)})" if cause else ""
+
+
+def _many(count: int, thing: str) -> str:
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"

@@ -1,0 +1,143 @@
+"""The plain printer: what happens, one line each, flushed at once; and JSON lines for programs."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TextIO
+
+from harness.cli import summary
+from harness.cli.happenings import Happenings
+from harness.evaluate.limits import check_limits
+from harness.evaluate.progress import Progress, SessionFigures
+from harness.model.errors import HarnessError
+from harness.model.feed import Answered, Goodbye, Logged, Message, StateChanged, StateWord, Welcome
+from harness.model.record import Entry
+from harness.rig.resolved import read_resolved
+from harness.wire.codec import MESSAGES, encode
+from harness.wire.foreign import plain_text
+
+_COLOURS = {"FAULT": "31", "LOST": "31", "END": "1", "TRIAL": "1", "PAUSED": "33", "ASKING": "36", "BACK": "32"}
+_STATES = {StateWord.WAITING, StateWord.INTERRUPTED, StateWord.CLOSING, StateWord.ASKING}
+
+
+class PlainPrinter:
+    """Prints a session for people.
+
+    history: also print rows from before the connection (a run's own first rows), rather than sum them up in a line.
+    """
+
+    def __init__(self, stream: TextIO, *, history: bool, colour: bool | None = None) -> None:
+        self._stream = stream
+        self._history = history
+        self._colour = stream.isatty() if colour is None else colour
+        self._happenings = Happenings()
+        self._figures = SessionFigures()
+        self._old_until = 0
+        self._folder: Path | None = None
+
+    def take(self, message: Message) -> None:
+        """Prints what a message says, if it says anything to people."""
+        match message:
+            case Welcome(session_folder=folder, last_seq=last_seq):
+                self._folder = Path(folder)
+                self._old_until = 0 if self._history else last_seq
+                self._print(f"session {folder}")
+            case Logged(entry=entry):
+                self._row(entry)
+            case StateChanged(word=word, reason=reason) if word in _STATES and reason:
+                self._print(f"    {word.value.lower()}{_for(message)}: {plain_text(reason, 200)}", time.time())
+            case Answered(ok=False, why=why):
+                self._print(f"refused: {plain_text(why)}")
+            case Goodbye():
+                self._end(message)
+            case _:
+                pass
+
+    def _row(self, entry: Entry) -> None:
+        self._figures.add(entry)
+        line = self._happenings.line(entry.record)
+        if entry.seq > self._old_until and line is not None:
+            self._print(line, entry.wall_s)
+        elif entry.seq == self._old_until:
+            figures = self._figures.snapshot().totals
+            self._print(f"so far {figures.finished} of {figures.planned} trials are finished")
+
+    def _end(self, goodbye: Goodbye) -> None:
+        progress = self._figures.snapshot()
+        for line in ("", *end_of_session(progress, self._folder)):
+            self._print(line)
+        if goodbye.reason:
+            self._print(plain_text(goodbye.reason))
+        for line in next_steps(progress, self._folder):
+            self._print(line)
+
+    def _print(self, line: str, wall_s: float | None = None) -> None:
+        if wall_s is not None:
+            line = f"{time.strftime('%H:%M:%S', time.localtime(wall_s))}  {line}"
+        if self._colour:
+            word = line.split("  ", 1)[-1].lstrip().partition(" ")[0]
+            if word in _COLOURS:
+                line = f"\x1b[{_COLOURS[word]}m{line}\x1b[0m"
+        self._stream.write(line + "\n")
+        self._stream.flush()
+
+
+class JsonPrinter:
+    """Prints every message of the feed as a line of JSON, for programs."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def take(self, message: Message) -> None:
+        self._stream.write(encode(MESSAGES, message).decode("utf-8") + "\n")
+        self._stream.flush()
+
+
+def end_of_session(progress: Progress, folder: Path | None) -> list[str]:
+    """Table, totals and limits."""
+    lines = [*summary.table(progress), "", *summary.totals(progress.totals)]
+    if folder is not None:
+        try:
+            limits = read_resolved(folder).scenario.limits
+        except HarnessError as error:
+            return [*lines, f"limits: {error}"]
+        lines += summary.limits(check_limits(limits, progress.totals))
+    return lines
+
+
+def next_steps(progress: Progress, folder: Path | None) -> list[str]:
+    """Where everything lies, and what to type next."""
+    if folder is None:
+        return []
+    name = _as_typed(folder)
+    lines = ["", f"session folder: {name}"]
+    if progress.left:
+        lines.append(f"go on with:     harness resume {name}")
+    lines.append(f"look at it:     harness show {name}")
+    return lines
+
+
+def _as_typed(folder: Path) -> str:
+    """The shortest path that can be typed from here."""
+    try:
+        return str(folder.relative_to(Path.cwd()))
+    except ValueError:
+        return str(folder)
+
+
+def _for(state: StateChanged) -> str:
+    return "" if state.until_s is None else f" {max(0.0, state.until_s - state.since_s):.1f} s"
+
+
+def safe_stream(stream: TextIO) -> TextIO:
+    """The stream, set so that a character that it cannot encode is escaped rather than an error."""
+    reconfigure = getattr(stream, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors="backslashreplace")
+    return stream
+
+
+def standard_output() -> TextIO:
+    return safe_stream(sys.stdout)

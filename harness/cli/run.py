@@ -1,0 +1,57 @@
+"""`harness run`: run a scenario on a bench."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from harness.cli.watching import SESSIONS, chosen_view, view_options, watch
+from harness.model.bench import OperatorPresence
+from harness.model.errors import UnmetNeed
+from harness.rig.launch import start_engine
+from harness.rig.prepare import prepare
+
+FILE = click.Path(path_type=Path)
+
+
+@click.command("run")
+@click.argument("scenario", type=FILE)
+@click.option("--bench", required=True, type=FILE, help="The bench file.")
+@click.option("--sessions", type=FILE, default=SESSIONS, show_default=True, help="Where session folders are made.")
+@click.option("--seed", type=int, help="Seed of the order and of simulated parts, instead of the scenario's.")
+@view_options
+@click.option(
+    "--attended/--unattended",
+    default=None,
+    help="Whether an operator is there to answer; by itself: while the dashboard is open, unless the bench says.",
+)
+@click.option("--no-watch", is_flag=True, help="Start the engine, print the session's folder, and return.")
+def command(
+    scenario: Path,
+    bench: Path,
+    sessions: Path,
+    seed: int | None,
+    plain: bool,
+    as_json: bool,
+    attended: bool | None,
+    no_watch: bool,
+) -> None:
+    """Run a scenario on a bench. The run is a process of its own: leaving this one does not end it.
+
+    Exit status: 0 done (or SKIP: the bench lacks what the scenario needs) · 1 a declared limit failed ·
+    2 wrong usage or input · 3 a fault, an abort or a stop.
+    """
+    view = chosen_view(plain, as_json)
+    presence = {None: None, True: OperatorPresence.PRESENT, False: OperatorPresence.ABSENT}[attended]
+    try:
+        folder = prepare(scenario, bench, sessions, seed=seed, operator=presence)
+    except UnmetNeed as need:
+        click.echo(f"SKIP {need}")
+        return
+    place = start_engine(folder)
+    if no_watch:
+        click.echo(place.folder)
+        return
+    sys.exit(watch(place, view, attended=attended, history=True))

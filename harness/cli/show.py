@@ -1,0 +1,86 @@
+"""`harness show`: print what a session log says."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from harness.cli import summary
+from harness.cli.happenings import Happenings
+from harness.cli.plain import end_of_session, next_steps, standard_output
+from harness.cli.watching import session_folder
+from harness.evaluate.progress import Progress, SessionFigures
+from harness.log.reader import LogReader, check
+from harness.model.errors import InputError
+from harness.model.feed import Logged
+from harness.wire.codec import MESSAGES, encode
+from harness.wire.foreign import plain_text
+
+
+@click.command("show")
+@click.argument("session")
+@click.option("--json", "as_json", is_flag=True, help="Every row as a line of JSON.")
+@click.option("--csv", "as_csv", is_flag=True, help="One row per trial, for a spreadsheet.")
+@click.option("--trials", is_flag=True, help="Only the table of trials.")
+@click.option("--check", "checking", is_flag=True, help="Check rows and clips for damage; status 3 when there is any.")
+def command(session: str, as_json: bool, as_csv: bool, trials: bool, checking: bool) -> None:
+    """Print what a session log says: the table of trials, totals and limits. Works while the session is running.
+
+    SESSION: its folder, or its name below ./sessions.
+    """
+    if as_json + as_csv + trials + checking > 1:
+        raise InputError("--json, --csv, --trials and --check exclude each other", remedy="Choose one")
+    folder = session_folder(session)
+    stream = standard_output()
+    if checking:
+        sys.exit(_check(folder))
+    try:
+        if as_json:
+            with LogReader(folder) as reader:
+                for entry in reader.entries():
+                    stream.write(encode(MESSAGES, Logged(entry)).decode("utf-8") + "\n")
+            return
+        progress = _progress(folder)
+        if as_csv:
+            stream.write(summary.as_csv(progress))
+        elif trials:
+            stream.write("\n".join(summary.table(progress)) + "\n")
+        else:
+            lines = [*_head(progress), "", *end_of_session(progress, folder), *next_steps(progress, folder)]
+            stream.write("\n".join(lines) + "\n")
+        stream.flush()
+    except BrokenPipeError:
+        sys.stdout = open("/dev/null", "w", encoding="utf-8")  # noqa: SIM115 (for the interpreter's last flush)
+
+
+def _progress(folder: Path) -> Progress:
+    figures = SessionFigures()
+    with LogReader(folder) as reader:
+        for entry in reader.entries():
+            figures.add(entry)
+    return figures.snapshot()
+
+
+def _head(progress: Progress) -> list[str]:
+    started = progress.session
+    if started is None:
+        return ["the session has no plan"]
+    title = Happenings().line(started) or ""
+    ended = progress.finished.value if progress.finished else "not ended"
+    return [
+        f"session {plain_text(started.session_id, 120)}: {title}",
+        f"runs {progress.runs} · faults {progress.faults} · pauses {progress.pauses} · {ended}",
+    ]
+
+
+def _check(folder: Path) -> int:
+    findings = check(folder)
+    for line in findings.damage:
+        click.echo(f"DAMAGE {plain_text(line, 400)}")
+    for line in findings.notes:
+        click.echo(f"note   {plain_text(line, 400)}")
+    verdict = "damaged" if findings.damage else "whole"
+    click.echo(f"{findings.rows} rows and {findings.clips} clips: {verdict}")
+    return 3 if findings.damage else 0

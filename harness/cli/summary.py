@@ -1,0 +1,177 @@
+"""The end of a session in figures: a table of trials, totals, limits; plain text, or CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from harness.cli.happenings import IN_WORDS, milliseconds
+from harness.evaluate.limits import LimitVerdict
+from harness.evaluate.progress import Progress
+from harness.evaluate.totals import Totals
+from harness.evaluate.trials import TrialProgress, TrialState
+from harness.metrics.intervals import Share
+from harness.metrics.latency import LatencyFigures
+from harness.wire.foreign import plain_text
+
+COLUMNS = ("#", "trial", "outcome", "tries", "latency", "it heard", "it answered (our transcription)")
+WIDTHS = (4, 24, 18, 5, 14, 30, 46)
+CSV_COLUMNS = (
+    "number", "trial", "take", "device", "conditions", "reference", "outcome", "recognition", "evidence", "attempts",
+    "heard", "errors", "words", "latency_ms", "latency_error_ms", "wake_delay_ms", "wake_delay_error_ms", "length_ms",
+    "response_clip", "response_transcript", "cause",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRow:
+    """What the table says of one trial, by the take that counts; texts are still foreign."""
+
+    number: int
+    trial: str
+    outcome: str
+    attempts: int | None
+    latency: str
+    heard: str
+    answer: str
+
+
+def trial_rows(progress: Progress) -> Iterator[TrialRow]:
+    """One row for each planned trial, in the order of playing."""
+    for one in progress.trials:
+        take = one.counting
+        verdict = take.deciding.verdict if take and take.deciding else None
+        if verdict is None and take and take.attempts:
+            verdict = take.attempts[-1].verdict
+        response = one.response
+        yield TrialRow(
+            number=one.trial.number,
+            trial=one.trial.id,
+            outcome=_state_in_words(one),
+            attempts=len(take.attempts) if take else None,
+            latency=milliseconds(verdict.latency) if verdict and verdict.latency else "",
+            heard=verdict.heard or "" if verdict else "",
+            answer=(response.transcript or "") if response else "",
+        )
+
+
+def table(progress: Progress) -> list[str]:
+    """Lines of the table, each at most as wide as a wide terminal."""
+    lines = [_line(COLUMNS), _line(tuple("─" * width for width in WIDTHS))]
+    for row in trial_rows(progress):
+        attempts = "" if row.attempts is None else str(row.attempts)
+        lines.append(_line((str(row.number), row.trial, row.outcome, attempts, row.latency, row.heard, row.answer)))
+    return lines
+
+
+def totals(figures: Totals) -> list[str]:
+    """Lines with the totals; a figure over nothing is n/a."""
+    outcomes = ", ".join(f"{count} {_short(IN_WORDS[outcome])}" for outcome, count in figures.by_outcome) or "none"
+    return [
+        f"finished             {figures.finished} of {figures.planned}: {outcomes}",
+        f"recognised           {_share(figures.recognised)}",
+        f"at the first attempt {_share(figures.first_attempt)}",
+        f"answered             {_share(figures.answered)}",
+        f"latency              {_latency(figures.latency)}",
+        f"wake delay           {_latency(figures.wake_delay)}",
+        f"judged               {figures.judged} of {figures.to_judge} responses",
+    ]
+
+
+def limits(verdicts: Iterable[LimitVerdict]) -> list[str]:
+    """One line for each limit that the scenario declares."""
+    return [
+        f"{'holds ' if one.ok else 'FAILED'} {one.name}: wanted {one.wanted:g}, "
+        f"found {'n/a' if one.found is None else f'{one.found:.4g}'}"
+        for one in verdicts
+    ]
+
+
+def as_csv(progress: Progress) -> str:
+    """The table of trials for a spreadsheet: one row a trial, empty where there is nothing."""
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(CSV_COLUMNS)
+    for one in progress.trials:
+        writer.writerow(_csv_row(one))
+    return text.getvalue()
+
+
+def _csv_row(one: TrialProgress) -> Sequence[object]:
+    take, trial, response = one.counting, one.trial, one.response
+    verdict = take.deciding.verdict if take and take.deciding else None
+    latency = verdict.latency if verdict else None
+    wake = verdict.wake_delay if verdict else None
+    length = verdict.length if verdict else None
+    return (
+        trial.number,
+        trial.id,
+        take.take if take else "",
+        trial.device,
+        " ".join(f"{axis}={plain_text(label, 80)}" for axis, label in trial.conditions),
+        plain_text(trial.reference),
+        take.outcome.value if take and take.outcome else "",
+        verdict.recognition.value if verdict else "",
+        verdict.evidence.value if verdict else "",
+        len(take.attempts) if take else "",
+        plain_text(verdict.heard) if verdict and verdict.heard is not None else "",
+        verdict.errors if verdict and verdict.errors is not None else "",
+        verdict.words if verdict and verdict.words is not None else "",
+        f"{latency.value_s * 1000:.1f}" if latency else "",
+        f"{latency.error_s * 1000:.1f}" if latency else "",
+        f"{wake.value_s * 1000:.1f}" if wake else "",
+        f"{wake.error_s * 1000:.1f}" if wake else "",
+        f"{length.value_s * 1000:.1f}" if length else "",
+        response.clip.name if response else "",
+        plain_text(response.transcript) if response and response.transcript else "",
+        plain_text(take.cause) if take else "",
+    )
+
+
+def _state_in_words(one: TrialProgress) -> str:
+    if one.outcome is not None:
+        return _short(IN_WORDS[one.outcome])
+    return "cut off" if one.state is TrialState.RUNNING else "not played"
+
+
+def _short(words: str) -> str:
+    return words.partition(":")[0]
+
+
+def _share(share: Share) -> str:
+    if share.value is None or share.interval is None:
+        return "n/a (of none)"
+    low, high = share.interval
+    return f"{share.count} of {share.total} = {share.value:.1%} (95 % interval {low:.1%} to {high:.1%})"
+
+
+def _latency(figures: LatencyFigures) -> str:
+    if figures.p50 is None or figures.p95 is None:
+        return "n/a (of none)"
+    p50, p95 = figures.p50, figures.p95
+    error = max(p50.clock_error_s, p95.clock_error_s)
+    return (
+        f"median {p50.value_s * 1000:.0f} ms, p95 {p95.value_s * 1000:.0f} ms, "
+        f"clocks ± {error * 1000:.0f} ms (of {figures.total})"
+    )
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "  ".join(_fit(cell, width) for cell, width in zip(cells, WIDTHS, strict=True)).rstrip()
+
+
+def _fit(text: str, width: int) -> str:
+    """A cell of so many columns: wide characters count as two, combining ones as none."""
+    shown = plain_text(text, width)
+    while (columns := sum(map(_columns, shown))) > width:
+        shown = plain_text(shown, len(shown) - 1)
+    return shown + " " * (width - columns)
+
+
+def _columns(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1

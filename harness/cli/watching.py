@@ -1,0 +1,139 @@
+"""What `run`, `resume` and `attach` share: the client that shows a session, and how it ends."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import queue
+import signal
+import sys
+from collections.abc import Callable
+from enum import Enum
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+from harness.cli.plain import JsonPrinter, PlainPrinter, standard_output
+from harness.log.folder import SessionFolder
+from harness.model.errors import EngineError, InputError, LogError
+from harness.model.feed import Goodbye, Hello, Message
+from harness.rig.client import EngineClient
+from harness.rig.engine_place import EnginePlace, running
+from harness.wire.foreign import plain_text
+
+SESSIONS = Path("sessions")
+LEFT_AT_ONCE = 130  # what shells say of a program that Ctrl-C ended
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+class View(Enum):
+    """How a session is shown."""
+
+    DASHBOARD = "dashboard"
+    PLAIN = "plain"
+    JSON = "json"
+
+
+def view_options(command: F) -> F:
+    """The options --plain and --json."""
+    plain = click.option("--plain", is_flag=True, help="One line per happening; by itself without a terminal.")
+    return plain(click.option("--json", "as_json", is_flag=True, help="Every message as a line of JSON.")(command))
+
+
+def chosen_view(plain: bool, as_json: bool) -> View:
+    """What was asked for, else the dashboard where there is a terminal for it."""
+    if plain and as_json:
+        raise InputError("--plain and --json exclude each other", remedy="Choose one")
+    if as_json:
+        return View.JSON
+    terminal = sys.stdin.isatty() and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+    return View.PLAIN if plain or not terminal else View.DASHBOARD
+
+
+def watch(place: EnginePlace, view: View, *, attended: bool | None, history: bool) -> int:
+    """Shows a running session until it ends or the person leaves; the exit status. EngineError.
+
+    attended: whether a person is there to answer; None: yes for the dashboard. history: print earlier rows too.
+    """
+    if view is View.DASHBOARD:
+        from harness.dashboard.app import run_dashboard  # Textual is slow to import, and plain output needs none of it
+
+        return run_dashboard(Path(place.socket), Path(place.folder), getpass.getuser())
+    stream = standard_output()
+    printer = JsonPrinter(stream) if view is View.JSON else PlainPrinter(stream, history=history)
+    return _Watch(place, printer, attended=bool(attended)).until_it_ends()
+
+
+class _Watch:
+    """Prints on this thread what the client's thread receives, and turns Ctrl-C into an orderly stop."""
+
+    def __init__(self, place: EnginePlace, printer: PlainPrinter | JsonPrinter, *, attended: bool) -> None:
+        self._place = place
+        self._printer = printer
+        self._arrived: queue.SimpleQueue[Message | str] = queue.SimpleQueue()
+        hello = Hello(client="plain", since_seq=0, attended=attended)
+        self._client = EngineClient(Path(place.socket), hello, self._arrived.put, self._arrived.put)
+        self._stopping = False
+
+    def until_it_ends(self) -> int:
+        status: int | None = None
+        try:
+            while True:
+                try:
+                    arrived = self._arrived.get()
+                    if isinstance(arrived, str):
+                        if status is None:
+                            raise EngineError(arrived or "the connection was closed", remedy=self._remedy())
+                        return status
+                    self._printer.take(arrived)
+                    if isinstance(arrived, Goodbye):
+                        status = arrived.exit_code
+                except KeyboardInterrupt:
+                    if self._stopping:
+                        self._say(f"left; the engine may still be stopping. {self._remedy()}")
+                        return LEFT_AT_ONCE
+                    self._stop()
+        except BrokenPipeError:
+            # Whoever read our output has left; the session does not care.
+            sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (for the interpreter's last flush)
+            self._say(f"the output was closed; the session goes on: harness attach {self._place.folder}")
+            return 0
+        finally:
+            self._client.close()
+
+    def _stop(self) -> None:
+        self._stopping = True
+        self._say(f"stopping in order; Ctrl-C again to leave at once. {self._remedy()}")
+        if self._place.alive:
+            os.kill(self._place.pid, signal.SIGTERM)
+
+    def _remedy(self) -> str:
+        return f"Go on with: harness resume {self._place.folder}"
+
+    @staticmethod
+    def _say(text: str) -> None:
+        sys.stderr.write(f"harness: {text}\n")
+        sys.stderr.flush()
+
+
+def session_folder(named: str) -> Path:
+    """The folder of a session that is named by path, or by its name below ./sessions; LogError with the nearest."""
+    for candidate in (Path(named), SESSIONS / named):
+        if SessionFolder(candidate).database.is_file():
+            return candidate
+    there = sorted(path.name for path in SESSIONS.glob("*") if SessionFolder(path).database.is_file())
+    newest = f"The newest in ./{SESSIONS}: {there[-1]}" if there else "Give the path that `harness run` printed"
+    raise LogError(f"{plain_text(named, 200)} is no session", remedy=newest)
+
+
+def only_running() -> EnginePlace:
+    """The one session that is running; EngineError when there is none, or more than one."""
+    found = running()
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise EngineError("no session is running", remedy="Start one: harness run SCENARIO --bench BENCH")
+    names = "\n  ".join(place.folder for place in found)
+    raise EngineError(f"{len(found)} sessions are running", remedy=f"Name one of them:\n  {names}")
