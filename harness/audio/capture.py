@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.audio.packets import Packet, Word
-from harness.audio.stream_clock import RATE_HZ, StreamClock
+from harness.audio.stream_clock import RATE_HZ, Latency, StreamClock
 from harness.audio.supervised_stream import OnBack, OnFault, OnOverrun, SupervisedStream
 from harness.model.errors import SoundError
 from harness.model.stimulus import Samples
@@ -18,7 +18,8 @@ from harness.model.time import Stamp
 _OVERFLOWS = 0x1 | 0x2
 """PortAudio's flags paInputUnderflow and paInputOverflow."""
 _SETTLE_LIMIT_S = 3.0
-_SHIFT_ERROR_S = 0.0005
+_REPORT_ERROR_S = 0.0005
+"""Of a report on a direct path."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,8 +111,9 @@ class Capture:
         self._clock = self._new_clock()
 
     def _new_clock(self) -> StreamClock:
-        # Without a report: a block is delivered when its last sample has been taken.
-        return StreamClock(-self._frames_per_buffer / RATE_HZ, _SHIFT_ERROR_S)
+        # Without a report: a block is delivered when its last sample has been taken, or a buffer later.
+        buffer_s = self._frames_per_buffer / RATE_HZ
+        return StreamClock(Latency(-1.5 * buffer_s, buffer_s), _REPORT_ERROR_S)
 
     def _take(self, packet: Packet) -> None:
         missing_s = self._clock.observe(packet)

@@ -12,7 +12,7 @@ import soxr
 
 from harness.audio.level import rms_dbfs
 from harness.audio.packets import Packet, Word
-from harness.audio.stream_clock import RATE_HZ, StreamClock
+from harness.audio.stream_clock import RATE_HZ, Latency, StreamClock
 from harness.audio.supervised_stream import OnBack, OnFault, OnOverrun, SupervisedStream
 from harness.model.errors import SoundError
 from harness.model.stimulus import Samples, Waveform
@@ -21,7 +21,9 @@ from harness.model.time import Stamp
 _UNDERFLOWS = 0x4 | 0x8
 """PortAudio's flags paOutputUnderflow and paOutputOverflow."""
 _SETTLE_LIMIT_S = 3.0
-_SHIFT_ERROR_OF_A_BUFFER = 0.8
+_LAB_EXTRA_S = 0.009
+_LAB_ERROR_S = 0.005
+"""The lab's sinks add 6 to 12 ms to PortAudio's two buffers, constant within a stream; its reports are unusable."""
 _METER_S = 0.1
 
 OnStarted = Callable[[str, Stamp], None]
@@ -65,7 +67,8 @@ class Playback:
         self._on_overrun = on_overrun
         self._frames_per_buffer = frames_per_buffer
         self._stream = SupervisedStream("playback", device, sound_server, frames_per_buffer, self)
-        self._clock = self._new_clock()
+        self._in_lab = sound_server == "virtual_lab"
+        self._clock = self._new_clock(2 * frames_per_buffer / RATE_HZ)
         self._lock = threading.Lock()
         self._plays: dict[int, _Play] = {}
         self._number = 0
@@ -80,8 +83,8 @@ class Playback:
 
     @property
     def latency_s(self) -> float:
-        """From the callback that asks for a sample to its leaving, as PortAudio reports it."""
-        return self._clock.shift_s
+        """From the callback that asks for a sample to its leaving, as far as it is known."""
+        return self._clock.latency.shift_s
 
     def open(self) -> None:
         """Returns when the stream runs and its clock has settled (some 0.4 s); SoundError when it cannot be opened."""
@@ -135,8 +138,7 @@ class Playback:
         return rms_dbfs(meter)
 
     def opened(self, packet: Packet) -> None:
-        del packet
-        self._clock = self._new_clock()
+        self._clock = self._new_clock(packet.reported_s)
 
     def received(self, packet: Packet) -> None:
         match packet.word:
@@ -162,10 +164,12 @@ class Playback:
     def back(self, at: Stamp) -> None:
         self._on_back(at)
 
-    def _new_clock(self) -> StreamClock:
-        # Without a report: two buffers are ahead.
+    def _new_clock(self, stated_s: float) -> StreamClock:
+        """A clock for a stream whose buffers hold `stated_s`, as PortAudio says."""
+        if self._in_lab:
+            return StreamClock(Latency(stated_s + _LAB_EXTRA_S, _LAB_ERROR_S), None)
         buffer_s = self._frames_per_buffer / RATE_HZ
-        return StreamClock(2 * buffer_s, _SHIFT_ERROR_OF_A_BUFFER * buffer_s)
+        return StreamClock(Latency(stated_s + 2 * buffer_s, 2 * buffer_s), buffer_s)
 
     def _tick(self, packet: Packet) -> None:
         self._now_s = packet.moment_s
