@@ -14,6 +14,7 @@ from typing import TypeVar
 
 import click
 
+from harness.cli.operator_prompt import OperatorPrompt
 from harness.cli.plain import JsonPrinter, PlainPrinter, standard_output
 from harness.log.folder import SessionFolder
 from harness.model.errors import EngineError, InputError, LogError
@@ -60,10 +61,18 @@ def watch(place: EnginePlace, view: View, *, attended: bool | None, history: boo
     if view is View.DASHBOARD:
         from harness.dashboard.app import run_dashboard  # Textual is slow to import, and plain output needs none of it
 
-        return run_dashboard(Path(place.socket), Path(place.folder), getpass.getuser())
+        return run_dashboard(Path(place.socket), Path(place.folder), user_name())
     stream = standard_output()
     printer = JsonPrinter(stream) if view is View.JSON else PlainPrinter(stream, history=history)
     return _Watch(place, printer, attended=bool(attended)).until_it_ends()
+
+
+def user_name() -> str:
+    """Who is said to have answered, judged or noted something."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a user id without a name, as in containers
+        return f"user-{os.getuid()}"
 
 
 class _Watch:
@@ -73,8 +82,10 @@ class _Watch:
         self._place = place
         self._printer = printer
         self._arrived: queue.SimpleQueue[Message | str] = queue.SimpleQueue()
-        hello = Hello(client="plain", since_seq=0, attended=attended)
+        # Who is there to answer is said by the bench (see `run`): a plain client must not keep a finished run open.
+        hello = Hello(client="plain", since_seq=0, attended=False)
         self._client = EngineClient(Path(place.socket), hello, self._arrived.put, self._arrived.put)
+        self._prompt = OperatorPrompt(sys.stdin, user_name(), self._client.send, self._say) if attended else None
         self._stopping = False
 
     def until_it_ends(self) -> int:
@@ -88,6 +99,8 @@ class _Watch:
                             raise EngineError(arrived or "the connection was closed", remedy=self._remedy())
                         return status
                     self._printer.take(arrived)
+                    if self._prompt is not None:
+                        self._prompt.take(arrived)
                     if isinstance(arrived, Goodbye):
                         status = arrived.exit_code
                 except KeyboardInterrupt:

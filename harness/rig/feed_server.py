@@ -34,6 +34,7 @@ class FeedServer:
     back with `since_seq`.
 
     welcome: makes the first message. on_command: called on a client's thread; its answer goes to that client.
+    on_people: called when a client has come or gone. Neither may block for long.
     """
 
     def __init__(
@@ -42,11 +43,13 @@ class FeedServer:
         folder: Path,
         welcome: Callable[[], Welcome],
         on_command: Callable[[Command, Reply], None],
+        on_people: Callable[[], None] = lambda: None,
     ) -> None:
         self._path = path
         self._folder = folder
         self._welcome = welcome
         self._on_command = on_command
+        self._on_people = on_people
         self._changed = threading.Condition()
         self._recent: deque[Entry] = deque(maxlen=MOST_WAITING)
         self._last_seq = 0
@@ -161,6 +164,7 @@ class FeedServer:
             if client in self._clients:
                 self._clients.remove(client)
             self._changed.notify_all()
+        self._on_people()
 
 
 class _Client:
@@ -227,6 +231,7 @@ class _Client:
                     self._waiting.append(self._server._goodbye)
             self._server._changed.notify_all()
         self._server._met_a_client.set()
+        self._server._on_people()
 
     def _answer(self, answered: Answered) -> None:
         with self._server._changed:

@@ -1,0 +1,308 @@
+"""The engine: one process that runs one session, and tells its clients. `python -m harness.rig.engine FOLDER`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import cast
+
+from harness import __version__
+from harness.evaluate.limits import check_limits
+from harness.evaluate.progress import SessionFigures
+from harness.log.folder import SessionFolder
+from harness.log.writer import SqliteLog
+from harness.model.bench import Bench, OperatorPresence
+from harness.model.clip import Clip
+from harness.model.errors import DeviceError, HarnessError, LogError
+from harness.model.feed import Answered, Command, Goodbye, Meters, Replay, StateChanged, StateWord, Welcome
+from harness.model.observation import LinkBack, LinkLost, Observation
+from harness.model.record import EndReason, Entry, FaultMet, NoteWritten, ResponseFrozen
+from harness.places import cache_folder
+from harness.ports import Clock, Driver, Hears, Stimulates
+from harness.rig.assemble import IN_PROCESS, assemble, clock_of
+from harness.rig.engine_place import publish, this_process, withdraw
+from harness.rig.feed_server import FeedServer, Reply
+from harness.rig.monitor import Monitor
+from harness.rig.resolved import Resolved, equipment_of, read_resolved
+from harness.rig.transcriber import Transcriber, installed_recogniser
+from harness.session.conductor import Conductor
+from harness.session.resumption import Resumption
+from harness.session.stage import Nudge, Stage, Stop
+from harness.stimuli.renderer import Renderer
+
+METERS_EVERY_S = 0.1
+CLIENT_WITHIN_S = 2.0
+DONE, LIMIT_FAILED, FAULT = 0, 1, 3
+
+
+class Engine:
+    """Runs one session from where its log stands until its end, a stop or an abort."""
+
+    def __init__(self, folder: Path, resolved: Resolved, log_clock: Clock) -> None:
+        self._folder = SessionFolder(folder)
+        self._resolved = resolved
+        self._clock = log_clock
+        self._figures = SessionFigures()
+        self._clips: dict[str, Clip] = {}
+        self._state = StateChanged(StateWord.PREPARING, log_clock.now_s())
+        self._conductor: Conductor | None = None
+        self._monitor: Monitor | None = None
+        self._stopped: str | None = None
+        self._server: FeedServer | None = None
+        self._log: SqliteLog | None = None
+
+    def run(self) -> int:
+        """The exit status, which clients are told too; HarnessError when the log cannot be had."""
+        with ExitStack() as stack:
+            log = stack.enter_context(
+                SqliteLog(
+                    self._folder.path, now_s=self._clock.now_s, wall_s=self._clock.wall_s, on_commit=self._committed
+                )
+            )
+            self._log = log
+            history = list(log.entries())
+            for entry in history:
+                self._take_in(entry)
+            resumption = Resumption.of(history)
+            place = this_process(self._folder.path)
+            server = FeedServer(Path(place.socket), self._folder.path, self._welcome, self._command, self._nudge)
+            server.start_at(log.last_seq)
+            self._server = server
+            stack.callback(withdraw, place)
+            goodbye = Goodbye(FAULT, f"the engine failed; see {self._folder.engine_output}")
+            try:
+                publish(place)
+                signal.signal(signal.SIGTERM, self._asked_to_stop)
+                goodbye = self._run_session(log, resumption)
+            except HarnessError as error:
+                sys.stderr.write(f"{error}\n")
+                with contextlib.suppress(LogError):
+                    log.append(FaultMet("engine", str(error)))
+                goodbye = Goodbye(error.exit_code or FAULT, str(error))
+            finally:
+                # A run can be over before whoever started it has connected; they are to hear how it ended.
+                server.wait_for_a_client(CLIENT_WITHIN_S)
+                server.close(goodbye)
+            return goodbye.exit_code
+
+    def _run_session(self, log: SqliteLog, resumption: Resumption) -> Goodbye:
+        bench, scenario = self._resolved.bench, self._resolved.scenario
+        started = self._figures.snapshot().session
+        if started is None:
+            raise LogError(f"{self._folder.database} holds no plan", remedy="Begin a new session: harness run")
+        with ExitStack() as stack:
+            scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="voice-harness-")))
+            drivers = assemble(bench, self._clock, started.seed, scratch)
+            transcriber = self._transcriber(log, bench)
+            if transcriber is not None:
+                stack.callback(transcriber.close)
+            microphone = cast(Hears, drivers[bench.microphone.id]) if bench.microphone else None
+            stage = Stage(
+                loudspeakers={one.id: cast(Stimulates, drivers[one.id]) for one in bench.loudspeakers},
+                microphone=microphone,
+                log=log,
+                renders=Renderer(cache_folder() / "stimuli"),
+                clock=self._clock,
+                on_state=self._changed_state,
+                answer=self._answer,
+                attended=self._attended,
+                transcribe=transcriber.transcribe if transcriber else None,
+                recogniser_name=transcriber.name if transcriber else "",
+                linger=self._attended_by_a_client,
+                between_trials_s=scenario.defaults.between_trials_s,
+            )
+            conductor = Conductor(started.trials, stage, resumption)
+            self._conductor = conductor
+            stack.enter_context(self._opened(drivers))
+            self._monitor = Monitor(self._monitor_of(drivers), self._folder.clips, self._clips)
+            stack.enter_context(self._metering(drivers, microphone))
+            if self._stopped is not None:
+                conductor.inbox.put(Stop(self._stopped))
+            try:
+                reason = conductor.run()
+            finally:
+                self._conductor = None
+        return self._goodbye(reason)
+
+    def _goodbye(self, reason: EndReason) -> Goodbye:
+        match reason:
+            case EndReason.ABORTED:
+                return Goodbye(FAULT, "aborted")
+            case EndReason.STOPPED:
+                return Goodbye(FAULT, "stopped")
+            case EndReason.COMPLETED:
+                verdicts = check_limits(self._resolved.scenario.limits, self._figures.snapshot().totals)
+                failed = [verdict.name for verdict in verdicts if not verdict.ok]
+                return Goodbye(LIMIT_FAILED, f"failed: {', '.join(failed)}") if failed else Goodbye(DONE, "")
+
+    @contextlib.contextmanager
+    def _opened(self, drivers: Mapping[str, Driver]) -> Iterator[None]:
+        """The drivers, open; whatever was opened is closed again."""
+        with ExitStack() as stack:
+            for driver in drivers.values():
+                stack.callback(_close, driver)
+                driver.open(self._sink_for(driver))
+            yield
+
+    def _sink_for(self, driver: Driver) -> _Sink:
+        # What the monitor plays is no stimulus: only its loss and return concern the session.
+        bench = self._resolved.bench
+        heard = {one.id for one in bench.loudspeakers}
+        only_links = bench.monitor is not None and driver.id == bench.monitor.id and driver.id not in heard
+        return _Sink(self, only_links)
+
+    def observed(self, observation: Observation) -> None:
+        """Takes what a driver saw; any thread."""
+        conductor = self._conductor
+        if conductor is not None:
+            conductor.inbox.put(observation)
+
+    def _monitor_of(self, drivers: Mapping[str, Driver]) -> Stimulates | None:
+        monitor = self._resolved.bench.monitor
+        return None if monitor is None else cast(Stimulates, drivers[monitor.id])
+
+    @contextlib.contextmanager
+    def _metering(self, drivers: Mapping[str, Driver], microphone: Hears | None) -> Iterator[None]:
+        """Levels to the clients that want them, ten times a second."""
+        speakers = [cast(Stimulates, drivers[one.id]) for one in self._resolved.bench.loudspeakers]
+        ending = threading.Event()
+
+        def measure() -> None:
+            while not ending.wait(METERS_EVERY_S):
+                if self._server is not None and self._server.wants_meters:
+                    levels = [level for one in speakers if (level := one.level_dbfs()) is not None]
+                    self._server.publish(
+                        Meters(
+                            speaker_dbfs=max(levels, default=None),
+                            microphone_dbfs=microphone.level_dbfs() if microphone else None,
+                            noise_floor_dbfs=microphone.noise_floor_dbfs() if microphone else None,
+                        )
+                    )
+
+        thread = threading.Thread(target=measure, name="meters", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ending.set()
+            thread.join()
+
+    def _transcriber(self, log: SqliteLog, bench: Bench) -> Transcriber | None:
+        name = installed_recogniser()
+        if name is None or all(one.driver == IN_PROCESS for one in equipment_of(bench)):
+            return None  # nothing to do it with, or no real sound to transcribe
+
+        def note(text: str) -> None:
+            sys.stderr.write(f"{text}\n")
+            with contextlib.suppress(LogError):  # a note is not worth a run
+                log.append(NoteWritten(text, by="harness"))
+
+        return Transcriber(name, note)
+
+    def _attended(self) -> bool:
+        match self._resolved.bench.operator:
+            case OperatorPresence.PRESENT:
+                return True
+            case OperatorPresence.ABSENT:
+                return False
+            case OperatorPresence.AUTO:
+                return self._attended_by_a_client()
+
+    def _attended_by_a_client(self) -> bool:
+        return self._server is not None and self._server.attended
+
+    def _take_in(self, entry: Entry) -> None:
+        self._figures.add(entry)
+        if isinstance(entry.record, ResponseFrozen):
+            self._clips[entry.record.clip.name] = entry.record.clip
+
+    def _committed(self, entry: Entry) -> None:
+        self._take_in(entry)
+        if self._server is not None:
+            self._server.committed(entry)
+
+    def _changed_state(self, state: StateChanged) -> None:
+        self._state = state
+        if self._server is not None:
+            self._server.publish(state)
+
+    def _welcome(self) -> Welcome:
+        assert self._log is not None, "clients come after the log is open"
+        return Welcome(
+            session_id=self._folder.path.name,
+            session_folder=str(self._folder.path.resolve()),
+            engine_pid=os.getpid(),
+            last_seq=self._log.last_seq,
+            state=self._state,
+            tool_version=__version__,
+            has_monitor=self._resolved.bench.monitor is not None,
+        )
+
+    def _command(self, command: Command, reply: Reply) -> None:
+        """Called on a client's thread."""
+        conductor = self._conductor
+        if isinstance(command, Replay):
+            why = self._monitor.replay(command.clip_name) if self._monitor else "the session is still being prepared"
+            reply(Answered(command.id, not why, why))
+        elif conductor is None:
+            reply(Answered(getattr(command, "id", ""), False, "the session is being prepared, or has ended"))
+        else:
+            conductor.inbox.put(command)
+
+    def _answer(self, command_id: str, ok: bool, why: str) -> None:
+        if self._server is not None:
+            self._server.publish(Answered(command_id, ok, why))
+
+    def _nudge(self) -> None:
+        if self._conductor is not None:
+            self._conductor.inbox.put(Nudge())
+
+    def _asked_to_stop(self, number: int, frame: object) -> None:
+        self._stopped = signal.Signals(number).name
+        if self._conductor is not None:
+            self._conductor.inbox.put(Stop(self._stopped))
+
+
+class _Sink:
+    """Where one driver puts what it saw."""
+
+    def __init__(self, engine: Engine, only_links: bool) -> None:
+        self._engine = engine
+        self._only_links = only_links
+
+    def __call__(self, observation: Observation) -> None:
+        if not self._only_links or isinstance(observation, LinkLost | LinkBack):
+            self._engine.observed(observation)
+
+
+def _close(driver: Driver) -> None:
+    try:
+        driver.close()
+    except DeviceError as error:
+        sys.stderr.write(f"{error}\n")
+
+
+def main(arguments: list[str]) -> int:
+    """Runs the session in the folder that is named; the exit status."""
+    if len(arguments) != 1:
+        sys.stderr.write("usage: python -m harness.rig.engine FOLDER\n")
+        return 2
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is for the client, which asks us to stop
+    try:
+        folder = SessionFolder(Path(arguments[0])).demand().path
+        resolved = read_resolved(folder)
+        return Engine(folder, resolved, clock_of(resolved.bench)).run()
+    except HarnessError as error:
+        sys.stderr.write(f"{error}\n")
+        return error.exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
