@@ -65,6 +65,7 @@ class LabSoundServer:
         if self.running():
             return self.environment()
         self._end_readers()
+        self._end_left_over()
         for program in ("pulseaudio", "pactl", "parec"):
             if shutil.which(program) is None:
                 raise LabError(f"the program {program} is not installed", remedy=_PACKAGES)
@@ -86,8 +87,8 @@ class LabSoundServer:
 
     def adopt(self, pid: int) -> None:
         """Takes over a daemon that another process started on this folder, so that it can be tuned and stopped."""
-        if not _is_pulseaudio(pid):
-            raise LabError(f"process {pid} is no PulseAudio daemon", remedy="harness lab down, then harness lab up")
+        if not self._is_ours(pid):
+            raise LabError(f"process {pid} is no sound server of {self.folder}", remedy="harness lab up")
         self.pid = pid
         self._child = None
 
@@ -95,7 +96,7 @@ class LabSoundServer:
         """True while the daemon's process exists; it may be frozen."""
         if self._child is not None:
             return self._child.poll() is None
-        return self.pid is not None and _is_pulseaudio(self.pid)
+        return self.pid is not None and self._is_ours(self.pid)
 
     def stop(self, limit_s: float = 2.0) -> None:
         """Ends the daemon by its pid, by force when it does not go within the limit; nothing running: does nothing."""
@@ -192,9 +193,9 @@ class LabSoundServer:
         Its latency decides how much an ear renders at once: 10 ms a block gives 30 ms from call to delivery instead
         of 70, for 1 % of a core.
         """
-        for ear in Ear:
+        for sink in (*Ear, MONITOR_SINK):
             reader = subprocess.Popen(
-                [*_READER, f"--device={ear.value}.monitor"],
+                [*_READER, f"--device={sink}.monitor"],
                 env=self._own_environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -209,6 +210,22 @@ class LabSoundServer:
             reader.kill()
             reader.wait()
         self._readers.clear()
+
+    def _is_ours(self, pid: int) -> bool:
+        """True when that process is a daemon that was started on this folder, and not a zombie."""
+        try:
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            return False
+        # A zombie has no command line.
+        return words[0].endswith(b"pulseaudio") and os.fsencode(self.folder / "lab.pa") in words
+
+    def _end_left_over(self) -> None:
+        """Ends a daemon whose lab was lost: it would keep playing to nobody, and this one could not be told from it."""
+        for process in Path("/proc").iterdir():
+            if process.name.isdigit() and self._is_ours(int(process.name)):
+                self.adopt(int(process.name))
+                self.stop()
 
     def _gone_within(self, limit_s: float) -> bool:
         deadline = time.monotonic() + limit_s
@@ -274,12 +291,3 @@ def _alsa() -> tuple[str, ...]:
     # PortAudio aborts when there is no default.
     lines.append('pcm.!default { type asym playback.pcm "harness_speaker" capture.pcm "harness_mic" }')
     return tuple(lines)
-
-
-def _is_pulseaudio(pid: int) -> bool:
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return False
-    name, _, rest = stat.partition("(")[2].rpartition(")")
-    return name == "pulseaudio" and rest.split()[0] != "Z"

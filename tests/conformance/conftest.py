@@ -1,0 +1,44 @@
+"""Far ends that are real: a private sound server."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.lab.sound_server import LabSoundServer
+
+
+@pytest.fixture(scope="session")
+def lab_sound() -> Iterator[LabSoundServer]:
+    """A sound server of our own, found by `sound_server="virtual_lab"` for as long as the session lasts.
+
+    A test that kills or freezes it leaves it running.
+    """
+    # Short: a socket path has at most 107 bytes, and pytest's own folders can be long.
+    folder = Path(tempfile.mkdtemp(prefix="vh-"))
+    before = os.environ.get("HARNESS_LAB")
+    os.environ["HARNESS_LAB"] = str(folder)
+    server = LabSoundServer(folder)
+    try:
+        environment = server.start()
+        state = {
+            "environment": environment,
+            "mqtt_host": "127.0.0.1",
+            "mqtt_port": 0,
+            "pids": {"sound_server": server.pid},
+        }
+        (folder / "lab.json").write_text(json.dumps(state), encoding="utf-8")
+        yield server
+    finally:
+        server.stop()
+        if before is None:
+            del os.environ["HARNESS_LAB"]
+        else:
+            os.environ["HARNESS_LAB"] = before
+        shutil.rmtree(folder, ignore_errors=True)
