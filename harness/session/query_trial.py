@@ -120,6 +120,15 @@ class TrialMachine(TrialSteps):
             self._interrupt(cause)
         return self._advance()
 
+    def play_refused(self, now_s: float, play_id: str, why: str) -> list[Action]:
+        """A sound that the machine asked for cannot be played."""
+        self._tell(now_s)
+        if self._closing_id and play_id == self._closing_id:
+            self._closing_done = True
+        elif self._phase is Phase.PLAYING:
+            self._interrupt(f"sound_refused: {why}")
+        return self._advance()
+
     def hold(self) -> None:
         """No new attempt begins until `release`."""
         self._held = True

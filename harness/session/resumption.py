@@ -61,9 +61,9 @@ class Resumption:
         match entry.record:
             case SessionStarted(trials=trials):
                 for trial in trials:
-                    self._know((trial.id, 1))
+                    self.know((trial.id, 1))
             case TrialStarted(trial_id=trial_id, take=take):
-                self._know((trial_id, take))
+                self.know((trial_id, take))
                 self.begun.add((trial_id, take))
                 self.ended = None
             case AttemptStarted() as row:
@@ -76,7 +76,7 @@ class Resumption:
             case TrialFinished() as row:
                 self.finished.setdefault((row.trial_id, row.take), row)
             case RerunAsked(trial_id=trial_id, take=take):
-                self._know((trial_id, take))
+                self.know((trial_id, take))
             case ResponseFrozen() as row:
                 self.frozen[(row.trial_id, row.take, row.attempt)] = row.clip.sha256
             case JudgmentGiven(judgment=judgment):
@@ -88,7 +88,8 @@ class Resumption:
             case _:
                 pass
 
-    def _know(self, take: Take) -> None:
+    def know(self, take: Take) -> None:
+        """A take that is to be played, after those that are known."""
         if take not in self.takes:
             self.takes.append(take)
 

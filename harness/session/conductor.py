@@ -1,0 +1,396 @@
+"""Runs a plan: one thread, one inbox, and a log that knows everything before anybody else does."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+from harness.model.errors import DeviceError, HarnessError, LogFull
+from harness.model.feed import Abort, Resume, StateChanged, StateWord
+from harness.model.observation import LinkBack, LinkLost, Observation, StimulusStarted
+from harness.model.record import (
+    EndReason,
+    Entry,
+    FaultMet,
+    Observed,
+    OperatorAsked,
+    Paused,
+    Record,
+    ResponseFrozen,
+    ResponseTranscribed,
+    Resumed,
+    SessionFinished,
+    TrialFinished,
+    TrialStarted,
+)
+from harness.model.stimulus import RenderedStimulus, Waveform
+from harness.model.trial import Outcome, Trial
+from harness.session.actions import (
+    Action,
+    AskOperator,
+    Credit,
+    FinishAttempt,
+    FinishTrial,
+    FreezeResponse,
+    SayClosing,
+    StartAttempt,
+    StimulusTiming,
+    StopStimulus,
+)
+from harness.session.commands import Desk
+from harness.session.inbox import Arrived, Inbox
+from harness.session.query_trial import TrialMachine
+from harness.session.rendering import Rendering
+from harness.session.resumption import Resumption, Take
+from harness.session.stage import Nudge, Stage, Stop, Told, Transcribed
+from harness.session.verdict import trial_verdict
+
+T = TypeVar("T")
+
+MARGIN_S = 0.2
+"""Sound that a clip keeps before and after the response."""
+AHEAD = 2
+"""Trials whose sounds are made while another one is played."""
+ROOM_AGAIN_S = 3.0
+"""How often a full disk is tried again (real seconds)."""
+LOOK_S = 0.5
+"""How often an idle conductor looks whether it still should linger (real seconds)."""
+
+
+class Conductor:
+    """Plays every take that the log does not know as finished, once.
+
+    `inbox` may be called from any thread at any time; everything else happens in the thread that calls `run`.
+    resumption: the fold over the log's rows so far (with `SessionStarted`, if the caller wrote one already).
+    """
+
+    def __init__(self, plan: Sequence[Trial], stage: Stage, resumption: Resumption) -> None:
+        self.stage = stage
+        self.standing = resumption
+        self.trials = {trial.id: trial for trial in plan}
+        for trial in plan:
+            resumption.know((trial.id, 1))
+        self.machine: TrialMachine | None = None
+        self.paused_because = ""
+        self.paused = False
+        self.ending: EndReason | None = None
+        self._inbox = Inbox(stage.clock)
+        self._desk = Desk(self)
+        self._rendering = Rendering(stage.renders, stage.on_rendered)
+        self._sounds: dict[str, Waveform] = {}
+        self._lost: set[str] = set()
+        self._last_sound_s: float | None = None
+        self._was_full = False
+        self._shown: StateChanged | None = None
+
+    def inbox(self, told: Told) -> None:
+        """Takes an observation or a command, with the time of its arrival; never blocks, never raises."""
+        self._inbox.put(told)
+
+    def stop(self, cause: str = "stopped: the engine was asked to end") -> None:
+        """Ends the run soon, so that it can be resumed; may be called from any thread."""
+        self._inbox.put(Stop(cause))
+
+    def run(self) -> EndReason:
+        """Plays what is pending and returns why it ended; the log's last row says the same.
+
+        LogError when the log cannot be written for another reason than a full disk; LogFull when the operator gives up
+        while the disk is full.
+        """
+        try:
+            quiet_for_s = self.standing.quiet_for_s(self.stage.clock.wall_s(), self.stage.clock.speed)
+            if quiet_for_s is not None:
+                self._last_sound_s = self.stage.clock.now_s() - quiet_for_s
+            resumed = quiet_for_s is not None
+            for row in self.standing.cut_off():
+                self.append(row)
+            while self.ending is None:
+                pending = self.standing.pending()
+                if pending:
+                    self._play(pending[0], pending[1 : 1 + AHEAD], resumed)
+                    resumed = False
+                elif self.stage.linger():
+                    self.show(StateWord.FINISHED, "every trial is played; re-runs, notes and judgments are taken")
+                    self._pump()
+                else:
+                    self.ending = EndReason.COMPLETED
+            self.append(SessionFinished(self.ending))
+            self._desk.ended()
+            self.show(StateWord.FINISHED, self.ending.value)
+            return self.ending
+        finally:
+            self._rendering.close()
+
+    # One take
+
+    def _play(self, take: Take, following: Iterable[Take], resumed: bool) -> None:
+        trial, number = self.trials[take[0]], take[1]
+        before = self.standing.attempts.get(take, {})
+        if take not in self.standing.begun:
+            self.append(TrialStarted(trial.id, number))
+        verdict = trial_verdict(trial.reprompt, before)
+        if verdict is not None:
+            self.append(
+                TrialFinished(trial.id, number, verdict.outcome, max(before), verdict.deciding_attempt, verdict.cause)
+            )
+            return
+        stimulus = self._stimulus(trial, following)
+        if isinstance(stimulus, HarnessError):
+            self.append(FaultMet("stimulus", str(stimulus)))
+            cause = f"no_stimulus: {stimulus.what}"
+            self.append(TrialFinished(trial.id, number, Outcome.SKIPPED, max(before, default=0), None, cause))
+        if not isinstance(stimulus, RenderedStimulus):
+            return
+        self.machine = TrialMachine(
+            trial, number, StimulusTiming.of(stimulus), before=tuple(before.values()), attended=self.stage.attended()
+        )
+        if self.paused:
+            self.machine.hold()
+        wait_s = trial.reprompt.context_wait_s if resumed else self.stage.between_trials_s
+        not_before_s = None if self._last_sound_s is None else self._last_sound_s + wait_s
+        self._sounds[""] = stimulus.waveform
+        self.perform(
+            self.machine.begin(
+                self.stage.clock.now_s(),
+                not_before_s=not_before_s,
+                lost=self._lost,
+                last_sound_s=self._last_sound_s if before else None,
+            )
+        )
+        while not self.machine.finished:
+            self._pump()
+        if self.machine.last_sound_s is not None:
+            self._last_sound_s = self.machine.last_sound_s
+        self.machine = None
+        self._sounds.clear()
+        self._rendering.forget(trial)
+
+    def _stimulus(self, trial: Trial, following: Iterable[Take]) -> RenderedStimulus | HarnessError | None:
+        """The trial's sound, or why there is none; None when the run ends meanwhile."""
+        made = self._rendering.stimulus(trial)
+        for trial_id, _ in following:
+            self._rendering.ahead(self.trials[trial_id])
+        if not made.done():
+            made.add_done_callback(lambda _: self._inbox.put(Nudge()))
+            self.show(StateWord.PREPARING, "makes the stimulus", trial.id)
+        while not made.done() and self.ending is None:
+            self._pump()
+        if self.ending is not None:
+            return None
+        try:
+            return made.result()
+        except HarnessError as error:
+            self._rendering.forget(trial)
+            return error
+
+    # The inbox
+
+    def _pump(self) -> None:
+        """Takes the next thing from the inbox, or lets time pass when nothing came before the deadline."""
+        machine, clock = self.machine, self.stage.clock
+        if machine is not None:
+            machine.attended = self.stage.attended()
+        deadline_s = None if machine is None else machine.deadline_s
+        now_s = clock.now_s()  # before the look into the inbox: what arrives later has a later time
+        wait_s = LOOK_S if deadline_s is None else max(0.0, min(LOOK_S, clock.real_s(deadline_s - now_s)))
+        found = self._inbox.get(0.0 if deadline_s is not None and deadline_s <= now_s else wait_s)
+        if found is not None:
+            self._take_in(*found)
+        elif machine is not None and deadline_s is not None and now_s >= deadline_s:
+            self.perform(machine.tick(now_s))
+
+    def _take_in(self, told: Told, arrived_s: float) -> None:
+        match told:
+            case Nudge():
+                pass
+            case Stop(cause=cause):
+                self.ending = EndReason.STOPPED
+                if self.machine is not None:
+                    self.perform(self.machine.stop(arrived_s, cause))
+            case Transcribed(trial_id=trial_id, take=take, attempt=attempt, text=text):
+                self.append(ResponseTranscribed(trial_id, take, attempt, text, self.stage.recogniser_name))
+                if self.machine is not None and (self.machine.trial.id, self.machine.take) == (trial_id, take):
+                    self.perform(self.machine.transcribed(arrived_s))
+            case _ if self._desk.takes(told):
+                self._desk.take(told, arrived_s)
+            case _:
+                self._observe(told, arrived_s)  # type: ignore[arg-type]
+
+    def _observe(self, observation: Observation, arrived_s: float) -> None:
+        match observation:
+            case StimulusStarted(play_id=play_id, at=at) if self.stage.microphone and play_id in self._sounds:
+                self.stage.microphone.own_sound(play_id, self._sounds[play_id], at.at_s)
+            case LinkLost(source=source):
+                self._lost.add(source)
+            case LinkBack(source=source):
+                self._lost.discard(source)
+            case _:
+                pass
+        if self.machine is None:
+            self.append(Observed(observation))
+        else:
+            self.perform(self.machine.feed(observation, arrived_s))
+
+    # Actions
+
+    def perform(self, actions: Iterable[Action]) -> None:
+        """Does what the machine asks for, in order, with what follows from that."""
+        todo = deque(actions)
+        machine = self.machine
+        while todo and machine is not None:
+            todo.extend(self._do(todo.popleft(), machine))
+            if self._was_full:
+                self._was_full = False
+                todo.extend(machine.interrupt(self.stage.clock.now_s(), "disk_full"))
+        self.show_machine()
+
+    def _do(self, action: Action, machine: TrialMachine) -> Sequence[Action]:
+        trial_id, take = machine.trial.id, machine.take
+        match action:
+            case Credit(observation=observation, attempt=None):
+                self.append(Observed(observation))
+            case Credit(observation=observation, attempt=attempt):
+                self.append(Observed(observation, trial_id, take, attempt))
+            case StartAttempt(row=row):
+                self._sounds[row.play_id] = self._sounds[""]
+                self.show_machine()
+                self.append(row)
+                return self._sound(machine, row.play_id)
+            case SayClosing(play_id=play_id):
+                return self._say_closing(machine, play_id)
+            case StopStimulus():
+                self._silence(machine)
+            case FreezeResponse():
+                return self._freeze(action, machine)
+            case AskOperator(attempt=attempt, question=question):
+                self.append(OperatorAsked(trial_id, take, attempt, question))
+            case FinishAttempt(row=attempt_row):
+                self.append(attempt_row)
+            case FinishTrial(row=trial_row):
+                self.append(trial_row)
+        return ()
+
+    def _sound(self, machine: TrialMachine, play_id: str) -> Sequence[Action]:
+        """Plays, unless the disk was full meanwhile: then the attempt is interrupted without a sound."""
+        if self._was_full:
+            return ()
+        try:
+            self.stage.loudspeakers[machine.trial.loudspeaker].play(play_id, self._sounds[play_id])
+        except DeviceError as error:
+            self.append(FaultMet(machine.trial.loudspeaker, str(error)))
+            return machine.play_refused(self.stage.clock.now_s(), play_id, error.what)
+        return ()
+
+    def _say_closing(self, machine: TrialMachine, play_id: str) -> Sequence[Action]:
+        try:
+            self._sounds[play_id] = self._rendering.closing(machine.trial).waveform
+        except HarnessError as error:
+            self.append(FaultMet("stimulus", str(error)))
+            return machine.play_refused(self.stage.clock.now_s(), play_id, error.what)
+        return self._sound(machine, play_id)
+
+    def _silence(self, machine: TrialMachine) -> None:
+        try:
+            self.stage.loudspeakers[machine.trial.loudspeaker].stop()
+        except DeviceError as error:
+            self.append(FaultMet(machine.trial.loudspeaker, str(error)))
+
+    def _freeze(self, freeze: FreezeResponse, machine: TrialMachine) -> Sequence[Action]:
+        """Cuts, stores and names the clip, in this order, and has it transcribed for people."""
+        microphone, clock = self.stage.microphone, self.stage.clock
+        if microphone is None:
+            return machine.response_lost(clock.now_s(), "there is no microphone")
+        try:
+            waveform, start_s = microphone.cut(freeze.starts.at_s - MARGIN_S, freeze.ends.at_s + MARGIN_S)
+        except DeviceError as error:
+            self.append(FaultMet(microphone.id, str(error)))
+            return machine.response_lost(clock.now_s(), error.what)
+        trial_id, take, attempt = machine.trial.id, machine.take, freeze.attempt
+        clip = self._with_room(lambda: self.stage.log.save_clip(waveform, start_s))
+        self.append(ResponseFrozen(trial_id, take, attempt, clip, freeze.starts, freeze.ends, freeze.truncated))
+        if self.stage.transcribe is not None:
+            self.stage.transcribe(waveform, lambda text: self._inbox.put(Transcribed(trial_id, take, attempt, text)))
+        return machine.response_frozen(clock.now_s(), transcribing=self.stage.transcribe is not None)
+
+    # The log
+
+    def append(self, record: Record) -> Entry:
+        """Commits a row; while the disk is full, the run stands still here and says so."""
+        entry = self._with_room(lambda: self.stage.log.append(record))
+        self.standing.add(entry)
+        return entry
+
+    def _with_room(self, write: Callable[[], T]) -> T:
+        try:
+            return write()
+        except LogFull as error:
+            full = error
+        self._was_full = True
+        if self.machine is not None:
+            with contextlib.suppress(DeviceError):  # it cannot be noted now, and the interruption is noted later
+                self.stage.loudspeakers[self.machine.trial.loudspeaker].stop()
+        reason = f"disk full: {full.what}"
+        self.show(StateWord.PAUSED, reason)
+        resumed: list[Resume] = []
+        kept: list[Arrived] = []
+        while True:
+            self._until_room_may_be(full, resumed, kept)
+            try:
+                written = write()
+                for row in (Paused(reason, "engine"), Resumed(resumed[-1].by if resumed else "engine")):
+                    self.standing.add(self.stage.log.append(row))
+                break
+            except LogFull as error:
+                full = error
+        self._inbox.put_back(kept)
+        for command in resumed:
+            self.stage.answer(command.id, True, "")
+        return written
+
+    def _until_room_may_be(self, full: LogFull, resumed: list[Resume], kept: list[Arrived]) -> None:
+        """Waits for the next try. Observations are kept for later; only resuming and giving up are answered now."""
+        until_s = time.monotonic() + ROOM_AGAIN_S
+        while (left_s := until_s - time.monotonic()) > 0:
+            found = self._inbox.get_new(left_s)
+            match found:
+                case None:
+                    return
+                case (Resume() as command, _):
+                    resumed.append(command)
+                    return
+                case (Stop(), _):
+                    raise full
+                case (Abort(id=command_id), _):
+                    self.stage.answer(command_id, False, f"{full}; the session ends as it is on the disk")
+                    raise full
+                case (told, _) if self._desk.takes(told):
+                    self._desk.refuse(told, f"the disk is full: {full.what}")
+                case _:
+                    kept.append(found)
+
+    # What people see
+
+    def show_machine(self) -> None:
+        """Tells the clients the state of the trial, if it has changed."""
+        machine = self.machine
+        if machine is None or machine.finished:
+            return
+        shown = machine.state
+        if machine.held_now:
+            word, until_s, reason = StateWord.PAUSED, None, self.paused_because
+        else:
+            word, until_s, reason = shown.word, shown.until_s, shown.reason
+        self._tell(StateChanged(word, shown.since_s, until_s, machine.trial.id, shown.attempt, reason))
+
+    def show(self, word: StateWord, reason: str, trial_id: str | None = None) -> None:
+        """Tells the clients a state that is no trial's own."""
+        if self._shown is None or (self._shown.word, self._shown.reason) != (word, reason):
+            self._tell(StateChanged(word, self.stage.clock.now_s(), None, trial_id, None, reason))
+
+    def _tell(self, state: StateChanged) -> None:
+        if state != self._shown:
+            self._shown = state
+            self.stage.on_state(state)
