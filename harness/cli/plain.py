@@ -46,7 +46,9 @@ class PlainPrinter:
                 self._print(f"session {folder}")
             case Logged(entry=entry):
                 self._row(entry)
-            case StateChanged(word=word, reason=reason) if word in _STATES and reason:
+            case StateChanged(word=word, reason=reason) if reason and (
+                word in _STATES or reason.startswith("disk full")
+            ):
                 self._print(f"    {word.value.lower()}{_for(message)}: {plain_text(reason, 200)}", time.time())
             case Answered(ok=False, why=why):
                 self._print(f"refused: {plain_text(why)}")

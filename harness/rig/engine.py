@@ -23,18 +23,18 @@ from harness.model.clip import Clip
 from harness.model.errors import DeviceError, HarnessError, LogError
 from harness.model.feed import Answered, Command, Goodbye, Meters, Replay, StateChanged, StateWord, Welcome
 from harness.model.observation import LinkBack, LinkLost, Observation
-from harness.model.record import EndReason, Entry, FaultMet, NoteWritten, ResponseFrozen
+from harness.model.record import EndReason, EngineStarted, Entry, FaultMet, NoteWritten, ResponseFrozen
 from harness.places import cache_folder
 from harness.ports import Clock, Driver, Hears, Stimulates
 from harness.rig.assemble import IN_PROCESS, assemble, clock_of
-from harness.rig.engine_place import publish, this_process, withdraw
+from harness.rig.engine_place import boot_id, publish, this_process, withdraw
 from harness.rig.feed_server import FeedServer, Reply
 from harness.rig.monitor import Monitor
 from harness.rig.resolved import Resolved, equipment_of, read_resolved
 from harness.rig.transcriber import Transcriber, installed_recogniser
 from harness.session.conductor import Conductor
 from harness.session.resumption import Resumption
-from harness.session.stage import Nudge, Stage, Stop
+from harness.session.stage import Nudge, Stage
 from harness.stimuli.renderer import Renderer
 
 METERS_EVERY_S = 0.1
@@ -54,7 +54,7 @@ class Engine:
         self._state = StateChanged(StateWord.PREPARING, log_clock.now_s())
         self._conductor: Conductor | None = None
         self._monitor: Monitor | None = None
-        self._stopped: str | None = None
+        self._stopped: signal.Signals | None = None
         self._server: FeedServer | None = None
         self._log: SqliteLog | None = None
 
@@ -70,7 +70,6 @@ class Engine:
             history = list(log.entries())
             for entry in history:
                 self._take_in(entry)
-            resumption = Resumption.of(history)
             place = this_process(self._folder.path)
             server = FeedServer(Path(place.socket), self._folder.path, self._welcome, self._command, self._nudge)
             server.start_at(log.last_seq)
@@ -80,7 +79,7 @@ class Engine:
             try:
                 publish(place)
                 signal.signal(signal.SIGTERM, self._asked_to_stop)
-                goodbye = self._run_session(log, resumption)
+                goodbye = self._run_session(log, history)
             except HarnessError as error:
                 sys.stderr.write(f"{error}\n")
                 with contextlib.suppress(LogError):
@@ -92,7 +91,7 @@ class Engine:
                 server.close(goodbye)
             return goodbye.exit_code
 
-    def _run_session(self, log: SqliteLog, resumption: Resumption) -> Goodbye:
+    def _run_session(self, log: SqliteLog, history: list[Entry]) -> Goodbye:
         bench, scenario = self._resolved.bench, self._resolved.scenario
         started = self._figures.snapshot().session
         if started is None:
@@ -118,13 +117,18 @@ class Engine:
                 linger=self._attended_by_a_client,
                 between_trials_s=scenario.defaults.between_trials_s,
             )
-            conductor = Conductor(started.trials, stage, resumption)
+            conductor = Conductor(started.trials, stage, Resumption.of(history))
             self._conductor = conductor
+            log.append(
+                EngineStarted(
+                    1 + max((entry.run for entry in history), default=0), os.getpid(), boot_id(), self._clock.speed
+                )
+            )
             stack.enter_context(self._opened(drivers))
             self._monitor = Monitor(self._monitor_of(drivers), self._folder.clips, self._clips)
             stack.enter_context(self._metering(drivers, microphone))
             if self._stopped is not None:
-                conductor.inbox.put(Stop(self._stopped))
+                conductor.stop(self._why_stopped())
             try:
                 reason = conductor.run()
             finally:
@@ -162,7 +166,7 @@ class Engine:
         """Takes what a driver saw; any thread."""
         conductor = self._conductor
         if conductor is not None:
-            conductor.inbox.put(observation)
+            conductor.inbox(observation)
 
     def _monitor_of(self, drivers: Mapping[str, Driver]) -> Stimulates | None:
         monitor = self._resolved.bench.monitor
@@ -254,7 +258,7 @@ class Engine:
         elif conductor is None:
             reply(Answered(getattr(command, "id", ""), False, "the session is being prepared, or has ended"))
         else:
-            conductor.inbox.put(command)
+            conductor.inbox(command)
 
     def _answer(self, command_id: str, ok: bool, why: str) -> None:
         if self._server is not None:
@@ -262,12 +266,15 @@ class Engine:
 
     def _nudge(self) -> None:
         if self._conductor is not None:
-            self._conductor.inbox.put(Nudge())
+            self._conductor.inbox(Nudge())
 
     def _asked_to_stop(self, number: int, frame: object) -> None:
-        self._stopped = signal.Signals(number).name
+        self._stopped = signal.Signals(number)
         if self._conductor is not None:
-            self._conductor.inbox.put(Stop(self._stopped))
+            self._conductor.stop(self._why_stopped())
+
+    def _why_stopped(self) -> str:
+        return f"stopped: the engine was asked to end ({self._stopped.name if self._stopped else 'unknown'})"
 
 
 class _Sink:
