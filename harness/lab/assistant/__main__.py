@@ -1,0 +1,166 @@
+"""Starts the assistant: `python -m harness.lab.assistant [--settings FILE] --state FILE [--mqtt HOST:PORT]`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import soxr
+
+from harness.audio.capture import Block, Capture
+from harness.audio.detectors.webrtc import WebrtcDetector
+from harness.audio.playback import Playback
+from harness.lab.assistant.device import Device, Sound, SoundLost, Spoken
+from harness.lab.assistant.ears import RATE_HZ, Ears
+from harness.lab.assistant.faults import Faults
+from harness.lab.assistant.mouth import Mouth
+from harness.lab.assistant.report import Reporter
+from harness.lab.assistant.settings import AssistantSettings, read_settings
+from harness.model.errors import HarnessError, LabError
+from harness.model.observation import DeviceState
+from harness.plugins import Group, load
+
+_log = logging.getLogger("assistant")
+_HEARTBEAT_S = 1.0
+
+
+class StateFile:
+    """Tells people and `harness lab status` how the assistant is; replaced whole, at least every second."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._state = DeviceState.STARTED
+
+    def enter(self, state: DeviceState) -> None:
+        self._state = state
+        self.write()
+
+    def write(self) -> None:
+        told = {"pid": os.getpid(), "state": str(self._state), "at_s": time.monotonic()}
+        fresh = self._path.with_suffix(f".{os.getpid()}")
+        fresh.write_text(json.dumps(told), encoding="utf-8")
+        fresh.replace(self._path)
+
+    def keep_fresh(self, stop: threading.Event) -> None:
+        while not stop.wait(_HEARTBEAT_S):
+            self.write()
+
+
+class Resampler:
+    """Blocks at 48 kHz to int16 at 16 kHz, without seams."""
+
+    def __init__(self) -> None:
+        self._stream = soxr.ResampleStream(48000, RATE_HZ, 1, dtype="float32", quality="HQ")
+        self._epoch: int | None = None
+
+    def __call__(self, block: Block) -> Sound:
+        if self._epoch != block.epoch:
+            self._stream.clear()
+            self._epoch = block.epoch
+        samples = self._stream.resample_chunk(block.samples)
+        return Sound(np.clip(np.rint(samples * 32768), -32768, 32767).astype(np.int16))
+
+
+def run(settings: AssistantSettings, state: StateFile, mqtt: str, used: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Until a signal ends it: None. A restart that a fault asked for: how often each fault was used."""
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    recogniser = load(Group.RECOGNISERS, settings.recogniser)()
+    engine = load(Group.WAKE_ENGINES, settings.wake_engine)(settings.wake_phrase)
+    mouth = Mouth(settings)
+    mouth.spoken("ready")
+    host, port = address(mqtt)
+    faults = Faults(settings.faults, settings.seed, used)
+    device: Device
+    # The environment says which sound server it is, so that the assistant needs no lab that is up already.
+    playback = Playback(
+        settings.speaker,
+        "system",
+        on_started=lambda play_id, at: None,
+        on_ended=lambda play_id, at, complete: device.events.put(Spoken(play_id)),
+        on_fault=lambda at, what: _log.warning("speaker: %s", what),
+        on_back=lambda at: _log.warning("the speaker is back"),
+    )
+    resampler = Resampler()
+    capture = Capture(
+        settings.microphone,
+        "system",
+        on_block=lambda block: device.events.put(resampler(block)),
+        on_fault=lambda at, what: device.events.put(SoundLost(back=False)),
+        on_back=lambda at: device.events.put(SoundLost(back=True)),
+    )
+    reporter = Reporter(settings.device, settings.reports, host, port)
+    if not reporter.connected(10.0):
+        raise LabError(f"the broker at {mqtt} does not answer", remedy="Check `mqtt` in the settings")
+    device = Device(
+        settings,
+        Ears(engine, WebrtcDetector(), settings),
+        recogniser,
+        mouth,
+        playback,
+        reporter,
+        faults,
+        state.enter,
+    )
+    try:
+        playback.open()
+        capture.open()
+        threading.Thread(target=state.keep_fresh, args=(stop,), daemon=True).start()
+        device.run(stop)
+    finally:
+        capture.close()
+        playback.close()
+        if not device.restart:
+            reporter.close()
+    return faults.used if device.restart else None
+
+
+def address(text: str) -> tuple[str, int]:
+    """Host and port of "host:port"; ("", 0) of ""."""
+    host, _, port = text.partition(":")
+    if port and not port.isdecimal():
+        raise LabError(f"{text!r} is no address of a broker", remedy="Write host:port")
+    return host, int(port or 1883) if host else 0
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="harness.lab.assistant", description=__doc__)
+    parser.add_argument("--settings", type=Path)
+    parser.add_argument("--state", type=Path, required=True)
+    parser.add_argument("--mqtt", default="", help="the lab's broker")
+    parser.add_argument("--used", default="", help="how often each fault was used before a restart")
+    given = parser.parse_args(arguments)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s")
+    try:
+        settings = read_settings(given.settings) if given.settings else AssistantSettings()
+        broker = given.mqtt if settings.mqtt == "lab" else settings.mqtt
+        used = tuple(int(count) for count in given.used.split(",") if count)
+        again = run(settings, StateFile(given.state), broker, used)
+    except HarnessError as error:
+        sys.stderr.write(f"assistant: {error}\n")
+        sys.exit(error.exit_code)
+    if again is not None:
+        _log.info("restarting on purpose")
+        rest = [*_without_used(arguments), "--used", ",".join(str(count) for count in again)]
+        # The connection to the broker closes without a goodbye, as when power fails: the last will is sent.
+        os.execv(sys.executable, [sys.executable, "-m", "harness.lab.assistant", *rest])
+
+
+def _without_used(arguments: list[str]) -> list[str]:
+    if "--used" in arguments:
+        at = arguments.index("--used")
+        return arguments[:at] + arguments[at + 2 :]
+    return arguments
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

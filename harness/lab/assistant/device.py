@@ -1,0 +1,280 @@
+"""The assistant as a device: ears, mind and mouth in one loop that sound, results and time drive."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import soxr
+
+from harness.lab.assistant.dialogue import Dialogue, Reply
+from harness.lab.assistant.ears import Asked, Called, Ears, NothingSaid
+from harness.lab.assistant.faults import Faults, Worse
+from harness.lab.assistant.memory import Moment
+from harness.lab.assistant.mouth import PAUSE_S, Mouth, in_a_row
+from harness.lab.assistant.report import Reporter
+from harness.lab.assistant.settings import AssistantSettings, Report
+from harness.model.errors import HarnessError
+from harness.model.observation import DeviceState
+from harness.model.stimulus import Waveform
+from harness.ports import Recogniser
+
+_log = logging.getLogger("assistant")
+_TICK_S = 0.05
+_TALKATIVE = 12
+"""How often an assistant that keeps talking says its answer: well over `response_max_s`."""
+
+
+class Speaker(Protocol):
+    """What the assistant needs of `harness.audio.playback.Playback`."""
+
+    def play(self, play_id: str, waveform: Waveform) -> None: ...
+    def stop(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sound:
+    """int16 (n,) at 16 kHz."""
+
+    samples: npt.NDArray[np.int16]
+
+
+@dataclass(frozen=True, slots=True)
+class SoundLost:
+    """The microphone was lost, or is back."""
+
+    back: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """A sound of the assistant's own has ended."""
+
+    play_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Understood:
+    """The recogniser's text for the query of that number."""
+
+    query: int
+    text: str
+
+
+Event = Sound | SoundLost | Spoken | Understood
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What is being spoken, and whether it listens on afterwards."""
+
+    play_id: str
+    open: bool
+
+
+class Device:
+    """`events` may be filled by any thread; `run` is the loop. `restart` is true when a fault asked for it."""
+
+    def __init__(
+        self,
+        settings: AssistantSettings,
+        ears: Ears,
+        recogniser: Recogniser,
+        mouth: Mouth,
+        speaker: Speaker,
+        reporter: Reporter,
+        faults: Faults,
+        on_state: Callable[[DeviceState], None],
+    ) -> None:
+        self.events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        self.restart = False
+        self.wakes = 0
+        self._settings = settings
+        self._ears = ears
+        self._recogniser = recogniser
+        self._mouth = mouth
+        self._speaker = speaker
+        self._reporter = reporter
+        self._faults = faults
+        self._on_state = on_state
+        self._dialogue = Dialogue(settings)
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="recogniser")
+        self._state = DeviceState.STARTED
+        self._query = 0
+        self._plays = 0
+        self._said: _Said | None = None
+        self._pending: tuple[float, Reply, Worse] | None = None
+        self._end_of_query_s = 0.0
+
+    def run(self, stop: threading.Event) -> None:
+        """Until `stop` is set, or a fault asks for a restart."""
+        self._enter(DeviceState.STARTED)
+        self._enter(DeviceState.IDLE)
+        while not stop.is_set() and not self.restart:
+            try:
+                event = self.events.get(timeout=_TICK_S)
+            except queue.Empty:
+                event = None
+            if event is not None:
+                self._take(event)
+            self._look_at_the_clock()
+        self._worker.shutdown(wait=False, cancel_futures=True)
+
+    def _take(self, event: Event) -> None:
+        match event:
+            case Sound():
+                for heard in self._ears.feed(event.samples):
+                    match heard:
+                        case Called():
+                            self._called(heard)
+                        case Asked():
+                            self._asked(heard)
+                        case NothingSaid():
+                            self._given_up()
+            case SoundLost():
+                _log.warning("the microphone is %s", "back" if event.back else "lost")
+                self._ears.uncover()
+                self._enter(DeviceState.IDLE)
+            case Spoken():
+                self._spoken(event)
+            case Understood():
+                if event.query == self._query:
+                    self._understood(event.text)
+
+    def _called(self, heard: Called) -> None:
+        self.wakes += 1
+        if self._faults.misses(self.wakes):
+            _log.info("wake %d missed on purpose", self.wakes)
+            self._ears.wait()
+            return
+        self._drop_what_is_going_on()
+        score = None if heard.score is None else round(heard.score, 3)
+        _log.info("wake %d, score %s", self.wakes, score)
+        self._reporter.say(Report.WAKE, phrase=heard.phrase, score=score, number=self.wakes)
+        self._enter(DeviceState.LISTENING)
+        if self._settings.earcons:
+            self._beep(880.0)
+
+    def _drop_what_is_going_on(self) -> None:
+        self._query += 1
+        self._pending = None
+        if self._said is not None:
+            self._said = None
+            self._speaker.stop()
+
+    def _asked(self, heard: Asked) -> None:
+        self._end_of_query_s = time.monotonic() - heard.after_s
+        self._query += 1
+        query = self._query
+        self._enter(DeviceState.THINKING)
+        future = self._worker.submit(self._recogniser.transcribe, heard.waveform)
+
+        def done(finished: Future[str]) -> None:
+            if finished.cancelled():
+                return
+            error = finished.exception()
+            if error is not None:
+                _log.error("the recogniser failed: %s", error)
+            self.events.put(Understood(query, "" if error is not None else finished.result()))
+
+        future.add_done_callback(done)
+
+    def _given_up(self) -> None:
+        _log.info("nothing was said")
+        self._dialogue.close()
+        self._enter(DeviceState.IDLE)
+        if self._settings.earcons:
+            self._beep(440.0, 330.0)
+
+    def _understood(self, text: str) -> None:
+        worse = self._faults.worsen(self.wakes, text)
+        _log.info("heard %r%s", text, "" if worse.text == text else f", understood {worse.text!r} on purpose")
+        if worse.text:
+            self._reporter.say(Report.TRANSCRIPT, text=worse.text, final=True)
+        if worse.restart:
+            self.restart = True
+            return
+        reply = self._dialogue.hear(worse.text, self._moment())
+        if not reply.text or worse.silent:
+            self._dialogue.close()
+            self._enter(DeviceState.IDLE)
+            return
+        self._pending = (time.monotonic() + worse.late_s, reply, worse)
+
+    def _look_at_the_clock(self) -> None:
+        if self._pending is not None and time.monotonic() >= self._pending[0]:
+            _, reply, worse = self._pending
+            self._pending = None
+            self._answer(reply, worse)
+        if self._state is DeviceState.IDLE:
+            for text in self._dialogue.due(self._moment()):
+                self._reporter.say(Report.RESPONSE, text=text, alert=True)
+                self._speak(text, self._mouth.alert(), opens=False, gap_s=0.2)
+
+    def _answer(self, reply: Reply, worse: Worse) -> None:
+        self._reporter.say(Report.RESPONSE, text=reply.text)
+        if worse.keep_talking:
+            self._speak(" ".join([reply.text] * _TALKATIVE), opens=reply.open)
+        elif worse.two_parts:
+            self._speak(reply.text, self._mouth.spoken("Let me see."), opens=reply.open, gap_s=PAUSE_S)
+        else:
+            self._speak(reply.text, opens=reply.open)
+        _log.info("%.2f s after the end of the query: %s", time.monotonic() - self._end_of_query_s, reply.text)
+
+    def _speak(self, text: str, first: Waveform | None = None, *, opens: bool, gap_s: float = 0.0) -> None:
+        try:
+            sound = self._mouth.spoken(text)
+            if first is not None:
+                sound = in_a_row(_at_48k(first), _at_48k(sound), gap_s=gap_s)
+            self._ears.cover()
+            self._enter(DeviceState.SPEAKING)
+            self._plays += 1
+            self._said = _Said(f"reply-{self._plays}", opens)
+            self._speaker.play(self._said.play_id, sound)
+        except HarnessError as error:
+            _log.error("cannot speak: %s", error)
+            self._said = None
+            self._ears.uncover()
+            self._enter(DeviceState.IDLE)
+
+    def _beep(self, *tones_hz: float) -> None:
+        try:
+            self._speaker.play("signal", self._mouth.signal(*tones_hz))
+        except HarnessError as error:
+            _log.error("cannot beep: %s", error)
+
+    def _spoken(self, event: Spoken) -> None:
+        if self._said is None or event.play_id != self._said.play_id:
+            return
+        said, self._said = self._said, None
+        self._dialogue.spoken(self._moment())
+        self._ears.uncover()
+        if said.open:
+            self._ears.listen()
+            self._enter(DeviceState.DIALOGUE_OPEN)
+        else:
+            self._enter(DeviceState.IDLE)
+
+    def _enter(self, state: DeviceState) -> None:
+        self._state = state
+        self._reporter.say(Report.STATUS, state=str(state))
+        self._on_state(state)
+
+    @staticmethod
+    def _moment() -> Moment:
+        return Moment(time.monotonic(), datetime.now().astimezone())
+
+
+def _at_48k(waveform: Waveform) -> Waveform:
+    if waveform.rate_hz == 48000:
+        return waveform
+    return Waveform(soxr.resample(waveform.samples, waveform.rate_hz, 48000).astype(np.float32), 48000)

@@ -1,0 +1,169 @@
+"""The assistant's ears: sound in, "I was called" and "I was asked this" out; no clock but the samples."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from enum import Enum, auto
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.audio.noise_floor import NoiseFloor
+from harness.audio.normaliser import Normaliser
+from harness.lab.assistant.settings import AssistantSettings
+from harness.model.stimulus import Waveform
+from harness.ports import SpeechDetector, WakeEngine
+
+RATE_HZ = 16000
+# The wake engine is sure 0.17 to 0.29 s after the end of the phrase (measured on 14 voices): no more than this may be
+# taken from before the hit, or the recogniser makes words of the phrase's end.
+_BEFORE_HIT_S = 0.12
+_BEFORE_SPEECH_S = 0.3
+_AFTER_SPEECH_S = 0.2
+_LEAST_SPEECH_S = 0.2
+_PATIENCE_S = 4.0
+_SECOND_HIT_S = 1.5
+_GUARD_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """The wake phrase was heard; score 0–1."""
+
+    phrase: str
+    score: float | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Asked:
+    """Somebody spoke and came to an end; after_s: how long ago their last speech was."""
+
+    waveform: Waveform
+    after_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class NothingSaid:
+    """It listened, and nobody spoke."""
+
+
+Heard = Called | Asked | NothingSaid
+
+
+class _Mode(Enum):
+    WAITING = auto()
+    LISTENING = auto()
+    COVERED = auto()
+
+
+class Ears:
+    """Fed with 16 kHz samples; listens after its wake phrase, or when told to."""
+
+    def __init__(self, engine: WakeEngine, detector: SpeechDetector, settings: AssistantSettings) -> None:
+        if engine.rate_hz != RATE_HZ or detector.rate_hz != RATE_HZ:
+            raise ValueError(f"the ears work at {RATE_HZ} Hz")
+        self._engine = engine
+        self._detector = detector
+        self._settings = settings
+        self._frame = detector.frame_samples
+        frames_per_s = RATE_HZ // self._frame
+        self._floor = NoiseFloor(frames_per_s=frames_per_s)
+        self._gain = Normaliser(frames_per_s=frames_per_s)
+        self._rest: npt.NDArray[np.int16] = np.zeros(0, np.int16)
+        self._recent: deque[npt.NDArray[np.int16]] = deque(maxlen=frames_per_s)
+        self._mode = _Mode.WAITING
+        self._guard_frames = 0
+        self._begin_listening(0, 0.0)
+        self._mode = _Mode.WAITING
+
+    def wait(self) -> None:
+        """Listens for the wake phrase only."""
+        self._mode = _Mode.WAITING
+
+    def listen(self) -> None:
+        """Listens without the wake phrase, for the answer to a question."""
+        self._begin_listening(0, self._settings.dialogue_s)
+
+    def cover(self) -> None:
+        """Hears nothing (but its wake phrase, when it lets itself be interrupted)."""
+        self._mode = _Mode.COVERED
+
+    def uncover(self) -> None:
+        """Waits for the wake phrase again, after a moment in which its own voice dies away."""
+        self._mode = _Mode.WAITING
+        if not self._settings.barge_in:
+            self._guard_frames = round(_GUARD_S * RATE_HZ / self._frame)
+            self._engine.reset()
+
+    def feed(self, samples: npt.NDArray[np.int16]) -> tuple[Heard, ...]:
+        """What happened within these samples, int16 (n,) at 16 kHz."""
+        rest = np.concatenate([self._rest, samples])
+        whole = len(rest) - len(rest) % self._frame
+        heard: list[Heard] = []
+        for start in range(0, whole, self._frame):
+            event = self._hear(rest[start : start + self._frame])
+            if event is not None:
+                heard.append(event)
+        self._rest = rest[whole:]
+        return tuple(heard)
+
+    def _hear(self, frame: npt.NDArray[np.int16]) -> Heard | None:
+        if self._guard_frames:
+            self._guard_frames -= 1
+            return None
+        if self._mode is _Mode.COVERED and not self._settings.barge_in:
+            return None
+        voiced = self._is_voiced(frame)
+        self._recent.append(frame)
+        hits = self._engine.feed(frame)
+        if hits and not self._is_second_hit():
+            self._begin_listening(round(_BEFORE_HIT_S * RATE_HZ / self._frame), _PATIENCE_S, called=True)
+            return Called(hits[0].phrase, hits[0].score)
+        if self._mode is not _Mode.LISTENING:
+            return None
+        return self._collect(frame, voiced)
+
+    def _is_second_hit(self) -> bool:
+        """A second detection right after the first is of the same utterance."""
+        return self._mode is _Mode.LISTENING and self._called and self._seconds(self._listened) < _SECOND_HIT_S
+
+    def _begin_listening(self, frames_before: int, patience_s: float, *, called: bool = False) -> None:
+        self._mode = _Mode.LISTENING
+        self._called = called
+        self._patience_s = patience_s
+        self._kept = list(self._recent)[len(self._recent) - frames_before :] if frames_before else []
+        self._listened = self._voiced = self._silent = 0
+
+    def _collect(self, frame: npt.NDArray[np.int16], voiced: bool) -> Heard | None:
+        self._kept.append(frame)
+        self._listened += 1
+        self._silent = 0 if voiced else self._silent + 1
+        self._voiced += voiced
+        spoke = self._seconds(self._voiced) >= _LEAST_SPEECH_S
+        if not self._called and not self._voiced:
+            del self._kept[: -round(_BEFORE_SPEECH_S * RATE_HZ / self._frame)]
+        ended = self._seconds(self._silent) * 1000 >= self._settings.endpoint_ms
+        if spoke and (ended or self._seconds(len(self._kept)) >= self._settings.query_max_s):
+            self._mode = _Mode.WAITING
+            return Asked(self._speech(), self._seconds(self._silent))
+        # A breath or a click is no speech: it does not use up the patience, and does not end the question either.
+        if not spoke and ended and self._seconds(self._listened) >= self._patience_s:
+            self._mode = _Mode.WAITING
+            return NothingSaid()
+        return None
+
+    def _speech(self) -> Waveform:
+        keep = len(self._kept) - max(0, self._silent - round(_AFTER_SPEECH_S * RATE_HZ / self._frame))
+        samples = np.concatenate(self._kept[:keep]).astype(np.float32) / np.float32(32768)
+        return Waveform(samples, RATE_HZ)
+
+    def _is_voiced(self, frame: npt.NDArray[np.int16]) -> bool:
+        power = float(np.mean(np.square(frame, dtype=np.float64))) / 32768**2
+        level_dbfs = 10 * np.log10(max(power, 1e-12))
+        gain_db = self._gain.gain_db(level_dbfs, self._floor.feed(level_dbfs))
+        scaled = np.clip(frame * 10 ** (gain_db / 20), -32768, 32767).astype(np.int16)
+        return self._detector.is_speech(scaled)
+
+    def _seconds(self, frames: int) -> float:
+        return frames * self._frame / RATE_HZ

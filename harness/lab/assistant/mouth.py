@@ -1,0 +1,61 @@
+"""The assistant's mouth: texts and signals as sound, at one level."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from harness.lab.assistant.settings import AssistantSettings
+from harness.model.errors import SoundError
+from harness.model.stimulus import Samples, VoiceSpec, Waveform
+from harness.plugins import Group, load
+from harness.ports import Voice
+from harness.stimuli.level import at_level
+
+RATE_HZ = 48000
+PAUSE_S = 1.6
+"""Between the two parts of a two-part answer: longer than any sensible `end_silence_ms`."""
+_FADE_S = 0.01
+
+
+class Mouth:
+    """Makes sounds; playing them is another's."""
+
+    def __init__(self, settings: AssistantSettings) -> None:
+        self._settings = settings
+        self._voice: Voice = load(Group.VOICES, settings.voice.engine)()
+
+    def spoken(self, text: str) -> Waveform:
+        """The text in the assistant's voice. VoiceError when it cannot."""
+        spec: VoiceSpec = self._settings.voice
+        return at_level(self._voice.speak(text, spec), self._settings.level_dbfs, repr(text))
+
+    def signal(self, *tones_hz: float) -> Waveform:
+        """Short tones one after the other, 120 ms each."""
+        amplitude = math.sqrt(2) * 10 ** (self._settings.level_dbfs / 20)
+        return Waveform(np.concatenate([_tone(hz, 0.12, amplitude) for hz in tones_hz]), RATE_HZ)
+
+    def alert(self) -> Waveform:
+        """What a timer sounds like when it ends."""
+        amplitude = math.sqrt(2) * 10 ** (self._settings.level_dbfs / 20)
+        gap = np.zeros(round(0.15 * RATE_HZ), np.float32)
+        return Waveform(np.concatenate([_tone(1047, 0.2, amplitude), gap] * 3), RATE_HZ)
+
+
+def in_a_row(*waveforms: Waveform, gap_s: float) -> Waveform:
+    """The sounds with silence between them; SoundError when their rates differ."""
+    rates = {waveform.rate_hz for waveform in waveforms}
+    if len(rates) != 1:
+        raise SoundError(f"sounds of different rates cannot be joined: {sorted(rates)}")
+    (rate_hz,) = rates
+    pieces: list[Samples] = []
+    for waveform in waveforms:
+        pieces += [waveform.samples, np.zeros(round(gap_s * rate_hz), np.float32)]
+    return Waveform(np.concatenate(pieces[:-1]), rate_hz)
+
+
+def _tone(frequency_hz: float, duration_s: float, amplitude: float) -> Samples:
+    time_s = np.arange(round(duration_s * RATE_HZ)) / RATE_HZ
+    fade = np.clip(np.minimum(time_s, duration_s - time_s) / _FADE_S, 0, 1)
+    return np.asarray(amplitude * fade * np.sin(2 * np.pi * frequency_hz * time_s), dtype=np.float32)

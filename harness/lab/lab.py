@@ -1,0 +1,247 @@
+"""The virtual lab as a whole: sound server, broker and reference assistant, up and down together."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import fcntl
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.lab import broker, process_file
+from harness.lab.assistant.settings import AssistantSettings, read_settings
+from harness.lab.rooms import ROOMS, Room
+from harness.lab.sound_server import LabSoundServer
+from harness.model.errors import InputError, LabError
+from harness.places import lab_folder
+
+SOUND, BROKER, ASSISTANT = "sound server", "broker", "assistant"
+PARTS = (SOUND, BROKER, ASSISTANT)
+DEFAULT_ROOM = "living_room"
+_READY_LIMIT_S = 60.0
+_STALE_S = 5.0
+_POLL_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class PartStatus:
+    """One line of `harness lab status`; pid and uptime are None for what does not run."""
+
+    name: str
+    pid: int | None
+    uptime_s: float | None
+    health: str
+    healthy: bool
+
+
+class Lab:
+    """The lab whose files lie in one folder; all methods raise LabError or InputError with a remedy."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder if folder is not None else lab_folder()
+
+    def log_path(self, part: str) -> Path:
+        """Where that part writes what it has to say."""
+        return self.folder / f"{_stem(part)}.log"
+
+    def is_up(self) -> bool:
+        """True when every part runs and the state file says so."""
+        return self._state_path.exists() and all(self._alive(part) for part in PARTS)
+
+    def up(self, settings_path: Path | None = None, room: str | None = None) -> bool:
+        """Starts what does not run; False when it was up already. Nothing is left behind when it fails."""
+        chosen = _room(room or DEFAULT_ROOM)
+        settings = AssistantSettings() if settings_path is None else read_settings(settings_path)
+        with self._locked():
+            if self.is_up():
+                return False
+            self._end_all()
+            try:
+                self._start_all(settings, settings_path, chosen)
+            except BaseException:
+                # Ctrl-C as well: a lab is up as a whole or not at all.
+                self._end_all()
+                raise
+        return True
+
+    def down(self) -> tuple[str, ...]:
+        """Ends what is ours, and says which parts ran."""
+        if not self.folder.exists():
+            return ()
+        with self._locked():
+            return self._end_all()
+
+    def status(self) -> tuple[PartStatus, ...]:
+        """How every part is, asked now."""
+        return tuple(self._status(part) for part in PARTS)
+
+    @property
+    def _state_path(self) -> Path:
+        return self.folder / "lab.json"
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if self.folder.stat().st_uid != os.getuid():
+            raise LabError(f"{self.folder} belongs to another user", remedy="Set HARNESS_LAB to a folder of your own")
+        with (self.folder / "lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise LabError("another command is starting or ending this lab", remedy="Wait for it") from error
+            yield
+
+    def _start_all(self, settings: AssistantSettings, settings_path: Path | None, room: Room) -> None:
+        server = LabSoundServer(self.folder)
+        environment = server.start()
+        if server.pid is None:
+            raise LabError("the sound server did not tell its process")
+        self._remember(SOUND, server.pid)
+        server.use_room(room)
+        port = self._start_broker()
+        self._start_assistant(settings_path, {**os.environ, **environment}, port)
+        state = {
+            "environment": environment,
+            "mqtt_host": broker.HOST,
+            "mqtt_port": port,
+            "pids": {part: started.pid for part in PARTS if (started := self._started(part)) is not None},
+            "room": room.name,
+            "device": settings.device,
+            "settings": None if settings_path is None else str(settings_path.resolve()),
+        }
+        fresh = self._state_path.with_suffix(".new")
+        fresh.write_text(json.dumps(state, indent=1), encoding="utf-8")
+        fresh.replace(self._state_path)
+
+    def _start_broker(self) -> int:
+        port_file = self.folder / "broker.port"
+        port_file.unlink(missing_ok=True)
+        self._start(BROKER, [sys.executable, "-m", "harness.lab.broker", str(port_file)], dict(os.environ))
+        self._await(BROKER, port_file.exists, 15.0)
+        return int(port_file.read_text(encoding="ascii"))
+
+    def _start_assistant(self, settings_path: Path | None, environment: dict[str, str], port: int) -> None:
+        self._assistant_path.unlink(missing_ok=True)
+        arguments = [sys.executable, "-m", "harness.lab.assistant", "--state", str(self._assistant_path)]
+        arguments += ["--mqtt", f"{broker.HOST}:{port}"]
+        if settings_path is not None:
+            arguments += ["--settings", str(settings_path.resolve())]
+        self._start(ASSISTANT, arguments, environment)
+        self._await(ASSISTANT, lambda: self._told().get("state") == "idle", _READY_LIMIT_S)
+
+    def _start(self, part: str, arguments: list[str], environment: dict[str, str]) -> None:
+        self.log_path(part).unlink(missing_ok=True)
+        child = process_file.start_detached(arguments, environment, self.log_path(part))
+        self._remember(part, child.pid)
+
+    def _await(self, part: str, ready: Callable[[], bool], limit_s: float) -> None:
+        deadline = time.monotonic() + limit_s
+        while not ready():
+            if not self._alive(part) or time.monotonic() > deadline:
+                said = self._last_line(part)
+                what = "ended at once" if not self._alive(part) else f"is not ready after {limit_s:.0f} s"
+                raise LabError(f"the {part} {what}: {said}", remedy=f"Read {self.log_path(part)}")
+            time.sleep(_POLL_S)
+
+    def _remember(self, part: str, pid: int) -> None:
+        started = process_file.describe(pid)
+        if started is None:
+            raise LabError(f"the {part} ended at once: {self._last_line(part)}", remedy=f"Read {self.log_path(part)}")
+        process_file.save(self._pid_path(part), started)
+
+    def _end_all(self) -> tuple[str, ...]:
+        self._state_path.unlink(missing_ok=True)
+        ended: list[str] = []
+        for part in reversed(PARTS):
+            started = self._started(part)
+            if started is not None and started.alive():
+                if not started.end():
+                    raise LabError(f"the {part}, process {started.pid}, does not end")
+                ended.append(part)
+            self._pid_path(part).unlink(missing_ok=True)
+        self._assistant_path.unlink(missing_ok=True)
+        return tuple(reversed(ended))
+
+    def _status(self, part: str) -> PartStatus:
+        started = self._started(part)
+        if started is None or not started.alive():
+            return PartStatus(part, None, None, "not running" if started is None else "has ended by itself", False)
+        health, healthy = self._health(part)
+        return PartStatus(part, started.pid, started.uptime_s(), health, healthy)
+
+    def _health(self, part: str) -> tuple[str, bool]:
+        match part:
+            case "sound server":
+                return self._sound_health()
+            case "broker":
+                return self._broker_health()
+            case _:
+                told = self._told()
+                at_s = told.get("at_s")
+                age_s = time.monotonic() - at_s if isinstance(at_s, float) else float("inf")
+                if age_s > _STALE_S:
+                    return f"frozen, last heard of {age_s:.0f} s ago", False
+                return str(told.get("state")), True
+
+    def _sound_health(self) -> tuple[str, bool]:
+        environment = {**os.environ, **LabSoundServer(self.folder).environment()}
+        try:
+            asked = subprocess.run(["pactl", "info"], env=environment, capture_output=True, timeout=1.5, check=False)
+        except (OSError, subprocess.TimeoutExpired):
+            return "does not answer", False
+        return ("answers", True) if asked.returncode == 0 else ("refuses", False)
+
+    def _broker_health(self) -> tuple[str, bool]:
+        try:
+            port = int((self.folder / "broker.port").read_text(encoding="ascii"))
+            with socket.create_connection((broker.HOST, port), timeout=1.0):
+                return f"{broker.HOST}:{port}", True
+        except (OSError, ValueError):
+            return "does not answer", False
+
+    @property
+    def _assistant_path(self) -> Path:
+        return self.folder / "assistant.json"
+
+    def _told(self) -> dict[str, object]:
+        try:
+            told = json.loads(self._assistant_path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return told if isinstance(told, dict) else {}
+
+    def _pid_path(self, part: str) -> Path:
+        return self.folder / f"{_stem(part)}.pid"
+
+    def _started(self, part: str) -> process_file.Started | None:
+        return process_file.read(self._pid_path(part))
+
+    def _alive(self, part: str) -> bool:
+        started = self._started(part)
+        return started is not None and started.alive()
+
+    def _last_line(self, part: str) -> str:
+        try:
+            lines = self.log_path(part).read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        except OSError:
+            lines = []
+        return lines[-1] if lines else "it said nothing"
+
+
+def _stem(part: str) -> str:
+    return part.replace(" ", "_")
+
+
+def _room(name: str) -> Room:
+    if name not in ROOMS:
+        near = difflib.get_close_matches(name, ROOMS, n=1)
+        meant = f"Did you mean {near[0]!r}? " if near else ""
+        raise InputError(f"there is no room {name!r}", remedy=f"{meant}Rooms: {', '.join(ROOMS)}")
+    return ROOMS[name]

@@ -1,0 +1,101 @@
+"""A process that outlives us, known by a file: its pid, and its start time, so that nobody else's is ever ended."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_POLL_S = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A process: pids are used again, but never with the same start time (clock ticks) in the same boot."""
+
+    pid: int
+    start_ticks: int
+    boot_id: str
+
+    def alive(self) -> bool:
+        """True while this very process runs."""
+        return self.boot_id == _boot_id() and _start_ticks(self.pid) == self.start_ticks
+
+    def uptime_s(self) -> float:
+        with open("/proc/uptime", encoding="ascii") as file:
+            return float(file.read().split()[0]) - self.start_ticks / os.sysconf("SC_CLK_TCK")
+
+    def end(self, patience_s: float = 3.0) -> bool:
+        """Asks it to end, then makes it; True when it is gone. A process that is not this one is left alone."""
+        for number, wait_s in ((signal.SIGTERM, patience_s), (signal.SIGKILL, 2.0)):
+            if not self.alive():
+                return True
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+                os.kill(self.pid, signal.SIGCONT)
+            deadline = time.monotonic() + wait_s
+            while self.alive() and time.monotonic() < deadline:
+                _reap(self.pid)
+                time.sleep(_POLL_S)
+        return not self.alive()
+
+
+def describe(pid: int) -> Started | None:
+    """The process that has that pid now."""
+    ticks = _start_ticks(pid)
+    return None if ticks is None else Started(pid, ticks, _boot_id())
+
+
+def save(path: Path, started: Started) -> None:
+    """Written whole or not at all."""
+    told = {"pid": started.pid, "start_ticks": started.start_ticks, "boot_id": started.boot_id}
+    fresh = path.with_suffix(".new")
+    fresh.write_text(json.dumps(told), encoding="utf-8")
+    fresh.replace(path)
+
+
+def read(path: Path) -> Started | None:
+    """The process in a file; None when there is no file or it is damaged."""
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+        return Started(int(told["pid"]), int(told["start_ticks"]), str(told["boot_id"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def start_detached(arguments: Sequence[str], environment: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:
+    """A process in a session of its own: a Ctrl-C or a closed terminal does not reach it."""
+    with log.open("ab") as sink:
+        return subprocess.Popen(
+            arguments,
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=sink,
+            stderr=sink,
+            start_new_session=True,
+        )
+
+
+def _boot_id() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+
+
+def _start_ticks(pid: int) -> int | None:
+    """Field 22 of /proc/<pid>/stat; None for a process that is gone or a zombie."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    fields = stat.rpartition(")")[2].split()
+    return None if fields[0] == "Z" else int(fields[19])
+
+
+def _reap(pid: int) -> None:
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)
