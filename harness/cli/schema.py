@@ -1,0 +1,38 @@
+"""`harness schema`: the JSON Schemas of our files, for editors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from harness.library.json_schema import json_schema
+from harness.library.kinds import FileKind
+from harness.model.errors import InputError, Place
+
+
+@click.command()
+@click.option("--kind", type=click.Choice([kind.value for kind in FileKind]), help="Only this kind of file.")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Folder to write KIND.schema.json into.")
+def command(kind: str | None, out: Path | None) -> None:
+    """Print or write the JSON Schemas for editors.
+
+    In an editor with a YAML language server, begin a file with
+    `# yaml-language-server: $schema=scenario.schema.json`.
+    """
+    kinds = [FileKind(kind)] if kind else list(FileKind)
+    schemas = {one.value: json_schema(one) for one in kinds}
+    if out is None:
+        click.echo(json.dumps(schemas[kind] if kind else schemas, indent=2))
+        return
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for name, schema in schemas.items():
+            path = out / f"{name}.schema.json"
+            path.write_text(json.dumps(schema, indent=2) + "\n", encoding="utf-8")
+            click.echo(f"wrote {path}")
+    except OSError as error:
+        raise InputError(
+            f"the schemas cannot be written: {error}", place=Place(str(out)), remedy="Name a folder of yours"
+        ) from error

@@ -1,0 +1,158 @@
+"""`harness validate`: check scenarios, benches and device profiles; nothing is played."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import click
+
+from harness.library import check_together, load_bench, load_profile, load_scenario, planned_trials
+from harness.library.kinds import FileKind, kind_of
+from harness.model.bench import Bench, DeviceProfile
+from harness.model.errors import InputError, InputProblems, Place, UnmetNeed
+from harness.model.scenario import Scenario
+from harness.wire.foreign import plain_text
+
+EXIT_PROBLEMS = 2
+LONGEST_LINE = 2000
+
+
+@dataclass(slots=True)
+class Findings:
+    """What was read, and what was wrong with it."""
+
+    scenarios: dict[Path, Scenario] = field(default_factory=dict)
+    benches: dict[Path, Bench] = field(default_factory=dict)
+    profiles: dict[Path, DeviceProfile] = field(default_factory=dict)
+    problems: list[InputError] = field(default_factory=list)
+    unmet: list[UnmetNeed] = field(default_factory=list)
+
+    def note(self, error: InputError) -> None:
+        """Notes a problem, or several, each only once."""
+        for problem in error.problems if isinstance(error, InputProblems) else (error,):
+            if str(problem) not in (str(known) for known in self.problems):
+                self.problems.append(problem)
+
+    def read(self, path: Path) -> None:
+        """Reads a file of any kind."""
+        try:
+            match kind_of(path):
+                case FileKind.SCENARIO:
+                    self.scenarios[path] = load_scenario(path)
+                case FileKind.BENCH:
+                    self.benches[path] = load_bench(path)
+                case FileKind.DEVICE:
+                    self.profiles[path] = load_profile(path, beside=Path())
+        except InputError as error:
+            self.note(error)
+
+    def pair(self) -> None:
+        """Checks every scenario on the bench, when exactly one was given: else it is not known which one is meant."""
+        if len(self.benches) != 1:
+            return
+        (bench,) = self.benches.values()
+        for scenario in self.scenarios.values():
+            try:
+                check_together(scenario, bench)
+            except UnmetNeed as need:
+                self.unmet.append(need)
+            except InputError as error:
+                self.note(error)
+
+    def sorted_problems(self) -> list[InputError]:
+        return sorted(self.problems, key=lambda problem: _order(problem.place))
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def command(paths: tuple[Path, ...], as_json: bool) -> None:
+    """Check scenarios, benches and device profiles; plays nothing.
+
+    PATHS are files or folders. A scenario and one bench given together are also checked for each other.
+    Exit status: 0 all is well · 2 something is wrong.
+    """
+    findings = Findings()
+    for path in _files(paths, findings):
+        findings.read(path)
+    findings.pair()
+    if as_json:
+        click.echo(json.dumps(_as_json(findings), indent=2))
+    else:
+        _print(findings)
+    if findings.problems:
+        sys.exit(EXIT_PROBLEMS)
+
+
+def _files(paths: tuple[Path, ...], findings: Findings) -> Iterator[Path]:
+    seen: set[Path] = set()
+    for path in paths:
+        inside = sorted(one for one in path.rglob("*") if one.suffix in (".yaml", ".yml")) if path.is_dir() else [path]
+        if not inside:
+            findings.note(
+                InputError("there is no YAML file in this folder", place=Place(str(path)), remedy="Name another")
+            )
+        for one in inside:
+            if one.resolve() not in seen:
+                seen.add(one.resolve())
+                yield one
+
+
+def _print(findings: Findings) -> None:
+    for path, summary in _summaries(findings):
+        click.echo(plain_text(f"{path}: {summary}", LONGEST_LINE))
+    for need in findings.unmet:
+        click.echo(plain_text(f"would be skipped: {need}", LONGEST_LINE))
+    problems = findings.sorted_problems()
+    for problem in problems:
+        click.echo(plain_text(str(problem), LONGEST_LINE), err=True)
+    if problems:
+        files = len({problem.place.file for problem in problems if problem.place})
+        click.echo(f"{_counted(len(problems), 'problem')} in {_counted(files, 'file')}", err=True)
+
+
+def _summaries(findings: Findings) -> Iterator[tuple[Path, str]]:
+    for path, scenario in findings.scenarios.items():
+        trials, cells = planned_trials(scenario)
+        planned = f"{_counted(trials, 'trial')} × {_counted(cells, 'cell')} = {trials * cells} planned"
+        yield path, f"scenario {scenario.id}: {planned}"
+    for path, bench in findings.benches.items():
+        speakers = _counted(len(bench.loudspeakers), "loudspeaker")
+        yield path, f"bench {bench.id}: {_counted(len(bench.devices), 'device')}, {speakers}"
+    for path, profile in findings.profiles.items():
+        reports = ", ".join(sorted(profile.reports)) or "nothing (a black box)"
+        yield path, f"device {profile.id}: wakes to {', '.join(profile.wake_phrases) or 'nothing'}; reports {reports}"
+
+
+def _as_json(findings: Findings) -> dict[str, object]:
+    files: list[dict[str, object]] = []
+    for path, scenario in findings.scenarios.items():
+        trials, cells = planned_trials(scenario)
+        planned = {"trials": trials, "cells": cells, "planned": trials * cells}
+        files.append({"file": str(path), "kind": "scenario", "id": scenario.id, **planned})
+    files += [{"file": str(path), "kind": "bench", "id": bench.id} for path, bench in findings.benches.items()]
+    files += [{"file": str(path), "kind": "device", "id": profile.id} for path, profile in findings.profiles.items()]
+    return {
+        "ok": not findings.problems,
+        "files": files,
+        "problems": [_row(problem) for problem in findings.sorted_problems()],
+        "unmet_needs": [_row(need) for need in findings.unmet],
+    }
+
+
+def _row(error: InputError | UnmetNeed) -> dict[str, object]:
+    place = error.place or Place("")
+    where = {"file": place.file, "line": place.line or None, "column": place.column or None}
+    return {**where, "what": error.what, "remedy": error.remedy}
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def _order(place: Place | None) -> tuple[str, int, int]:
+    return (place.file, place.line, place.column) if place else ("", 0, 0)
