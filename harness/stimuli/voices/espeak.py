@@ -14,7 +14,7 @@ from harness.stimuli.voices import program, wav
 from harness.stimuli.voices.text import checked_range, one_line, same_language, unknown_name, wrong_language
 
 REMEDY = "Install it: apt-get install espeak-ng"
-# The program clamps a speed below 80 silently and speaks past 450 no faster.
+# The program takes less than 80 as 80 without a word; 450 is the documented end.
 RATE_WPM = (80, 450)
 
 

@@ -18,10 +18,10 @@ def found(program: str, remedy: str) -> str:
     return path
 
 
-def run(argv: Sequence[str], text: str = "", *, timeout_s: float = 60.0) -> bytes:
+def run(argv: Sequence[str], text: str = "", *, timeout_s: float = 60.0, good: tuple[int, ...] = (0,)) -> bytes:
     """What the program writes to stdout when it reads the text, as UTF-8, on stdin.
 
-    VoiceError when it cannot start, fails, is killed or takes longer than timeout_s (then it is ended); with the
+    good: the exit statuses of success. VoiceError when it cannot start, fails, is killed or takes longer than timeout_s (then it is ended); with the
     first words of its stderr.
     """
     try:
@@ -37,7 +37,7 @@ def run(argv: Sequence[str], text: str = "", *, timeout_s: float = 60.0) -> byte
         raise VoiceError(f"{argv[0]} did not finish within {timeout_s:g} s", remedy="Give it a shorter text") from error
     except OSError as error:
         raise VoiceError(f"{argv[0]} cannot be started: {error.strerror}", remedy="Check its installation") from error
-    if done.returncode != 0:
+    if done.returncode not in good:
         said = " ".join(done.stderr.decode(errors="replace").split())[:300]
         ended = f"was ended by signal {-done.returncode}" if done.returncode < 0 else f"failed ({done.returncode})"
         raise VoiceError(f"{argv[0]} {ended}: {said or 'it gave no reason'}")

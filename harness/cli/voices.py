@@ -1,0 +1,117 @@
+"""`harness voices`: which voices are installed, and a text spoken into a file."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+import soundfile
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from harness.model.errors import HarnessError, InputError, VoiceError
+from harness.model.stimulus import SpokenText, StimulusRecipe, VoiceSpec
+from harness.plugins import Group, load, names
+from harness.stimuli.level import active_speech_level
+from harness.stimuli.renderer import Renderer
+
+
+@click.group()
+def command() -> None:
+    """List the voices that are installed, or speak a text into a file."""
+
+
+@command.command("list")
+@click.option("--engine", help="All the voices of this engine.")
+def list_voices(engine: str | None) -> None:
+    """The engines with their versions and voices, and how to get the ones that are missing."""
+    if engine is not None:
+        _print_voices(engine)
+        return
+    table = Table(box=None, pad_edge=False)
+    for title in ("engine", "version", "voices", "licence"):
+        table.add_column(title, overflow="fold")
+    for name in names(Group.VOICES):
+        try:
+            voice = load(Group.VOICES, name)()
+            spoken = voice.names()
+            plain = [entry for entry in spoken if "+" not in entry]
+            shown = " ".join(plain) if len(plain) <= 8 else f"{len(plain)}, with variants {len(spoken)}"
+            licence = str(getattr(voice, "licence", "not stated"))
+            # Model hashes belong in the log, not in a table.
+            row = (name, " ".join(voice.version().split()[:2]), shown, licence)
+        except HarnessError as error:
+            row = (name, "not here", str(error), "")
+        table.add_row(*(Text(cell) for cell in row))
+    Console(file=sys.stdout).print(table)
+
+
+@command.command("say")
+@click.argument("text")
+@click.option("--voice", "named", default="espeak:en-us", show_default=True, help="ENGINE:NAME.")
+@click.option("--wake-phrase", help="Spoken before the text by the same voice.")
+@click.option("--gap-ms", default=250, show_default=True)
+@click.option("--rate-wpm", type=int)
+@click.option("--pitch", type=int, help="0 to 99; 50 is the voice's own.")
+@click.option("--language", help="BCP 47; by default the voice's own.")
+@click.option("--level-dbfs", default=-26.0, show_default=True, help="Active speech level.")
+@click.option("--rate-hz", default=48000, show_default=True)
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="WAV to write, 16 bit.")
+def say(
+    text: str,
+    named: str,
+    wake_phrase: str | None,
+    gap_ms: int,
+    rate_wpm: int | None,
+    pitch: int | None,
+    language: str | None,
+    level_dbfs: float,
+    rate_hz: int,
+    out: Path | None,
+) -> None:
+    """Speak TEXT as a stimulus would, write it to a WAV and print its level, duration and parts."""
+    engine, colon, name = named.partition(":")
+    if not colon or not name:
+        raise InputError(f"--voice {named!r} is not ENGINE:NAME", remedy="For example --voice espeak:en-us+f3")
+    renderer = Renderer(None)
+    own_language = getattr(renderer.voice(engine), "language_of", None)
+    spoken = language or (own_language(name) if own_language else "en-US")
+    recipe = StimulusRecipe(
+        query=SpokenText(text),
+        wake_phrase=SpokenText(wake_phrase) if wake_phrase else None,
+        voice=VoiceSpec(engine, name, rate_wpm, pitch, spoken),
+        gap_ms=gap_ms,
+        level_dbfs=level_dbfs,
+        rate_hz=rate_hz,
+    )
+    rendered = renderer.render(recipe)
+    waveform = rendered.waveform
+    level = active_speech_level(waveform)
+    if level is None:
+        raise VoiceError("the stimulus is silent", remedy="Raise --level-dbfs")
+    if out is not None:
+        try:
+            soundfile.write(out, waveform.samples, waveform.rate_hz, format="WAV", subtype="PCM_16")
+        except (OSError, soundfile.LibsndfileError) as error:
+            raise InputError(f"{out} cannot be written: {error}", remedy="Name another file with --out") from error
+        click.echo(f"written   {out}")
+    click.echo(f"voice     {recipe.voice.label()} ({renderer.voice(engine).version()})")
+    click.echo(f"duration  {waveform.duration_s:.3f} s at {waveform.rate_hz} Hz")
+    click.echo(f"level     {level.level_dbfs:.2f} dBFS active speech, {level.activity:.0%} of the time")
+    for part in rendered.parts:
+        start, end = part.start_sample / waveform.rate_hz, part.end_sample / waveform.rate_hz
+        click.echo(f"part      {part.role.value:<12} {start:7.3f} to {end:7.3f} s  {part.text}".rstrip())
+    click.echo(f"sha256    {rendered.sha256}")
+
+
+def _print_voices(engine: str) -> None:
+    voice = load(Group.VOICES, engine)()
+    spoken = voice.names()
+    plain = [name for name in spoken if "+" not in name]
+    variants = sorted({name.partition("+")[2] for name in spoken if "+" in name})
+    click.echo(f"{engine}: {voice.version()}")
+    click.echo("voices:   " + " ".join(plain))
+    if variants:
+        click.echo(f"variants (after a +, as in {plain[0]}+{variants[0]}): " + " ".join(variants))
