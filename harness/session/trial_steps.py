@@ -87,6 +87,7 @@ class TrialSteps:
         self._closing_id = ""
         self._closings = 0
         self._closing_done = False
+        self._late_window = False
         self._actions: list[Action] = []
 
     # Time
@@ -95,6 +96,7 @@ class TrialSteps:
         self._now_s = max(self._now_s, now_s)
 
     def _enter(self, phase: Phase, reason: str) -> None:
+        self._late_window = False
         self._phase, self._since_s, self._reason = phase, self._now_s, reason
 
     def _taken(self) -> list[Action]:
@@ -139,6 +141,8 @@ class TrialSteps:
         until_s = max(self._not_before_s, self._transcribing_until_s or 0.0)
         if self._last_number:
             until_s = max(until_s, self._quiet.until(self._rule.context_wait_s, self._since_s))
+        if self._late_window:
+            until_s = max(until_s, self._since_s + self._rule.context_wait_s)
         return until_s
 
     def _closing_until(self) -> float:
@@ -250,8 +254,9 @@ class TrialSteps:
         late_answer_possible = self._current is not None and self._current.is_open
         if verdict is not None and not late_answer_possible:
             self._finish(verdict)
-        elif self._phase is not Phase.WAITING:
+        else:
             self._enter(Phase.WAITING, self._why_waiting())
+            self._late_window = verdict is not None  # so that a late answer is not taken for the next trial's
 
     def _go_on(self) -> None:
         verdict = trial_verdict(self._rule, self._rows)

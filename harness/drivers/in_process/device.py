@@ -44,8 +44,8 @@ def hear(samples: Samples) -> Heard | None:
     if not len(loud):
         return None
     pauses = np.flatnonzero(np.diff(loud) > JOIN_S / FRAME_S)
-    wake_end_s = (loud[pauses[0]] + 1) * FRAME_S if len(pauses) else None
-    return Heard(wake_end_s, (loud[-1] + 1) * FRAME_S)
+    wake_end_s = float(loud[pauses[0]] + 1) * FRAME_S if len(pauses) else None
+    return Heard(wake_end_s, float(loud[-1] + 1) * FRAME_S)
 
 
 @dataclass(frozen=True, slots=True)
