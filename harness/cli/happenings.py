@@ -38,6 +38,8 @@ from harness.model.time import Measured
 from harness.model.trial import Outcome, Recognition, Trial
 from harness.wire.foreign import plain_text
 
+LONGEST_LINE = 1000
+
 IN_WORDS: dict[Outcome, str] = {
     Outcome.RESPONDED: "responded",
     Outcome.LATE: "responded too late",
@@ -82,6 +84,10 @@ class Happenings:
 
     def line(self, record: Record) -> str | None:
         """The line for a row, without its time; None for rows that a reader of the output does not need."""
+        line = self._words(record)
+        return None if line is None else plain_text(line, LONGEST_LINE)
+
+    def _words(self, record: Record) -> str | None:
         match record:
             case SessionStarted(title=title, bench_id=bench, sound_path=path, trials=trials):
                 self._trials = {trial.id: trial for trial in trials}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.drivers.in_process import InProcess, waveform_sha256
 from harness.model.bench import Bench, DeviceProfile, Equipment
 from harness.model.errors import InputError
+from harness.model.stimulus import RenderedStimulus
+from harness.model.trial import Trial
 from harness.plugins import Group, load
 from harness.ports import Clock, Driver
 from harness.rig.resolved import equipment_of
@@ -77,6 +80,22 @@ def assemble(bench: Bench, clock: Clock, seed: int, scratch: Path) -> Mapping[st
         kind = load(Group.DRIVERS, equipment.driver, place=equipment.place)
         drivers[equipment.id] = kind(equipment.id, equipment.options, surroundings)
     return drivers
+
+
+def script_words(drivers: Mapping[str, Driver]) -> Callable[[Trial, RenderedStimulus], None] | None:
+    """Tells the in-process device the words of each sound before it is played; None when there is no such device.
+
+    That device has ears for energy and none for words, which is why its sound path is marked in the log.
+    """
+    within = [driver for driver in drivers.values() if isinstance(driver, InProcess)]
+    if not within:
+        return None
+
+    def script(trial: Trial, stimulus: RenderedStimulus) -> None:
+        for driver in within:
+            driver.script(waveform_sha256(stimulus.waveform), trial.reference)
+
+    return script
 
 
 def _speed(equipment: Equipment) -> float:

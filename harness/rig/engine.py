@@ -26,7 +26,7 @@ from harness.model.observation import LinkBack, LinkLost, Observation
 from harness.model.record import EndReason, EngineStarted, Entry, FaultMet, NoteWritten, ResponseFrozen
 from harness.places import cache_folder
 from harness.ports import Clock, Driver, Hears, Stimulates
-from harness.rig.assemble import IN_PROCESS, assemble, clock_of
+from harness.rig.assemble import IN_PROCESS, assemble, clock_of, script_words
 from harness.rig.engine_place import boot_id, publish, this_process, withdraw
 from harness.rig.feed_server import FeedServer, Reply
 from harness.rig.monitor import Monitor
@@ -114,6 +114,7 @@ class Engine:
                 attended=self._attended,
                 transcribe=transcriber.transcribe if transcriber else None,
                 recogniser_name=transcriber.name if transcriber else "",
+                on_rendered=script_words(drivers),
                 linger=self._attended_by_a_client,
                 between_trials_s=scenario.defaults.between_trials_s,
             )
