@@ -1,0 +1,61 @@
+"""`harness demo`: the tour that `make demo` runs, in a virtual lab of its own."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+import harness
+from harness.cli.watching import SESSIONS, chosen_view, view_options, watch
+from harness.lab.lab import Lab
+from harness.model.errors import InputError
+from harness.places import runtime_folder
+from harness.rig.launch import start_engine
+from harness.rig.prepare import prepare
+
+
+@click.command("demo")
+@click.option("--sessions", type=click.Path(path_type=Path), default=SESSIONS, show_default=True)
+@click.option("--keep-lab", is_flag=True, help="Leave the demonstration's lab up afterwards.")
+@view_options
+def command(sessions: Path, keep_lab: bool, plain: bool, as_json: bool) -> None:
+    """Play a tour to the reference assistant: real sound in a virtual lab, about five minutes.
+
+    With a terminal the dashboard opens and you are the operator; without one the run is printed line by line.
+    """
+    view = chosen_view(plain, as_json)
+    scenarios = _scenarios()
+    os.environ["HARNESS_LAB"] = str(runtime_folder() / "demo-lab")
+    lab = Lab()
+    click.echo("Starting the virtual lab: a private sound server, a broker, and an assistant.")
+    lab.down()
+    lab.up(scenarios / "lab" / "demo_assistant.yaml")
+    running = False
+    try:
+        folder = prepare(scenarios / "demo.yaml", scenarios / "benches" / "virtual_lab.yaml", sessions)
+        place = start_engine(folder)
+        status = watch(place, view, attended=None, history=True)
+        running = place.alive
+    finally:
+        if running:
+            click.echo(f"The run goes on. Come back: harness attach {folder}. When it is over: {_down()}")
+        elif keep_lab:
+            click.echo(f"The lab is still up. End it: {_down()}")
+        else:
+            lab.down()
+    sys.exit(status)
+
+
+def _down() -> str:
+    return f"HARNESS_LAB={os.environ['HARNESS_LAB']} harness lab down"
+
+
+def _scenarios() -> Path:
+    """The project's scenarios/, which travel with a checkout."""
+    folder = Path(harness.__file__).resolve().parent.parent / "scenarios"
+    if not (folder / "demo.yaml").is_file():
+        raise InputError(f"{folder} has no demo.yaml", remedy="The demonstration needs a checkout of the project")
+    return folder
