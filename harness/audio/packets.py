@@ -77,10 +77,11 @@ class PacketReader:
         packets = []
         while len(self._held) >= HEAD.size:
             word, number, frames, first_sample, moment_s, reported_s, length = HEAD.unpack_from(self._held)
+            known = Word(word)
             end = HEAD.size + length
             if len(self._held) < end:
                 break
             payload = bytes(self._held[HEAD.size : end])
-            packets.append(Packet(Word(word), number, frames, first_sample, moment_s, reported_s, payload))
+            packets.append(Packet(known, number, frames, first_sample, moment_s, reported_s, payload))
             del self._held[:end]
         return packets

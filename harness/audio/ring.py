@@ -14,8 +14,9 @@ from harness.audio.stream_clock import RATE_HZ
 from harness.model.errors import SoundError
 from harness.model.stimulus import Waveform
 
-_STEP_S = 0.005
-"""Two blocks of one epoch whose times disagree by more do not belong together."""
+_FILL_FROM_S = 0.005
+_FILL_LIMIT_S = 0.25
+"""Between these, missing samples are replaced by silence, so that what follows keeps its time."""
 
 
 class Ring:
@@ -48,8 +49,9 @@ class Ring:
     def cut(self, start_s: float, end_s: float, *, wait_s: float = 1.0) -> tuple[Waveform, float]:
         """The sound of [start_s, end_s) and the exact host time of its first sample.
 
-        Waits up to `wait_s` for samples to come. SoundError when they do not, when they are too old, or when the
-        recording has a gap in between.
+        Waits up to `wait_s` for samples to come. A gap of up to 0.25 s (samples that the stream lost, and told as an
+        overrun) is filled with silence. SoundError when the samples do not come, are too old, or lie on both sides of
+        a longer gap.
         """
         if not start_s < end_s:
             raise SoundError(f"a clip of {end_s - start_s:.3f} s cannot be cut")
@@ -69,12 +71,16 @@ class Ring:
         if not wanted or wanted[0].at_s > start_s + 1 / RATE_HZ:
             # A step back of the clock by less than a sample is no gap.
             raise SoundError(f"the sound at {start_s:.3f} s is no longer, or was never, recorded")
+        pieces = [wanted[0].samples]
         for one, following in itertools.pairwise(wanted):
-            whole = one.first_sample + len(one.samples) == following.first_sample and one.epoch == following.epoch
-            if not whole or abs(self._end_of(one) - following.at_s) > _STEP_S:
-                raise SoundError(f"the recording has a gap at {self._end_of(one):.3f} s")
-        samples = np.concatenate([block.samples for block in wanted])
+            missing_s = following.at_s - self._end_of(one)
+            if missing_s > _FILL_LIMIT_S:
+                raise SoundError(f"the recording has a gap of {missing_s:.2f} s at {self._end_of(one):.3f} s")
+            if missing_s > _FILL_FROM_S:
+                pieces.append(np.zeros(round(missing_s * RATE_HZ), dtype=np.float32))
+            pieces.append(following.samples)
+        samples = np.concatenate(pieces)
         first = max(0, round((start_s - wanted[0].at_s) * RATE_HZ))
         last = wanted[-1]
-        until = last.first_sample - wanted[0].first_sample + round((end_s - last.at_s) * RATE_HZ)
+        until = len(samples) - len(last.samples) + round((end_s - last.at_s) * RATE_HZ)
         return Waveform(samples[first:until], RATE_HZ), wanted[0].at_s + first / RATE_HZ

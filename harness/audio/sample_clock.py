@@ -15,12 +15,14 @@ FIT_FROM = 5
 """Windows that must be there before a drift is believed."""
 DRIFT_LIMIT = 500e-6
 SETTLED_S = 0.3
-LATE_S = 0.005
+LATE_S = 0.008
 """Later than this for all of GAP_S is no jitter: samples are missing."""
-GAP_S = 0.5
+GAP_S = 0.8
 EARLY_S = 0.005
 """Earlier than this is no drift: the stream jumped ahead."""
 BASE_ERROR_S = 0.0002
+FIRST_SPREAD_S = 0.001
+"""How far anchors may disagree as long as there is but one."""
 
 
 class SampleClock:
@@ -40,7 +42,7 @@ class SampleClock:
         self._latest = 0.0
         self._slope = 0.0
         self._base = 0.0
-        self._spread_s = 0.0
+        self._spread_s = FIRST_SPREAD_S
 
     @property
     def settled(self) -> bool:
@@ -122,4 +124,4 @@ class SampleClock:
             self._slope = max(-DRIFT_LIMIT, min(DRIFT_LIMIT, slope))
         recent = [y - self._slope * x for x, y in list(self._minima)[-FIT_FROM:]]
         self._base = min(recent)
-        self._spread_s = max(recent) - min(recent)
+        self._spread_s = max(recent) - min(recent) if len(recent) > 1 else FIRST_SPREAD_S
