@@ -21,8 +21,8 @@ def found(program: str, remedy: str) -> str:
 def run(argv: Sequence[str], text: str = "", *, timeout_s: float = 60.0, good: tuple[int, ...] = (0,)) -> bytes:
     """What the program writes to stdout when it reads the text, as UTF-8, on stdin.
 
-    good: the exit statuses of success. VoiceError when it cannot start, fails, is killed or takes longer than timeout_s (then it is ended); with the
-    first words of its stderr.
+    good: the exit statuses of success. VoiceError, with the first words of its stderr, when the program cannot start,
+    fails, is killed or takes longer than timeout_s (then it is ended).
     """
     try:
         done = subprocess.run(

@@ -14,7 +14,7 @@ MAX_CHARACTERS = 20_000
 def one_line(text: str, engine: str) -> str:
     """The text as one line: control characters (engines take some as commands) and line breaks become blanks.
 
-    VoiceError when nothing is left, when it is longer than 20,000 characters or when it is not valid Unicode.
+    VoiceError when no letter, number or symbol is left, beyond 20,000 characters, or when it is not valid Unicode.
     """
     if len(text) > MAX_CHARACTERS:
         raise VoiceError(
@@ -24,9 +24,10 @@ def one_line(text: str, engine: str) -> str:
     if any(unicodedata.category(character) == "Cs" for character in text):
         raise VoiceError("the text holds half a character (a lone surrogate)", remedy="Save the file as UTF-8")
     kept = (" " if unicodedata.category(character) == "Cc" else character for character in text)
-    line = " ".join("".join(kept).split())
-    if not line:
-        raise VoiceError(f"{engine} was given an empty text", remedy="Give the stimulus words to say")
+    line = unicodedata.normalize("NFC", " ".join("".join(kept).split()))
+    # Some engines click or breathe at bare punctuation, which is no speech.
+    if not any(unicodedata.category(character)[0] in "LNS" or character in "%&@#" for character in line):
+        raise VoiceError(f"{engine} was given nothing to pronounce: {line!r}", remedy="Give the stimulus words to say")
     return line
 
 
