@@ -36,6 +36,7 @@ def label(value: AxisValue) -> str:
 
 def read_matrix(keys: MatrixKeys, order: tuple[str, ...], resolve: Resolve, found: Findings) -> Matrix:
     """The matrix; `order` is the order in which the axes were written. Problems are noted in `found`."""
+    before = len(found.problems)
     axes = tuple(_axis(cast(AxisName, name), getattr(keys.axes, name), resolve, found) for name in order)
     if not axes:
         found.add(("matrix", "axes"), "the matrix has no axes", "Add one, such as `level_dbfs: [-26, -36]`")
@@ -48,7 +49,7 @@ def read_matrix(keys: MatrixKeys, order: tuple[str, ...], resolve: Resolve, foun
     exclude = tuple(_excluded(entry, number, axes, resolve, found) for number, entry in enumerate(keys.exclude))
     _refuse_idle(exclude, found)
     matrix = Matrix(axes, tuple(cell for cell in exclude if cell), keys.order, keys.seed)
-    if axes and not cells(matrix):
+    if len(found.problems) == before and not cells(matrix):
         found.add(("matrix", "exclude"), "everything is excluded: no cell is left", "Exclude less", key=True)
     return matrix
 
