@@ -1,0 +1,129 @@
+"""An engine that is killed at twenty random moments of a run loses nothing and doubles nothing."""
+
+import random
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from harness.log.reader import check
+from harness.model.observation import StimulusEnded
+from harness.model.record import (
+    AttemptFinished,
+    AttemptStarted,
+    EndReason,
+    EngineStarted,
+    Entry,
+    Observed,
+    ResponseFrozen,
+    SessionFinished,
+    SessionStarted,
+    TrialFinished,
+    TrialStarted,
+)
+from harness.model.trial import Outcome
+from harness.rig.launch import start_engine
+from tests.conformance.engine_runs import Runs, kill, rows, runs, wait_for
+
+__all__ = ["runs"]
+
+KILLS = 20
+SPEED = 50.0
+CONTEXT_WAIT_S = 4.0
+
+
+def _run_with_kills(folder: Path, chance: random.Random) -> int:
+    kills = 0
+    while kills < KILLS:
+        place = start_engine(folder)
+        time.sleep(chance.uniform(0.0, 0.8))  # any moment will do: that is what is tested
+        if not place.alive:
+            break
+        kill(place)
+        kills += 1
+    place = start_engine(folder)
+    wait_for(lambda: not place.alive, 90, "the end of the run")
+    return kills
+
+
+@pytest.mark.timeout(180)
+def test_twenty_kills(runs: Runs) -> None:
+    folder = runs.prepare("sixty.yaml")
+    kills = _run_with_kills(folder, random.Random(20))
+    assert kills == KILLS, "the run was over before it was killed often enough"
+    entries = rows(folder)
+
+    started = entries[0].record
+    assert isinstance(started, SessionStarted)
+    planned = [trial.id for trial in started.trials]
+    assert len(planned) == 60
+
+    assert [entry.seq for entry in entries] == list(range(1, len(entries) + 1))
+    assert check(folder).damage == ()
+    runs_begun = [entry.record.run for entry in entries if isinstance(entry.record, EngineStarted)]
+    assert runs_begun == list(range(1, len(runs_begun) + 1))
+    assert [entry.run for entry in entries] == sorted(entry.run for entry in entries)
+
+    finished = Counter(entry.record.trial_id for entry in entries if isinstance(entry.record, TrialFinished))
+    assert finished == Counter(planned), "each trial is finished once"
+    begun = Counter(entry.record.trial_id for entry in entries if isinstance(entry.record, TrialStarted))
+    assert begun == Counter(planned)
+    assert isinstance(entries[-1].record, SessionFinished)
+    assert entries[-1].record.reason is EndReason.COMPLETED
+
+    attempts = Counter(_attempt(entry) for entry in entries if isinstance(entry.record, AttemptStarted))
+    assert set(attempts.values()) == {1}, "no attempt is numbered twice"
+    verdicts = {_attempt(entry): entry.record for entry in entries if isinstance(entry.record, AttemptFinished)}
+    assert set(attempts) <= set(verdicts), "every attempt that was begun has a verdict"
+
+    _check_interrupted(entries, verdicts)
+    _check_waits(entries)
+
+
+def _attempt(entry: Entry) -> tuple[str, int, int]:
+    record = entry.record
+    assert isinstance(record, AttemptStarted | AttemptFinished | ResponseFrozen)
+    return record.trial_id, record.take, record.attempt
+
+
+def _check_interrupted(entries: list[Entry], verdicts: dict[tuple[str, int, int], AttemptFinished]) -> None:
+    """An attempt that was under way when a run ended is told apart; no other one is called interrupted."""
+    under_way: set[tuple[str, int, int]] = set()
+    cut: set[tuple[str, int, int]] = set()
+    run = 0
+    for entry in entries:
+        if entry.run != run:
+            cut |= under_way
+            under_way.clear()
+            run = entry.run
+        if isinstance(entry.record, AttemptStarted):
+            under_way.add(_attempt(entry))
+        elif isinstance(entry.record, AttemptFinished):
+            under_way.discard(_attempt(entry))
+    assert cut, "no kill hit an attempt: the test proves nothing"
+    for key, verdict in verdicts.items():
+        assert (verdict.outcome is Outcome.INTERRUPTED) == (key in cut), (key, verdict)
+    for entry in entries:
+        if isinstance(entry.record, TrialFinished) and entry.record.deciding_attempt is not None:
+            assert (entry.record.trial_id, entry.record.take, entry.record.deciding_attempt) not in cut
+
+
+def _check_waits(entries: list[Entry]) -> None:
+    """Before a query is said again, and after a kill, the device is given the time to forget."""
+    last_sound_wall_s: float | None = None
+    last_trial = ""
+    last_run = 0
+    for entry in entries:
+        match entry.record:
+            case AttemptStarted(trial_id=trial_id, take=take, attempt=attempt):
+                again = f"{trial_id}.{take}" == last_trial
+                if last_sound_wall_s is not None and (again or entry.run != last_run):
+                    waited_s = (entry.wall_s - last_sound_wall_s) * SPEED
+                    # wall times are of commits: the sound's own row may have been written a little late
+                    assert waited_s > CONTEXT_WAIT_S - 1.5, (trial_id, attempt, waited_s)
+                last_trial, last_run, last_sound_wall_s = f"{trial_id}.{take}", entry.run, entry.wall_s
+            case Observed(observation=StimulusEnded()):
+                last_sound_wall_s = entry.wall_s
+            case _:
+                pass
