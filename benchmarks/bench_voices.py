@@ -51,9 +51,8 @@ def main() -> None:
             base_ms, base_s = middle, active_s
         factor = sum(took) / 1000 / sound_s
         rate = f"{175 * base_s / active_s:6.0f}" if "--rates" in sys.argv else ""
-        print(
-            f"{spec.engine + ':' + spec.name:<16}{middle:8.1f}{max(took):8.1f}{factor:18.4f}{middle / base_ms:17.2f}{rate}"
-        )
+        name = f"{spec.engine}:{spec.name}"
+        print(f"{name:<16}{middle:8.1f}{max(took):8.1f}{factor:18.4f}{middle / base_ms:17.2f}{rate}")
 
 
 if __name__ == "__main__":

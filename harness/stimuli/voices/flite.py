@@ -18,7 +18,7 @@ from harness.stimuli.voices.text import checked_range, excerpt, one_line, same_l
 REMEDY = "Install it: apt-get install flite"
 # Rates at duration_stretch 1 on eSpeak's scale (benchmarks/bench_voices.py --rates), so that one rate_wpm lasts about
 # as long with every engine. awb_time is left out: it knows the words of the clock only.
-OWN_RATE_WPM: Mapping[str, float] = {"awb": 166, "kal": 173, "kal16": 175, "rms": 146, "slt": 162}
+OWN_RATE_WPM: Mapping[str, float] = {"awb": 160, "kal": 161, "kal16": 163, "rms": 146, "slt": 164}
 PLAIN = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": " - ", "…": "...", "\u00a0": " "})
 
 

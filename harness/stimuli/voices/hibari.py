@@ -19,14 +19,14 @@ from harness.stimuli.voices.text import checked_range, excerpt, one_line, same_l
 
 REMEDY = "Install the extra: pip install 'voice-harness[neural-voice]'"
 # Its rate at speed 1 on eSpeak's scale (benchmarks/bench_voices.py --rates).
-OWN_RATE_WPM = 158.0
+OWN_RATE_WPM = 179.0
 SEED = 0
 
 
 class HibariVoice:
     """Speaks with hibari-tts, in this process. Only voices whose model is here are offered: nothing is downloaded.
 
-    rate_wpm 80–270 (where its speed follows the setting); no pitch. English only.
+    rate_wpm 90–270 (where its speed follows the setting); no pitch. English only.
     """
 
     licence: ClassVar[str] = "Apache-2.0"
@@ -61,7 +61,7 @@ class HibariVoice:
             raise wrong_language("hibari", voice.name, voice.language, spoken)
         speed = 1.0
         if voice.rate_wpm is not None:
-            speed = checked_range("hibari", "rate_wpm", voice.rate_wpm, 80, 270) / OWN_RATE_WPM
+            speed = checked_range("hibari", "rate_wpm", voice.rate_wpm, 90, 270) / OWN_RATE_WPM
         line = one_line(text, "hibari")
         # The model drops what it does not know without a word.
         foreign = sorted({character for character in line if _foreign(character)})
