@@ -68,7 +68,6 @@ class _Room:
     def __init__(self, clock: Clock) -> None:
         self.air = Air(clock)
         self.present: list[InProcess] = []
-        self.texts: dict[str, str] = {}
         self.device: SimpleDevice | None = None
 
     @property
@@ -105,6 +104,7 @@ class InProcess:
         self._playing: tuple[str, float, float] | None = None
         self._lock = threading.RLock()
         self._lost = False
+        self._texts: dict[str, str] = {}
 
     @property
     def _key(self) -> tuple[str, int]:
@@ -198,9 +198,9 @@ class InProcess:
     def script(self, waveform_sha: str, text: str) -> None:
         """Tells the device what the words of a waveform are (`waveform_sha256`): the one shortcut of this path.
 
-        A sound without a script wakes nothing. On any equipment of the air that is open.
+        A sound without a script wakes nothing. At any time, on any equipment of the air.
         """
-        self._here().texts[waveform_sha] = text
+        self._texts[waveform_sha] = text
 
     def _reach_device(self, room: _Room, play_id: str, starts_s: float, waveform_sha: str, samples: Samples) -> None:
         connection, ear = room.connection, room.ear
@@ -216,8 +216,9 @@ class InProcess:
             )
             room.device = SimpleDevice(behaviour, connection.surroundings.seed)
         heard = hear(samples)
-        if waveform_sha in room.texts:
-            room.device.script(waveform_sha, room.texts[waveform_sha])
+        for each in room.present:
+            if waveform_sha in each._texts:
+                room.device.script(waveform_sha, each._texts[waveform_sha])
         if heard is None:
             return
         tag = f"device:{play_id}:hears"

@@ -1,0 +1,114 @@
+"""Whatever comes, in whatever order: a trial ends, once, and its attempts are numbered without a gap."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.model.observation import (
+    DeviceState,
+    Earcon,
+    LinkBack,
+    LinkLost,
+    Observation,
+    OperatorAnswer,
+    Overrun,
+    SpeechEnded,
+    SpeechStarted,
+    Status,
+    StimulusEnded,
+    StimulusHeard,
+    StimulusStarted,
+    Transcript,
+    Wake,
+)
+from harness.model.record import AttemptFinished, TrialFinished
+from harness.model.scenario import CloseDialogue, Evidence, RepromptRule
+from harness.model.time import Stamp
+from harness.model.trial import Outcome, Recognition
+from harness.session.actions import Action, FinishAttempt, FinishTrial, FreezeResponse, SayClosing, StartAttempt
+from harness.session.query_trial import TrialMachine
+from tests.unit.session.material import TIMING, trial
+
+SOURCES = st.sampled_from(["speaker", "mic", "dut_link", "other"])
+PLAYS = st.sampled_from(["t1.r1.t1.a1", "t1.r1.t1.a2", "t1.r1.t1.a3", "t1.r1.t1.c1.1", "t1.r1.t1.c2.2", "unknown"])
+STAMPS = st.builds(Stamp, st.floats(-20, 120), st.floats(0, 0.1))
+TEXTS = st.sampled_from(["what time is it", "alexa what time is it", "nonsense", ""])
+OBSERVATIONS: st.SearchStrategy[Observation] = st.one_of(
+    st.builds(StimulusStarted, SOURCES, STAMPS, PLAYS),
+    st.builds(StimulusEnded, SOURCES, STAMPS, PLAYS, st.booleans()),
+    st.builds(StimulusHeard, SOURCES, STAMPS, PLAYS, st.just(0.9)),
+    st.builds(SpeechStarted, SOURCES, STAMPS, st.just(-30.0)),
+    st.builds(SpeechEnded, SOURCES, STAMPS),
+    st.builds(Earcon, SOURCES, STAMPS, STAMPS, st.just(-30.0)),
+    st.builds(Wake, SOURCES, STAMPS),
+    st.builds(Transcript, SOURCES, STAMPS, TEXTS, st.booleans()),
+    st.builds(Status, SOURCES, STAMPS, st.sampled_from(DeviceState)),
+    st.builds(OperatorAnswer, SOURCES, STAMPS, st.sampled_from([True, False, None]), TEXTS),
+    st.builds(LinkLost, SOURCES, STAMPS, st.just("gone")),
+    st.builds(LinkBack, SOURCES, STAMPS),
+    st.builds(Overrun, SOURCES, STAMPS, st.just(3)),
+)
+TRIALS = st.builds(
+    lambda evidence, close, attempts: trial(
+        evidence=evidence, close_dialogue=close, reprompt=RepromptRule(max_attempts=attempts)
+    ),
+    st.sampled_from([Evidence.DEVICE, Evidence.OPERATOR, Evidence.NONE]),
+    st.sampled_from([None, CloseDialogue(), CloseDialogue(say="never mind")]),
+    st.integers(1, 4),
+)
+STEPS = st.lists(st.tuples(st.floats(0, 4), st.one_of(OBSERVATIONS, st.none())), max_size=60)
+
+
+@settings(max_examples=400, deadline=None)
+@given(trial=TRIALS, steps=STEPS, attended=st.booleans(), obliging=st.booleans(), stores=st.booleans())
+def test_a_trial_always_ends_once(trial, steps, attended, obliging, stores) -> None:  # type: ignore[no-untyped-def]
+    machine = TrialMachine(trial, 1, TIMING, attended=attended, link_wait_s=30.0)
+    now_s = 0.0
+    actions: list[Action] = []
+
+    def act(new: list[Action]) -> None:
+        for action in new:
+            actions.append(action)
+            if isinstance(action, FreezeResponse) and stores:
+                act(machine.response_frozen(now_s, transcribing=attended))
+            elif isinstance(action, StartAttempt) and obliging:
+                act(machine.feed(StimulusStarted("speaker", Stamp(now_s), action.row.play_id), now_s))
+                act(machine.feed(StimulusEnded("speaker", Stamp(now_s + 2.5), action.row.play_id), now_s))
+            elif isinstance(action, SayClosing) and obliging:
+                act(machine.feed(StimulusStarted("speaker", Stamp(now_s), action.play_id), now_s))
+                act(machine.feed(StimulusEnded("speaker", Stamp(now_s), action.play_id), now_s))
+
+    act(machine.begin(now_s))
+    for later_s, observation in steps:
+        now_s += later_s
+        act(machine.tick(now_s) if observation is None else machine.feed(observation, now_s))
+        assert machine.state.since_s <= now_s
+    for _ in range(200):
+        if machine.finished:
+            break
+        deadline_s = machine.deadline_s
+        assert deadline_s is not None
+        now_s = max(now_s, deadline_s)
+        act(machine.tick(now_s))
+    assert machine.finished, machine.phase
+    assert now_s < 6000
+
+    verdicts: list[TrialFinished] = [action.row for action in actions if isinstance(action, FinishTrial)]
+    started = [action.row.attempt for action in actions if isinstance(action, StartAttempt)]
+    rows: dict[int, AttemptFinished] = {
+        action.row.attempt: action.row for action in actions if isinstance(action, FinishAttempt)
+    }
+    assert len(verdicts) == 1
+    assert isinstance(actions[-1], FinishTrial)
+    assert started == list(range(1, len(started) + 1))
+    assert sorted(rows) == started
+    assert verdicts[0].attempts == len(started)
+    counted = [row for row in rows.values() if row.outcome is not Outcome.INTERRUPTED]
+    assert len(counted) <= trial.reprompt.max_attempts
+    if verdicts[0].deciding_attempt is not None:
+        deciding = rows[verdicts[0].deciding_attempt]
+        assert deciding.outcome is verdicts[0].outcome
+    for row in rows.values():
+        assert row.outcome is not Outcome.RESPONDED or row.recognition in (Recognition.YES, Recognition.NOT_ASSESSED)
+        assert (row.latency is None) == (row.length is None) or not row.outcome.answered

@@ -1,0 +1,284 @@
+"""Timing cases of a query trial, each one in simulated time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from harness.model.feed import StateWord
+from harness.model.observation import OperatorAnswer, Status, Transcript
+from harness.model.record import AttemptFinished
+from harness.model.scenario import CloseDialogue, Evidence, RepromptRule
+from harness.model.time import Stamp
+from harness.model.trial import EvidenceSource, Outcome, Recognition
+from harness.session.actions import AskOperator, Credit, FreezeResponse, SayClosing, StartAttempt, StopStimulus
+from harness.session.query_trial import TrialMachine
+from harness.session.verdict import code, trial_verdict
+from tests.unit.session.material import TIMING, trial
+from tests.unit.session.rehearsal import Later, Rehearsal, loses, restarts, says, speech, wake
+
+RIGHT, WRONG = "What time is it?", "what dime is it"
+GOOD: list[Later] = [wake(), says(RIGHT), *speech(3.0, 4.5)]
+BAD: list[Later] = [wake(), says(WRONG), *speech(3.0, 4.5)]
+
+
+def rehearse(
+    *after: list[Later], attended: bool = False, changes: dict[str, Any] | None = None, **more: Any
+) -> Rehearsal:
+    machine = TrialMachine(trial(**(changes or {})), 1, TIMING, attended=attended, link_wait_s=60.0)
+    rehearsal = Rehearsal(machine, *after, **more)
+    rehearsal.run()
+    return rehearsal
+
+
+def outcomes(rehearsal: Rehearsal) -> list[tuple[int, str]]:
+    return [(number, row.outcome.value) for number, row in sorted(rehearsal.standing().items())]
+
+
+CASES: list[tuple[str, list[list[Later]], list[tuple[int, str]], str]] = [
+    ("at once", [GOOD], [(1, "responded")], "responded"),
+    ("second time", [BAD, GOOD], [(1, "misheard"), (2, "responded")], "responded"),
+    ("never", [BAD, BAD, BAD], [(1, "misheard"), (2, "misheard"), (3, "misheard")], "misheard"),
+    ("no wake", [[], [], []], [(1, "no_wake"), (2, "no_wake"), (3, "no_wake")], "no_wake"),
+    ("woke, silent", [[wake()], GOOD], [(1, "no_response"), (2, "responded")], "responded"),
+    ("recognised but silent", [[wake(), says(RIGHT)], GOOD], [(1, "no_response"), (2, "responded")], "responded"),
+    ("misheard and silent", [[wake(), says(WRONG)], GOOD], [(1, "misheard"), (2, "responded")], "responded"),
+    ("no transcript", [[wake(), *speech(3, 4)]], [(1, "inconclusive")], "inconclusive"),
+    ("transcript after the answer", [[*speech(3, 4), says(RIGHT, 5.5)]], [(1, "responded")], "responded"),
+    ("empty transcript, then the words", [[says("", 2.2), *GOOD]], [(1, "responded")], "responded"),
+    ("empty transcript", [[says(""), *speech(3, 4)], GOOD], [(1, "misheard"), (2, "responded")], "responded"),
+    ("late, while waiting", [[wake(), says(RIGHT), *speech(11.0, 12.0)]], [(1, "late"), (2, "interrupted")], "late"),
+    ("restart", [[wake(), restarts(1.5)], GOOD], [(1, "interrupted"), (2, "responded")], "responded"),
+    ("sound lost", [loses("speaker", 1.0, 9.0), GOOD], [(1, "interrupted"), (2, "responded")], "responded"),
+    ("ear lost", [loses("mic", 3.0, 9.0), GOOD], [(1, "interrupted"), (2, "responded")], "responded"),
+    ("another's link", [[*GOOD, *loses("other", 1.0, 2.0)]], [(1, "responded")], "responded"),
+    ("onset within the guard", [[wake(), says(RIGHT), *speech(1.95, 4)]], [(1, "responded")], "responded"),
+]
+
+
+@pytest.mark.parametrize(
+    ("after", "attempts", "verdict"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
+)
+def test_outcomes(after: list[list[Later]], attempts: list[tuple[int, str]], verdict: str) -> None:
+    rehearsal = rehearse(*after)
+    assert outcomes(rehearsal) == attempts
+    assert rehearsal.verdict.outcome.value == verdict
+    assert rehearsal.verdict.attempts == len(attempts)
+
+
+@pytest.mark.parametrize("answers_after_s", [x / 20 for x in range(2, 158)])
+def test_latency_is_from_the_end_of_the_query_to_the_first_speech(answers_after_s: float) -> None:
+    start_s = TIMING.query_end_s + answers_after_s
+    row = rehearse([wake(), says(RIGHT, 2.2), *speech(start_s, start_s + 1.25)]).standing()[1]
+    assert row.outcome is Outcome.RESPONDED
+    assert row.latency is not None
+    assert row.length is not None
+    assert row.wake_delay is not None
+    assert row.latency.value_s == pytest.approx(answers_after_s)
+    assert row.latency.error_s == pytest.approx(0.011)
+    assert row.length.value_s == pytest.approx(1.25)
+    assert row.length.error_s == pytest.approx(0.03)
+    assert row.wake_delay.value_s == pytest.approx(0.15)
+
+
+def test_a_stimulus_found_on_the_recording_moves_every_time() -> None:
+    row = rehearse(GOOD, heard=True).standing()[1]
+    assert row.latency is not None
+    assert row.latency.value_s == pytest.approx(1.0 - 0.03)
+    assert row.latency.error_s == pytest.approx(0.012)
+
+
+@pytest.mark.parametrize("pause_ms", range(50, 3000, 50))
+def test_pauses_up_to_the_end_silence_belong_to_the_response(pause_ms: int) -> None:
+    second_s = 4.0 + pause_ms / 1000
+    row = rehearse([wake(), says(RIGHT), *speech(3.0, 4.0), *speech(second_s, second_s + 1)]).standing()[1]
+    assert row.length is not None
+    whole = pause_ms <= RepromptRule().end_silence_ms
+    assert row.length.value_s == pytest.approx(second_s + 1 - 3.0 if whole else 1.0)
+
+
+def test_speech_before_the_query_is_talked_over_and_no_response() -> None:
+    rehearsal = rehearse([*speech(0.5, 1.2), *GOOD])
+    row = rehearsal.standing()[1]
+    assert row.latency is not None
+    assert row.latency.value_s == pytest.approx(1.0)
+
+
+def test_speech_that_goes_on_past_the_query_is_the_response_with_negative_latency() -> None:
+    row = rehearse([wake(), says(RIGHT), *speech(1.4, 3.5)]).standing()[1]
+    assert row.outcome is Outcome.RESPONDED
+    assert row.latency is not None
+    assert row.latency.value_s == pytest.approx(-0.6)
+    assert code(row.cause) == "talked_over"
+
+
+def test_a_response_without_an_end_is_cut() -> None:
+    rehearsal = rehearse([wake(), says(RIGHT), speech(3.0, 999.0)[0]])
+    (_, freeze), *_ = rehearsal.of(FreezeResponse)
+    assert isinstance(freeze, FreezeResponse)
+    assert freeze.truncated
+    row = rehearsal.standing()[1]
+    assert row.length is not None
+    assert row.length.value_s == pytest.approx(30.0)
+    assert code(row.cause) == "truncated"
+
+
+def test_the_context_wait_counts_from_the_last_sound() -> None:
+    rehearsal = rehearse(BAD, [*BAD, *speech(7.0, 8.0)], GOOD, changes={"reprompt": RepromptRule(context_wait_s=12.0)})
+    waits = [action.row.waited_s for _, action in rehearsal.of(StartAttempt) if isinstance(action, StartAttempt)]
+    assert waits == [None, pytest.approx(12.0, abs=1e-6), pytest.approx(12.0, abs=1e-6)]
+    assert rehearsal.starts[2] - rehearsal.starts[1] == pytest.approx(4.5 + 12.0 + 0.02)
+    assert rehearsal.starts[3] - rehearsal.starts[2] == pytest.approx(8.0 + 12.0 + 0.02)
+
+
+@pytest.mark.parametrize("begins_s", [8.1 + x / 10 for x in range(38)])
+def test_a_late_answer_belongs_to_the_attempt_that_asked(begins_s: float) -> None:
+    """From shortly before the time limit until the next attempt's query ends (attempt 2 starts 10.32 s after 1)."""
+    rehearsal = rehearse([wake(), says(RIGHT), *speech(begins_s, begins_s + 1)], [])
+    standing = rehearsal.standing()
+    late = begins_s - TIMING.query_end_s > RepromptRule().response_timeout_s
+    assert standing[1].outcome is (Outcome.LATE if late else Outcome.RESPONDED)
+    assert standing[1].latency is not None
+    assert standing[1].latency.value_s == pytest.approx(begins_s - TIMING.query_end_s)
+    if 2 in standing:
+        assert standing[2].outcome is Outcome.INTERRUPTED
+        assert standing[2].cause == "late_answer: of attempt 1"
+        assert rehearsal.of(StopStimulus)
+    assert rehearsal.verdict.deciding_attempt == 1
+
+
+def test_an_answer_after_the_next_query_is_the_next_attempts() -> None:
+    standing = rehearse([wake(), says(RIGHT)], [wake(), says(RIGHT), *speech(2.5, 3.0)]).standing()
+    assert [row.outcome for row in standing.values()] == [Outcome.NO_RESPONSE, Outcome.RESPONDED]
+
+
+def test_a_late_transcript_changes_the_row_of_its_attempt() -> None:
+    rehearsal = rehearse([wake(), says(RIGHT, 10.4)], GOOD)
+    assert [(row.attempt, row.recognition) for row in rehearsal.rows()] == [
+        (1, Recognition.UNKNOWN),
+        (1, Recognition.YES),
+        (2, Recognition.YES),
+    ]
+
+
+def test_a_transcript_before_the_inconclusive_trial_is_over_still_decides_it() -> None:
+    changes = {"close_dialogue": CloseDialogue(wait_s=8.0)}
+    rehearsal = rehearse([wake(), *speech(3, 4), says(RIGHT, 9.0)], changes=changes)
+    assert [row.outcome for row in rehearsal.rows()] == [Outcome.INCONCLUSIVE, Outcome.RESPONDED]
+    assert rehearsal.verdict.outcome is Outcome.RESPONDED
+
+
+def test_interruptions_do_not_count_as_attempts_but_are_limited() -> None:
+    some = rehearse([restarts(1.0)], [restarts(1.0)], BAD, BAD, GOOD)
+    assert some.verdict.outcome is Outcome.RESPONDED
+    assert some.verdict.attempts == 5
+    many = rehearse(*[[restarts(1.0)]] * 9)
+    assert many.verdict.outcome is Outcome.INTERRUPTED
+    assert many.verdict.attempts == RepromptRule().max_interruptions + 1
+
+
+def test_a_link_that_does_not_come_back_ends_the_trial() -> None:
+    rehearsal = rehearse([loses("speaker", 1.0, 999.0)[0]])
+    assert rehearsal.verdict.outcome is Outcome.INTERRUPTED
+    assert code(rehearsal.verdict.cause) == "link_lost"
+
+
+@pytest.mark.parametrize(
+    ("recognised", "heard", "outcome", "recognition"),
+    [
+        (True, "", Outcome.RESPONDED, Recognition.YES),
+        (False, "", Outcome.MISHEARD, Recognition.NO),
+        (None, "", Outcome.INCONCLUSIVE, Recognition.UNKNOWN),
+        (None, "what time is it", Outcome.RESPONDED, Recognition.YES),
+        (None, "something else", Outcome.MISHEARD, Recognition.NO),
+    ],
+)
+def test_the_operator_is_asked_about_a_black_box(
+    recognised: bool | None, heard: str, outcome: Outcome, recognition: Recognition
+) -> None:
+    def operator(attempt: int, now_s: float) -> list[tuple[float, Any]]:
+        return [(now_s + 7, OperatorAnswer("ann", Stamp(now_s + 7), recognised, heard))]
+
+    black_box = {"evidence": Evidence.OPERATOR, "connection": "", "reports": ()}
+    rehearsal = rehearse(speech(3, 4), attended=True, changes=black_box, operator=operator)
+    row = rehearsal.rows()[0]
+    assert (row.outcome, row.recognition, row.evidence) == (outcome, recognition, EvidenceSource.OPERATOR)
+    assert len(rehearsal.of(AskOperator)) == 1
+
+
+def test_nobody_there_and_nobody_answering_are_inconclusive() -> None:
+    black_box = {"evidence": Evidence.OPERATOR, "connection": "", "reports": ()}
+    alone = rehearse(speech(3, 4), changes=black_box)
+    assert (alone.rows()[0].outcome, alone.rows()[0].cause) == (Outcome.INCONCLUSIVE, "nobody_to_ask")
+    silent = rehearse(speech(3, 4), attended=True, changes=black_box)
+    assert (silent.rows()[0].outcome, silent.rows()[0].cause) == (Outcome.INCONCLUSIVE, "operator_silent")
+
+
+def test_not_assessed_counts_every_response() -> None:
+    row = rehearse([says(WRONG), *speech(3, 4)], changes={"evidence": Evidence.NONE}).standing()[1]
+    assert (row.outcome, row.recognition) == (Outcome.RESPONDED, Recognition.NOT_ASSESSED)
+
+
+def test_closing_words_are_said_after_each_attempt_and_before_the_verdict() -> None:
+    rehearsal = rehearse(BAD, GOOD, changes={"close_dialogue": CloseDialogue(say="never mind")})
+    kinds = [type(action).__name__ for _, action in rehearsal.actions if not isinstance(action, Credit)]
+    assert kinds == ["StartAttempt", "FreezeResponse", "FinishAttempt", "SayClosing"] * 2 + ["FinishTrial"]
+
+
+def test_only_the_first_response_of_a_dialogue_is_kept() -> None:
+    more = [*GOOD, *speech(7.0, 9.0), *speech(12.0, 13.0)]
+    rehearsal = rehearse(more, changes={"close_dialogue": CloseDialogue(wait_s=6.0)})
+    assert len(rehearsal.of(FreezeResponse)) == 1
+    assert rehearsal.standing()[1].length == rehearse(GOOD).standing()[1].length
+    assert rehearsal.actions[-1][0] == pytest.approx(rehearsal.starts[1] + 13.0 + 6.0)
+
+
+@pytest.mark.parametrize(("takes_s", "waits_s"), [(0.5, 0.5), (3.0, 3.0), (4.9, 4.9), (60.0, 5.0)])
+def test_the_next_sound_waits_for_our_transcription_but_not_for_long(takes_s: float, waits_s: float) -> None:
+    changes = {"close_dialogue": CloseDialogue(say="never mind")}
+    rehearsal = rehearse(GOOD, changes=changes, transcribing_s=takes_s)
+    frozen_s = rehearsal.of(FreezeResponse)[0][0]
+    assert rehearsal.of(SayClosing)[0][0] - frozen_s == pytest.approx(waits_s)
+
+
+def test_attempts_of_an_earlier_run_are_counted_on() -> None:
+    before = [rehearse(BAD).standing()[1], replace(rehearse(BAD).standing()[1], attempt=2)]
+    machine = TrialMachine(trial(), 1, TIMING, before=before)
+    rehearsal = Rehearsal(machine, [], [], BAD)
+    assert rehearsal.run().outcome is Outcome.MISHEARD
+    assert list(rehearsal.standing()) == [3]
+
+
+def test_pausing_holds_the_next_attempt_and_skipping_ends_the_trial() -> None:
+    machine = TrialMachine(trial(), 1, TIMING)
+    machine.hold()
+    assert machine.begin(10.0) == []
+    assert machine.held_now
+    assert machine.deadline_s is None
+    assert machine.tick(500.0) == []
+    (start,) = machine.release(600.0)
+    assert isinstance(start, StartAttempt)
+    assert machine.state.word is StateWord.PLAYING
+    stop, attempt, verdict = machine.skip(601.0, "the phone rang")
+    assert isinstance(stop, StopStimulus)
+    assert (attempt.row.outcome, verdict.row.outcome) == (Outcome.SKIPPED, Outcome.SKIPPED)  # type: ignore[union-attr]
+    assert verdict.row.cause == "operator: the phone rang"  # type: ignore[union-attr]
+    assert machine.skip(602.0, "again") == []
+
+
+def test_stopping_leaves_the_trial_open() -> None:
+    machine = TrialMachine(trial(), 1, TIMING)
+    machine.begin(10.0)
+    rows = [action.row for action in machine.stop(11.0, "stopped") if hasattr(action, "row")]
+    assert [type(row) for row in rows] == [AttemptFinished]
+    assert trial_verdict(RepromptRule(), {1: rows[0]}) is None  # type: ignore[dict-item]
+
+
+def test_another_devices_words_are_no_evidence() -> None:
+    rehearsal = rehearse([(2.2, Transcript("other", Stamp(2.2), RIGHT)), *BAD], GOOD)
+    assert outcomes(rehearsal) == [(1, "misheard"), (2, "responded")]
+    other = [a for _, a in rehearsal.of(Credit) if isinstance(a, Credit) and a.observation.source == "other"]
+    assert [credit.attempt for credit in other] == [None]
+    assert not any(isinstance(credit.observation, Status) for credit in other)
