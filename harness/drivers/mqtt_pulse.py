@@ -1,0 +1,96 @@
+"""Whether a broker is alive, and how long a message is on its way: measured with messages of our own."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+
+import paho.mqtt.client as mqtt
+
+_PERIOD_S = 1.0
+_FIRST_GUESS_S = 0.05
+_KEPT = 16
+
+
+class Pulse:
+    """Publishes an empty message each second (QoS 1, to a topic that nobody reads) and waits for the acknowledgement.
+
+    A broker that may not take the topic still acknowledges it (MQTT 3.1.1). `frozen(silent_s)` is called, once for each
+    connection, when no acknowledgement came for limit_s. now_s: the session's clock.
+    """
+
+    def __init__(
+        self, client: mqtt.Client, now_s: Callable[[], float], limit_s: float, frozen: Callable[[float], None]
+    ) -> None:
+        self._client = client
+        self._now_s = now_s
+        self._limit_s = limit_s
+        self._frozen = frozen
+        self._lock = threading.Lock()
+        self._sent: dict[int, float] = {}
+        self._early: dict[int, float] = {}
+        self._trips: deque[float] = deque(maxlen=_KEPT)
+        self.count = 0
+        self._alive = True
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="mqtt-pulse", daemon=True)
+
+    @property
+    def error_s(self) -> float:
+        """An upper bound of how long before its arrival a message was sent: the longest recent round trip."""
+        with self._lock:
+            return max(self._trips, default=_FIRST_GUESS_S)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(1.0)
+
+    def answered(self, number: int) -> None:
+        """The broker has acknowledged the message of that number."""
+        now_s = self._now_s()
+        self.count += 1
+        with self._lock:
+            sent_s = self._sent.pop(number, None)
+            if sent_s is None:
+                # The acknowledgement overtook `publish`'s return.
+                self._early[number] = now_s
+                return
+            self._trips.append(now_s - sent_s)
+
+    def lose(self) -> None:
+        """The connection is gone: what was sent on it will not be answered."""
+        with self._lock:
+            self._sent.clear()
+            self._alive = False
+
+    def revive(self) -> None:
+        """There is a connection (again)."""
+        with self._lock:
+            self._sent.clear()
+            self._early.clear()
+            self._alive = True
+
+    def _beat(self) -> None:
+        topic = f"vh/_pulse/{self._client._client_id.decode()}"
+        while not self._stop.wait(_PERIOD_S):
+            with self._lock:
+                alive, oldest_s = self._alive, min(self._sent.values(), default=None)
+            if not alive:
+                continue
+            now_s = self._now_s()
+            if oldest_s is not None and now_s - oldest_s >= self._limit_s:
+                self.lose()
+                self._frozen(now_s - oldest_s)
+            elif self._client.is_connected():
+                number = self._client.publish(topic, b"", qos=1).mid
+                with self._lock:
+                    early_s = self._early.pop(number, None)
+                    if early_s is None:
+                        self._sent[number] = now_s
+                    else:
+                        self._trips.append(max(0.0, early_s - now_s))

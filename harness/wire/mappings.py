@@ -1,0 +1,171 @@
+"""A profile's mappings applied to a message: bytes in, observations out; no I/O and no clock."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+
+from harness.model.bench import MessageMapping, ObservationKind, PlainValue
+from harness.model.observation import DeviceState, LogLine, Observation, ResponseText, Status, Transcript, Wake
+from harness.model.time import Stamp
+
+MAX_PAYLOAD_BYTES = 65536
+_SHOWN = 300
+
+
+class Unmapped(Exception):
+    """A message does not hold what a mapping looks for in it; the text says what."""
+
+
+def topic_matches(topic_filter: str, topic: str) -> bool:
+    """Whether an MQTT filter takes a topic (MQTT 3.1.1, 4.7): `+` is one level, `#` the rest, `$…` needs its name."""
+    wanted, found = topic_filter.split("/"), topic.split("/")
+    if topic.startswith("$") and wanted[0] in ("#", "+"):
+        return False
+    for position, level in enumerate(wanted):
+        if level == "#":
+            return True
+        if position >= len(found) or level not in ("+", found[position]):
+            return False
+    return len(wanted) == len(found)
+
+
+def parse(payload: bytes) -> PlainValue:
+    """The payload as JSON; Unmapped when it is too long, not UTF-8, or not JSON."""
+    if len(payload) > MAX_PAYLOAD_BYTES:
+        raise Unmapped(f"{len(payload)} bytes are more than {MAX_PAYLOAD_BYTES}")
+    try:
+        found: PlainValue = json.loads(payload.decode("utf-8"), parse_constant=_refuse_constant)
+    except UnicodeDecodeError as error:
+        raise Unmapped("not UTF-8") from error
+    except (ValueError, RecursionError) as error:
+        raise Unmapped("not JSON") from error
+    return found
+
+
+def pointed(document: PlainValue, pointer: str) -> PlainValue:
+    """The value at a JSON pointer (RFC 6901; "" is the whole); Unmapped when there is none."""
+    here = document
+    for step in pointer.split("/")[1:]:
+        key = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(here, dict) and key in here:
+            here = here[key]
+        elif isinstance(here, list) and key.isascii() and key.isdigit() and int(key) < len(here):
+            here = here[int(key)]
+        else:
+            raise Unmapped(f"nothing at {pointer}")
+    return here
+
+
+def observations(
+    mappings: Iterable[MessageMapping], topic: str, payload: bytes, at: Stamp, source: str
+) -> tuple[Observation, ...]:
+    """What a message says: one observation for each mapping that fits it, in the profile's order.
+
+    A message that none fits becomes one LogLine with the reason; nothing raises. Topics of the mappings must have
+    {device} filled in. A payload that is no JSON is a text for those mappings that look at the whole payload only.
+    """
+    found: list[Observation] = []
+    reasons: list[str] = []
+    document: PlainValue = None
+    no_json = ""
+    try:
+        document = parse(payload)
+    except Unmapped as error:
+        no_json = str(error)
+    for mapping in mappings:
+        if not topic_matches(mapping.topic, topic):
+            continue
+        try:
+            whole_only = not mapping.when and all(pointer == "" for _, pointer in mapping.fields)
+            if no_json and not (whole_only and no_json == "not JSON"):
+                raise Unmapped(no_json)
+            seen = _observation(mapping, payload.decode("utf-8") if no_json else document, at, source)
+        except Unmapped as error:
+            reasons.append(str(error))
+        else:
+            if seen is not None:
+                found.append(seen)
+    if found:
+        return tuple(found)
+    why = f" ({reasons[0]})" if reasons else ""
+    return (LogLine(source, at, f"{topic}: {shown(payload)}{why}"),)
+
+
+def shown(payload: bytes) -> str:
+    """The beginning of a payload as text; bytes that are no UTF-8 are kept as escapes."""
+    text = payload[:_SHOWN].decode("utf-8", errors="backslashreplace")
+    return text if len(payload) <= _SHOWN else f"{text}… ({len(payload)} bytes)"
+
+
+def _observation(mapping: MessageMapping, document: PlainValue, at: Stamp, source: str) -> Observation | None:
+    """None when a condition of the mapping does not hold."""
+    for pointer, wanted in mapping.when:
+        try:
+            if _text(pointed(document, pointer)) != wanted:
+                return None
+        except Unmapped:
+            return None
+    fields = dict(mapping.fields)
+    match mapping.kind:
+        case ObservationKind.WAKE:
+            phrase = _text(pointed(document, fields["phrase"])) if "phrase" in fields else ""
+            score = _score(pointed(document, fields["score"])) if "score" in fields else None
+            return Wake(source, at, phrase, score)
+        case ObservationKind.TRANSCRIPT:
+            final = pointed(document, fields["final"]) if "final" in fields else True
+            if not isinstance(final, bool):
+                raise Unmapped("`final` is not true or false")
+            return Transcript(source, at, _text(pointed(document, fields.get("text", ""))), final)
+        case ObservationKind.RESPONSE:
+            return ResponseText(source, at, _text(pointed(document, fields.get("text", ""))))
+        case ObservationKind.STATUS:
+            word = _text(pointed(document, fields.get("state", "")))
+            return Status(source, at, _state(mapping, word), _detail(document, fields))
+        case ObservationKind.LOG:
+            return LogLine(source, at, _text(pointed(document, fields.get("text", ""))))
+
+
+def _state(mapping: MessageMapping, word: str) -> DeviceState:
+    named = dict(mapping.values).get(word, word)
+    try:
+        return DeviceState(named)
+    except ValueError as error:
+        raise Unmapped(f"the state {word!r} is not mapped") from error
+
+
+def _detail(document: PlainValue, fields: dict[str, str]) -> str:
+    if "detail" not in fields:
+        return ""
+    try:
+        return _text(pointed(document, fields["detail"]))
+    except Unmapped:
+        return ""
+
+
+def _text(value: PlainValue) -> str:
+    match value:
+        case str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return str(value)
+        case None:
+            return "null"
+        case _:
+            return json.dumps(value, ensure_ascii=False)
+
+
+def _score(value: PlainValue) -> float | None:
+    """None when the device gives none this time."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise Unmapped("the score is no number")
+    return float(value)
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is no JSON")
