@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import shutil
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,8 +18,11 @@ from harness.metrics.intervals import Share
 from harness.metrics.latency import LatencyFigures
 from harness.wire.foreign import plain_text
 
-COLUMNS = ("#", "trial", "outcome", "tries", "latency", "it heard", "it answered (our transcription)")
-WIDTHS = (4, 24, 18, 5, 14, 30, 46)
+COLUMNS = ("#", "trial", "outcome", "tries", "latency", "it heard", "it answered (by our transcription)")
+WIDTHS = (4, 24, 18, 5, 13)
+GAP = "  "
+LEAST_TEXT = 28
+"""Columns for the two texts together; where there is less room, they are left out."""
 CSV_COLUMNS = (
     "number", "trial", "take", "device", "conditions", "reference", "outcome", "recognition", "evidence", "attempts",
     "heard", "errors", "words", "latency_ms", "latency_error_ms", "wake_delay_ms", "wake_delay_error_ms", "length_ms",
@@ -58,13 +62,20 @@ def trial_rows(progress: Progress) -> Iterator[TrialRow]:
         )
 
 
-def table(progress: Progress) -> list[str]:
-    """Lines of the table, each at most as wide as a wide terminal."""
-    lines = [_line(COLUMNS), _line(tuple("─" * width for width in WIDTHS))]
+def table(progress: Progress, width: int | None = None) -> list[str]:
+    """Lines of the table, at most `width` columns wide (None: as wide as the terminal; 120 without one)."""
+    widths = _widths(shutil.get_terminal_size((120, 24)).columns if width is None else width)
+    lines = [_line(COLUMNS, widths), _line(tuple("─" * one for one in widths), widths)]
     for row in trial_rows(progress):
         attempts = "" if row.attempts is None else str(row.attempts)
-        lines.append(_line((str(row.number), row.trial, row.outcome, attempts, row.latency, row.heard, row.answer)))
+        cells = (str(row.number), row.trial, row.outcome, attempts, row.latency, row.heard, row.answer)
+        lines.append(_line(cells, widths))
     return lines
+
+
+def _widths(width: int) -> tuple[int, ...]:
+    left = width - sum(WIDTHS) - len(GAP) * (len(WIDTHS) + 1)
+    return (*WIDTHS, left * 2 // 5, left - left * 2 // 5) if left >= LEAST_TEXT else WIDTHS
 
 
 def totals(figures: Totals) -> list[str]:
@@ -159,8 +170,8 @@ def _latency(figures: LatencyFigures) -> str:
     )
 
 
-def _line(cells: Sequence[str]) -> str:
-    return "  ".join(_fit(cell, width) for cell, width in zip(cells, WIDTHS, strict=True)).rstrip()
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return GAP.join(_fit(cell, width) for cell, width in zip(cells, widths, strict=False)).rstrip()
 
 
 def _fit(text: str, width: int) -> str:

@@ -1,0 +1,250 @@
+"""The engine as its clients see it: it starts, serves, stops in order, and outlives them all."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from harness.model.errors import LogError
+from harness.model.feed import (
+    Abort,
+    Answered,
+    Command,
+    Goodbye,
+    Hello,
+    Logged,
+    Message,
+    Meters,
+    Pause,
+    Replay,
+    Resume,
+    Skip,
+    StateChanged,
+    StateWord,
+    Welcome,
+    WriteNote,
+)
+from harness.model.record import EndReason, NoteWritten, Record, SessionFinished, TrialFinished
+from harness.model.trial import Outcome
+from harness.rig.client import EngineClient
+from harness.rig.engine_place import EnginePlace, find, running
+from harness.rig.launch import start_engine
+from tests.conformance.engine_runs import HERE, Runs, kill, rows, runs, wait_for
+
+__all__ = ["runs"]
+
+HARNESS = (sys.executable, "-c", "from harness.cli import main; main()")
+
+
+class Client:
+    """Keeps what it is told."""
+
+    def __init__(self, place: EnginePlace, since_seq: int = 0, attended: bool = False) -> None:
+        self.messages: list[Message] = []
+        self.closed: list[str] = []
+        hello = Hello("test", since_seq, attended, meters=True)
+        self.client = EngineClient(Path(place.socket), hello, self.messages.append, self.closed.append)
+
+    def ask(self, command: Command) -> Answered:
+        """Sends it and waits for its answer."""
+        self.client.send(command)
+        wanted = getattr(command, "id", "")
+        found: list[Answered] = []
+
+        def answered() -> bool:
+            found.extend(m for m in self.messages if isinstance(m, Answered) and m.command_id == wanted)
+            return bool(found)
+
+        wait_for(answered, what=f"the answer to {command}")
+        return found[0]
+
+    def has(self, *kinds: type[Record]) -> bool:
+        return any(isinstance(m, Logged) and isinstance(m.entry.record, kinds) for m in self.messages)
+
+    def goodbye(self) -> Goodbye:
+        wait_for(lambda: bool(self.closed), 30, "goodbye")
+        assert self.closed == [""]
+        last = self.messages[-1]
+        assert isinstance(last, Goodbye)
+        return last
+
+
+def some_id() -> str:
+    return uuid4().hex
+
+
+def test_a_run_from_hello_to_goodbye(runs: Runs) -> None:
+    folder = runs.prepare("three.yaml")
+    place = start_engine(folder)
+    assert find(folder) == place
+    assert running() == (place,)
+    client = Client(place)
+    assert client.goodbye() == Goodbye(0, "")
+    assert isinstance(client.messages[0], Welcome)
+    assert client.messages[0].session_folder == str(folder)
+    logged = [message.entry for message in client.messages if isinstance(message, Logged)]
+    assert logged == rows(folder)
+    states = {message.word for message in client.messages if isinstance(message, StateChanged)}
+    assert {StateWord.PLAYING, StateWord.LISTENING, StateWord.FINISHED} <= states
+    assert any(isinstance(message, Meters) for message in client.messages)
+    wait_for(lambda: not place.alive)
+    assert running() == ()
+    assert not (folder / "engine.json").exists()
+
+
+def test_nobody_needs_to_watch(runs: Runs) -> None:
+    folder = runs.prepare("three.yaml")
+    place = start_engine(folder)
+    wait_for(lambda: not place.alive, 30, "the end of the run")
+    assert isinstance(rows(folder)[-1].record, SessionFinished)
+
+
+def test_a_stop_is_orderly_and_the_rest_is_played_on_resume(runs: Runs) -> None:
+    folder = runs.prepare("sixty.yaml")
+    place = start_engine(folder)
+    client = Client(place)
+    wait_for(lambda: client.has(TrialFinished))
+    os.kill(place.pid, signal.SIGTERM)
+    assert client.goodbye() == Goodbye(3, "stopped")
+    assert rows(folder)[-1].record == SessionFinished(EndReason.STOPPED)
+    before = sum(isinstance(entry.record, TrialFinished) for entry in rows(folder))
+    assert 0 < before < 60
+    wait_for(lambda: not place.alive)
+    again = Client(start_engine(folder), since_seq=len(rows(folder)))
+    wait_for(lambda: again.has(TrialFinished))
+    logged = [message.entry.seq for message in again.messages if isinstance(message, Logged)]
+    assert logged[0] > before
+
+
+def test_commands_are_committed_before_they_are_answered(runs: Runs) -> None:
+    folder = runs.prepare("sixty.yaml")
+    client = Client(start_engine(folder))
+    wait_for(lambda: client.has(TrialFinished))
+    assert client.ask(Pause(some_id(), "ann", "the door")).ok
+    assert not client.ask(Pause(some_id(), "ann")).ok
+    assert client.ask(WriteNote(some_id(), "ann", "[/red]\x1b]0;x\x07")).ok
+    assert NoteWritten("[/red]\x1b]0;x\x07", "ann") in [entry.record for entry in rows(folder)]
+    assert client.ask(Resume(some_id(), "ann")).ok
+    wait_for(lambda: client.ask(Skip(some_id(), "ann", "enough")).ok)
+    skipped = [entry.record for entry in rows(folder) if isinstance(entry.record, TrialFinished)]
+    assert any(record.outcome is Outcome.SKIPPED for record in skipped)
+    refused = client.ask(Replay(some_id(), "ann", "00001-x.flac"))
+    assert not refused.ok
+    assert "no monitor" in refused.why
+    assert client.ask(Abort(some_id(), "ann")).ok
+    assert client.goodbye() == Goodbye(3, "aborted")
+    assert rows(folder)[-1].record == SessionFinished(EndReason.ABORTED)
+
+
+def test_the_engine_outlives_clients_that_are_killed_or_hostile(runs: Runs) -> None:
+    folder = runs.prepare("sixty.yaml")
+    place = start_engine(folder)
+    watcher = subprocess.Popen([*HARNESS, "attach", str(folder), "--plain"], stdout=subprocess.PIPE)
+    assert watcher.stdout is not None
+    watcher.stdout.readline()
+    watcher.kill()
+    watcher.communicate()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as hostile, contextlib.suppress(OSError):
+        hostile.connect(place.socket)
+        hostile.sendall(b"\xff\x00{{{" * 100_000)
+    before = len(rows(folder))
+    wait_for(lambda: len(rows(folder)) > before + 20)
+    assert place.alive
+
+
+def test_a_second_engine_is_not_started(runs: Runs) -> None:
+    folder = runs.prepare("sixty.yaml")
+    place = start_engine(folder)
+    assert start_engine(folder) == place
+    second = subprocess.run(
+        [sys.executable, "-m", "harness.rig.engine", str(folder)], capture_output=True, text=True, check=False
+    )
+    assert second.returncode == 3
+    assert "being written by another process" in second.stderr
+    assert place.alive
+
+
+def test_a_damaged_log_is_refused_with_a_remedy(runs: Runs) -> None:
+    folder = runs.prepare("three.yaml")
+    (folder / "log.sqlite").write_bytes(b"x" * 10_000)
+    with pytest.raises(LogError, match="damaged"):
+        rows(folder)
+    found = subprocess.run(
+        [*HARNESS, "resume", str(folder), "--plain"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert found.returncode == 3
+    assert "recover" in found.stderr
+    assert "Traceback" not in found.stderr
+
+
+def cli(*arguments: str | Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*HARNESS, *map(str, arguments)],
+        capture_output=True, text=True, check=False, timeout=60, cwd=folder, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+def test_run_show_and_resume_on_the_command_line(runs: Runs, tmp_path: Path) -> None:
+    found = cli("run", HERE / "three.yaml", "--bench", HERE / "bench.yaml", folder=tmp_path)
+    assert found.returncode == 0, found.stderr
+    assert "3 of 3: 3 responded" in found.stdout
+    assert found.stdout.isascii() or "\x1b" not in found.stdout
+    (session,) = (tmp_path / "sessions").iterdir()
+    assert f"harness show sessions/{session.name}" in found.stdout
+    shown = cli("show", session.name, folder=tmp_path)
+    assert "3 of 3: 3 responded" in shown.stdout
+    assert cli("show", session.name, "--check", folder=tmp_path).stdout.endswith("3 clips: whole\n")
+    assert len(cli("show", session.name, "--csv", folder=tmp_path).stdout.splitlines()) == 4
+    assert len(cli("show", session.name, "--json", folder=tmp_path).stdout.splitlines()) == len(rows(session))
+    again = cli("resume", session.name, folder=tmp_path)
+    assert (again.returncode, "nothing is left" in again.stdout) == (0, True)
+    assert cli("attach", folder=tmp_path).returncode == 3
+    wrong = cli("show", "no-such", folder=tmp_path)
+    assert (wrong.returncode, session.name in wrong.stderr) == (3, True)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "status", "words"),
+    [("deaf.yaml", 1, "FAILED min_recognised_share"), ("skip.yaml", 0, "SKIP "), ("wrong.yaml", 2, "wrong.yaml:")],
+)
+def test_exit_statuses(runs: Runs, tmp_path: Path, scenario: str, status: int, words: str) -> None:
+    bench = HERE / ("deaf_bench.yaml" if scenario == "deaf.yaml" else "bench.yaml")
+    found = cli("run", HERE / scenario, "--bench", bench, "--plain", folder=tmp_path)
+    assert found.returncode == status, found.stdout + found.stderr
+    assert words in found.stdout + found.stderr
+    assert "Traceback" not in found.stderr
+
+
+def test_ctrl_c_stops_in_order_and_says_how_to_go_on(runs: Runs, tmp_path: Path) -> None:
+    folder = runs.prepare("sixty.yaml")
+    watcher = subprocess.Popen(
+        [*HARNESS, "resume", str(folder), "--plain"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    wait_for(lambda: any(isinstance(entry.record, TrialFinished) for entry in rows(folder)))
+    wait_for(lambda: find(folder) is not None)
+    time.sleep(0.2)  # let the watcher connect; interrupted earlier, it just leaves
+    watcher.send_signal(signal.SIGINT)
+    output, errors = watcher.communicate(timeout=30)
+    assert watcher.returncode == 3
+    assert "stopping in order" in errors
+    assert f"harness resume {folder}" in output
+    assert rows(folder)[-1].record == SessionFinished(EndReason.STOPPED)
+
+
+def test_an_engine_that_is_killed_is_told_to_whoever_watches(runs: Runs) -> None:
+    folder = runs.prepare("sixty.yaml")
+    place = start_engine(folder)
+    client = Client(place)
+    wait_for(lambda: client.has(TrialFinished))
+    kill(place)
+    wait_for(lambda: bool(client.closed))
+    assert "harness resume" in client.closed[0]
