@@ -19,7 +19,7 @@ from harness.wire.codec import MESSAGES, encode
 from harness.wire.foreign import plain_text
 
 _COLOURS = {"FAULT": "31", "LOST": "31", "END": "1", "TRIAL": "1", "PAUSED": "33", "ASKING": "36", "BACK": "32"}
-_STATES = {StateWord.WAITING, StateWord.INTERRUPTED, StateWord.CLOSING, StateWord.ASKING}
+_STATES = {StateWord.WAITING, StateWord.INTERRUPTED, StateWord.CLOSING}
 
 
 class PlainPrinter:
@@ -36,6 +36,7 @@ class PlainPrinter:
         self._figures = SessionFigures()
         self._old_until = 0
         self._folder: Path | None = None
+        self._last_state = ""
 
     def take(self, message: Message) -> None:
         """Prints what a message says, if it says anything to people."""
@@ -46,10 +47,8 @@ class PlainPrinter:
                 self._print(f"session {folder}")
             case Logged(entry=entry):
                 self._row(entry)
-            case StateChanged(word=word, reason=reason) if reason and (
-                word in _STATES or reason.startswith("disk full")
-            ):
-                self._print(f"    {word.value.lower()}{_for(message)}: {plain_text(reason, 200)}", time.time())
+            case StateChanged():
+                self._state(message)
             case Answered(ok=False, why=why):
                 self._print(f"refused: {plain_text(why)}")
             case Goodbye():
@@ -62,9 +61,20 @@ class PlainPrinter:
         line = self._happenings.line(entry.record)
         if entry.seq > self._old_until and line is not None:
             self._print(line, entry.wall_s)
+            self._last_state = ""
         elif entry.seq == self._old_until:
             figures = self._figures.snapshot().totals
             self._print(f"so far {figures.finished} of {figures.planned} trials are finished")
+
+    def _state(self, state: StateChanged) -> None:
+        """Says what is waited for; what is played and heard has rows of its own."""
+        if state.word not in _STATES and not state.reason.startswith("disk full"):
+            return
+        wait = "" if state.until_s is None else f" {max(0.0, state.until_s - state.since_s):.1f} s"
+        line = f"    {state.word.value.lower()}{wait}{': ' if state.reason else ''}{plain_text(state.reason, 200)}"
+        if line != self._last_state:
+            self._print(line, time.time())
+            self._last_state = line
 
     def _end(self, goodbye: Goodbye) -> None:
         progress = self._figures.snapshot()
@@ -127,10 +137,6 @@ def _as_typed(folder: Path) -> str:
         return str(folder.relative_to(Path.cwd()))
     except ValueError:
         return str(folder)
-
-
-def _for(state: StateChanged) -> str:
-    return "" if state.until_s is None else f" {max(0.0, state.until_s - state.since_s):.1f} s"
 
 
 def safe_stream(stream: TextIO) -> TextIO:
