@@ -163,7 +163,7 @@ def explained(detail: ErrorDetails) -> tuple[str, str]:
         case "written":
             return str(context["what"]), str(context["remedy"])
         case "value_error":
-            return f"{shown} is not right here: {context['error']}", "Change it"
+            return str(context["error"]), "Change it; docs/bench.md names the options of each driver"
     return f"{shown} is not right here", "See docs/scenario.md and docs/bench.md for what may stand here"
 
 

@@ -31,7 +31,9 @@ def json_schema(kind: FileKind) -> Schema:
     schema: Schema = _MODELS[kind].model_json_schema()
     for name, one in [("", schema), *schema.get("$defs", {}).items()]:
         for key, value in one.get("properties", {}).items():
-            one["properties"][key] = _tidy(value, null=(name, key) in _MAY_BE_NULL)
+            tidy = one["properties"][key] = _tidy(value, null=(name, key) in _MAY_BE_NULL)
+            if "description" not in tidy and "$ref" in tidy:  # pydantic leaves it out where the two are the same
+                tidy["description"] = schema["$defs"][tidy["$ref"].rsplit("/", 1)[-1]]["description"]
     if kind is FileKind.SCENARIO:
         engines = list(plugins.names(plugins.Group.VOICES))
         schema["$defs"]["VoiceKeys"]["properties"]["engine"]["enum"] = engines
@@ -49,7 +51,7 @@ def _tidy(value: Schema, *, null: bool) -> Schema:
         left = [choice for choice in choices if choice != _NULL]
         value.pop("anyOf")
         value.update({"anyOf": left} if len(left) > 1 else left[0])
-    if value.get("default", 0) is None:
+    if value.get("default", 0) is None or isinstance(value.get("default"), dict):
         value.pop("default")
     return value
 
@@ -98,4 +100,4 @@ def _described(options: type) -> dict[str, str]:
     names = "|".join(re.escape(field.name) for field in dataclasses.fields(options))
     text = " ".join((options.__doc__ or "").split())
     found = re.finditer(rf"\b({names}): (.*?)(?=[.;] (?:{names}): |$)", text) if names else ()
-    return {match[1]: match[2].rstrip(".") + "." for match in found}
+    return {match[1]: f"{match[2][:1].upper()}{match[2][1:].rstrip('.')}." for match in found}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from enum import StrEnum
 from pathlib import Path
 
@@ -31,9 +32,22 @@ def kind_of_tree(tree: Node, file: str) -> FileKind:
         if key in kinds:
             return FileKind(key)
         mark = tree.keys[key]
-        remedy = f"{nearest(key, kinds, listed='The first key is one of')}"
+        remedy = nearest(key, kinds, listed="The first key is one of")
         raise InputError(f"the first key is {key!r}", place=Place(file, mark.line, mark.column), remedy=remedy)
     raise InputError("the file has no keys", place=Place(file, 1, 1), remedy="Begin with scenario, bench or device")
+
+
+def is_foreign(path: Path) -> bool:
+    """Whether a file is YAML that has nothing to do with us: its first key is unlike ours, and none of it is one."""
+    try:
+        tree = strict_yaml.parse(strict_yaml.read_bytes(path), str(path))
+    except InputError:
+        return False
+    kinds = [kind.value for kind in FileKind]
+    first = next(iter(tree.keys), "")
+    return not difflib.get_close_matches(first.lower(), kinds, n=1, cutoff=0.8) and not any(
+        kind in tree.keys for kind in kinds
+    )
 
 
 def expect(kind: FileKind, tree: Node, file: str) -> None:

@@ -104,7 +104,7 @@ def _check_mapping(rule: MappingKeys, number: int, found: Findings) -> None:
             what = f"an observation of kind {rule.kind.value} has no field {name!r}"
             found.add((*at, "fields", name), what, nearest(name, allowed, listed="Fields"), key=True)
     needed = REQUIRED.get(rule.kind)
-    if needed and needed not in rule.fields:
+    if needed and rule.fields and needed not in rule.fields:
         remedy = f"Add `{needed}: /pointer` to its fields"
         found.add(at, f"a mapping of kind {rule.kind.value} does not say where {needed!r} is", remedy)
     if rule.values and rule.kind is not ObservationKind.STATUS:

@@ -27,7 +27,7 @@ REQUIRED: dict[ObservationKind, str] = {
     ObservationKind.STATUS: "state",
     ObservationKind.LOG: "text",
 }
-"""The field without which a message of that kind says nothing."""
+"""The field without which a message of that kind says nothing; without any fields, it is the whole payload."""
 
 _POINTER = re.compile(r"(/([^~/]|~[01])*)*")
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
@@ -63,7 +63,8 @@ class MappingKeys(Keys):
     topic: Annotated[Text, AfterValidator(_topic)] = Field(description="MQTT filter; {device} is the device's id.")
     kind: Annotated[ObservationKind, word(ObservationKind)] = Field(description="What a message becomes.")
     fields: dict[str, Pointer] = Field(
-        default={}, description='Field of the observation: JSON pointer into the payload ("" is the whole payload).'
+        default={},
+        description='Field of the observation: JSON pointer into the payload ("", the default, is all of it).',
     )
     values: dict[str, Annotated[DeviceState, word(DeviceState)]] = Field(
         default={}, description="For kind status: the device's word: state."

@@ -1,0 +1,140 @@
+"""`harness init`, `validate` and `schema`, as a user types them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from harness.cli import group
+from harness.library.json_schema import json_schema
+from harness.library.kinds import FileKind
+from harness.model.errors import InputError
+
+SCENARIO = "scenario: s\nneeds: [NEED]\nstimuli: [{id: q, text: hello}]\ntrials: [{query: q, repeat: 3}]\n"
+BENCH = """\
+bench: b
+loudspeakers: {near: {driver: in_process}}
+microphone: {same_as: near}
+devices: {one: {profile: reference_assistant_black_box}}
+"""
+
+
+def harness(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(group, [str(one) for one in arguments])
+
+
+def test_what_init_writes_is_valid_and_is_never_overwritten(tmp_path: Path) -> None:
+    folder = tmp_path / "new"
+    assert harness("init", folder).exit_code == 0
+    checked = harness("validate", folder)
+    assert checked.exit_code == 0, checked.output
+    assert "4 trials × 1 cell = 4 planned" in checked.stdout
+    (folder / "bench.yaml").write_text("mine", encoding="utf-8")
+    (folder / "scenario.yaml").unlink()
+    again = harness("init", folder)
+    assert isinstance(again.exception, InputError)
+    assert again.exception.exit_code == 2
+    assert (folder / "bench.yaml").read_text(encoding="utf-8") == "mine"
+    assert not (folder / "scenario.yaml").exists()
+
+
+def test_the_projects_own_files_are_valid() -> None:
+    root = Path(__file__).parents[3]
+    checked = harness("validate", root / "scenarios", root / "devices")
+    assert checked.exit_code == 0, checked.output
+
+
+def test_a_scenario_and_a_bench_are_checked_together(tmp_path: Path) -> None:
+    scenario, bench = tmp_path / "s.yaml", tmp_path / "b.yaml"
+    bench.write_text(BENCH, encoding="utf-8")
+    scenario.write_text(SCENARIO.replace("NEED", "monitor"), encoding="utf-8")
+    skipped = harness("validate", scenario, bench)
+    assert skipped.exit_code == 0
+    assert "would be skipped" in skipped.stdout
+    assert "monitor" in skipped.stdout
+    unknown = SCENARIO.replace("NEED", "").replace("query: q", "query: q, device: two")
+    scenario.write_text(unknown, encoding="utf-8")
+    assert harness("validate", scenario).exit_code == 0
+    refused = harness("validate", scenario, bench)
+    assert refused.exit_code == 2
+    assert f"{scenario}:4:" in refused.stderr
+    assert "Devices: one" in refused.stderr
+
+
+def test_json_says_what_was_planned_and_what_was_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "s.yaml").write_text(SCENARIO.replace("NEED", ""), encoding="utf-8")
+    (tmp_path / "compose.yml").write_text("services: {web: {image: x}}\n", encoding="utf-8")
+    (tmp_path / "typo.yaml").write_text("scenaro: s\n", encoding="utf-8")
+    done = harness("validate", "--json", tmp_path)
+    assert done.exit_code == 2
+    told = json.loads(done.stdout)
+    assert told["files"] == [
+        {"file": str(tmp_path / "s.yaml"), "kind": "scenario", "id": "s", "trials": 3, "cells": 1, "planned": 3}
+    ]
+    assert told["left_alone"] == [str(tmp_path / "compose.yml")]
+    assert [(p["file"], p["line"], p["column"]) for p in told["problems"]] == [(str(tmp_path / "typo.yaml"), 1, 1)]
+    assert "'scenario'" in told["problems"][0]["remedy"]
+
+
+def test_an_empty_folder_and_a_missing_file_are_problems(tmp_path: Path) -> None:
+    done = harness("validate", tmp_path, tmp_path / "none.yaml")
+    assert done.exit_code == 2
+    assert "2 problems in 2 files" in done.stderr
+
+
+def test_what_a_file_says_cannot_reach_the_terminal_raw(tmp_path: Path) -> None:
+    path = tmp_path / "\x1b]0;x\x07.yaml"
+    path.write_text("scenario: s\n", encoding="utf-8")
+    done = harness("validate", path)
+    assert done.exit_code == 2
+    assert "\x1b" not in done.output
+    assert "\x07" not in done.output
+
+
+def _objects(schema: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    if isinstance(schema, dict):
+        found += [schema] if "properties" in schema else []
+        for value in schema.values():
+            found += _objects(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            found += _objects(value)
+    return found
+
+
+@pytest.mark.parametrize("kind", FileKind)
+def test_every_key_of_a_schema_is_described_and_none_else_is_allowed(kind: FileKind) -> None:
+    schema = json_schema(kind)
+    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    assert next(iter(schema["properties"])) == kind.value
+    for one in _objects(schema):
+        assert one["additionalProperties"] is False
+        for key, value in one["properties"].items():
+            assert value.get("description"), key
+
+
+def test_a_bench_schema_knows_the_options_of_installed_drivers() -> None:
+    branches = {one["title"]: one for one in json_schema(FileKind.BENCH)["$defs"]["EquipmentKeys"]["anyOf"]}
+    assert branches["driver in_process"]["properties"]["driver"]["const"] == "in_process"
+    assert "speed" in branches["driver in_process"]["properties"]
+    assert branches["driver loudspeaker"]["required"] == ["driver", "sound_device"]
+
+
+def test_a_scenario_schema_has_closed_sets() -> None:
+    schema = json_schema(FileKind.SCENARIO)
+    assert schema["$defs"]["Evidence"]["enum"] == ["auto", "device", "operator", "none"]
+    assert "espeak" in schema["$defs"]["VoiceKeys"]["properties"]["engine"]["enum"]
+
+
+def test_schemas_are_printed_or_written(tmp_path: Path) -> None:
+    printed = json.loads(harness("schema", "--kind", "device").stdout)
+    assert printed == json_schema(FileKind.DEVICE)
+    assert set(json.loads(harness("schema").stdout)) == {"scenario", "bench", "device"}
+    assert harness("schema", "--out", tmp_path / "schemas").exit_code == 0
+    names = sorted(path.name for path in (tmp_path / "schemas").iterdir())
+    assert names == ["bench.schema.json", "device.schema.json", "scenario.schema.json"]
