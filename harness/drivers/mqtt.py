@@ -72,6 +72,7 @@ class MqttDevice:
         self._client: mqtt.Client | None = None
         self._pulse: Pulse | None = None
         self._subscribed = threading.Event()
+        self._answered = threading.Event()
         self._refusal = ""
         self._link_is_lost = False
         self._lock = threading.Lock()
@@ -102,6 +103,7 @@ class MqttDevice:
         self._link_is_lost = False
         self._refusal = ""
         self._subscribed.clear()
+        self._answered.clear()
         self._pulse = Pulse(client, self._surroundings.clock.now_s, self._options.keepalive_s, self._frozen)
         try:
             client.connect_timeout = _OPEN_LIMIT_S
@@ -110,7 +112,8 @@ class MqttDevice:
             self._client = None
             raise self._unreachable(host, port, str(error)) from error
         client.loop_start()
-        if not self._subscribed.wait(_OPEN_LIMIT_S):
+        self._answered.wait(_OPEN_LIMIT_S)
+        if not self._subscribed.is_set():
             why = self._refusal or "it takes the connection, but does not answer"
             self.close()
             raise self._unreachable(host, port, why)
@@ -176,6 +179,7 @@ class MqttDevice:
     ) -> None:
         if reason.is_failure:
             self._refusal = f"it refuses: {reason}"
+            self._answered.set()
             if self._subscribed.is_set():
                 self._tell(LogLine(self.id, self._now(), f"the broker refuses the connection: {reason}"))
             return
@@ -190,6 +194,7 @@ class MqttDevice:
         refused = [str(reason) for reason in reasons if reason.is_failure]
         if refused:
             self._refusal = f"it refuses a subscription: {refused[0]}"
+            self._answered.set()
             if self._subscribed.is_set():
                 self._tell(LogLine(self.id, self._now(), self._refusal))
             return
@@ -197,6 +202,7 @@ class MqttDevice:
 
     def _arrived(self) -> None:
         self._subscribed.set()
+        self._answered.set()
         if self._pulse is not None:
             self._pulse.revive()
         with self._lock:

@@ -100,10 +100,15 @@ class Lab:
 
     def _start_all(self, settings: AssistantSettings, settings_path: Path | None, room: Room) -> None:
         server = LabSoundServer(self.folder)
-        environment = server.start()
-        if server.pid is None:
-            raise LabError("the sound server did not tell its process")
-        self._remember(SOUND, server.pid)
+        try:
+            environment = server.start()
+            if server.pid is None:
+                raise LabError("the sound server did not tell its process")
+            self._remember(SOUND, server.pid)
+        except BaseException:
+            # No pid file names it yet, so `_end_all` would not find it.
+            server.stop()
+            raise
         server.use_room(room)
         port = self._start_broker()
         self._start_assistant(settings_path, {**os.environ, **environment}, port)

@@ -18,7 +18,7 @@ from harness.lab.assistant.words import plain
 
 UNKNOWN = "Sorry, I don't know that one."
 _CLOSING = re.compile(
-    r"(?:please |ok |okay |no |oh |just )*(?:cancel|never ?mind|stop|forget it|be quiet|no thanks?)(?: \w+)?"
+    r"(?:please |ok |okay |no |oh |just )*(?:cancel(?:l?ed)?|never ?mind|stop|forget it|be quiet|no thanks?)(?: \w+)?"
 )
 _THANKS = re.compile(r"(?:thanks|thank you)(?: \w+){0,2}")
 _SLOTS = re.compile(r"^For (?:how long|what time)\?$")

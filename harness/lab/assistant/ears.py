@@ -25,6 +25,7 @@ _LEAST_SPEECH_S = 0.2
 _PATIENCE_S = 4.0
 _SECOND_HIT_S = 1.5
 _GUARD_S = 0.2
+_OVER_FLOOR_DB = 6.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +162,11 @@ class Ears:
     def _is_voiced(self, frame: npt.NDArray[np.int16]) -> bool:
         power = float(np.mean(np.square(frame, dtype=np.float64))) / 32768**2
         level_dbfs = 10 * np.log10(max(power, 1e-12))
-        gain_db = self._gain.gain_db(level_dbfs, self._floor.feed(level_dbfs))
+        floor_dbfs = self._floor.feed(level_dbfs)
+        gain_db = self._gain.gain_db(level_dbfs, floor_dbfs)
         scaled = np.clip(frame * 10 ** (gain_db / 20), -32768, 32767).astype(np.int16)
-        return self._detector.is_speech(scaled)
+        # Asked for every frame, since it has state. Amplified noise alone may sound like speech to it.
+        return self._detector.is_speech(scaled) and level_dbfs > floor_dbfs + _OVER_FLOOR_DB
 
     def _seconds(self, frames: int) -> float:
         return frames * self._frame / RATE_HZ

@@ -109,7 +109,7 @@ class _FaultKeys(Keys):
 
 
 class _SettingsKeys(Keys):
-    assistant: str = Field(pattern=r"^[A-Za-z0-9_-]{1,40}$")
+    assistant: str
     wake_engine: str = "microwakeword"
     wake_phrase: str = "alexa"
     recogniser: str = "faster_whisper"
@@ -140,6 +140,9 @@ def read_settings(path: Path) -> AssistantSettings:
         keys = _SettingsKeys.model_validate(plain)
     except ValidationError as error:  # `check` would have told it
         raise InputError(str(error)) from error
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,40}", keys.assistant):
+        what = f"{keys.assistant!r} cannot be an assistant's name: it is part of MQTT topics"
+        findings.add(["assistant"], what, "Use letters, digits, - and _")
     for number, name in enumerate(keys.reports):
         if name not in {str(report) for report in Report}:
             findings.add(["reports", number], f"there is no report {name!r}", f"Known: {', '.join(Report)}")

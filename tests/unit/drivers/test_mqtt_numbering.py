@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.drivers.mqtt_numbering import Judged, Numbering
+from harness.model.bench import PlainValue
+
+
+def message(seq: int, boot: str = "a") -> PlainValue:
+    return {"boot": boot, "seq": seq}
+
+
+def test_the_first_number_heard_is_where_counting_begins() -> None:
+    assert Numbering().judge(message(40)) == Judged()
+
+
+def test_duplicates_gaps_and_what_comes_late() -> None:
+    numbering = Numbering()
+    assert [numbering.judge(message(seq)) for seq in (1, 2, 2, 5, 3, 3, 6)] == [
+        Judged(),
+        Judged(),
+        Judged(duplicate=True),
+        Judged(missing=2),
+        Judged(),
+        Judged(duplicate=True),
+        Judged(),
+    ]
+
+
+def test_a_new_boot_counts_from_one_and_the_old_ones_will_says_nothing() -> None:
+    numbering = Numbering()
+    numbering.judge(message(7))
+    assert numbering.judge(message(1, "b")) == Judged(rebooted=True)
+    assert numbering.judge({"boot": "a", "state": "gone"}) == Judged()
+    assert numbering.judge(message(2, "b")) == Judged()
+    assert numbering.judge(message(3, "c")) == Judged(rebooted=True, missing=2)
+
+
+@pytest.mark.parametrize(
+    "document", [None, 3, "x", [], {}, {"boot": None, "seq": 1}, {"boot": "a"}, {"boot": "a", "seq": True}]
+)
+def test_messages_without_numbers_are_taken_as_they_are(document: PlainValue) -> None:
+    numbering = Numbering()
+    assert numbering.judge(document) == Judged()
+    assert numbering.judge(document) == Judged()
+
+
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=80))
+def test_each_number_is_new_exactly_once(numbers: list[int]) -> None:
+    numbering = Numbering()
+    fresh = [seq for seq in numbers if not numbering.judge(message(seq)).duplicate]
+    assert sorted(fresh) == sorted(set(numbers))

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from harness.audio.detectors.webrtc import WebrtcDetector
+from harness.engines.microwakeword import MicroWakeWord
+from harness.lab.assistant.ears import Asked, Called, Ears, Heard, NothingSaid
+from harness.lab.assistant.settings import AssistantSettings
+from tests.unit.engines.spoken import spoken
+
+pytestmark = pytest.mark.speech
+GAP = np.zeros(4000, np.float32)
+
+
+def quiet(seconds: float) -> np.ndarray:
+    return np.random.default_rng(3).normal(0, 3e-4, round(seconds * 16000)).astype(np.float32)
+
+
+def ears(**changes: object) -> Ears:
+    return Ears(MicroWakeWord(), WebrtcDetector(), replace(AssistantSettings(), **changes))  # type: ignore[arg-type]
+
+
+def heard(listener: Ears, *parts: np.ndarray) -> list[tuple[float, Heard]]:
+    """What was heard, each with the time at which it was known, in blocks of 10 ms."""
+    sound = (np.clip(np.concatenate(parts), -1, 1) * 32767).astype(np.int16)
+    return [
+        ((start + 160) / 16000, one)
+        for start in range(0, len(sound), 160)
+        for one in listener.feed(sound[start : start + 160])
+    ]
+
+
+@pytest.mark.parametrize("voice", ["en-gb+f2", "en-us"])
+@pytest.mark.parametrize("level_dbfs", [-16.0, -26.0, -46.0])
+def test_a_question_right_after_the_wake_phrase(voice: str, level_dbfs: float) -> None:
+    call, question = (spoken(text, voice, level_dbfs) for text in ("alexa", "what time is it"))
+    found = heard(ears(), quiet(1), call, GAP, question, quiet(2))
+    assert [type(one) for _, one in found] == [Called, Asked]
+    end_s = 1 + (len(call) + len(GAP) + len(question)) / 16000
+    known_s, asked = found[1]
+    assert isinstance(asked, Asked)
+    assert 0.5 < known_s - end_s < 1.0
+    assert asked.waveform.duration_s == pytest.approx(len(question) / 16000, abs=0.5)
+
+
+def test_a_call_and_nothing_more() -> None:
+    found = heard(ears(), quiet(1), spoken("alexa"), quiet(7))
+    assert [type(one) for _, one in found] == [Called, NothingSaid]
+
+
+def test_a_pause_after_the_call_is_allowed() -> None:
+    found = heard(ears(), quiet(1), spoken("alexa"), quiet(2), spoken("what time is it"), quiet(2))
+    assert [type(one) for _, one in found] == [Called, Asked]
+
+
+def test_speech_without_the_call_is_nothing() -> None:
+    assert heard(ears(), quiet(1), spoken("what is seven times eight"), quiet(2)) == []
+
+
+def test_an_answer_in_an_open_dialogue_needs_no_call_and_a_call_begins_anew() -> None:
+    listener = ears()
+    listener.listen()
+    found = heard(listener, quiet(3), spoken("pm please"), quiet(2))
+    assert [type(one) for _, one in found] == [Asked]
+    listener.listen()
+    found = heard(listener, quiet(1), spoken("alexa"), GAP, spoken("what time is it"), quiet(2))
+    assert [type(one) for _, one in found] == [Called, Asked]
+
+
+def test_an_open_dialogue_ends_when_nobody_answers() -> None:
+    listener = ears(dialogue_s=3.0)
+    listener.listen()
+    ((known_s, one),) = heard(listener, quiet(6))
+    assert isinstance(one, NothingSaid)
+    assert known_s == pytest.approx(3.0, abs=0.1)
+
+
+def test_covered_ears_hear_nothing_unless_they_may_be_interrupted() -> None:
+    for barge_in, expected in ((False, []), (True, [Called, Asked])):
+        listener = ears(barge_in=barge_in)
+        heard(listener, quiet(1))
+        listener.cover()
+        found = heard(listener, spoken("alexa"), GAP, spoken("what time is it"), quiet(2))
+        assert [type(one) for _, one in found] == expected
+
+
+def test_a_question_without_end_is_cut() -> None:
+    words = spoken(
+        "what is the weather in lincoln and in cambridge and in saint george and in springfield and in paris"
+    )
+    found = heard(ears(query_max_s=3.0), quiet(1), spoken("alexa"), GAP, words, quiet(2))
+    kinds = [type(one) for _, one in found]
+    assert kinds == [Called, Asked]
