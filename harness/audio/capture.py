@@ -41,8 +41,8 @@ class Capture:
     """Records mono at 48 kHz. The device is named exactly or by a unique part of its name.
 
     Callbacks come from one thread of ours and should return within some milliseconds; a slow one loses nothing for
-    30 s. on_fault(stamp, words): the sound server is gone or frozen, found in < 1 s; on_back(stamp): blocks come
-    again, in a new epoch. on_overrun(count): so many callbacks told of lost or late samples.
+    30 s. on_fault(stamp, words): the sound server is gone or frozen, found in < 1 s; on_back(stamp of the first
+    block): they come again, in a new epoch. on_overrun(count): so many callbacks told of lost or late samples.
     """
 
     def __init__(
@@ -68,6 +68,7 @@ class Capture:
         self._clock = self._new_clock()
         self._epoch = 0
         self._flowing = threading.Event()
+        self._coming_back = False
 
     @property
     def child_pid(self) -> int | None:
@@ -86,7 +87,8 @@ class Capture:
         """Ends recording, in any state, within 1.5 s."""
         self._stream.close()
 
-    def opened(self, packet: Packet) -> None:
+    def opened(self, packet: Packet, again: bool) -> None:
+        self._coming_back = again
         del packet
         self._begin_epoch()
 
@@ -102,9 +104,6 @@ class Capture:
 
     def faulted(self, at: Stamp, what: str) -> None:
         self._on_fault(at, what)
-
-    def back(self, at: Stamp) -> None:
-        self._on_back(at)
 
     def _begin_epoch(self) -> None:
         self._epoch += 1
@@ -126,4 +125,7 @@ class Capture:
         at_s, error_s = self._clock.time_of(packet.first_sample)
         samples = np.frombuffer(packet.payload, dtype="<i2").astype(np.float32) / np.float32(32768)
         self._flowing.set()
+        if self._coming_back:
+            self._coming_back = False
+            self._on_back(Stamp(at_s, error_s))
         self._on_block(Block(packet.first_sample, at_s, error_s, samples, self._epoch))

@@ -24,6 +24,7 @@ from harness.audio.packets import Packet, PacketReader, Word
 from harness.model.errors import SoundError
 
 SAMPLE_BYTES = 2
+REALTIME_PRIORITY = 5
 BACKLOG_LIMIT_S = 30.0
 """How much is held for an engine that does not read; more is dropped and told."""
 
@@ -56,6 +57,15 @@ def silence() -> None:
             continue
         for setter in setters:
             getattr(loaded, setter)(handler)
+
+
+def hurry() -> None:
+    """Goes before ordinary processes where the host allows it: a busy one delays sound by tens of milliseconds."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(REALTIME_PRIORITY))
+    except OSError:
+        # Not allowed: an ordinary priority, and larger buffers if need be.
+        return
 
 
 class Outlet:
@@ -91,19 +101,19 @@ class Player:
         self._sample = 0
         self._plays: deque[tuple[int, memoryview]] = deque()
         self._at = 0
-        self._stop = False
+        self._stop_until = 0
 
     def play(self, number: int, samples: bytes) -> None:
         self._plays.append((number, memoryview(samples)))
 
     def stop(self) -> None:
-        self._stop = True
+        """Ends every play that was given so far, and none that is given from now on."""
+        if self._plays:
+            self._stop_until = self._plays[-1][0]
 
     def callback(self, _in: object, frames: int, time_info: Mapping[str, float], status: int) -> tuple[bytes, int]:
         moment_s = time.monotonic()
-        if self._stop:
-            self._stop = False
-            self._cut()
+        self._cut()
         wanted = frames * SAMPLE_BYTES
         parts: list[bytes | memoryview] = []
         while wanted and self._plays:
@@ -127,11 +137,11 @@ class Player:
         return b"".join(parts), self._carry_on
 
     def _cut(self) -> None:
-        """Ends what plays, and what would follow it, before the block that is asked for now."""
-        while self._plays:
+        """Ends what is to be stopped, before the block that is asked for now."""
+        while self._plays and self._plays[0][0] <= self._stop_until:
             number, _ = self._plays.popleft()
             self._outlet.put(Packet(Word.ENDED, number, frames=0, first_sample=self._sample))
-        self._at = 0
+            self._at = 0
 
 
 class Recorder:
@@ -185,6 +195,7 @@ def stream(arguments: argparse.Namespace, outlet: Outlet) -> None:
     # Before PortAudio, whose calls may hang: the end of standard input must always end the process.
     threading.Thread(target=obey, args=(player,), name="obey", daemon=True).start()
     silence()
+    hurry()
     portaudio = pyaudio.PyAudio()
     device = find(devices(portaudio), arguments.device, plays=plays)
     opened = portaudio.open(

@@ -21,10 +21,10 @@ from harness.model.time import Stamp
 _UNDERFLOWS = 0x4 | 0x8
 """PortAudio's flags paOutputUnderflow and paOutputOverflow."""
 _SETTLE_LIMIT_S = 3.0
-_LAB_EXTRA_S = 0.009
-_LAB_ERROR_S = 0.005
-"""The lab's sinks add 6 to 12 ms to PortAudio's two buffers, constant within a stream; its reports are unusable."""
-_METER_S = 0.1
+_LAB_EXTRA_S = 0.013
+_LAB_ERROR_S = 0.009
+"""The lab's sinks add 6 to 12 ms to PortAudio's two buffers, on a busy host a block of 10 ms more, constant within a
+stream; its reports are unusable."""
 
 OnStarted = Callable[[str, Stamp], None]
 OnEnded = Callable[[str, Stamp, bool], None]
@@ -74,6 +74,7 @@ class Playback:
         self._number = 0
         self._due: deque[int] = deque()
         self._flowing = threading.Event()
+        self._coming_back = False
         self._now_s = 0.0
 
     @property
@@ -137,7 +138,8 @@ class Playback:
                 meter[low - first : high - first] = play.samples[low - start : high - start]
         return rms_dbfs(meter)
 
-    def opened(self, packet: Packet) -> None:
+    def opened(self, packet: Packet, again: bool) -> None:
+        self._coming_back = again
         self._clock = self._new_clock(packet.reported_s)
 
     def received(self, packet: Packet) -> None:
@@ -161,9 +163,6 @@ class Playback:
         self._on_fault(at, what)
         self._cut(at)
 
-    def back(self, at: Stamp) -> None:
-        self._on_back(at)
-
     def _new_clock(self, stated_s: float) -> StreamClock:
         """A clock for a stream whose buffers hold `stated_s`, as PortAudio says."""
         if self._in_lab:
@@ -176,8 +175,12 @@ class Playback:
         missing_s = self._clock.observe(packet)
         if missing_s or packet.number & _UNDERFLOWS:
             self._on_overrun(1)
-        if self._clock.settled:
-            self._flowing.set()
+        if not self._clock.settled:
+            return
+        self._flowing.set()
+        if self._coming_back:
+            self._coming_back = False
+            self._on_back(Stamp(packet.moment_s))
         self._tell_due(packet.moment_s)
 
     def _tell_due(self, now_s: float) -> None:

@@ -38,8 +38,8 @@ OnOverrun = Callable[[int], None]
 class StreamOwner(Protocol):
     """What is done with the packets of a stream; called by the watching thread only."""
 
-    def opened(self, packet: Packet) -> None:
-        """A child's stream runs: the first or a new one; sample counts begin at 0."""
+    def opened(self, packet: Packet, again: bool) -> None:
+        """A child's stream runs: the first, or a new one after a fault; sample counts begin at 0."""
         ...
 
     def received(self, packet: Packet) -> None: ...
@@ -47,8 +47,6 @@ class StreamOwner(Protocol):
     def faulted(self, at: Stamp, what: str) -> None:
         """The stream is gone; `opened` follows when it is back."""
         ...
-
-    def back(self, at: Stamp) -> None: ...
 
 
 class SupervisedStream:
@@ -268,9 +266,7 @@ class SupervisedStream:
     def _start_running(self, packet: Packet, lost: bool) -> None:
         with self._outbox_lock:
             self._running = True
-        self._owner.opened(packet)
-        if lost:
-            self._owner.back(Stamp(time.monotonic(), 0.1))
+        self._owner.opened(packet, lost)
         self._first_answer.set()
 
     def _failed(self, packet: Packet) -> str:

@@ -13,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,8 @@ class LabSoundServer:
         self.pid: int | None = None
         self._child: subprocess.Popen[bytes] | None = None
         self._readers: list[subprocess.Popen[bytes]] = []
+        room = ROOMS["anechoic"]
+        self._gains_db = {(mouth, ear): room.gain_db(mouth, ear) for mouth, ears in LEGS.items() for ear in ears}
 
     def environment(self) -> dict[str, str]:
         """Variables with which PortAudio and Pulse clients find this server and nothing else."""
@@ -80,9 +83,13 @@ class LabSoundServer:
                 start_new_session=True,
             )
         self.pid = self._child.pid
-        self._await_answer()
+        self._await(self._answers, "it does not answer")
         self._start_readers()
-        self.use_room(ROOMS["anechoic"])
+        self._await(lambda: len(self._listed("source-outputs")) >= len(self._readers), "its readers do not start")
+        for (mouth, ear), gain_db in self._gains_db.items():
+            self._set_leg(mouth, ear, gain_db)
+        # Only now may others come: a client that is there before the readers would get other latencies.
+        self._pactl("load-module", _PROTOCOL, *_OPEN_DOOR, f"socket={self.folder / 'native'}")
         return self.environment()
 
     def adopt(self, pid: int) -> None:
@@ -115,7 +122,7 @@ class LabSoundServer:
         self._child = None
 
     def use_room(self, room: Room) -> None:
-        """Sets every path's gain as the room says."""
+        """Sets every path's gain as the room says; kept when the server is started again by this object."""
         for mouth, ears in LEGS.items():
             for ear in ears:
                 self.set_path_gain(mouth, ear, room.gain_db(mouth, ear))
@@ -124,7 +131,11 @@ class LabSoundServer:
         """How loud a mouth is at an ear, in dB ≤ 0; None mutes the path. Takes effect within some 50 ms."""
         if gain_db is not None and not gain_db <= 0:
             raise LabError(f"a path's gain is at most 0 dB, not {gain_db}")
-        leg = str(self._leg(Mouth(mouth), Ear(ear)))
+        self._set_leg(Mouth(mouth), Ear(ear), gain_db)
+        self._gains_db[Mouth(mouth), Ear(ear)] = gain_db
+
+    def _set_leg(self, mouth: Mouth, ear: Ear, gain_db: float | None) -> None:
+        leg = str(self._leg(mouth, ear))
         if gain_db is not None:
             volume = round(_UNITY * 10 ** (gain_db / 60))
             self._pactl("set-sink-input-volume", leg, str(volume))
@@ -166,26 +177,28 @@ class LabSoundServer:
         return {
             **os.environ,
             **self.environment(),
+            "PULSE_SERVER": f"unix:{self.folder / 'own'}",
             "PULSE_CONFIG": str(self.folder / "daemon.conf"),
             "DBUS_SESSION_BUS_ADDRESS": no_dbus,
             "LC_ALL": "C",
         }
 
-    def _await_answer(self) -> None:
+    def _await(self, true: Callable[[], bool], otherwise: str) -> None:
         deadline = time.monotonic() + START_LIMIT_S
-        while time.monotonic() < deadline:
-            if self._child is not None and self._child.poll() is not None:
-                break
-            if (self.folder / "native").exists():
-                with contextlib.suppress(LabError):
-                    # The last line of lab.pa makes the monitor: all before it is in place then.
-                    if MONITOR_SINK in {sink["name"] for sink in self._listed("sinks")}:
-                        return
+        while time.monotonic() < deadline and self.running():
+            with contextlib.suppress(LabError):
+                if true():
+                    return
             time.sleep(0.01)
         log = (self.folder / "sound_server.log").read_text(encoding="utf-8", errors="replace").strip()
         self.stop()
-        last = log.splitlines()[-1] if log else "it said nothing"
+        last = log.splitlines()[-1] if log else otherwise
         raise LabError(f"the sound server does not start: {last}", remedy=f"Read {self.folder / 'sound_server.log'}")
+
+    def _answers(self) -> bool:
+        # The last line of lab.pa makes the monitor: all before it is in place then.
+        exists = (self.folder / "own").exists()
+        return exists and MONITOR_SINK in {sink["name"] for sink in self._listed("sinks")}
 
     def _start_readers(self) -> None:
         """One permanent reader a monitor: without it a recorder's first sample comes 1.5 s late.
@@ -241,8 +254,8 @@ class LabSoundServer:
         for folder in (self.folder, self.folder / "run", self.folder / "state"):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             folder.chmod(0o700)
-        (self.folder / "native").unlink(missing_ok=True)
-        (self.folder / "sound_server.log").unlink(missing_ok=True)
+        for name in ("native", "own", "sound_server.log"):
+            (self.folder / name).unlink(missing_ok=True)
         for name, lines in (
             ("lab.pa", self._script()),
             ("daemon.conf", _DAEMON),
@@ -252,8 +265,7 @@ class LabSoundServer:
             (self.folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
     def _script(self) -> tuple[str, ...]:
-        socket = self.folder / "native"
-        lines = [f"load-module module-native-protocol-unix auth-anonymous=1 auth-cookie-enabled=0 socket={socket}"]
+        lines = [" ".join(("load-module", _PROTOCOL, *_OPEN_DOOR, f"socket={self.folder / 'own'}"))]
         sound = f"rate={RATE_HZ} channels=1 channel_map=mono"
         # norewinds: without it streams stall for 1.6 s when they start.
         lines += [f"load-module module-null-sink sink_name={ear} {sound} format=s16le norewinds=1" for ear in Ear]
@@ -264,6 +276,10 @@ class LabSoundServer:
         lines.append(f"load-module module-null-sink sink_name={MONITOR_SINK} {sound} format=s16le norewinds=1")
         return tuple(lines)
 
+
+_PROTOCOL = "module-native-protocol-unix"
+_OPEN_DOOR = ("auth-anonymous=1", "auth-cookie-enabled=0")
+"""No cookie is asked for: the folder, which only its owner may enter, is the lock."""
 
 _READER = ("parec", f"--rate={RATE_HZ}", "--channels=1", "--format=s16le", "--latency-msec=10")
 

@@ -60,13 +60,14 @@ def test_stop_ends_what_plays_and_what_would_follow_before_the_next_block() -> N
     player.play(2, ramp(1, 4800))
     played(player, 1)
     player.stop()
-    assert played(player, 2) == [0] * 960
+    player.play(3, ramp(5, 10))
+    assert played(player, 1) == [*range(5, 15), *[0] * 470]
     ended = [
         (packet.number, packet.frames, packet.first_sample) for packet in sent.packets if packet.word is Word.ENDED
     ]
-    assert ended == [(1, 0, 480), (2, 0, 480)]
-    player.play(3, ramp(5, 10))
-    assert played(player, 1)[:10] == list(range(5, 15))
+    assert ended == [(1, 0, 480), (2, 0, 480), (3, 1, 490)]
+    player.stop()
+    assert played(player, 1) == [0] * 480
 
 
 def test_blocks_that_nobody_reads_are_dropped_and_told() -> None:

@@ -1,0 +1,98 @@
+"""Streams to the lab for tests, and what they told."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from harness.audio.capture import Capture
+from harness.audio.playback import Playback
+from harness.audio.ring import Ring
+from harness.model.stimulus import Samples, Waveform
+from harness.model.time import Stamp
+
+RATE_HZ = 48000
+LAB = "virtual_lab"
+
+
+def until(true: Callable[[], bool], limit_s: float, what: str) -> float:
+    """Waits for a predicate; returns how long it took; AssertionError with `what` at the limit."""
+    begun_s = time.monotonic()
+    while not true():
+        waited_s = time.monotonic() - begun_s
+        assert waited_s < limit_s, f"not within {limit_s} s: {what}"
+        time.sleep(0.005)
+    return time.monotonic() - begun_s
+
+
+@dataclass(slots=True)
+class Told:
+    """What streams said, in order."""
+
+    started: list[tuple[str, Stamp]] = field(default_factory=list)
+    ended: list[tuple[str, Stamp, bool]] = field(default_factory=list)
+    faults: list[tuple[float, Stamp, str]] = field(default_factory=list)
+    """With the moment at which it was told."""
+    backs: list[Stamp] = field(default_factory=list)
+    overruns: int = 0
+
+    def fault(self, at: Stamp, what: str) -> None:
+        self.faults.append((time.monotonic(), at, what))
+
+    def overrun(self, count: int) -> None:
+        self.overruns += count
+
+
+@contextmanager
+def recorder(device: str = "harness_mic", frames: int = 480) -> Iterator[tuple[Capture, Ring, Told]]:
+    ring, told = Ring(60.0), Told()
+    capture = Capture(
+        device,
+        LAB,
+        on_block=ring.put,
+        on_fault=told.fault,
+        on_back=told.backs.append,
+        on_overrun=told.overrun,
+        frames_per_buffer=frames,
+    )
+    capture.open()
+    try:
+        yield capture, ring, told
+    finally:
+        capture.close()
+
+
+@contextmanager
+def player(device: str = "harness_speaker", frames: int = 480) -> Iterator[tuple[Playback, Told]]:
+    told = Told()
+    playback = Playback(
+        device,
+        LAB,
+        on_started=lambda play_id, at: told.started.append((play_id, at)),
+        on_ended=lambda play_id, at, complete: told.ended.append((play_id, at, complete)),
+        on_fault=told.fault,
+        on_back=told.backs.append,
+        on_overrun=told.overrun,
+        frames_per_buffer=frames,
+    )
+    playback.open()
+    try:
+        yield playback, told
+    finally:
+        playback.close()
+
+
+def noise(seconds: float, seed: int = 1, peak: float = 0.25) -> Waveform:
+    """White noise on the grid of 16 bits: what arrives can be compared bit by bit."""
+    words = np.random.default_rng(seed).integers(-int(peak * 32768), int(peak * 32768), int(seconds * RATE_HZ))
+    return Waveform((words / 32768).astype(np.float32), RATE_HZ)
+
+
+def click_train(spacing_samples: int, count: int) -> Waveform:
+    samples: Samples = np.zeros(spacing_samples * count, dtype=np.float32)
+    samples[::spacing_samples] = 0.5
+    return Waveform(samples, RATE_HZ)

@@ -1,0 +1,158 @@
+"""A sound server that dies, freezes and comes back under streams that run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+
+import pytest
+
+from harness.audio.chirp import chirp, find
+from harness.lab.sound_server import LabSoundServer
+from harness.model.errors import LabError, SoundError
+from tests.conformance.sound_path import RATE_HZ, noise, player, recorder, until
+
+pytestmark = pytest.mark.sound
+
+FOUND_S = 1.0
+BACK_S = 2.5
+CLOSED_S = 2.0
+
+
+def strike(server: LabSoundServer, number: signal.Signals) -> None:
+    assert server.pid is not None
+    os.kill(server.pid, number)
+
+
+def repair(server: LabSoundServer, number: signal.Signals) -> None:
+    if number is signal.SIGSTOP:
+        strike(server, signal.SIGCONT)
+    else:
+        until(lambda: not server.running(), 2.0, "the end of the server")
+        server.start()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_fault_is_found_at_once_and_sound_is_exact_again_afterwards(
+    lab_sound: LabSoundServer, number: signal.Signals
+) -> None:
+    known = chirp()
+    with recorder() as (capture, ring, heard), player() as (playback, told):
+        before = {capture.child_pid, playback.child_pid}
+        playback.play("cut", noise(30.0))
+        until(lambda: bool(told.started), 2.0, "the start")
+        struck_s = time.monotonic()
+        strike(lab_sound, number)
+        try:
+            until(lambda: bool(told.faults) and bool(heard.faults), 2.0, "both faults")
+            until(lambda: bool(told.ended), 1.0, "the end of what was cut")
+            playback.play("meanwhile", noise(0.1))
+            until(lambda: len(told.ended) == 2, 1.0, "the end of what could not begin")
+        finally:
+            repair(lab_sound, number)
+        repaired_s = time.monotonic()
+        until(lambda: bool(told.backs) and bool(heard.backs), BACK_S, "both streams back")
+        back_s = time.monotonic() - repaired_s
+        for told_s, at, _ in (*told.faults, *heard.faults):
+            assert told_s - struck_s < FOUND_S
+            # The server went while nobody looked: between the last callback and the alarm.
+            assert at.at_s - at.error_s <= struck_s + 0.05
+            assert struck_s <= at.at_s + at.error_s
+        assert back_s < BACK_S
+        assert [(play_id, complete) for play_id, _, complete in told.ended] == [("cut", False), ("meanwhile", False)]
+        assert not before & {capture.child_pid, playback.child_pid}
+        playback.play("after", known)
+        until(lambda: len(told.ended) == 3, 3.0, "a play after the repair")
+        at = told.started[-1][1]
+        sound, exact_s = ring.cut(at.at_s - 0.02, at.at_s + 0.4)
+        found = find(sound.samples, known.samples)
+        assert found.correlation > 0.999
+        assert abs(exact_s + found.sample / RATE_HZ - at.at_s) < at.error_s + 0.001
+        with pytest.raises(SoundError, match=r"gap|no longer"):
+            ring.cut(struck_s - 0.2, at.at_s)
+
+
+def test_a_child_that_is_killed_is_replaced(lab_sound: LabSoundServer) -> None:
+    with recorder() as (capture, _, heard):
+        pid = capture.child_pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        until(lambda: bool(heard.backs), 2.0, "another child")
+        assert "ended with status -9" in heard.faults[0][2]
+        assert capture.child_pid not in (None, pid)
+
+
+def test_a_frozen_child_is_replaced(lab_sound: LabSoundServer) -> None:
+    with player() as (playback, told):
+        pid = playback.child_pid
+        assert pid is not None
+        os.kill(pid, signal.SIGSTOP)
+        until(lambda: bool(told.backs), 3.0, "another child")
+        assert playback.child_pid not in (None, pid)
+        until(lambda: not os.path.exists(f"/proc/{pid}"), 1.0, "the end of the frozen child")
+
+
+def running(_server: LabSoundServer) -> None:
+    """As it is."""
+
+
+def frozen(server: LabSoundServer) -> None:
+    strike(server, signal.SIGSTOP)
+
+
+def dead(server: LabSoundServer) -> None:
+    strike(server, signal.SIGKILL)
+    until(lambda: not server.running(), 2.0, "the end of the server")
+
+
+def found_frozen(server: LabSoundServer) -> None:
+    """After the fault was found, while a new child hangs in opening."""
+    strike(server, signal.SIGSTOP)
+    time.sleep(1.0)
+
+
+@pytest.mark.parametrize("state", [running, frozen, dead, found_frozen])
+def test_closing_takes_no_longer_in_any_state(
+    lab_sound: LabSoundServer, state: Callable[[LabSoundServer], None]
+) -> None:
+    try:
+        with recorder() as (capture, _, _), player() as (playback, _):
+            playback.play("long", noise(10.0))
+            state(lab_sound)
+            pids = [capture.child_pid, playback.child_pid]
+            begun_s = time.monotonic()
+            playback.close()
+            capture.close()
+            assert time.monotonic() - begun_s < CLOSED_S
+            assert not [pid for pid in pids if pid is not None and os.path.exists(f"/proc/{pid}")]
+            capture.close()
+    finally:
+        if lab_sound.running():
+            strike(lab_sound, signal.SIGCONT)
+        else:
+            lab_sound.start()
+
+
+def test_opening_against_a_frozen_server_ends_with_an_error(lab_sound: LabSoundServer) -> None:
+    strike(lab_sound, signal.SIGSTOP)
+    try:
+        begun_s = time.monotonic()
+        with pytest.raises(SoundError), player():
+            pass
+        assert time.monotonic() - begun_s < 7.0
+        with pytest.raises(LabError, match="does not answer"):
+            lab_sound.set_path_gain("spk_h", "ear_h", 0.0)
+    finally:
+        strike(lab_sound, signal.SIGCONT)
+
+
+def test_a_stream_may_be_opened_again(lab_sound: LabSoundServer) -> None:
+    with recorder() as (capture, ring, _):
+        capture.close()
+        ring.clear()
+        capture.open()
+        until(lambda: ring.end_s() is not None, 1.0, "blocks")
+        with pytest.raises(SoundError, match="open already"):
+            capture.open()
