@@ -15,6 +15,10 @@ class Clip:
     samples: int
     start_s: float
 
+    def __post_init__(self) -> None:
+        if self.rate_hz <= 0 or self.samples < 0:
+            raise ValueError(f"a clip has a positive rate and no less than 0 samples: {self.rate_hz}, {self.samples}")
+
     @property
     def duration_s(self) -> float:
         return self.samples / self.rate_hz

@@ -4,6 +4,7 @@ from typing import get_args
 
 from hypothesis import strategies as st
 
+from harness.model.clip import Clip
 from harness.model.judgment import Category, Judgment, JudgmentStatus
 from harness.model.record import Record
 from harness.model.stimulus import StimulusRecipe
@@ -19,6 +20,7 @@ st.register_type_strategy(float, finite)
 st.register_type_strategy(int, st.integers(-(2**53), 2**53))
 st.register_type_strategy(Stamp, st.builds(Stamp, at_s=finite, error_s=errors))
 st.register_type_strategy(Measured, st.builds(Measured, value_s=finite, error_s=errors))
+st.register_type_strategy(Clip, st.builds(Clip, rate_hz=st.integers(1, 192_000), samples=st.integers(0, 2**40)))
 
 
 def _judgments() -> st.SearchStrategy[Judgment]:
