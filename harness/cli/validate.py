@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from harness.library import check_together, load_bench, load_profile, load_scenario, planned_trials
-from harness.library.kinds import FileKind, kind_of
+from harness.library.kinds import FileKind, is_foreign, kind_of
 from harness.model.bench import Bench, DeviceProfile
 from harness.model.errors import InputError, InputProblems, Place, UnmetNeed
 from harness.model.scenario import Scenario
@@ -30,6 +30,7 @@ class Findings:
     profiles: dict[Path, DeviceProfile] = field(default_factory=dict)
     problems: list[InputError] = field(default_factory=list)
     unmet: list[UnmetNeed] = field(default_factory=list)
+    left_alone: list[Path] = field(default_factory=list)
 
     def note(self, error: InputError) -> None:
         """Notes a problem, or several, each only once."""
@@ -89,22 +90,30 @@ def command(paths: tuple[Path, ...], as_json: bool) -> None:
 
 
 def _files(paths: tuple[Path, ...], findings: Findings) -> Iterator[Path]:
+    """The files that are meant, each once; in a folder, YAML that is none of ours is left alone."""
     seen: set[Path] = set()
     for path in paths:
         inside = sorted(one for one in path.rglob("*") if one.suffix in (".yaml", ".yml")) if path.is_dir() else [path]
         if not inside:
-            findings.note(
-                InputError("there is no YAML file in this folder", place=Place(str(path)), remedy="Name another")
+            nothing = InputError(
+                "there is no YAML file in this folder", place=Place(str(path)), remedy="Name another one"
             )
+            findings.note(nothing)
         for one in inside:
-            if one.resolve() not in seen:
-                seen.add(one.resolve())
+            if one.resolve() in seen:
+                continue
+            seen.add(one.resolve())
+            if one != path and is_foreign(one):
+                findings.left_alone.append(one)
+            else:
                 yield one
 
 
 def _print(findings: Findings) -> None:
     for path, summary in _summaries(findings):
         click.echo(plain_text(f"{path}: {summary}", LONGEST_LINE))
+    for path in findings.left_alone:
+        click.echo(plain_text(f"{path}: left alone, neither scenario nor bench nor device", LONGEST_LINE))
     for need in findings.unmet:
         click.echo(plain_text(f"would be skipped: {need}", LONGEST_LINE))
     problems = findings.sorted_problems()
@@ -139,6 +148,7 @@ def _as_json(findings: Findings) -> dict[str, object]:
     return {
         "ok": not findings.problems,
         "files": files,
+        "left_alone": [str(path) for path in findings.left_alone],
         "problems": [_row(problem) for problem in findings.sorted_problems()],
         "unmet_needs": [_row(need) for need in findings.unmet],
     }
