@@ -26,6 +26,7 @@ _PATIENCE_S = 4.0
 _SECOND_HIT_S = 1.5
 _GUARD_S = 0.2
 _OVER_FLOOR_DB = 6.0
+_QUIETEST_DBFS = -72.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +163,8 @@ class Ears:
     def _is_voiced(self, frame: npt.NDArray[np.int16]) -> bool:
         power = float(np.mean(np.square(frame, dtype=np.float64))) / 32768**2
         level_dbfs = 10 * np.log10(max(power, 1e-12))
-        floor_dbfs = self._floor.feed(level_dbfs)
+        # The air of the lab may be digitally silent, and then noise comes out of nothing: no microphone is that quiet.
+        floor_dbfs = max(self._floor.feed(level_dbfs), _QUIETEST_DBFS)
         gain_db = self._gain.gain_db(level_dbfs, floor_dbfs)
         scaled = np.clip(frame * 10 ** (gain_db / 20), -32768, 32767).astype(np.int16)
         # Asked for every frame, since it has state. Amplified noise alone may sound like speech to it.

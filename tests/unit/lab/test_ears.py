@@ -37,7 +37,7 @@ def heard(listener: Ears, *parts: np.ndarray) -> list[tuple[float, Heard]]:
 @pytest.mark.parametrize("level_dbfs", [-16.0, -26.0, -46.0])
 def test_a_question_right_after_the_wake_phrase(voice: str, level_dbfs: float) -> None:
     call, question = (spoken(text, voice, level_dbfs) for text in ("alexa", "what time is it"))
-    found = heard(ears(), quiet(1), call, GAP, question, quiet(2))
+    found = heard(ears(), quiet(1), call, quiet(0.25), question, quiet(2))
     assert [type(one) for _, one in found] == [Called, Asked]
     end_s = 1 + (len(call) + len(GAP) + len(question)) / 16000
     known_s, asked = found[1]
