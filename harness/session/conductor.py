@@ -56,6 +56,8 @@ AHEAD = 2
 """Trials whose sounds are made while another one is played."""
 ROOM_AGAIN_S = 3.0
 """How often a full disk is tried again (real seconds)."""
+LAST_WORDS_S = 20.0
+"""How long the end of a run waits for transcriptions (real seconds)."""
 LOOK_S = 0.5
 """How often an idle conductor looks whether it still should linger (real seconds)."""
 
@@ -83,6 +85,7 @@ class Conductor:
         self._sounds: dict[str, Waveform] = {}
         self._lost: set[str] = set()
         self._last_sound_s: float | None = None
+        self._transcribing: set[tuple[str, int, int]] = set()
         self._was_full = False
         self._shown: StateChanged | None = None
 
@@ -116,13 +119,20 @@ class Conductor:
                     self.show(StateWord.FINISHED, "every trial is played; re-runs, notes and judgments are taken")
                     self._pump()
                 else:
-                    self.ending = EndReason.COMPLETED
+                    self._await_transcriptions()
+                    self.ending = self.ending or EndReason.COMPLETED
             self.append(SessionFinished(self.ending))
             self._desk.ended()
             self.show(StateWord.FINISHED, self.ending.value)
             return self.ending
         finally:
             self._rendering.close()
+
+    def _await_transcriptions(self) -> None:
+        """The last responses are transcribed too, if our recogniser is done with them soon."""
+        until_s = time.monotonic() + LAST_WORDS_S
+        while self._transcribing and self.ending is None and time.monotonic() < until_s:
+            self._pump()
 
     # One take
 
@@ -211,6 +221,7 @@ class Conductor:
                 if self.machine is not None:
                     self.perform(self.machine.stop(arrived_s, cause))
             case Transcribed(trial_id=trial_id, take=take, attempt=attempt, text=text):
+                self._transcribing.discard((trial_id, take, attempt))
                 self.append(ResponseTranscribed(trial_id, take, attempt, text, self.stage.recogniser_name))
                 if self.machine is not None and (self.machine.trial.id, self.machine.take) == (trial_id, take):
                     self.perform(self.machine.transcribed(arrived_s))
@@ -312,6 +323,7 @@ class Conductor:
         clip = self._with_room(lambda: self.stage.log.save_clip(waveform, start_s))
         self.append(ResponseFrozen(trial_id, take, attempt, clip, freeze.starts, freeze.ends, freeze.truncated))
         if self.stage.transcribe is not None:
+            self._transcribing.add((trial_id, take, attempt))
             self.stage.transcribe(waveform, lambda text: self._inbox.put(Transcribed(trial_id, take, attempt, text)))
         return machine.response_frozen(clock.now_s(), transcribing=self.stage.transcribe is not None)
 

@@ -1,0 +1,311 @@
+"""The conductor over the in-process sound path: real threads, real driver, a fast clock."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from harness.drivers.in_process import InProcess, InProcessOptions, waveform_sha256
+from harness.model.bench import DeviceProfile
+from harness.model.errors import VoiceError
+from harness.model.feed import (
+    Abort,
+    AnswerOperator,
+    Command,
+    Judge,
+    Pause,
+    Replay,
+    Rerun,
+    Resume,
+    SetMark,
+    Skip,
+    StateChanged,
+    StateWord,
+    WriteNote,
+)
+from harness.model.judgment import Category, Judgment, JudgmentStatus
+from harness.model.record import (
+    AttemptFinished,
+    AttemptStarted,
+    EndReason,
+    FaultMet,
+    JudgmentGiven,
+    MarkSet,
+    NoteWritten,
+    Observed,
+    OperatorAsked,
+    Paused,
+    RerunAsked,
+    ResponseFrozen,
+    ResponseTranscribed,
+    Resumed,
+    SessionFinished,
+    TrialFinished,
+)
+from harness.model.stimulus import Waveform
+from harness.model.trial import Outcome, Trial
+from harness.session.clock import HostClock, ScaledClock
+from harness.session.conductor import Conductor
+from harness.session.plan import plan
+from harness.session.resumption import Resumption
+from harness.session.stage import Stage
+from tests.unit.session.material import PROFILE, Bursts, Here, MemoryLog, bench, scenario
+
+SPEED = 40.0
+
+
+class House:
+    """A bench in the air of one process, a conductor in a thread, and what it told its clients."""
+
+    def __init__(self, trials: tuple[Trial, ...], log: MemoryLog, clock: ScaledClock, **changes: Any) -> None:
+        profile: DeviceProfile | None = changes.pop("profile", PROFILE)
+        options = changes.pop("options", InProcessOptions())
+        self.clock, self.log, self.trials = clock, log, trials
+        self.speaker = InProcess("speaker", options, Here(clock))
+        self.mic = InProcess("mic", options, Here(clock))
+        self.drivers = [self.speaker, self.mic]
+        if profile is not None:
+            self.drivers.append(InProcess("dut_link", options, Here(clock, profile=profile)))
+        self.states: list[StateChanged] = []
+        self.answers: dict[str, tuple[bool, str]] = {}
+        self.reason: EndReason | None = None
+        self.error: BaseException | None = None
+        stage = Stage(
+            loudspeakers={"speaker": self.speaker},
+            microphone=self.mic,
+            log=log,
+            renders=changes.pop("renders", Bursts()),
+            clock=clock,
+            on_state=self.states.append,
+            answer=lambda id, ok, why: self.answers.__setitem__(id, (ok, why)),
+            on_rendered=lambda trial, made: self.speaker.script(waveform_sha256(made.waveform), trial.reference),
+            **changes,
+        )
+        self.conductor = Conductor(trials, stage, Resumption.of(log.entries()))
+        self._thread = threading.Thread(target=self._run)
+
+    def _run(self) -> None:
+        try:
+            self.reason = self.conductor.run()
+        except Exception as error:  # noqa: BLE001 - shown by the test that joins this thread
+            self.error = error
+
+    @contextmanager
+    def running(self) -> Iterator[House]:
+        for driver in self.drivers:
+            driver.open(self.conductor.inbox)
+        self._thread.start()
+        try:
+            yield self
+        finally:
+            self._thread.join(60)
+            for driver in self.drivers:
+                driver.close()
+            assert not self._thread.is_alive()
+        if self.error is not None:
+            raise self.error
+
+    def until(self, what: Callable[[], Any], within_s: float = 30.0) -> None:
+        give_up_s = time.monotonic() + within_s
+        while not what():
+            assert time.monotonic() < give_up_s, f"{self.states[-1:]}, {self.log.rows[-5:]}"
+            assert self.error is None, self.error
+            time.sleep(0.002)
+
+    def ask(self, command: Command) -> tuple[bool, str]:
+        self.conductor.inbox(command)
+        self.until(lambda: command.id in self.answers)  # type: ignore[union-attr]
+        return self.answers[command.id]  # type: ignore[union-attr]
+
+    def saw(self, word: StateWord) -> bool:
+        return any(state.word is word for state in self.states)
+
+
+def house(count: int = 4, room: Callable[[], bool] = lambda: True, **changes: Any) -> House:
+    clock = ScaledClock(changes.pop("speed", SPEED), HostClock())
+    where = bench(connected=changes.get("profile", PROFILE) is not None)
+    return House(plan(scenario(count), where), MemoryLog(clock, room), clock, **changes)
+
+
+def assert_whole(log: MemoryLog, trials: tuple[Trial, ...]) -> None:
+    """Each trial once, attempts without gaps, each started before its sound and finished, clips named after storing."""
+    assert sorted(row.trial_id for row in log.of(TrialFinished)) == sorted(trial.id for trial in trials)
+    started: dict[tuple[str, int], list[int]] = {}
+    for entry in log.rows:
+        match entry.record:
+            case AttemptStarted(trial_id=trial_id, take=take, attempt=attempt):
+                started.setdefault((trial_id, take), []).append(attempt)
+            case Observed(observation=observation) if getattr(observation, "play_id", None):
+                known = {row.play_id for row in log.of(AttemptStarted)}
+                assert observation.play_id in known or ".c" in observation.play_id  # type: ignore[union-attr]
+            case ResponseFrozen(clip=clip):
+                assert clip.name in log.clips
+            case _:
+                pass
+    for numbers in started.values():
+        assert numbers == list(range(1, len(numbers) + 1))
+    finished = {(row.trial_id, row.take, row.attempt) for row in log.of(AttemptFinished)}
+    assert finished == {(trial, take, n) for (trial, take), numbers in started.items() for n in numbers}
+
+
+def test_a_plan_is_played_from_its_first_trial_to_its_last() -> None:
+    with house().running() as run:
+        pass
+    assert run.reason is EndReason.COMPLETED
+    assert [row.outcome for row in run.log.of(TrialFinished)] == [Outcome.RESPONDED] * 4
+    assert run.log.rows[-1].record == SessionFinished(EndReason.COMPLETED)
+    assert_whole(run.log, run.trials)
+    for row in run.log.of(ResponseFrozen):
+        clip = run.log.clips[row.clip.name]
+        assert clip.duration_s == pytest.approx(row.ends.at_s - row.starts.at_s + 0.4, abs=0.01)
+        assert float(abs(clip.samples).max()) > 0.05
+    for word in (StateWord.PLAYING, StateWord.LISTENING, StateWord.RESPONSE, StateWord.FINISHED):
+        assert run.saw(word)
+
+
+def test_a_bad_device_is_asked_again() -> None:
+    options = InProcessOptions(wake_miss_share=0.2, mishear_share=0.3, silent_share=0.1, late_share=0.1)
+    with house(10, options=options).running() as run:
+        pass
+    assert_whole(run.log, run.trials)
+    assert len(run.log.of(AttemptStarted)) > 10
+    assert {row.outcome for row in run.log.of(AttemptFinished)} >= {Outcome.RESPONDED, Outcome.MISHEARD}
+
+
+def test_notes_marks_reruns_and_judgments_are_answered_after_their_row() -> None:
+    lingering = threading.Event()
+    with house(1, linger=lambda: not lingering.is_set()).running() as run:
+        run.until(lambda: run.log.of(TrialFinished))
+        (frozen,) = run.log.of(ResponseFrozen)
+        trial_id = run.trials[0].id
+
+        def judge(id: str, **changes: Any) -> Judge:
+            plain: dict[str, Any] = {"trial_id": trial_id, "attempt": 1, "clip_sha256": frozen.clip.sha256}
+            judgment = Judgment(
+                id=id, rater="ann", status=JudgmentStatus.SUBMITTED, category=Category.CORRECT, **{**plain, **changes}
+            )
+            return Judge(f"{id}{changes}", "ann", judgment)
+
+        assert run.ask(WriteNote("n1", "ann", "a lorry outside")) == (True, "")
+        assert run.ask(WriteNote("n2", "ann", " "))[0] is False
+        assert run.ask(SetMark("m1", "ann", "here")) == (True, "")
+        assert run.ask(judge("j1")) == (True, "")
+        assert run.ask(judge("j2", attempt=7))[0] is False
+        assert run.ask(judge("j3", clip_sha256="0" * 64))[0] is False
+        assert run.ask(judge("j4", replaces="none"))[0] is False
+        assert run.ask(judge("j5", replaces="j1")) == (True, "")
+        run.answers.clear()
+        assert run.ask(judge("j1")) == (True, "")
+        assert run.ask(Rerun("r0", "ann", "unknown"))[0] is False
+        assert run.ask(Resume("p0", "ann")) == (False, "the run is not paused")
+        assert run.ask(Skip("s0", "ann", "why"))[0] is False
+        assert run.ask(Replay("y0", "ann", "x.flac"))[0] is False
+        assert run.ask(AnswerOperator("a0", "ann", trial_id, 1, True))[0] is False
+        assert run.ask(Rerun("r1", "ann", trial_id)) == (True, "")
+        run.until(lambda: len(run.log.of(TrialFinished)) == 2)
+        lingering.set()
+    assert [row.judgment.id for row in run.log.of(JudgmentGiven)] == ["j1", "j5"]
+    assert len(run.log.of(NoteWritten)) == len(run.log.of(MarkSet)) == len(run.log.of(RerunAsked)) == 1
+    assert [row.take for row in run.log.of(TrialFinished)] == [1, 2]
+
+
+def test_pause_holds_before_the_next_attempt() -> None:
+    with house(2, speed=10.0).running() as run:
+        run.until(lambda: run.saw(StateWord.PLAYING))
+        assert run.ask(Pause("p1", "ann", "tea")) == (True, "")
+        assert run.ask(Pause("p2", "ann"))[0] is False
+        run.until(lambda: run.saw(StateWord.PAUSED))
+        assert run.states[-1].reason == "tea"
+        assert len(run.log.of(AttemptStarted)) == 1
+        assert run.ask(Resume("p3", "bob")) == (True, "")
+    assert run.log.of(Paused) == [Paused("tea", "ann")]
+    assert run.log.of(Resumed) == [Resumed("bob")]
+    assert_whole(run.log, run.trials)
+
+
+def test_skip_ends_a_trial_and_abort_the_session() -> None:
+    with house(4, speed=5.0).running() as run:
+        run.until(lambda: run.saw(StateWord.PLAYING))
+        assert run.ask(Skip("s1", "ann", "")) == (False, "a skip needs a reason")
+        assert run.ask(Skip("s2", "ann", "wrong one")) == (True, "")
+        run.until(lambda: len(run.log.of(AttemptStarted)) == 2)
+        assert run.ask(Abort("x", "ann")) == (True, "")
+    assert run.reason is EndReason.ABORTED
+    assert [row.outcome for row in run.log.of(TrialFinished)] == [Outcome.SKIPPED, Outcome.ABORTED]
+    assert run.log.rows[-1].record == SessionFinished(EndReason.ABORTED)
+
+
+def test_a_black_box_is_the_operators_to_judge() -> None:
+    with house(2, profile=None, attended=lambda: True).running() as run:
+        for count in (1, 2):
+            run.until(lambda count=count: len(run.log.of(OperatorAsked)) == count)
+            asked = run.log.of(OperatorAsked)[-1]
+            assert run.ask(AnswerOperator(f"a{count}", "ann", asked.trial_id, asked.attempt, True)) == (True, "")
+    assert [row.outcome for row in run.log.of(TrialFinished)] == [Outcome.RESPONDED] * 2
+
+
+def test_a_voice_that_fails_skips_its_trial_only() -> None:
+    broken = Bursts("set an alarm for one", VoiceError("no such voice"))
+    with house(4, renders=broken).running() as run:
+        pass
+    outcomes = [row.outcome for row in run.log.of(TrialFinished)]
+    assert outcomes == [Outcome.RESPONDED, Outcome.SKIPPED, Outcome.RESPONDED, Outcome.RESPONDED]
+    assert len(run.log.of(FaultMet)) == 1
+
+
+def test_a_full_disk_interrupts_pauses_and_loses_nothing() -> None:
+    full = threading.Event()
+    with house(3, lambda: not full.is_set(), speed=10.0).running() as run:
+        run.until(lambda: len(run.log.of(AttemptStarted)) == 1)
+        full.set()
+        run.until(lambda: run.saw(StateWord.PAUSED))
+        assert run.ask(WriteNote("n1", "ann", "hello"))[0] is False
+        full.clear()
+        assert run.ask(Resume("r1", "ann")) == (True, "")
+    assert_whole(run.log, run.trials)
+    assert "disk_full" in [row.cause for row in run.log.of(AttemptFinished)]
+    assert all(row.outcome is Outcome.RESPONDED for row in run.log.of(TrialFinished))
+    assert run.log.of(Paused)[0].reason.startswith("disk full")
+
+
+def test_a_lost_link_interrupts_the_attempt_and_the_run_goes_on() -> None:
+    with house(2, speed=10.0).running() as run:
+        run.until(lambda: run.saw(StateWord.PLAYING))
+        run.speaker.lose_link("the server is gone")
+        run.until(lambda: run.saw(StateWord.INTERRUPTED))
+        run.speaker.mend_link()
+    assert_whole(run.log, run.trials)
+    first = run.log.of(AttemptFinished)[0]
+    assert first.outcome is Outcome.INTERRUPTED
+    assert [row.outcome for row in run.log.of(TrialFinished)] == [Outcome.RESPONDED] * 2
+
+
+def test_responses_are_transcribed_for_people() -> None:
+    def transcribe(waveform: Waveform, told: Callable[[str], None]) -> None:
+        threading.Thread(target=told, args=(f"{waveform.duration_s:.1f} s of words",)).start()
+
+    with house(2, transcribe=transcribe, recogniser_name="ours").running() as run:
+        pass
+    rows = run.log.of(ResponseTranscribed)
+    assert len(rows) == 2
+    assert {row.recogniser for row in rows} == {"ours"}
+
+
+@pytest.mark.parametrize("stops_after", [1, 3, 6, 9, 13, 20])
+def test_a_stopped_run_is_resumed_where_it_stood(stops_after: int) -> None:
+    first = house(4)
+    with first.running():
+        first.until(lambda: len(first.log.rows) >= stops_after)
+        first.conductor.stop()
+    assert first.reason is EndReason.STOPPED
+    second = House(first.trials, first.log, first.clock)
+    with second.running():
+        pass
+    assert second.reason is EndReason.COMPLETED
+    assert_whole(first.log, first.trials)
+    assert all(row.outcome is Outcome.RESPONDED for row in first.log.of(TrialFinished))
