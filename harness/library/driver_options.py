@@ -11,7 +11,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from harness import plugins
 from harness.library.findings import Findings, Path, nearest
 from harness.library.strict_yaml import Plain
-from harness.model.errors import PluginError
+from harness.model.errors import InputError, PluginError
 
 _PLUGIN_OPTIONS = {
     "speech_detector": plugins.Group.SPEECH_DETECTORS,
@@ -59,6 +59,9 @@ def checked(driver: type, written: dict[str, Plain], found: Findings, at: Path) 
         known = [field.name for field in dataclasses.fields(kind) if field.init]
         for detail in error.errors(include_url=False):
             found.note(detail, at, known)
+        return None
+    except InputError as error:  # the Options object itself may refuse a value, with a remedy of its own
+        found.add(at, error.what, error.remedy or "Change it; docs/bench.md names the options of each driver")
         return None
     for name, group in _PLUGIN_OPTIONS.items():
         word = written.get(name)

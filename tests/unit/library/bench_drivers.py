@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from harness.model.errors import InputError
 from harness.model.stimulus import Waveform
 from harness.ports import Sink, Surroundings
 
@@ -56,6 +57,11 @@ class Speaker:
 @dataclass(frozen=True, slots=True)
 class EarsOptions:
     speech_detector: str = "webrtcvad"
+    keep_s: float = 180.0
+
+    def __post_init__(self) -> None:
+        if self.keep_s < 30:
+            raise InputError(f"keep_s is {self.keep_s:g}", remedy="Choose at least 30")
 
 
 class Ears:

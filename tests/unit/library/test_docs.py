@@ -1,0 +1,55 @@
+"""The pages on our files name every key, and their examples are right."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+
+from harness.library import load_bench, load_profile, load_scenario
+from harness.library.json_schema import json_schema
+from harness.library.kinds import FileKind
+
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+def keys(schema: Any) -> set[str]:
+    found: set[str] = set()
+    if isinstance(schema, dict):
+        if not schema.get("title", "").startswith("driver test_"):
+            found |= set(schema.get("properties", {}))
+            found = found.union(*(keys(value) for value in schema.values()))
+    elif isinstance(schema, list):
+        found = found.union(*(keys(value) for value in schema))
+    return found
+
+
+def examples(page: str) -> list[str]:
+    return re.findall(r"```yaml\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    ("kind", "page"),
+    [(FileKind.SCENARIO, "scenario.md"), (FileKind.BENCH, "bench.md"), (FileKind.DEVICE, "bench.md")],
+)
+def test_every_key_is_named(kind: FileKind, page: str) -> None:
+    text = (DOCS / page).read_text(encoding="utf-8")
+    missing = {key for key in keys(json_schema(kind)) if f"`{key}`" not in text}
+    assert not missing
+
+
+def test_the_examples_are_right(tmp_path: Path) -> None:
+    (tmp_path / "recordings").mkdir()
+    (tmp_path / "scenarios").mkdir()
+    soundfile.write(tmp_path / "recordings" / "what_time.wav", np.full(800, 0.1, np.float32), 16000)
+    (scenario,) = examples("scenario.md")
+    bench, device = examples("bench.md")
+    for name, text in (("scenario", scenario), ("bench", bench), ("device", device)):
+        (tmp_path / "scenarios" / f"{name}.yaml").write_text(text, encoding="utf-8")
+    assert len(load_scenario(tmp_path / "scenarios" / "scenario.yaml").trials) == 2
+    assert len(load_bench(tmp_path / "scenarios" / "bench.yaml").devices) == 2
+    assert load_profile("device", beside=tmp_path / "scenarios").id == "lamp_kit"
