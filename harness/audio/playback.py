@@ -26,6 +26,8 @@ _LAB_ERROR_S = 0.009
 """The lab's sinks add 6 to 12 ms to PortAudio's two buffers, on a busy host a block of 10 ms more, constant within a
 stream; its reports are unusable."""
 
+_METER_S = 0.1
+
 OnStarted = Callable[[str, Stamp], None]
 OnEnded = Callable[[str, Stamp, bool], None]
 
@@ -123,7 +125,7 @@ class Playback:
         self._stream.send(Packet(Word.STOP))
 
     def level_dbfs(self) -> float | None:
-        """RMS of the last 100 ms that left, in dBFS (a full-scale sine: −3.01); None when silent or closed."""
+        """RMS of the last 100 ms that left, in dBFS (a full-scale sine: −3.01; silence: −120); None when closed or lost."""
         if not self._stream.running or not self._clock.settled:
             return None
         end = self._clock.sample_at(self._now_s)
