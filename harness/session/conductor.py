@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Iterable, Sequence
 
-from harness.model.errors import DeviceError, HarnessError, LogFull
-from harness.model.feed import Abort, Resume, StateChanged, StateWord
+from harness.model.errors import DeviceError, HarnessError
+from harness.model.feed import StateChanged, StateWord
 from harness.model.observation import LinkBack, LinkLost, Observation, StimulusStarted
 from harness.model.record import (
     EndReason,
@@ -17,11 +15,9 @@ from harness.model.record import (
     FaultMet,
     Observed,
     OperatorAsked,
-    Paused,
     Record,
     ResponseFrozen,
     ResponseTranscribed,
-    Resumed,
     SessionFinished,
     TrialFinished,
     TrialStarted,
@@ -41,21 +37,18 @@ from harness.session.actions import (
     StopStimulus,
 )
 from harness.session.commands import Desk
-from harness.session.inbox import Arrived, Inbox
+from harness.session.full_disk import FullDisk
+from harness.session.inbox import Inbox
 from harness.session.query_trial import TrialMachine
 from harness.session.rendering import Rendering
 from harness.session.resumption import Resumption, Take
 from harness.session.stage import Nudge, Stage, Stop, Told, Transcribed
 from harness.session.verdict import trial_verdict
 
-T = TypeVar("T")
-
 MARGIN_S = 0.2
 """Sound that a clip keeps before and after the response."""
 AHEAD = 2
 """Trials whose sounds are made while another one is played."""
-ROOM_AGAIN_S = 3.0
-"""How often a full disk is tried again (real seconds)."""
 LAST_WORDS_S = 20.0
 """How long the end of a run waits for transcriptions (real seconds)."""
 LOOK_S = 0.5
@@ -79,23 +72,23 @@ class Conductor:
         self.paused_because = ""
         self.paused = False
         self.ending: EndReason | None = None
-        self._inbox = Inbox(stage.clock)
-        self._desk = Desk(self)
+        self.arrivals = Inbox(stage.clock)
+        self.desk = Desk(self)
+        self._room = FullDisk(self)
         self._rendering = Rendering(stage.renders, stage.on_rendered)
         self._sounds: dict[str, Waveform] = {}
         self._lost: set[str] = set()
         self._last_sound_s: float | None = None
         self._transcribing: set[tuple[str, int, int]] = set()
-        self._was_full = False
         self._shown: StateChanged | None = None
 
     def inbox(self, told: Told) -> None:
         """Takes an observation or a command, with the time of its arrival; never blocks, never raises."""
-        self._inbox.put(told)
+        self.arrivals.put(told)
 
     def stop(self, cause: str = "stopped: the engine was asked to end") -> None:
         """Ends the run soon, so that it can be resumed; may be called from any thread."""
-        self._inbox.put(Stop(cause))
+        self.arrivals.put(Stop(cause))
 
     def run(self) -> EndReason:
         """Plays what is pending and returns why it ended; the log's last row says the same.
@@ -122,7 +115,7 @@ class Conductor:
                     self._await_transcriptions()
                     self.ending = self.ending or EndReason.COMPLETED
             self.append(SessionFinished(self.ending))
-            self._desk.ended()
+            self.desk.ended()
             self.show(StateWord.FINISHED, self.ending.value)
             return self.ending
         finally:
@@ -184,7 +177,7 @@ class Conductor:
         for trial_id, _ in following:
             self._rendering.ahead(self.trials[trial_id])
         if not made.done():
-            made.add_done_callback(lambda _: self._inbox.put(Nudge()))
+            made.add_done_callback(lambda _: self.arrivals.put(Nudge()))
             self.show(StateWord.PREPARING, "makes the stimulus", trial.id)
         while not made.done() and self.ending is None:
             self._pump()
@@ -206,7 +199,7 @@ class Conductor:
         deadline_s = None if machine is None else machine.deadline_s
         now_s = clock.now_s()  # before the look into the inbox: what arrives later has a later time
         wait_s = LOOK_S if deadline_s is None else max(0.0, min(LOOK_S, clock.real_s(deadline_s - now_s)))
-        found = self._inbox.get(0.0 if deadline_s is not None and deadline_s <= now_s else wait_s)
+        found = self.arrivals.get(0.0 if deadline_s is not None and deadline_s <= now_s else wait_s)
         if found is not None:
             self._take_in(*found)
         elif machine is not None and deadline_s is not None and now_s >= deadline_s:
@@ -225,8 +218,8 @@ class Conductor:
                 self.append(ResponseTranscribed(trial_id, take, attempt, text, self.stage.recogniser_name))
                 if self.machine is not None and (self.machine.trial.id, self.machine.take) == (trial_id, take):
                     self.perform(self.machine.transcribed(arrived_s))
-            case _ if self._desk.takes(told):
-                self._desk.take(told, arrived_s)
+            case _ if self.desk.takes(told):
+                self.desk.take(told, arrived_s)
             case _:
                 self._observe(told, arrived_s)  # type: ignore[arg-type]
 
@@ -253,8 +246,8 @@ class Conductor:
         machine = self.machine
         while todo and machine is not None:
             todo.extend(self._do(todo.popleft(), machine))
-            if self._was_full:
-                self._was_full = False
+            if self._room.was_full:
+                self._room.was_full = False
                 todo.extend(machine.interrupt(self.stage.clock.now_s(), "disk_full"))
         self.show_machine()
 
@@ -286,7 +279,7 @@ class Conductor:
 
     def _sound(self, machine: TrialMachine, play_id: str) -> Sequence[Action]:
         """Plays, unless the disk was full meanwhile: then the attempt is interrupted without a sound."""
-        if self._was_full:
+        if self._room.was_full:
             return ()
         try:
             self.stage.loudspeakers[machine.trial.loudspeaker].play(play_id, self._sounds[play_id])
@@ -320,68 +313,20 @@ class Conductor:
             self.append(FaultMet(microphone.id, str(error)))
             return machine.response_lost(clock.now_s(), error.what)
         trial_id, take, attempt = machine.trial.id, machine.take, freeze.attempt
-        clip = self._with_room(lambda: self.stage.log.save_clip(waveform, start_s))
+        clip = self._room.write(lambda: self.stage.log.save_clip(waveform, start_s))
         self.append(ResponseFrozen(trial_id, take, attempt, clip, freeze.starts, freeze.ends, freeze.truncated))
         if self.stage.transcribe is not None:
             self._transcribing.add((trial_id, take, attempt))
-            self.stage.transcribe(waveform, lambda text: self._inbox.put(Transcribed(trial_id, take, attempt, text)))
+            self.stage.transcribe(waveform, lambda text: self.arrivals.put(Transcribed(trial_id, take, attempt, text)))
         return machine.response_frozen(clock.now_s(), transcribing=self.stage.transcribe is not None)
 
     # The log
 
     def append(self, record: Record) -> Entry:
         """Commits a row; while the disk is full, the run stands still here and says so."""
-        entry = self._with_room(lambda: self.stage.log.append(record))
+        entry = self._room.write(lambda: self.stage.log.append(record))
         self.standing.add(entry)
         return entry
-
-    def _with_room(self, write: Callable[[], T]) -> T:
-        try:
-            return write()
-        except LogFull as error:
-            full = error
-        self._was_full = True
-        if self.machine is not None:
-            with contextlib.suppress(DeviceError):  # it cannot be noted now, and the interruption is noted later
-                self.stage.loudspeakers[self.machine.trial.loudspeaker].stop()
-        reason = f"disk full: {full.what}"
-        self.show(StateWord.PAUSED, reason)
-        resumed: list[Resume] = []
-        kept: list[Arrived] = []
-        while True:
-            self._until_room_may_be(full, resumed, kept)
-            try:
-                written = write()
-                for row in (Paused(reason, "engine"), Resumed(resumed[-1].by if resumed else "engine")):
-                    self.standing.add(self.stage.log.append(row))
-                break
-            except LogFull as error:
-                full = error
-        self._inbox.put_back(kept)
-        for command in resumed:
-            self.stage.answer(command.id, True, "")
-        return written
-
-    def _until_room_may_be(self, full: LogFull, resumed: list[Resume], kept: list[Arrived]) -> None:
-        """Waits for the next try. Observations are kept for later; only resuming and giving up are answered now."""
-        until_s = time.monotonic() + ROOM_AGAIN_S
-        while (left_s := until_s - time.monotonic()) > 0:
-            found = self._inbox.get_new(left_s)
-            match found:
-                case None:
-                    return
-                case (Resume() as command, _):
-                    resumed.append(command)
-                    return
-                case (Stop(), _):
-                    raise full
-                case (Abort(id=command_id), _):
-                    self.stage.answer(command_id, False, f"{full}; the session ends as it is on the disk")
-                    raise full
-                case (told, _) if self._desk.takes(told):
-                    self._desk.refuse(told, f"the disk is full: {full.what}")
-                case _:
-                    kept.append(found)
 
     # What people see
 
