@@ -1,0 +1,50 @@
+"""`harness sound` as a person uses it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from harness.cli.sound import command
+from harness.lab.sound_server import LabSoundServer
+from harness.model.errors import SoundError
+
+pytestmark = pytest.mark.sound
+IN_LAB = ("--sound-server", "virtual_lab")
+
+
+def test_devices_are_listed(lab_sound: LabSoundServer) -> None:
+    done = CliRunner().invoke(command, ["list", *IN_LAB])
+    assert done.exit_code == 0
+    assert "harness_speaker_far" in done.output
+    listed = json.loads(CliRunner().invoke(command, ["list", *IN_LAB, "--json"]).output)
+    assert {"name", "inputs", "outputs", "rate_hz", "index"} == set(listed[0])
+
+
+def test_a_path_that_carries_sound_is_measured(lab_sound: LabSoundServer) -> None:
+    words = ["check", "--speaker", "harness_speaker", "--microphone", "dut_mic", "--count", "3", *IN_LAB, "--json"]
+    done = CliRunner().invoke(command, words)
+    assert done.exit_code == 0
+    found = json.loads(done.output)
+    assert found["ok"]
+    assert found["heard"] == 3
+    assert found["best_correlation"] > 0.999
+    assert 20 < found["round_trip_ms"]["p50"] < 120
+    assert found["level_dbfs"]["p50"] == pytest.approx(-9.3, abs=0.3)
+    assert abs(found["path_ms"]["p50"]) <= found["stamp_error_ms"] + 1
+
+
+def test_a_path_that_carries_none_is_status_3_and_plain_words(lab_sound: LabSoundServer) -> None:
+    words = ["check", "--speaker", "harness_monitor", "--microphone", "dut_mic", "--count", "1", *IN_LAB]
+    done = CliRunner().invoke(command, words)
+    assert done.exit_code == 3
+    assert "NOT HEARD" in done.output
+
+
+def test_a_wrong_name_is_answered_with_the_right_ones(lab_sound: LabSoundServer) -> None:
+    words = ["check", "--speaker", "harness_speeker", "--microphone", "dut_mic", *IN_LAB]
+    done = CliRunner().invoke(command, words)
+    assert isinstance(done.exception, SoundError)
+    assert "Did you mean 'harness_speaker'?" in str(done.exception)

@@ -1,0 +1,106 @@
+"""The loudspeaker driver against a real sound server."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.audio.level import rms_dbfs
+from harness.drivers.loudspeaker import Loudspeaker, LoudspeakerOptions
+from harness.lab.sound_server import LabSoundServer
+from harness.model.bench import DeviceProfile
+from harness.model.errors import DeviceError
+from harness.model.observation import LinkBack, LinkLost, Observation, StimulusEnded, StimulusStarted
+from harness.ports import Stimulates
+from tests.conformance.sound_path import LAB, noise, recorder, until
+
+pytestmark = pytest.mark.sound
+
+
+class HostClock:
+    speed = 1.0
+
+    def now_s(self) -> float:
+        return time.monotonic()
+
+    def wall_s(self) -> float:
+        return time.time()
+
+    def real_s(self, duration_s: float) -> float:
+        return duration_s
+
+
+@dataclass(frozen=True, slots=True)
+class OnTheLab:
+    """Surroundings of a driver on the lab's sound server."""
+
+    folder: Path
+    clock: HostClock = HostClock()  # noqa: RUF009  has no state
+    sound_server: str = LAB
+    seed: int = 1
+    profile: DeviceProfile | None = None
+
+
+def of_kind(seen: list[Observation], kind: type) -> list[Observation]:
+    return [one for one in seen if isinstance(one, kind)]
+
+
+def test_it_plays_tells_and_survives_its_server(lab_sound: LabSoundServer, tmp_path: Path) -> None:
+    seen: list[Observation] = []
+    speaker = Loudspeaker("near", LoudspeakerOptions("harness_speaker", gain_db=-6.0), OnTheLab(tmp_path))
+    assert isinstance(speaker, Stimulates)
+    assert speaker.level_dbfs() is None
+    with pytest.raises(DeviceError, match="not open"):
+        speaker.play("early", noise(0.1))
+    speaker.open(seen.append)
+    try:
+        with recorder() as (_, ring, _):
+            speaker.play("one", noise(0.5))
+            until(lambda: bool(of_kind(seen, StimulusEnded)), 3.0, "the end")
+            started, ended = seen[0], seen[1]
+            assert isinstance(started, StimulusStarted)
+            assert isinstance(ended, StimulusEnded)
+            assert (started.source, started.play_id, ended.complete) == ("near", "one", True)
+            sound, _ = ring.cut(started.at.at_s + 0.1, started.at.at_s + 0.4)
+            assert rms_dbfs(sound.samples) == pytest.approx(rms_dbfs(noise(0.5).samples) - 6.0, abs=0.3)
+        speaker.play("two", noise(20.0))
+        until(lambda: len(of_kind(seen, StimulusStarted)) == 2, 2.0, "the second start")
+        assert lab_sound.pid is not None
+        os.kill(lab_sound.pid, signal.SIGKILL)
+        until(lambda: bool(of_kind(seen, LinkLost)) and len(of_kind(seen, StimulusEnded)) == 2, 1.0, "the loss")
+        assert not getattr(of_kind(seen, StimulusEnded)[1], "complete")  # noqa: B009  of any observation
+        until(lambda: not lab_sound.running(), 2.0, "the end of the server")
+        lab_sound.start()
+        until(lambda: bool(of_kind(seen, LinkBack)), 3.0, "the return")
+    finally:
+        if not lab_sound.running():
+            lab_sound.start()
+        speaker.close()
+    count = len(seen)
+    speaker.stop()
+    assert len(seen) == count
+
+
+def test_a_device_that_is_not_there_is_refused_with_a_remedy(lab_sound: LabSoundServer, tmp_path: Path) -> None:
+    speaker = Loudspeaker("near", LoudspeakerOptions("harness_speeker"), OnTheLab(tmp_path))
+    with pytest.raises(DeviceError) as caught:
+        speaker.open(lambda seen: None)
+    assert "harness_speaker" in caught.value.remedy
+    speaker.close()
+
+
+def test_silence_is_no_level(lab_sound: LabSoundServer, tmp_path: Path) -> None:
+    speaker = Loudspeaker("near", LoudspeakerOptions("harness_speaker"), OnTheLab(tmp_path))
+    speaker.open(lambda seen: None)
+    try:
+        level_dbfs = speaker.level_dbfs()
+        assert level_dbfs is not None
+        assert level_dbfs == rms_dbfs(np.zeros(1, dtype=np.float32))
+    finally:
+        speaker.close()
