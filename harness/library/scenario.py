@@ -112,6 +112,8 @@ class _Reader:
         self._assets = Assets(path.absolute().parent, found)
         roots = {name: text for name, text in self._mapping("assets").items() if isinstance(text, str)}
         self._assets.add_roots(roots, extra_assets)
+        ids = (one.get("id") for one in self._entries("stimuli") if isinstance(one, dict))
+        self._queries = dict.fromkeys(name for name in ids if isinstance(name, str))
         self._voice_names = tuple(self._mapping("voices"))
         self._voices: dict[str, VoiceSpec] = {}
         for name, one in self._mapping("voices").items():
@@ -188,11 +190,10 @@ class _Reader:
         return tuple(trial for trial in trials if trial)
 
     def _trial(self, written: Plain, at: KeyPath) -> TrialTemplate | None:
-        known = [one.get("id") for one in self._entries("stimuli") if isinstance(one, dict)]
         query = written.get("query") if isinstance(written, dict) else None
-        if isinstance(query, str) and query not in known:
-            names = [name for name in known if isinstance(name, str)]
-            self._found.add((*at, "query"), f"no stimulus is called {query!r}", nearest(query, names, listed="Stimuli"))
+        if isinstance(query, str) and query not in self._queries:
+            remedy = nearest(query, self._queries, listed="Stimuli")
+            self._found.add((*at, "query"), f"no stimulus is called {query!r}", remedy)
         keys = attempt(TrialKeys, written)
         if keys is None:
             return None

@@ -20,7 +20,7 @@ DOCS = Path(__file__).parents[3] / "docs"
 def keys(schema: Any) -> set[str]:
     found: set[str] = set()
     if isinstance(schema, dict):
-        if not schema.get("title", "").startswith("driver test_"):
+        if not str(schema.get("title")).startswith("driver test_"):
             found |= set(schema.get("properties", {}))
             found = found.union(*(keys(value) for value in schema.values()))
     elif isinstance(schema, list):
