@@ -78,7 +78,12 @@ class FasterWhisper:
         except (RuntimeError, ValueError, OSError) as error:
             raise PluginError(f"the speech model in {folder} cannot be loaded: {error}") from error
         self._beam_size = beam_size
+        self._context: str | None = None
         self.name = f"faster-whisper {faster_whisper.__version__} {'tiny.en' if model is None else folder.name} int8"
+
+    def expect(self, context: str) -> None:
+        """Words like these become likelier, as if they had been said just before; "" for none."""
+        self._context = context or None
 
     def transcribe(self, waveform: Waveform) -> str:
         """The words with their punctuation, or "" when there are none; any rate."""
@@ -96,6 +101,7 @@ class FasterWhisper:
             vad_filter=True,
             vad_parameters={"min_silence_duration_ms": 1000, "speech_pad_ms": 300},
             no_speech_threshold=_NO_SPEECH,
+            initial_prompt=self._context,
         )
         return " ".join(str(segment.text).strip() for segment in segments).strip()
 

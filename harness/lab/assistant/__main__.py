@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import soxr
@@ -30,6 +31,13 @@ from harness.plugins import Group, load
 
 _log = logging.getLogger("assistant")
 _HEARTBEAT_S = 1.0
+
+
+@runtime_checkable
+class TakesContext(Protocol):
+    """A recogniser that can be told what kind of words to expect."""
+
+    def expect(self, context: str) -> None: ...
 
 
 class StateFile:
@@ -75,6 +83,8 @@ def run(settings: AssistantSettings, state: StateFile, mqtt: str, used: tuple[in
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     recogniser = load(Group.RECOGNISERS, settings.recogniser)()
+    if isinstance(recogniser, TakesContext):
+        recogniser.expect(context(settings.wake_phrase))
     engine = load(Group.WAKE_ENGINES, settings.wake_engine)(settings.wake_phrase)
     mouth = Mouth(settings)
     mouth.spoken("ready")
@@ -122,6 +132,13 @@ def run(settings: AssistantSettings, state: StateFile, mqtt: str, used: tuple[in
         if not device.restart:
             reporter.close()
     return faults.used if device.restart else None
+
+
+def context(wake_phrase: str) -> str:
+    """What is likely to be said to it."""
+    phrase = wake_phrase.replace("_", " ").capitalize()
+    questions = ("what time is it?", "set a timer.", "what is two plus three?", "what's the date?")
+    return " ".join(f"{phrase}, {question}" for question in questions)
 
 
 def address(text: str) -> tuple[str, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import queue
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -196,6 +197,7 @@ class Device:
             self._beep(440.0, 330.0)
 
     def _understood(self, text: str) -> None:
+        text = without_call(text, self._settings.wake_phrase)
         worse = self._faults.worsen(self.wakes, text)
         _log.info("heard %r%s", text, "" if worse.text == text else f", understood {worse.text!r} on purpose")
         if worse.text:
@@ -272,6 +274,12 @@ class Device:
     @staticmethod
     def _moment() -> Moment:
         return Moment(time.monotonic(), datetime.now().astimezone())
+
+
+def without_call(text: str, wake_phrase: str) -> str:
+    """The text without the wake phrase in front of it."""
+    phrase = r"\W+".join(re.escape(word) for word in wake_phrase.replace("_", " ").split())
+    return re.sub(rf"^(\W*{phrase}\b\W*)+", "", text, flags=re.IGNORECASE)
 
 
 def _at_48k(waveform: Waveform) -> Waveform:

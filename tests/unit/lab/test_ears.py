@@ -43,7 +43,7 @@ def test_a_question_right_after_the_wake_phrase(voice: str, level_dbfs: float) -
     known_s, asked = found[1]
     assert isinstance(asked, Asked)
     assert 0.5 < known_s - end_s < 1.0
-    assert asked.waveform.duration_s == pytest.approx(len(question) / 16000, abs=0.5)
+    assert asked.waveform.duration_s == pytest.approx((len(question) + len(call)) / 16000 + 0.7, abs=0.5)
 
 
 def test_a_call_and_nothing_more() -> None:
