@@ -69,6 +69,7 @@ class Capture:
         self._epoch = 0
         self._flowing = threading.Event()
         self._coming_back = False
+        self._warm = False
 
     @property
     def child_pid(self) -> int | None:
@@ -107,6 +108,8 @@ class Capture:
 
     def _begin_epoch(self) -> None:
         self._epoch += 1
+        # Only the first blocks of a stream are dropped; after a gap in it the times go on.
+        self._warm = False
         self._clock = self._new_clock()
 
     def _new_clock(self) -> StreamClock:
@@ -120,7 +123,8 @@ class Capture:
             self._epoch += 1
         if missing_s or packet.number & _OVERFLOWS:
             self._on_overrun(1)
-        if not self._clock.settled:
+        self._warm = self._warm or self._clock.settled
+        if not self._warm:
             return
         at_s, error_s = self._clock.time_of(packet.first_sample)
         samples = np.frombuffer(packet.payload, dtype="<i2").astype(np.float32) / np.float32(32768)

@@ -125,7 +125,7 @@ class Playback:
         self._stream.send(Packet(Word.STOP))
 
     def level_dbfs(self) -> float | None:
-        """RMS of the last 100 ms that left, in dBFS (full-scale sine: −3.01, silence: −120); None when closed or lost."""
+        """RMS of the last 100 ms that left, in dBFS (full sine: −3.01, silence: −120); None when closed or lost."""
         if not self._stream.running or not self._clock.settled:
             return None
         end = self._clock.sample_at(self._now_s)

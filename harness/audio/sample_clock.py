@@ -77,7 +77,8 @@ class SampleClock:
             if nominal - self._late_from >= GAP_S:
                 missing_s = self._late_least
                 self._restart()
-                self.observe(sample, moment_s)
+                # This delivery may be later than the gap alone made it.
+                self.observe(sample, moment_s - late_s + missing_s)
                 return missing_s
             self._latest = nominal
             return 0.0
