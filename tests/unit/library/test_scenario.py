@@ -161,9 +161,9 @@ def test_a_long_scenario_is_read_and_its_time_is_told(tmp_path: Path, capsys: py
     trials = [f"  - {{id: t{n}, query: q{n}, repeat: 2, evidence: none}}" for n in range(1000)]
     path = tmp_path / "long.yaml"
     path.write_text("\n".join(["scenario: long", "stimuli:", *stimuli, "trials:", *trials]), encoding="utf-8")
-    started = time.perf_counter()
+    started = time.process_time()
     scenario = load_scenario(path)
-    elapsed = time.perf_counter() - started
+    elapsed = time.process_time() - started
     assert planned_trials(scenario) == (2000, 1)
     with capsys.disabled():
-        print(f"\n2,002 lines read in {elapsed:.2f} s")  # noqa: T201
+        print(f"\n2,002 lines read in {elapsed:.2f} s of processor time")  # noqa: T201
