@@ -29,6 +29,7 @@ from harness.model.feed import (
     WriteNote,
 )
 from harness.model.judgment import Category, Judgment, JudgmentStatus
+from harness.model.observation import StimulusEnded
 from harness.model.record import (
     AttemptFinished,
     AttemptStarted,
@@ -47,6 +48,7 @@ from harness.model.record import (
     SessionFinished,
     TrialFinished,
 )
+from harness.model.scenario import CloseDialogue, Defaults
 from harness.model.stimulus import Waveform
 from harness.model.trial import Outcome, Trial
 from harness.session.clock import HostClock, ScaledClock
@@ -175,6 +177,18 @@ def test_a_bad_device_is_asked_again() -> None:
     assert_whole(run.log, run.trials)
     assert len(run.log.of(AttemptStarted)) > 10
     assert {row.outcome for row in run.log.of(AttemptFinished)} >= {Outcome.RESPONDED, Outcome.MISHEARD}
+
+
+def test_dialogues_are_closed_with_words_of_ours() -> None:
+    clock = ScaledClock(8.0, HostClock())
+    closing = scenario(2, defaults=Defaults(close_dialogue=CloseDialogue(say="never mind")))
+    with House(plan(closing, bench()), MemoryLog(clock), clock).running() as run:
+        pass
+    assert_whole(run.log, run.trials)
+    said = [row.observation for row in run.log.of(Observed) if isinstance(row.observation, StimulusEnded)]
+    assert [each.play_id.split(".")[-2][0] for each in said] == ["t", "c", "t", "c"]
+    assert all(each.complete for each in said)
+    assert run.saw(StateWord.CLOSING)
 
 
 def test_notes_marks_reruns_and_judgments_are_answered_after_their_row() -> None:

@@ -47,7 +47,7 @@ def test_the_context_wait_is_respected_after_a_crash(played: House) -> None:
     crashed_s = clock.now_s()
     with second.running():
         pass
-    second_attempt = [entry for entry in again.log.rows[at + 1 :] if isinstance(entry.record, AttemptStarted)][0]
+    second_attempt = next(entry for entry in again.log.rows[at + 1 :] if isinstance(entry.record, AttemptStarted))
     assert second_attempt.record.attempt == 2
     assert second_attempt.at_s - crashed_s >= 4.5
 
