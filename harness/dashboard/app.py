@@ -1,0 +1,199 @@
+"""The dashboard: a client of the engine that may come and go. Nothing is timed here."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+from textual.app import App, SystemCommand
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+
+from harness.dashboard import layout, palette
+from harness.dashboard.link import Connect, Link
+from harness.dashboard.messages import CommandWanted, Told
+from harness.dashboard.screens.asking import AskingPanel
+from harness.dashboard.screens.help import HelpPanel
+from harness.dashboard.screens.rating import RatingScreen
+from harness.dashboard.screens.run import RunScreen
+from harness.dashboard.screens.sheet import Panel, Sheet
+from harness.dashboard.watch import View, Watch
+from harness.model.errors import EngineError
+from harness.model.feed import Answered, Hello, StateWord
+from harness.rig.client import EngineClient
+from harness.wire.foreign import plain_text
+
+REDRAW_S = 0.2
+GONE_EXIT_CODE = 3
+
+
+class Dashboard(App[int]):
+    """Draws a fresh view five times a second; exits with the exit status of the command."""
+
+    CSS = layout.CSS
+    TITLE = "voice-harness"
+    ENABLE_COMMAND_PALETTE = True
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+q", "detach", "Detach", priority=True),
+        Binding("f1", "help", "Help", show=False),
+    ]
+
+    def __init__(self, connect: Connect, folder: Path, rater: str, now: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._connect = connect
+        self._folder = folder
+        self._rater = rater
+        self._link: Link | None = None
+        self.watch_ = Watch(now)
+        self._run = RunScreen(rater)
+        self._answered: tuple[str, int] | None = None
+        self._put_aside: tuple[str, int] | None = None
+
+    def on_mount(self) -> None:
+        self.register_theme(palette.THEME)
+        self.theme = palette.THEME.name
+        self.push_screen(self._run)
+        hello = Hello(client="dashboard", since_seq=0, attended=True, meters=True)
+        try:
+            self._link = self._connect(hello, self.watch_.receive, self.watch_.closed)
+        except EngineError as error:
+            self.watch_.closed(str(error))
+        self.set_interval(REDRAW_S, self.redraw)
+
+    def on_unmount(self) -> None:
+        if self._link is not None:
+            self._link.close()
+
+    def redraw(self) -> None:
+        """Takes what has come from the engine, and shows it on every screen that is open."""
+        self.watch_.drain()
+        view = self.watch_.view()
+        if not self._run.is_attached or not self._run.is_mounted:
+            return
+        self._run.add_events(self.watch_.take_events())
+        for screen in self.screen_stack:
+            if isinstance(screen, Sheet | Panel) and screen.is_mounted:
+                screen.show(view)
+        self._follow_question(view)
+
+    def _follow_question(self, view: View) -> None:
+        """Opens the question when the engine asks, and closes it when the engine has stopped waiting."""
+        wanted = self._question(view)
+        open_panel = next((one for one in self.screen_stack if isinstance(one, AskingPanel)), None)
+        if open_panel is not None and open_panel.asked != wanted and open_panel is self.screen:
+            open_panel.dismiss(False)
+            return
+        # A line that somebody is typing is not torn away; the question comes when it is done.
+        free = open_panel is None and not isinstance(self.screen, Panel)
+        if free and wanted is not None and wanted not in (self._answered, self._put_aside):
+            self._ask(wanted)
+
+    def _question(self, view: View) -> tuple[str, int] | None:
+        state = view.state
+        if self.watch_.over or state is None or state.word is not StateWord.ASKING:
+            return None
+        return None if state.trial_id is None or state.attempt is None else (state.trial_id, state.attempt)
+
+    def _ask(self, wanted: tuple[str, int]) -> None:
+        def closed(answered: bool | None) -> None:
+            if answered:
+                self._answered = wanted
+            else:
+                self._put_aside = wanted
+
+        panel = AskingPanel(*wanted, self._rater)
+        self.push_screen(panel, closed)
+        self.call_after_refresh(lambda: panel.show(self.watch_.view()) if panel.is_mounted else None)
+
+    def action_question(self) -> None:
+        wanted = self._question(self.watch_.view())
+        if wanted is None or wanted == self._answered:
+            self.watch_.tell("the engine asks nothing at the moment", False)
+        elif not isinstance(self.screen, Panel):
+            self._put_aside = None
+            self._ask(wanted)
+
+    def on_command_wanted(self, message: CommandWanted) -> None:
+        """Sends a command; without an engine it is refused at once."""
+        if self._link is None or self.watch_.over:
+            self.watch_.tell(f"{message.label}: refused, the engine is not there", False)
+            if message.then is not None:
+                message.then(Answered("", False, "the engine is not there"))
+            return
+        self.watch_.expect(message.command, message.label, message.then)
+        try:
+            self._link.send(message.command)
+        except EngineError as error:
+            self.watch_.lost(str(error))
+
+    def on_told(self, message: Told) -> None:
+        self.watch_.tell(message.text, message.ok)
+
+    def action_judge(self) -> None:
+        if not any(isinstance(one, RatingScreen) for one in self.screen_stack):
+            self.push_screen(RatingScreen(self._rater))
+
+    def action_close_screen(self) -> None:
+        if self.screen is not self._run:
+            self.pop_screen()
+
+    def action_help(self) -> None:
+        if isinstance(self.screen, HelpPanel):
+            return
+        if isinstance(self.screen, Sheet | Panel) and self.screen.help_text:
+            self.push_screen(HelpPanel(self.screen.help_text))
+
+    def action_detach(self) -> None:
+        goodbye = self.watch_.view().goodbye
+        if goodbye is not None:
+            self.leave(goodbye.exit_code)
+        else:
+            self.leave(GONE_EXIT_CODE if self.watch_.over else 0)
+
+    def leave(self, exit_code: int) -> None:
+        """Ends the dashboard, never the engine. Workers go first: one that posts to a closed app raises."""
+        self.workers.cancel_all()
+        self.exit(exit_code)
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """The palette: what the keys do, in words."""
+        run = self._run
+        if screen is run:
+            yield SystemCommand("Pause or go on", "Pauses after the attempt that is running (p)", run.action_pause)
+            yield SystemCommand("Skip", "Skips the running trial, with a reason (s)", run.action_skip)
+            yield SystemCommand("Re-run", "Runs the selected trial once more (r)", run.action_rerun)
+            yield SystemCommand("Note", "Writes a note into the log (n)", run.action_note)
+            yield SystemCommand("Mark", "Marks this moment (m)", run.action_mark)
+            yield SystemCommand("Judge responses", "Opens the rating screen (j)", self.action_judge)
+            yield SystemCommand("Operator's question", "Brings the question back (o)", self.action_question)
+            yield SystemCommand("Abort", "Ends the session, after asking (a)", run.action_abort)
+        if isinstance(screen, RatingScreen):
+            yield SystemCommand("Undo", "Takes the last judgment back (u)", screen.action_undo)
+            yield SystemCommand("Replay", "Plays the response on the monitor (space)", screen.action_replay)
+            yield SystemCommand("Skip response", "Leaves it for later (x)", screen.action_skip)
+            yield SystemCommand("Flag response", "Puts it aside (f)", screen.action_flag)
+            yield SystemCommand("Back to the run", "Closes the rating screen (escape)", self.action_close_screen)
+        yield SystemCommand("Help", "What can be done here (?)", self.action_help)
+        yield SystemCommand("Detach", "Leaves the session running (ctrl+q)", self.action_detach)
+
+
+def run_dashboard(socket_path: Path, folder: Path, rater: str) -> int:
+    """Shows the session behind a socket until the operator leaves; its exit status.
+
+    0 when detached; the engine's own status when the session had ended; 3 when the engine was lost.
+    """
+    app = Dashboard(partial(EngineClient, socket_path), folder, rater)
+    status = app.run()
+    where = plain_text(str(folder), 400)
+    view = app.watch_.view()
+    if view.gone is not None:
+        sys.stdout.write(f"The engine is gone ({view.gone}). Go on with: harness resume {where}\n")
+    elif view.goodbye is not None:
+        sys.stdout.write(f"The session is over. Its figures: harness show {where}\n")
+    else:
+        sys.stdout.write(f"Detached; the session goes on. Come back with: harness attach {where}\n")
+    return GONE_EXIT_CODE if status is None else status

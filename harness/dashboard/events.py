@@ -1,0 +1,168 @@
+"""Rows of the log as one line each, for people."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from enum import StrEnum
+
+from harness.dashboard.wording import OUTCOME_WORDS, measured, seconds
+from harness.model.judgment import JudgmentStatus
+from harness.model.observation import (
+    Earcon,
+    LinkBack,
+    LinkLost,
+    LogLine,
+    Observation,
+    OperatorAnswer,
+    Overrun,
+    ResponseText,
+    SpeechEnded,
+    SpeechStarted,
+    Status,
+    StimulusEnded,
+    StimulusHeard,
+    StimulusStarted,
+    Transcript,
+    Wake,
+)
+from harness.model.record import (
+    AttemptFinished,
+    AttemptStarted,
+    EngineStarted,
+    Entry,
+    FaultMet,
+    JudgmentGiven,
+    MarkSet,
+    NoteWritten,
+    Observed,
+    OperatorAsked,
+    Paused,
+    Record,
+    RerunAsked,
+    ResponseFrozen,
+    ResponseTranscribed,
+    Resumed,
+    SessionFinished,
+    SessionStarted,
+    TrialFinished,
+    TrialStarted,
+)
+from harness.rating.categories import LABELS
+from harness.wire.foreign import plain_text
+
+
+class Tone(StrEnum):
+    """How loud a line is."""
+
+    QUIET = "quiet"
+    PLAIN = "plain"
+    GOOD = "good"
+    PERSON = "person"
+    FAULT = "fault"
+
+
+@dataclass(frozen=True, slots=True)
+class EventLine:
+    """A row in words, printable as it is (but not as markup)."""
+
+    seq: int
+    clock: str
+    text: str
+    tone: Tone
+
+
+def event_line(entry: Entry) -> EventLine:
+    """A row in words; every text from outside is made harmless here."""
+    text, tone = _record(entry.record)
+    clock = time.strftime("%H:%M:%S", time.localtime(entry.wall_s))
+    return EventLine(entry.seq, clock, plain_text(text, 200), tone)
+
+
+def _record(record: Record) -> tuple[str, Tone]:
+    match record:
+        case SessionStarted():
+            return f"session {record.session_id}: {len(record.trials)} trials of {record.scenario_id}", Tone.PLAIN
+        case EngineStarted():
+            return f"engine started, run {record.run}", Tone.QUIET
+        case TrialStarted():
+            return f"trial {record.trial_id}{_take(record.take)}", Tone.PLAIN
+        case AttemptStarted(waited_s=None):
+            return f"attempt {record.attempt}", Tone.PLAIN
+        case AttemptStarted():
+            return f"attempt {record.attempt}, after {seconds(record.waited_s)} of silence", Tone.PLAIN
+        case Observed():
+            return _observation(record.observation)
+        case ResponseFrozen():
+            cut = ", cut at its longest" if record.truncated else ""
+            return f"first response kept: {seconds(record.clip.duration_s)}{cut}", Tone.PLAIN
+        case ResponseTranscribed():
+            return f"our transcription: “{record.text}”", Tone.PLAIN
+        case OperatorAsked():
+            return f"operator asked: {record.question}", Tone.PERSON
+        case AttemptFinished():
+            delay = f", latency {measured(record.latency)}" if record.latency else ""
+            why = f" ({record.cause})" if record.cause else ""
+            return f"attempt {record.attempt}: {OUTCOME_WORDS[record.outcome]}{delay}{why}", Tone.PLAIN
+        case TrialFinished():
+            why = f" ({record.cause})" if record.cause else ""
+            tone = Tone.GOOD if record.outcome.answered else Tone.PLAIN
+            return f"{record.trial_id}{_take(record.take)}: {OUTCOME_WORDS[record.outcome]}{why}", tone
+        case RerunAsked():
+            return f"{record.by} asked for {record.trial_id} again", Tone.PERSON
+        case JudgmentGiven(judgment=given):
+            word = LABELS[given.category] if given.category else given.status.value
+            about = "took a judgment back on" if given.status is JudgmentStatus.WITHDRAWN else f"judged “{word}”:"
+            return f"{given.rater} {about} {given.trial_id}", Tone.PERSON
+        case NoteWritten():
+            return f"note by {record.by}: {record.text}", Tone.PERSON
+        case MarkSet():
+            return f"mark by {record.by}: {record.label}", Tone.PERSON
+        case Paused():
+            return f"paused by {record.by}{': ' if record.reason else ''}{record.reason}", Tone.PERSON
+        case Resumed():
+            return f"resumed by {record.by}", Tone.PERSON
+        case FaultMet():
+            return f"FAULT {record.source}: {record.what}", Tone.FAULT
+        case SessionFinished():
+            return f"session {record.reason.value}", Tone.GOOD
+
+
+def _observation(seen: Observation) -> tuple[str, Tone]:
+    match seen:
+        case StimulusStarted() | StimulusEnded(complete=True):
+            word = "starts" if isinstance(seen, StimulusStarted) else "ends"
+            return f"{seen.source}: stimulus {word}", Tone.QUIET
+        case StimulusEnded():
+            return f"{seen.source}: stimulus stopped early", Tone.PLAIN
+        case StimulusHeard():
+            return f"{seen.source}: heard the stimulus (correlation {seen.correlation:.2f})", Tone.QUIET
+        case SpeechStarted():
+            return f"{seen.source}: speech starts, {seen.level_dbfs:.0f} dBFS", Tone.QUIET
+        case SpeechEnded():
+            return f"{seen.source}: speech ends", Tone.QUIET
+        case Earcon():
+            return f"{seen.source}: a signal tone", Tone.QUIET
+        case Wake():
+            return f"{seen.source}: woke{f' to “{seen.phrase}”' if seen.phrase else ''}", Tone.PLAIN
+        case Transcript():
+            return f"{seen.source} {'heard' if seen.final else 'hears'}: “{seen.text}”", Tone.PLAIN
+        case ResponseText():
+            return f"{seen.source} says: “{seen.text}”", Tone.PLAIN
+        case Status():
+            return f"{seen.source}: {seen.state.value}{' ' if seen.detail else ''}{seen.detail}", Tone.QUIET
+        case LogLine():
+            return f"{seen.source}: {seen.text}", Tone.QUIET
+        case OperatorAnswer():
+            word = {True: "recognised", False: "not recognised", None: "cannot tell"}[seen.recognised]
+            return f"operator: {word}{f', heard “{seen.heard}”' if seen.heard else ''}", Tone.PERSON
+        case LinkLost():
+            return f"LOST {seen.source}: {seen.what}", Tone.FAULT
+        case LinkBack():
+            return f"{seen.source} is back", Tone.GOOD
+        case Overrun():
+            return f"{seen.source}: {seen.count} blocks of sound late or lost", Tone.FAULT
+
+
+def _take(take: int) -> str:
+    return f", take {take}" if take > 1 else ""

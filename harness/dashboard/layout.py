@@ -1,0 +1,29 @@
+"""Where everything stands, at 80×24 and upwards."""
+
+from __future__ import annotations
+
+CSS = """
+#body { height: 1fr; }
+#left { width: 1fr; }
+#right { width: 34; margin-left: 1; }
+#trials { height: 3fr; }
+#events { height: 2fr; }
+#response { height: 8; }
+#totals { height: 1fr; }
+#trials, #events, #response, #totals {
+    border-top: solid $panel-lighten-3;
+    border-title-color: $foreground-muted;
+    border-title-align: left;
+    padding: 0 1;
+}
+#trials:focus, #events:focus { border-top: solid $primary; border-title-color: $primary; }
+#wave { height: 2; margin: 0 1; }
+#strip { background: $panel; }
+
+.-wide #right { width: 46; }
+.-tall #response { height: 10; }
+.-tall Waveform { height: 4; }
+.-tall #wave { height: 5; }
+.-tall CategoryKeys { margin-top: 1; }
+RatingScreen CategoryKeys { height: 1fr; }
+"""

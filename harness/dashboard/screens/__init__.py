@@ -1,0 +1,1 @@
+"""The screens, and the questions that open over them."""

@@ -1,0 +1,223 @@
+"""Judging first responses at the bench."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from pathlib import Path
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+
+from harness.dashboard import palette
+from harness.dashboard.messages import CommandWanted, Told
+from harness.dashboard.rating_queue import in_log, own_judgment, queue
+from harness.dashboard.screens.prompts import Choice, LinePrompt
+from harness.dashboard.screens.sheet import Sheet
+from harness.dashboard.watch import View
+from harness.dashboard.widgets.bars import GoneBanner, KeyBar, Line, NoticeLine, StateStrip
+from harness.dashboard.widgets.category_keys import CategoryKeys
+from harness.dashboard.widgets.item import ItemText
+from harness.dashboard.widgets.waveform import Waveform
+from harness.evaluate.trials import FirstResponse
+from harness.model.feed import Answered, Judge, Replay
+from harness.model.judgment import Judgment, JudgmentStatus
+from harness.rating.categories import KEYS, LABELS
+from harness.rating.guide import GUIDE, RULES
+from harness.rating.judgments import Flag, Sitting, Subject, withdrawal
+
+FLAGS: tuple[tuple[Flag, str], ...] = (
+    (Flag.AUDIO_BAD, "the sound is bad"),
+    (Flag.RECOGNITION_DOUBTED, "I doubt that the query was recognised"),
+    (Flag.CUT_RESPONSE, "the response is cut"),
+    (Flag.PRIVACY, "it tells something private"),
+)
+
+KEY_BAR = (
+    ("1…9 0 -", "judge"),
+    ("space", "replay"),
+    ("u", "undo"),
+    ("x", "skip"),
+    ("f", "flag"),
+    ("c", "comment"),
+    ("?", "guide"),
+    ("escape", "back"),
+)
+
+HELP = "\n".join(
+    [
+        "Judging first responses",
+        "",
+        "A category key saves the judgment and goes on to the next response. Nothing is ever overwritten:",
+        "u takes your last judgment back by a new row, and the response comes again.",
+        "x leaves a response for the end, f puts it aside with a reason, c adds a comment to the next key.",
+        "",
+        *(f"{key}  {LABELS[category]}: {GUIDE[category].test}" for key, category in KEYS),
+        "",
+        *(f"· {rule}" for rule in RULES),
+    ]
+)
+
+
+class RatingScreen(Sheet):
+    """One response at a time; a judgment is in the log before the next one shows."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *(Binding("minus" if key == "-" else key, f"judge({key!r})", LABELS[which]) for key, which in KEYS),
+        Binding("space", "replay", "Replay"),
+        Binding("u", "undo", "Undo"),
+        Binding("x", "skip", "Skip"),
+        Binding("f", "flag", "Flag"),
+        Binding("c", "comment", "Comment"),
+        Binding("o", "app.question", "The operator's question"),
+        Binding("question_mark,f1", "app.help", "Guide"),
+        Binding("escape,j", "app.close_screen", "Back"),
+    ]
+    help_text = HELP
+
+    def __init__(self, rater: str) -> None:
+        super().__init__()
+        self._rater = rater
+        self._view: View | None = None
+        self._item: FirstResponse | None = None
+        self._item_key: tuple[str, str] | None = None
+        self._shown_at_s = 0.0
+        self._plays = 0
+        self._comment = ""
+        self._saving: Judgment | None = None
+        self._saved = False
+        self._given: list[Judgment] = []
+
+    def compose(self) -> ComposeResult:
+        yield StateStrip(id="strip")
+        yield GoneBanner()
+        yield Line(id="rated")
+        yield ItemText()
+        yield Waveform(id="wave")
+        yield CategoryKeys()
+        yield NoticeLine()
+        yield KeyBar(KEY_BAR)
+
+    def show(self, view: View) -> None:
+        self._view = view
+        self.query_one(StateStrip).show(view)
+        self.query_one(GoneBanner).show(view)
+        self.query_one(NoticeLine).show(view.notice)
+        if self._saving is not None and self._saved and in_log(view.progress, self._saving):
+            self._saving, self._saved = None, False
+        if self._saving is None:
+            self._next(view)
+        self._write_progress(view)
+
+    def _next(self, view: View) -> None:
+        waiting = queue(view.progress, self._rater)
+        same = next((one for one in waiting if _key(one) == self._item_key), None)
+        item = same or (waiting[0] if waiting else None)
+        if _key(item) != _key(self._item):
+            self._shown_at_s, self._plays, self._comment = time.monotonic(), 0, ""
+        if item != self._item:
+            self._item, self._item_key = item, _key(item)
+            folder = Path(view.welcome.session_folder) if view.welcome else Path()
+            self.query_one(Waveform).show(item.clip if item else None, folder)
+        self.query_one(ItemText).show(self._item, view.progress.totals.to_judge, self._comment)
+
+    def _write_progress(self, view: View) -> None:
+        waiting = len(queue(view.progress, self._rater))
+        whole = view.progress.totals.to_judge
+        text = Text("Judging ", style=f"bold {palette.TEXT}")
+        text.append(f"{whole - waiting} of {whole} done, {waiting} left", style=palette.TEXT)
+        text.append(f"   rater {self._rater}", style=palette.QUIET)
+        if self._saving is not None:
+            text.append("   saving …", style=palette.YELLOW)
+        self.query_one("#rated", Line).write(text)
+
+    def _sitting(self) -> Sitting | None:
+        """None when there is nothing to judge, or the last key is not saved yet."""
+        if self._item is None or self._saving is not None:
+            return None
+        own = own_judgment(self._item, self._rater)
+        return Sitting(
+            rater=self._rater,
+            subject=Subject(self._item.trial.id, self._item.attempt, self._item.clip.sha256),
+            replaces=own.id if own else None,
+            comment=self._comment,
+            plays=self._plays,
+            time_to_answer_s=round(time.monotonic() - self._shown_at_s, 3),
+        )
+
+    def action_judge(self, key: str) -> None:
+        sitting = self._sitting()
+        if sitting is not None:
+            category = dict(KEYS)[key]
+            self._save(sitting.submit(category), f"saved as “{LABELS[category]}”")
+
+    def action_skip(self) -> None:
+        sitting = self._sitting()
+        if sitting is not None:
+            self._save(sitting.skip(), "left for later")
+
+    def action_flag(self) -> None:
+        def chosen(index: int | None) -> None:
+            sitting = self._sitting()
+            if index is not None and sitting is not None:
+                self._save(sitting.flag((FLAGS[index][0],)), "put aside")
+
+        if self._item is not None:
+            self.app.push_screen(Choice("Put this response aside. Why?", tuple(text for _, text in FLAGS)), chosen)
+
+    def action_comment(self) -> None:
+        def written(line: str | None) -> None:
+            if line is not None:
+                self._comment = line
+                if self._view is not None:
+                    self.show(self._view)
+
+        if self._item is not None:
+            self.app.push_screen(LinePrompt("Comment, kept with the judgment that follows", needed=False), written)
+
+    def action_undo(self) -> None:
+        if self._saving is not None:
+            return
+        if not self._given:
+            self.app.bell()
+            self.post_message(Told("nothing of this sitting is left to undo"))
+            return
+        self._save(withdrawal(self._given[-1]), "undone")
+
+    def action_replay(self) -> None:
+        if self._item is None or self._view is None:
+            return
+        if self._view.welcome is not None and not self._view.welcome.has_monitor:
+            self.post_message(Told("this bench has no monitor to replay on (`monitor:` in the bench)"))
+            return
+
+        def played(answer: Answered) -> None:
+            self._plays += answer.ok
+
+        self.post_message(CommandWanted(Replay(_id(), self._rater, self._item.clip.name), "replay", played))
+
+    def _save(self, judgment: Judgment, label: str) -> None:
+        def answered(answer: Answered) -> None:
+            if not answer.ok:
+                self._saving = None
+                return
+            self._saved = True
+            self._given = [one for one in self._given if one.id != judgment.replaces]
+            self._item, self._item_key = None, None
+            if judgment.status is JudgmentStatus.WITHDRAWN:
+                self._item_key = (judgment.trial_id, judgment.clip_sha256)
+            else:
+                self._given.append(judgment)
+
+        self._saving, self._saved = judgment, False
+        self.post_message(CommandWanted(Judge(_id(), self._rater, judgment), label, answered))
+
+
+def _key(item: FirstResponse | None) -> tuple[str, str] | None:
+    return None if item is None else (item.trial.id, item.clip.sha256)
+
+
+def _id() -> str:
+    return str(uuid.uuid4())

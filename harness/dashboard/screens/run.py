@@ -1,0 +1,170 @@
+"""The run as it goes: state, progress, trials, levels, last response, events, figures."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+
+from harness.dashboard.events import EventLine
+from harness.dashboard.messages import CommandWanted
+from harness.dashboard.screens.prompts import Confirm, LinePrompt
+from harness.dashboard.screens.sheet import Sheet
+from harness.dashboard.watch import View
+from harness.dashboard.widgets.bars import GoneBanner, KeyBar, NoticeLine, ProgressLine, StateLine, TitleLine
+from harness.dashboard.widgets.event_log import EventLog
+from harness.dashboard.widgets.last_response import LastResponse
+from harness.dashboard.widgets.meters import LevelMeters
+from harness.dashboard.widgets.state_word import StateWordBanner
+from harness.dashboard.widgets.totals import TotalsPanel
+from harness.dashboard.widgets.trial_list import TrialList
+from harness.model.feed import Abort, Pause, Rerun, Resume, SetMark, Skip, StateWord, WriteNote
+from harness.wire.foreign import plain_text
+
+HELP = """\
+The run
+
+The large word is what goes on now. PAUSED and INTERRUPTED are the two that want a person.
+Trials are listed in the order of playing: number, name, outcome, attempts (×2), latency.
+A figure in brackets is its 95 % interval; n/a means that nothing was counted yet, ? that it takes more trials to say.
+"our transcription" is what our own recogniser makes of the response. It is never evidence of what the device heard.
+
+p       pause after the attempt that is running; p again goes on
+s       skip the trial that is running; asks for the reason
+r       run the selected trial once more, at the end of the plan
+n       write a note into the log
+m       mark this moment
+o       bring back the operator's question, when there is one
+j       judge the first responses
+a       abort the session; asks first
+up/down select a trial; end follows the run again; tab moves to the events
+ctrl+p  command palette
+ctrl+q  detach: the session goes on without you
+"""
+
+KEYS = (
+    ("p", "pause"),
+    ("s", "skip"),
+    ("r", "re-run"),
+    ("n", "note"),
+    ("m", "mark"),
+    ("j", "judge"),
+    ("a", "abort"),
+    ("?", "help"),
+    ("^q", "detach"),
+)
+
+
+class RunScreen(Sheet):
+    """Every key sends a command, and shows `…` until the engine has answered it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("p", "pause", "Pause or go on"),
+        Binding("s", "skip", "Skip the running trial"),
+        Binding("r", "rerun", "Run the selected trial again"),
+        Binding("n", "note", "Write a note"),
+        Binding("m", "mark", "Mark this moment"),
+        Binding("a", "abort", "Abort the session"),
+        Binding("j", "app.judge", "Judge responses"),
+        Binding("o", "app.question", "The operator's question"),
+        Binding("question_mark,f1", "app.help", "Help"),
+    ]
+    help_text = HELP
+
+    def __init__(self, by: str) -> None:
+        super().__init__()
+        self._by = by
+        self._view: View | None = None
+
+    def compose(self) -> ComposeResult:
+        yield TitleLine()
+        yield GoneBanner()
+        yield StateWordBanner()
+        yield StateLine()
+        yield ProgressLine()
+        yield LevelMeters()
+        with Horizontal(id="body"):
+            with Vertical(id="left"):
+                yield TrialList(id="trials")
+                yield EventLog(id="events")
+            with Vertical(id="right"):
+                yield LastResponse(id="response")
+                yield TotalsPanel(id="totals")
+        yield NoticeLine()
+        yield KeyBar(KEYS)
+
+    def on_mount(self) -> None:
+        self.query_one(TrialList).focus()
+
+    def show(self, view: View) -> None:
+        self._view = view
+        self.query_one(TitleLine).show(view)
+        self.query_one(GoneBanner).show(view)
+        self.query_one(StateWordBanner).show(view)
+        self.query_one(StateLine).show(view)
+        self.query_one(ProgressLine).show(view)
+        self.query_one(LevelMeters).show(view.meters)
+        self.query_one(TrialList).show(view.progress)
+        folder = Path(view.welcome.session_folder) if view.welcome else Path()
+        self.query_one(LastResponse).show(view.progress, folder)
+        self.query_one(TotalsPanel).show(view.progress)
+        self.query_one(NoticeLine).show(view.notice)
+
+    def add_events(self, lines: Sequence[EventLine]) -> None:
+        self.query_one(EventLog).extend(lines)
+
+    def action_pause(self) -> None:
+        state = self._view.state if self._view else None
+        paused = self._view is not None and self._view.progress.paused is not None
+        if paused or (state is not None and state.word is StateWord.PAUSED):
+            self.post_message(CommandWanted(Resume(_id(), self._by), "go on"))
+        else:
+            self.post_message(CommandWanted(Pause(_id(), self._by), "pause"))
+
+    def action_skip(self) -> None:
+        self._ask("Skip the running trial. Why?", lambda why: CommandWanted(Skip(_id(), self._by, why), "skip"))
+
+    def action_rerun(self) -> None:
+        chosen = self.query_one(TrialList).selected
+        if chosen is None:
+            return
+        name = plain_text(chosen.trial.id, 30)
+        self.post_message(CommandWanted(Rerun(_id(), self._by, chosen.trial.id), f"run {name} again"))
+
+    def action_note(self) -> None:
+        running = self._view.progress.running if self._view else None
+        self._ask("Note", lambda text: CommandWanted(WriteNote(_id(), self._by, text, running), "note"))
+
+    def action_mark(self) -> None:
+        self._ask(
+            "Mark this moment. Label?",
+            lambda label: CommandWanted(SetMark(_id(), self._by, label or "mark"), "mark"),
+            needed=False,
+        )
+
+    def action_abort(self) -> None:
+        def decided(yes: bool | None) -> None:
+            if yes:
+                self.post_message(CommandWanted(Abort(_id(), self._by), "abort"))
+
+        question = Confirm(
+            "Abort this session?",
+            "The running attempt is thrown away, and the trials that are left are not run. What is logged stays.",
+        )
+        self.app.push_screen(question, decided)
+
+    def _ask(self, question: str, make: Callable[[str], CommandWanted], *, needed: bool = True) -> None:
+        def answered(line: str | None) -> None:
+            if line is not None:
+                self.post_message(make(line))
+
+        self.app.push_screen(LinePrompt(question, needed=needed), answered)
+
+
+def _id() -> str:
+    return str(uuid.uuid4())

@@ -1,0 +1,181 @@
+"""All that the dashboard knows, folded from the engine's messages; a frozen `View` of it is drawn.
+
+Knows no Textual. `receive` and `closed` may be called from any thread; the rest belongs to the drawing loop.
+"""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from harness.dashboard.events import EventLine, event_line
+from harness.evaluate.progress import Progress, SessionFigures
+from harness.model.feed import Answered, Command, Goodbye, Hello, Logged, Message, Meters, StateChanged, Welcome
+from harness.model.record import EngineStarted
+from harness.wire.foreign import plain_text
+
+Then = Callable[[Answered], None]
+NOTICE_S = 8.0
+SLOW_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """The line above the keys. ok: True done, False refused, None still waiting for the engine."""
+
+    text: str
+    ok: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One moment, as it is drawn. remaining_s: until the state ends by itself. gone: why the engine is not there."""
+
+    progress: Progress
+    state: StateChanged | None = None
+    remaining_s: float | None = None
+    meters: Meters | None = None
+    welcome: Welcome | None = None
+    goodbye: Goodbye | None = None
+    gone: str | None = None
+    notice: Notice | None = None
+    waiting_for_answers: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    label: str
+    since_s: float
+    then: Then | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Closed:
+    why: str
+
+
+class Watch:
+    """Messages in, view out. `now` is CLOCK_MONOTONIC of this host."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._arrived: queue.SimpleQueue[Message | _Closed] = queue.SimpleQueue()
+        self._figures = SessionFigures()
+        self._state: StateChanged | None = None
+        self._meters: Meters | None = None
+        self._welcome: Welcome | None = None
+        self._goodbye: Goodbye | None = None
+        self._gone: str | None = None
+        self._speed = 1.0
+        self._pending: dict[str, _Pending] = {}
+        self._notice: tuple[Notice, float] | None = None
+        self._new_events: list[EventLine] = []
+
+    def receive(self, message: Message) -> None:
+        self._arrived.put(message)
+
+    def closed(self, why: str) -> None:
+        self._arrived.put(_Closed(why))
+
+    def drain(self, at_most_s: float = 0.06) -> bool:
+        """Takes what has arrived, for a bounded time, so that a burst does not stop the keys. True: there was some."""
+        until = time.perf_counter() + at_most_s
+        some = False
+        while time.perf_counter() < until:
+            try:
+                message = self._arrived.get_nowait()
+            except queue.Empty:
+                break
+            some = True
+            self._take(message)
+        return some
+
+    def _take(self, message: Message | _Closed) -> None:
+        match message:
+            case Logged(entry=entry):
+                if isinstance(entry.record, EngineStarted):
+                    self._speed = entry.record.clock_speed or 1.0
+                self._figures.add(entry)
+                self._new_events.append(event_line(entry))
+            case StateChanged():
+                self._state = message
+            case Meters():
+                self._meters = message
+            case Welcome():
+                self._welcome, self._state = message, message.state
+            case Goodbye():
+                self._goodbye = message
+            case Answered():
+                self._answered(message)
+            case _Closed(why=why):
+                self._lose(why)
+
+    def _answered(self, answer: Answered) -> None:
+        pending = self._pending.pop(answer.command_id, None)
+        if pending is None:
+            return
+        why = plain_text(answer.why, 120) or "the engine gave no reason"
+        self.tell(f"{pending.label}: done" if answer.ok else f"{pending.label}: refused, {why}", answer.ok)
+        if pending.then is not None:
+            pending.then(answer)
+
+    def _lose(self, why: str) -> None:
+        if self._goodbye is None:
+            self._gone = plain_text(why) or "the connection was closed"
+        for command_id, pending in list(self._pending.items()):
+            self._pending.pop(command_id)
+            if pending.then is not None:
+                pending.then(Answered(command_id, False, "the engine is gone"))
+
+    def expect(self, command: Command, label: str, then: Then | None) -> None:
+        """A command was sent: its answer is waited for, and shown."""
+        if not isinstance(command, Hello):
+            self._pending[command.id] = _Pending(label, self._now(), then)
+        self.tell(f"{label} …", None)
+
+    def lost(self, why: str) -> None:
+        """A send found the engine gone."""
+        self._lose(why)
+
+    def tell(self, text: str, ok: bool | None) -> None:
+        """Shows a line above the keys for a while."""
+        self._notice = Notice(text, ok), self._now()
+
+    def take_events(self) -> list[EventLine]:
+        """The lines that came since the last call."""
+        new, self._new_events = self._new_events, []
+        return new
+
+    @property
+    def over(self) -> bool:
+        """True when no command can reach an engine any more."""
+        return self._gone is not None or self._goodbye is not None
+
+    def view(self) -> View:
+        now = self._now()
+        remaining = None
+        if self._state is not None and self._state.until_s is not None:
+            # The session's clock has the host's zero and may run faster.
+            remaining = max(0.0, self._state.until_s / self._speed - now)
+        return View(
+            progress=self._figures.snapshot(),
+            state=self._state,
+            remaining_s=remaining,
+            meters=self._meters,
+            welcome=self._welcome,
+            goodbye=self._goodbye,
+            gone=self._gone,
+            notice=self._current_notice(now),
+            waiting_for_answers=len(self._pending),
+        )
+
+    def _current_notice(self, now: float) -> Notice | None:
+        for pending in self._pending.values():
+            if now - pending.since_s > SLOW_S:
+                return Notice(f"{pending.label}: no answer from the engine for {now - pending.since_s:.0f} s", None)
+        if self._notice is None:
+            return None
+        notice, since = self._notice
+        return notice if now - since < NOTICE_S or (notice.ok is None and self._pending) else None

@@ -1,0 +1,50 @@
+"""The last rows of the session log, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from harness.dashboard import palette
+from harness.dashboard.events import EventLine, Tone
+from harness.dashboard.widgets.lines import Lines
+
+KEPT = 2000
+
+_COLOURS = {
+    Tone.QUIET: palette.QUIET,
+    Tone.PLAIN: palette.TEXT,
+    Tone.GOOD: palette.GREEN,
+    Tone.PERSON: palette.YELLOW,
+    Tone.FAULT: palette.RED,
+}
+
+
+class EventLog(Lines):
+    """Keeps the last `KEPT` lines, and stays at the end unless somebody has scrolled up."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.border_title = "Events"
+        self._events: list[EventLine] = []
+
+    @property
+    def count(self) -> int:
+        return len(self._events)
+
+    def extend(self, lines: Sequence[EventLine]) -> None:
+        """Adds lines in one go."""
+        if not lines:
+            return
+        at_end = self.is_vertical_scroll_end
+        self._events = [*self._events, *lines][-KEPT:]
+        self.fit()
+        if at_end:
+            self.scroll_end(animate=False, immediate=True)
+
+    def line(self, index: int, width: int) -> Text:
+        event = self._events[index]
+        text = Text(f"{event.clock} ", style=palette.RULE if width < 30 else palette.QUIET)
+        text.append(event.text, style=_COLOURS[event.tone])
+        return text

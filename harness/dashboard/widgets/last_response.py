@@ -1,0 +1,80 @@
+"""The last first response: its shape, what our recogniser made of it, and its times."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.containers import Vertical
+
+from harness.dashboard import palette
+from harness.dashboard.widgets.painted import Painted
+from harness.dashboard.widgets.waveform import Waveform
+from harness.dashboard.wording import measured, seconds
+from harness.evaluate.progress import Progress
+from harness.evaluate.trials import FirstResponse
+from harness.wire.foreign import plain_text
+
+
+def transcription(response: FirstResponse | None) -> str:
+    """Our recogniser's words, harmless."""
+    if response is None:
+        return ""
+    if response.transcript is None:
+        return "not transcribed"
+    return f"“{plain_text(response.transcript)}”" if response.transcript else "(no words found)"
+
+
+class ResponseText(Painted):
+    """Two lines of text and the times."""
+
+    DEFAULT_CSS = "ResponseText { height: 1fr; }"
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._response: FirstResponse | None = None
+
+    def show(self, response: FirstResponse | None) -> None:
+        if response != self._response:
+            self._response = response
+            self.refresh()
+
+    def paint(self, width: int, height: int) -> Text:
+        found = self._response
+        if found is None:
+            return Text()
+        text = Text(f"{plain_text(found.trial.id, max(8, width - 20))}", style=palette.QUIET)
+        text.append(f"  attempt {found.attempt}\n", style=palette.QUIET)
+        text.append("latency ", style=palette.QUIET)
+        text.append(measured(found.latency), style=palette.TEXT)
+        text.append("  length ", style=palette.QUIET)
+        text.append(seconds(found.clip.duration_s), style=palette.TEXT)
+        if found.truncated:
+            text.append("  cut", style=palette.ORANGE)
+        text.append("\nour transcription: ", style=palette.QUIET)
+        text.append(transcription(found), style=palette.TEXT)
+        return text
+
+    def render(self) -> Text:
+        text = super().render()
+        text.no_wrap = False
+        return text
+
+
+class LastResponse(Vertical):
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.border_title = "Last response"
+
+    def compose(self) -> ComposeResult:
+        yield Waveform()
+        yield ResponseText()
+
+    def show(self, progress: Progress, folder: Path) -> None:
+        response = None
+        if progress.last_response is not None:
+            trial = progress.trial(progress.last_response[0])
+            response = trial.latest_response if trial else None
+        self.query_one(Waveform).show(response.clip if response else None, folder)
+        self.query_one(ResponseText).show(response)

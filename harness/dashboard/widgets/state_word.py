@@ -1,0 +1,71 @@
+"""The word that can be read from across the room, and what it is about."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+from harness.dashboard import palette
+from harness.dashboard.watch import View
+from harness.dashboard.widgets import letters
+from harness.dashboard.widgets.painted import Painted
+from harness.dashboard.wording import query_text
+from harness.model.feed import StateWord
+from harness.wire.foreign import plain_text
+
+
+def state_words(view: View) -> tuple[str, str]:
+    """The word as it stands in large letters, and its colour."""
+    if view.gone is not None:
+        return "ENGINE GONE", palette.RED
+    if view.state is None:
+        return "CONNECTING", palette.QUIET
+    word = view.state.word
+    colour = palette.STATES[word]
+    if word is StateWord.WAITING and view.remaining_s is not None:
+        return f"{word.value} {min(999, round(view.remaining_s))} s", colour
+    return word.value, colour
+
+
+def state_line(view: View) -> str:
+    """Trial, attempt, query and reason, harmless."""
+    state = view.state
+    if view.gone is not None:
+        return view.gone
+    if state is None:
+        return "waiting for the engine to say hello"
+    parts: list[str] = []
+    trial = view.progress.trial(state.trial_id) if state.trial_id else None
+    if trial is not None:
+        parts.append(f"trial {trial.trial.number} of {len(view.progress.trials)}")
+        if state.attempt is not None:
+            parts.append(f"attempt {state.attempt} of {trial.trial.reprompt.max_attempts}")
+        parts.append(f"“{query_text(trial.trial)}”")
+    if view.remaining_s is not None and state.word is not StateWord.WAITING:
+        parts.append(f"{view.remaining_s:.0f} s left")
+    if state.reason:
+        parts.append(plain_text(state.reason, 120))
+    return " · ".join(parts)
+
+
+class StateWordBanner(Painted):
+    """Three lines of letters where there is little room, five where there is more."""
+
+    DEFAULT_CSS = "StateWordBanner { height: 3; padding: 0 1; } .-tall StateWordBanner { height: 5; }"
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._word, self._colour = "CONNECTING", palette.QUIET
+
+    def show(self, view: View) -> None:
+        shown = state_words(view)
+        if shown != (self._word, self._colour):
+            self._word, self._colour = shown
+            self.refresh()
+
+    def paint(self, width: int, height: int) -> Text:
+        rows = letters.large(self._word)
+        if height < len(rows) or len(rows[0]) > width:
+            rows = letters.small(self._word)
+        if len(rows[0]) > width:
+            rows = [self._word]
+        return Text("\n".join(rows), style=self._colour)

@@ -1,0 +1,90 @@
+"""How figures and outcomes are written, for people and without markup."""
+
+from __future__ import annotations
+
+from harness.metrics.intervals import Share
+from harness.metrics.latency import Quantile
+from harness.model.scenario import Evidence
+from harness.model.stimulus import Recording, SpokenText
+from harness.model.time import Measured
+from harness.model.trial import Outcome, Trial
+from harness.wire.foreign import plain_text
+
+NOT_AVAILABLE = "n/a"
+
+OUTCOME_WORDS: dict[Outcome, str] = {
+    Outcome.RESPONDED: "responded",
+    Outcome.LATE: "late",
+    Outcome.MISHEARD: "misheard",
+    Outcome.NO_WAKE: "no wake",
+    Outcome.NO_RESPONSE: "no response",
+    Outcome.INTERRUPTED: "interrupted",
+    Outcome.INCONCLUSIVE: "inconclusive",
+    Outcome.SKIPPED: "skipped",
+    Outcome.ABORTED: "aborted",
+}
+
+EVIDENCE_WORDS: dict[Evidence, str] = {
+    Evidence.AUTO: "the device, else the operator",
+    Evidence.DEVICE: "the device",
+    Evidence.OPERATOR: "the operator",
+    Evidence.NONE: "nobody",
+}
+
+
+def seconds(value_s: float | None) -> str:
+    """A short duration: `812 ms`, `2.41 s`, `34.0 s`."""
+    if value_s is None:
+        return NOT_AVAILABLE
+    if abs(value_s) < 0.9995:
+        return f"{value_s * 1000:.0f} ms"
+    return f"{value_s:.2f} s" if abs(value_s) < 10 else f"{value_s:.1f} s"
+
+
+def measured(value: Measured | None) -> str:
+    """A duration with its error: `812 ms ± 10 ms`."""
+    return NOT_AVAILABLE if value is None else f"{seconds(value.value_s)} ± {seconds(value.error_s)}"
+
+
+def share(value: Share) -> str:
+    """A share as a count, a percentage and its interval: `12/14  86 % (60–96)`."""
+    if value.value is None or value.interval is None:
+        return NOT_AVAILABLE
+    low, high = value.interval
+    return f"{value.count}/{value.total} {value.value * 100:.0f} % ({low * 100:.0f}–{high * 100:.0f})"
+
+
+def quantile(value: Quantile | None) -> str:
+    """A quantile with its interval; an end that few values cannot give is open."""
+    if value is None:
+        return NOT_AVAILABLE
+
+    def end(at_s: float | None) -> str:
+        return "?" if at_s is None else f"{at_s:.2f}"
+
+    return f"{value.value_s:.2f} s ±{value.clock_error_s * 1000:.0f} ms ({end(value.low_s)}–{end(value.high_s)})"
+
+
+def time_left(eta_s: float | None) -> str:
+    """A coarse time left: more digits would promise too much."""
+    if eta_s is None:
+        return "time left: not known yet"
+    if eta_s < 50:
+        return f"about {max(5, round(eta_s / 5) * 5)} s left"
+    minutes = round(eta_s / 60)
+    if minutes < 90:
+        return f"about {max(1, minutes)} min left"
+    return f"about {eta_s / 3600:.1f} h left"
+
+
+def level(value_dbfs: float | None) -> str:
+    return NOT_AVAILABLE if value_dbfs is None else f"{max(value_dbfs, -99):.0f} dBFS"
+
+
+def query_text(trial: Trial) -> str:
+    """What is asked, harmless and on one line."""
+    match trial.recipe.query:
+        case SpokenText(text=text):
+            return plain_text(text)
+        case Recording():
+            return plain_text(trial.reference) or "(a recording without a transcript)"

@@ -1,0 +1,85 @@
+"""The dashboard over a socket, for tests: a session that has come some way."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from rich.segment import Segment
+from textual.pilot import Pilot
+
+from harness.dashboard.app import Dashboard
+from harness.model.feed import StateWord
+from harness.model.judgment import Category
+from harness.model.record import AttemptStarted, JudgmentGiven, MarkSet, NoteWritten, TrialStarted
+from harness.model.trial import Outcome, Recognition
+from harness.rig.client import EngineClient
+from tests.dashboard.engine_double import START_S, EngineDouble, write_clip
+from tests.unit.evaluate.rows import Rows, judgment_on, planned
+
+SMALL, LARGE = (80, 24), (120, 36)
+QUERIES = (
+    "what time is it",
+    "set a timer for ten minutes",
+    "add milk to the shopping list",
+    "what is seven times eight",
+    "how warm is it in the cellar",
+    "play something quiet",
+)
+
+
+def some_way(folder: Path) -> Rows:
+    """Twelve trials, seven of them ended in all sorts of ways, the eighth running."""
+    rows = Rows()
+    trials = [planned(n, QUERIES[n % len(QUERIES)], f"kitchen-{n:02}") for n in range(1, 13)]
+    rows.start(*trials, title="Kitchen evening")
+    first = write_clip(folder, "a.flac")
+    rows.trial("kitchen-01", clip=first, text="set a timer for ten minutes starting now", latency_s=0.84)
+    rows.trial("kitchen-02", attempts=2, clip=write_clip(folder, "b.flac", 2.0), text="milk is on the list")
+    rows.trial("kitchen-03", Outcome.MISHEARD, Recognition.NO, attempts=3, latency_s=None)
+    rows.trial("kitchen-04", Outcome.NO_WAKE, Recognition.NO, attempts=3, latency_s=None)
+    rows.trial("kitchen-05", clip=write_clip(folder, "c.flac", 1.6), text="I don't know that yet", latency_s=1.31)
+    rows.trial("kitchen-06", Outcome.INCONCLUSIVE, Recognition.UNKNOWN)
+    rows.trial("kitchen-07", Outcome.LATE, clip=write_clip(folder, "d.flac"), text="it is noon", latency_s=8.6)
+    rows.add(JudgmentGiven(judgment_on("kitchen-01", first, "j1", category=Category.CORRECT)))
+    rows.add(NoteWritten("door slammed", "ann"))
+    rows.add(MarkSet("fridge started", "ann"))
+    rows.add(TrialStarted("kitchen-08", 1), 1.0)
+    rows.add(AttemptStarted("kitchen-08", 1, 1, "p", "c", 0.5, 1.5, 1.6, None))
+    return rows
+
+
+def double(folder: Path, **more: bool) -> EngineDouble:
+    engine = EngineDouble(folder, some_way(folder), **more)
+    engine.state = type(engine.state)(StateWord.LISTENING, START_S, None, "kitchen-08", 1)
+    return engine
+
+
+def dashboard(engine: EngineDouble) -> Dashboard:
+    return Dashboard(partial(EngineClient, engine.socket_path), engine.folder, "ann", now=lambda: START_S)
+
+
+async def until(pilot: Pilot[int], predicate: Callable[[], object], within_s: float = 15.0) -> None:
+    """Lets the app work until the predicate holds."""
+    limit = time.monotonic() + within_s
+    while not predicate():
+        assert time.monotonic() < limit, f"it did not come about in time; the screen:\n{screen_text(pilot)}"
+        await pilot.pause()
+        await asyncio.sleep(0.02)
+
+
+def segments(pilot: Pilot[int]) -> list[list[Segment]]:
+    """What would be written to the terminal, row by row."""
+    width, height = pilot.app.size
+    return [list(strip) for strip in pilot.app.screen._compositor.render_strips()][:height] if width else []
+
+
+def screen_text(pilot: Pilot[int]) -> str:
+    return "\n".join("".join(one.text for one in row) for row in segments(pilot))
+
+
+def shows(pilot: Pilot[int], text: str) -> Callable[[], bool]:
+    return lambda: text in screen_text(pilot)

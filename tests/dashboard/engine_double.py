@@ -1,0 +1,132 @@
+"""An engine's side of the socket that a test writes: real socket, real codec, rows as the test says."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+import soundfile
+
+from harness.model.clip import Clip
+from harness.model.feed import (
+    Answered,
+    Command,
+    Hello,
+    Judge,
+    Logged,
+    Message,
+    Meters,
+    StateChanged,
+    StateWord,
+    Welcome,
+)
+from harness.model.record import JudgmentGiven, Record
+from harness.wire.codec import COMMANDS, MESSAGES, decode, encode
+from tests.unit.evaluate.rows import Rows
+
+START_S = 500.0
+
+
+def write_clip(folder: Path, name: str, seconds: float = 1.2) -> Clip:
+    """A FLAC of three bursts, so that its shape can be seen."""
+    rate = 16000
+    t = np.arange(int(rate * seconds)) / rate
+    samples = (0.5 * np.sin(2 * np.pi * 220 * t) * np.abs(np.sin(3 * np.pi * t / seconds)) ** 2).astype(np.float32)
+    (folder / "clips").mkdir(parents=True, exist_ok=True)
+    soundfile.write(folder / "clips" / name, samples, rate, format="FLAC")
+    return Clip(name, f"sha of {name}", rate, len(samples), 0.0)
+
+
+class EngineDouble:
+    """Serves one client. answers: what a command is answered with; judgments are logged as the engine does."""
+
+    def __init__(self, folder: Path, rows: Rows, *, has_monitor: bool = True) -> None:
+        self.folder = folder
+        self.socket_path = folder / "engine.sock"
+        self.rows = rows
+        self.state = StateChanged(StateWord.LISTENING, START_S)
+        self.has_monitor = has_monitor
+        self.received: list[Command] = []
+        self.refuse: str | None = None
+        self.silent = False
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._listener.bind(str(self.socket_path))
+        self._listener.listen(1)
+        self._connection: socket.socket | None = None
+        self._lock = threading.RLock()
+        self._greeted = threading.Event()
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+
+    def __enter__(self) -> EngineDouble:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.die()
+        self._thread.join(5)
+
+    def die(self) -> None:
+        """The connection ends without a goodbye."""
+        for one in (self._connection, self._listener):
+            if one is not None:
+                with contextlib.suppress(OSError):
+                    one.shutdown(socket.SHUT_RDWR)
+                one.close()
+
+    def send(self, *messages: Message) -> None:
+        assert self._greeted.wait(5)
+        assert self._connection is not None
+        with self._lock:
+            self._connection.sendall(b"".join(encode(MESSAGES, one) + b"\n" for one in messages))
+
+    def log(self, *records: Record) -> None:
+        """Commits rows and tells the client."""
+        with self._lock:
+            self.send(*(Logged(self.rows.add(record, 1.0)) for record in records))
+
+    def say(self, word: StateWord, **more: object) -> None:
+        self.state = StateChanged(word, START_S, **more)  # type: ignore[arg-type]
+        self.send(self.state)
+
+    def commands(self, kind: type) -> list[Command]:
+        return [one for one in self.received if isinstance(one, kind)]
+
+    def _serve(self) -> None:
+        try:
+            self._connection, _ = self._listener.accept()
+            with self._connection.makefile("rb") as stream:
+                for line in stream:
+                    self._take(decode(COMMANDS, line))
+        except (OSError, ValueError):
+            return  # The test has ended the connection.
+
+    def _take(self, command: Command) -> None:
+        self.received.append(command)
+        if isinstance(command, Hello):
+            with self._lock:
+                self._greeted.set()
+                self.send(
+                    Welcome("s1", str(self.folder), 1, len(self.rows.entries), self.state, "0.1.0", self.has_monitor),
+                    *(Logged(entry) for entry in self.rows.entries),
+                    Meters(-23.0, -41.0, -58.0),
+                )
+            return
+        if self.silent:
+            return
+        if isinstance(command, Judge) and self.refuse is None:
+            self.log(JudgmentGiven(command.judgment))
+        self.send(Answered(command.id, self.refuse is None, self.refuse or ""))
+
+
+def wait_for(predicate: Callable[[], bool], within_s: float = 10.0) -> None:
+    """For use outside of an event loop."""
+    until = time.monotonic() + within_s
+    while not predicate():
+        assert time.monotonic() < until, "it did not come about in time"
+        time.sleep(0.01)
