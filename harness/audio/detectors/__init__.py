@@ -1,0 +1,1 @@
+"""Speech detectors behind the `SpeechDetector` port; entry points of `harness.speech_detectors`."""

@@ -1,0 +1,141 @@
+"""Blocks of a recording in, observations out: our own stimulus, speech, earcons. No I/O, no clock."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+import soxr
+
+from harness.audio.endpoints import Began, EndpointRules, Endpoints, Finished, Found, Tone
+from harness.audio.frames import FRAME_SAMPLES, Frames
+from harness.audio.own_voice_gate import Heard, OwnVoiceGate
+from harness.audio.timeline import ANALYSIS_HZ, Decimator, Mono, Timeline
+from harness.model.observation import Earcon, Observation, SpeechEnded, SpeechStarted, StimulusHeard
+from harness.model.stimulus import Waveform
+from harness.model.time import Stamp
+from harness.ports import SpeechDetector
+
+_HEARD_ERROR_S = 0.0003
+_WEAK_HEARD_ERROR_S = 0.001
+_STRONG = 0.6
+
+# Error that 95 of 100 onsets and ends stay below, by the signal-to-noise ratio of the loudest frame
+# (benchmarks/bench_endpoints.py); straight lines in between.
+_SNR_DB = (12.0, 20.0, 30.0, 45.0)
+_ONSET_ERROR_S = (0.150, 0.120, 0.080, 0.030)
+_END_ERROR_S = (0.250, 0.200, 0.120, 0.040)
+
+
+class HeardBlock(Protocol):
+    """A block of a recording, as `Capture` gives it: its first sample was at at_s ± error_s on the host clock."""
+
+    @property
+    def first_sample(self) -> int: ...
+    @property
+    def at_s(self) -> float: ...
+    @property
+    def error_s(self) -> float: ...
+    @property
+    def samples(self) -> Mono: ...
+    @property
+    def epoch(self) -> int: ...
+
+
+class Hearing:
+    """What a microphone makes of its recording; every observation carries `source` and a time with its error.
+
+    A new epoch, or a gap in the count of samples, begins anew: nothing of before is used for what comes after.
+    """
+
+    def __init__(
+        self, source: str, detector: SpeechDetector, *, rules: EndpointRules | None = None, rate_hz: int = 48000
+    ) -> None:
+        self._source = source
+        self._decimator = Decimator(rate_hz)
+        self._timeline = Timeline(rate_hz)
+        self._frames = Frames(detector)
+        self._endpoints = Endpoints(rules)
+        self._gate = OwnVoiceGate()
+        self._epoch: int | None = None
+        self._first = 0
+        self._next = 0
+        self._floor_dbfs: float | None = None
+
+    @property
+    def floor_dbfs(self) -> float | None:
+        """The noise floor above 120 Hz; None before the first sound."""
+        return self._floor_dbfs
+
+    def own_sound(self, play_id: str, waveform: Waveform, starts_at_s: float) -> None:
+        """A stimulus of ours leaves at `starts_at_s`; may be told some 0.15 s late. Before any block: ignored."""
+        if self._epoch is None:
+            return
+        samples = soxr.resample(waveform.samples, waveform.rate_hz, ANALYSIS_HZ).astype(np.float32)
+        factor = self._decimator.factor
+        start = round((self._timeline.sample(starts_at_s) - self._first + self._decimator.delay) / factor)
+        self._gate.expect(play_id, samples, start)
+        self._endpoints.forget_from(start / FRAME_SAMPLES - 5)
+
+    def interrupted(self) -> tuple[Observation, ...]:
+        """The recording stops here. Speech that was going on ends with the last sample; what was held is dropped."""
+        if self._epoch is None:
+            return ()
+        ended: tuple[Observation, ...] = ()
+        if self._endpoints.speaking:
+            ended = (SpeechEnded(self._source, self._timeline.at(self._next)),)
+        self._epoch = None
+        self._floor_dbfs = None
+        return ended
+
+    def feed(self, block: HeardBlock) -> tuple[Observation, ...]:
+        """What this block lets us tell."""
+        seen: list[Observation] = []
+        if block.epoch != self._epoch or block.first_sample != self._next:
+            seen.extend(self.interrupted())
+            self._begin(block)
+        self._next = block.first_sample + len(block.samples)
+        self._timeline.add(block.first_sample, block.at_s, block.error_s)
+        samples = self._decimator.feed(block.samples)
+        passed = self._gate.feed(samples, self._frames.floor.dbfs)
+        seen.extend(map(self._told, self._gate.heard))
+        self._gate.heard.clear()
+        for piece in passed:
+            for frame in self._frames.feed(piece.samples, piece.masks):
+                seen.extend(map(self._observed, self._endpoints.feed(frame)))
+        self._floor_dbfs = self._frames.floor.dbfs
+        return tuple(seen)
+
+    def _begin(self, block: HeardBlock) -> None:
+        self._epoch = block.epoch
+        self._first = block.first_sample
+        self._timeline.clear()
+        self._decimator.reset()
+        self._frames.reset()
+        self._endpoints.reset()
+        self._gate.reset()
+
+    def _stamp(self, analysis_sample: float, error_s: float) -> Stamp:
+        sample = self._first + analysis_sample * self._decimator.factor - self._decimator.delay
+        at = self._timeline.at(sample)
+        return Stamp(at.at_s, at.error_s + error_s)
+
+    def _told(self, heard: Heard) -> Observation:
+        error_s = _HEARD_ERROR_S if heard.correlation >= _STRONG else _WEAK_HEARD_ERROR_S
+        return StimulusHeard(self._source, self._stamp(heard.start, error_s), heard.play_id, heard.correlation)
+
+    def _observed(self, found: Found) -> Observation:
+        onset_s = float(np.interp(found.snr_db, _SNR_DB, _ONSET_ERROR_S))
+        end_s = float(np.interp(found.snr_db, _SNR_DB, _END_ERROR_S))
+        match found:
+            case Began(start, level_dbfs, _):
+                return SpeechStarted(self._source, self._stamp(start * FRAME_SAMPLES, onset_s), level_dbfs)
+            case Finished(end, _):
+                return SpeechEnded(self._source, self._stamp(end * FRAME_SAMPLES, end_s))
+            case Tone(start, end, level_dbfs, _):
+                return Earcon(
+                    self._source,
+                    self._stamp(start * FRAME_SAMPLES, onset_s),
+                    self._stamp(end * FRAME_SAMPLES, end_s),
+                    level_dbfs,
+                )
