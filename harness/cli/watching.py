@@ -75,6 +75,10 @@ def user_name() -> str:
         return f"user-{os.getuid()}"
 
 
+class _Left(Exception):
+    """The person pressed Ctrl-C again."""
+
+
 class _Watch:
     """Prints on this thread what the client's thread receives, and turns Ctrl-C into an orderly stop."""
 
@@ -89,36 +93,42 @@ class _Watch:
         self._stopping = False
 
     def until_it_ends(self) -> int:
-        status: int | None = None
+        """The exit status that the engine gave, or 130 when the person left first; EngineError when it is gone."""
+        before = signal.signal(signal.SIGINT, self._interrupted)
         try:
-            while True:
-                try:
-                    arrived = self._arrived.get()
-                    if isinstance(arrived, str):
-                        if status is None:
-                            raise EngineError(arrived or "the connection was closed", remedy=self._remedy())
-                        return status
-                    self._printer.take(arrived)
-                    if self._prompt is not None:
-                        self._prompt.take(arrived)
-                    if isinstance(arrived, Goodbye):
-                        status = arrived.exit_code
-                except KeyboardInterrupt:
-                    if self._stopping:
-                        self._say(f"left; the engine may still be stopping. {self._remedy()}")
-                        return LEFT_AT_ONCE
-                    self._stop()
+            return self._print_all()
+        except _Left:
+            return LEFT_AT_ONCE
         except BrokenPipeError:
             # Whoever read our output has left; the session does not care.
             sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (for the interpreter's last flush)
             self._say(f"the output was closed; the session goes on: harness attach {self._place.folder}")
             return 0
         finally:
+            signal.signal(signal.SIGINT, before)
             self._client.close()
 
-    def _stop(self) -> None:
+    def _print_all(self) -> int:
+        status: int | None = None
+        while True:
+            arrived = self._arrived.get()
+            if isinstance(arrived, str):
+                if status is None:
+                    raise EngineError(arrived or "the connection was closed", remedy=self._remedy())
+                return status
+            self._printer.take(arrived)
+            if self._prompt is not None:
+                self._prompt.take(arrived)
+            if isinstance(arrived, Goodbye):
+                status = arrived.exit_code
+
+    def _interrupted(self, number: int, frame: object) -> None:
+        """Runs wherever the program is, also while it prints: hence the bare write."""
+        if self._stopping:
+            os.write(2, f"harness: left; the engine may still be stopping. {self._remedy()}\n".encode())
+            raise _Left
         self._stopping = True
-        self._say(f"stopping in order; Ctrl-C again to leave at once. {self._remedy()}")
+        os.write(2, f"harness: stopping in order; Ctrl-C again to leave at once. {self._remedy()}\n".encode())
         if self._place.alive:
             os.kill(self._place.pid, signal.SIGTERM)
 

@@ -137,15 +137,14 @@ class Engine:
         return self._goodbye(reason)
 
     def _goodbye(self, reason: EndReason) -> Goodbye:
-        match reason:
-            case EndReason.ABORTED:
-                return Goodbye(FAULT, "aborted")
-            case EndReason.STOPPED:
-                return Goodbye(FAULT, "stopped")
-            case EndReason.COMPLETED:
-                verdicts = check_limits(self._resolved.scenario.limits, self._figures.snapshot().totals)
-                failed = [verdict.name for verdict in verdicts if not verdict.ok]
-                return Goodbye(LIMIT_FAILED, f"failed: {', '.join(failed)}") if failed else Goodbye(DONE, "")
+        progress = self._figures.snapshot()
+        if reason is EndReason.ABORTED:
+            return Goodbye(FAULT, "aborted")
+        if reason is EndReason.STOPPED and progress.left:
+            return Goodbye(FAULT, "stopped")
+        verdicts = check_limits(self._resolved.scenario.limits, progress.totals)
+        failed = [verdict.name for verdict in verdicts if not verdict.ok]
+        return Goodbye(LIMIT_FAILED, f"failed: {', '.join(failed)}") if failed else Goodbye(DONE, "")
 
     @contextlib.contextmanager
     def _opened(self, drivers: Mapping[str, Driver]) -> Iterator[None]:

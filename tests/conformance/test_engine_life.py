@@ -240,6 +240,24 @@ def test_ctrl_c_stops_in_order_and_says_how_to_go_on(runs: Runs, tmp_path: Path)
     assert rows(folder)[-1].record == SessionFinished(EndReason.STOPPED)
 
 
+def test_a_second_ctrl_c_leaves_an_engine_that_hangs(runs: Runs) -> None:
+    folder = runs.prepare("sixty.yaml")
+    place = start_engine(folder)
+    watcher = subprocess.Popen(
+        [*HARNESS, "attach", str(folder), "--plain"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert watcher.stdout is not None
+    assert watcher.stderr is not None
+    watcher.stdout.readline()
+    os.kill(place.pid, signal.SIGSTOP)
+    watcher.send_signal(signal.SIGINT)
+    assert "stopping in order" in watcher.stderr.readline()
+    watcher.send_signal(signal.SIGINT)
+    _, errors = watcher.communicate(timeout=30)
+    assert watcher.returncode == 130
+    assert f"harness resume {folder}" in errors
+
+
 def test_an_engine_that_is_killed_is_told_to_whoever_watches(runs: Runs) -> None:
     folder = runs.prepare("sixty.yaml")
     place = start_engine(folder)
