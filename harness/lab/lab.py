@@ -46,6 +46,7 @@ class Lab:
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder if folder is not None else lab_folder()
+        self._server: LabSoundServer | None = None
 
     def log_path(self, part: str) -> Path:
         """Where that part writes what it has to say."""
@@ -99,14 +100,14 @@ class Lab:
             yield
 
     def _start_all(self, settings: AssistantSettings, settings_path: Path | None, room: Room) -> None:
-        server = LabSoundServer(self.folder)
+        server = self._server = LabSoundServer(self.folder)
         try:
             environment = server.start()
             if server.pid is None:
                 raise LabError("the sound server did not tell its process")
             self._remember(SOUND, server.pid)
         except BaseException:
-            # No pid file names it yet, so `_end_all` would not find it.
+            # No pid file names it yet, so another command would not find it.
             server.stop()
             raise
         server.use_room(room)
@@ -143,8 +144,7 @@ class Lab:
 
     def _start(self, part: str, arguments: list[str], environment: dict[str, str]) -> None:
         self.log_path(part).unlink(missing_ok=True)
-        child = process_file.start_detached(arguments, environment, self.log_path(part))
-        self._remember(part, child.pid)
+        self._remember(part, process_file.start_detached(arguments, environment, self.log_path(part)))
 
     def _await(self, part: str, ready: Callable[[], bool], limit_s: float) -> None:
         deadline = time.monotonic() + limit_s
@@ -164,6 +164,10 @@ class Lab:
     def _end_all(self) -> tuple[str, ...]:
         self._state_path.unlink(missing_ok=True)
         ended: list[str] = []
+        server, self._server = self._server, None
+        if server is not None and server.running():
+            server.stop()
+            ended.append(SOUND)
         for part in reversed(PARTS):
             started = self._started(part)
             if started is not None and started.alive():
@@ -172,7 +176,7 @@ class Lab:
                 ended.append(part)
             self._pid_path(part).unlink(missing_ok=True)
         self._assistant_path.unlink(missing_ok=True)
-        return tuple(reversed(ended))
+        return tuple(part for part in PARTS if part in ended)
 
     def _status(self, part: str) -> PartStatus:
         started = self._started(part)

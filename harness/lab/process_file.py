@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -69,16 +68,20 @@ def read(path: Path) -> Started | None:
         return None
 
 
-def start_detached(arguments: Sequence[str], environment: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:
-    """A process in a session of its own: a Ctrl-C or a closed terminal does not reach it."""
+def start_detached(arguments: Sequence[str], environment: Mapping[str, str], log: Path) -> int:
+    """The pid of a process in a session of its own: a Ctrl-C or a closed terminal does not reach it."""
     with log.open("ab") as sink:
-        return subprocess.Popen(
-            arguments,
-            env=dict(environment),
-            stdin=subprocess.DEVNULL,
-            stdout=sink,
-            stderr=sink,
-            start_new_session=True,
+        # No Popen: it would be reproached for a child that is meant to outlive it.
+        return os.posix_spawn(
+            arguments[0],
+            list(arguments),
+            environment,
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_DUP2, sink.fileno(), 1),
+                (os.POSIX_SPAWN_DUP2, sink.fileno(), 2),
+            ],
+            setsid=True,
         )
 
 

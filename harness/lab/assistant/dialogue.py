@@ -20,6 +20,7 @@ UNKNOWN = "Sorry, I don't know that one."
 _CLOSING = re.compile(
     r"(?:please |ok |okay |no |oh |just )*(?:cancel(?:l?ed)?|never ?mind|stop|forget it|be quiet|no thanks?)(?: \w+)?"
 )
+_CLOSING_WORD = re.compile(r"\b(cancel(?:l?ed)?|never ?mind|stop|forget it)\b")
 _THANKS = re.compile(r"(?:thanks|thank you)(?: \w+){0,2}")
 _SLOTS = re.compile(r"^For (?:how long|what time)\?$")
 
@@ -62,7 +63,17 @@ class Dialogue:
         if _CLOSING.fullmatch(said) or _THANKS.fullmatch(said):
             self._memory.forget()
             return Reply("" if was_open else "You're welcome." if _THANKS.fullmatch(said) else "Okay.")
-        return self._asked(f"{slot} {said}" if was_open and slot else said, moment)
+        if was_open and _CLOSING_WORD.search(said):
+            self._memory.forget()
+            return Reply("")
+        reply = self._asked(said, moment)
+        if reply is None and was_open and slot:
+            reply = self._asked(f"{slot} {said}", moment)
+            if reply is not None and reply.open:
+                # Once asked back is enough: it would go round in circles on what it does not understand.
+                self.close()
+                reply = None
+        return reply or Reply(UNKNOWN)
 
     def is_open(self, moment: Moment) -> bool:
         """True while it waits for the answer to a question of its own."""
@@ -84,7 +95,7 @@ class Dialogue:
         """What timers and alarms have to say now; each once."""
         return self.timers.due(moment)
 
-    def _asked(self, said: str, moment: Moment) -> Reply:
+    def _asked(self, said: str, moment: Moment) -> Reply | None:
         for skill in self._skills:
             answer = skill.answer(said, self._memory, moment)
             if answer is None:
@@ -96,4 +107,4 @@ class Dialogue:
                 # "For how long?" — the answer makes sense only with the request before it.
                 self._slot = said if _SLOTS.match(answer.text) else ""
             return Reply(answer.text, open=answer.asks)
-        return Reply(UNKNOWN)
+        return None

@@ -156,3 +156,14 @@ def test_the_list_is_kept() -> None:
     assert talk.hear("What's on my shopping list?", at(2)).text == "On your shopping list: milk and bread."
     talk.hear("Clear my shopping list", at(3))
     assert talk.hear("Read my shopping list", at(4)).text == "Your shopping list is empty."
+
+
+def test_it_asks_back_once_and_a_new_question_is_a_new_question() -> None:
+    talk = dialogue()
+    assert talk.hear("Set a timer", at(0)).open
+    assert talk.hear("What is seven times eight?", at(2)).text == "7 times 8 is 56."
+    assert talk.hear("Set a timer", at(3)).open
+    assert talk.hear("gobbledygook", at(5)).text == UNKNOWN
+    assert talk.hear("five minutes", at(6)).text == UNKNOWN
+    assert talk.hear("Set an alarm for one", at(7)).open
+    assert talk.hear("Can't cancel.", at(9)).text == ""

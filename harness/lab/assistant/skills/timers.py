@@ -54,7 +54,7 @@ class Timers:
             if not self.alarms:
                 return Answer("You have no alarms.")
             return Answer(f"You have an alarm for {say_list([spoken_time(alarm.at) for alarm in self.alarms])}")
-        if re.search(r"\btimer\b", said):
+        if re.search(r"\btimer\b", said) and ("alarm" not in said or _AMOUNT.search(said)):
             return self._set_timer(said, moment)
         if re.search(r"\balarm\b|\bwake me\b", said):
             return self._ask_alarm(said, moment)
