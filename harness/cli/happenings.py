@@ -6,7 +6,6 @@ from harness.model.observation import (
     LinkBack,
     LinkLost,
     OperatorAnswer,
-    Overrun,
     ResponseText,
     Transcript,
     Wake,
@@ -178,8 +177,6 @@ def _observed(observation: object) -> str | None:
             return f"LOST {source}: {plain_text(what, 300)}"
         case LinkBack(source=source):
             return f"BACK {source}"
-        case Overrun(source=source, count=count):
-            return f"    {source}: {_many(count, 'block')} of sound late or lost"
         case _:
             return None
 

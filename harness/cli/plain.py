@@ -110,6 +110,8 @@ class JsonPrinter:
 def end_of_session(progress: Progress, folder: Path | None) -> list[str]:
     """Table, totals and limits."""
     lines = [*summary.table(progress), "", *summary.totals(progress.totals)]
+    if progress.overruns:
+        lines.append(f"sound                {progress.overruns} blocks were late or lost")
     if folder is not None:
         try:
             limits = read_resolved(folder).scenario.limits
