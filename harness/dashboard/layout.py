@@ -5,10 +5,10 @@ from __future__ import annotations
 CSS = """
 #body { height: 1fr; }
 #left { width: 1fr; }
-#right { width: 34; margin-left: 1; }
+#right { width: 37; margin-left: 1; }
 #trials { height: 3fr; }
 #events { height: 2fr; }
-#response { height: 8; }
+#response { height: 7; }
 #totals { height: 1fr; }
 #trials, #events, #response, #totals {
     border-top: solid $panel-lighten-3;
@@ -23,6 +23,8 @@ CSS = """
 .-wide #right { width: 46; }
 .-tall #response { height: 10; }
 .-tall Waveform { height: 4; }
+.-tall StateWordBanner { height: 5; }
+.-tall ItemText { height: 6; padding: 1 1; }
 .-tall #wave { height: 5; }
 .-tall CategoryKeys { margin-top: 1; }
 RatingScreen CategoryKeys { height: 1fr; }

@@ -62,7 +62,7 @@ def quantile(value: Quantile | None) -> str:
     def end(at_s: float | None) -> str:
         return "?" if at_s is None else f"{at_s:.2f}"
 
-    return f"{value.value_s:.2f} s ±{value.clock_error_s * 1000:.0f} ms ({end(value.low_s)}–{end(value.high_s)})"
+    return f"{value.value_s:.2f} ±{value.clock_error_s:.2f} s ({end(value.low_s)}–{end(value.high_s)})"
 
 
 def time_left(eta_s: float | None) -> str:

@@ -38,6 +38,7 @@ What is written under "our transcription" comes from our own recogniser: a help 
 class AskingPanel(Panel):
     """y, n with what it heard, or u. Closes when the engine has the answer, or has stopped waiting."""
 
+    AUTO_FOCUS = ""  # A hidden input would take the keys.
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "answer('yes')", "Recognised"),
         Binding("n", "heard", "Not recognised"),

@@ -36,14 +36,14 @@ FLAGS: tuple[tuple[Flag, str], ...] = (
 )
 
 KEY_BAR = (
-    ("1…9 0 -", "judge"),
-    ("space", "replay"),
+    ("1-9 0 -", "judge"),
+    ("space", "play"),
     ("u", "undo"),
     ("x", "skip"),
     ("f", "flag"),
-    ("c", "comment"),
+    ("c", "note"),
     ("?", "guide"),
-    ("escape", "back"),
+    ("esc", "back"),
 )
 
 HELP = "\n".join(

@@ -37,11 +37,11 @@ class EventLog(Lines):
         """Adds lines in one go."""
         if not lines:
             return
-        at_end = self.is_vertical_scroll_end
+        at_end = self.scroll_offset.y >= self.max_scroll_y
         self._events = [*self._events, *lines][-KEPT:]
         self.fit()
         if at_end:
-            self.scroll_end(animate=False, immediate=True)
+            self.call_after_refresh(self.scroll_end, animate=False)
 
     def line(self, index: int, width: int) -> Text:
         event = self._events[index]

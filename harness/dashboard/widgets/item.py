@@ -15,7 +15,7 @@ from harness.wire.foreign import plain_text
 class ItemText(Painted):
     """Four lines; the long ones are cut (the sound is what counts)."""
 
-    DEFAULT_CSS = "ItemText { height: 4; padding: 0 1; } .-tall ItemText { height: 8; padding: 1 1; }"
+    DEFAULT_CSS = "ItemText { height: 4; padding: 0 1; }"
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)

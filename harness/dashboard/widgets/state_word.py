@@ -50,7 +50,7 @@ def state_line(view: View) -> str:
 class StateWordBanner(Painted):
     """Three lines of letters where there is little room, five where there is more."""
 
-    DEFAULT_CSS = "StateWordBanner { height: 3; padding: 0 1; } .-tall StateWordBanner { height: 5; }"
+    DEFAULT_CSS = "StateWordBanner { height: 3; padding: 0 1; }"
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)

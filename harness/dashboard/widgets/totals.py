@@ -29,8 +29,8 @@ class TotalsPanel(Painted):
         rows: list[tuple[str, str]] = [
             ("Recognised", share(totals.recognised)),
             ("First try", share(totals.first_attempt)),
-            ("p50", quantile(totals.latency.p50)),
-            ("p95", quantile(totals.latency.p95)),
+            ("Lat. p50", quantile(totals.latency.p50)),
+            ("Lat. p95", quantile(totals.latency.p95)),
             ("Answered", share(totals.answered)),
             ("Judged", f"{totals.judged} of {totals.to_judge}"),
             ("Attempts", attempts),

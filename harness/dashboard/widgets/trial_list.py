@@ -89,12 +89,12 @@ class TrialList(Lines):
         text.append(f"{word:<12} ", style=colour)
         text.append(f"{f'×{attempts}' if attempts else '':<3} ", style=palette.QUIET)
         text.append(f"{seconds(latency.value_s) if latency else '':>7}", style=palette.TEXT)
-        if width >= 72:
-            text.append(f"  {query_text(one.trial)}", style=palette.QUIET)
         response = one.response
         if response is not None and response.judgment is not None and width >= 58:
             given = response.judgment
             text.append(f"  {LABELS[given.category] if given.category else given.status.value}", style=palette.BLUE)
+        if width >= 64:
+            text.append(f"  {query_text(one.trial)}", style=palette.QUIET)
         if chosen:
             text.pad_right(max(0, width - text.cell_len))
             text.stylize(Style(bgcolor=palette.SELECTED))

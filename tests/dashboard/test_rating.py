@@ -1,0 +1,147 @@
+"""Judging at the bench: every key, saved before the next shows."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.dashboard.app import Dashboard
+from harness.model.feed import Judge, Replay
+from harness.model.judgment import Category, Judgment, JudgmentStatus
+from harness.rating.categories import KEYS
+from tests.dashboard.bench import LARGE, SMALL, dashboard, double, screen_text, shows, until
+from tests.dashboard.engine_double import EngineDouble
+
+
+def judgments(engine: EngineDouble) -> list[Judgment]:
+    return [one.judgment for one in engine.commands(Judge) if isinstance(one, Judge)]
+
+
+def pressed(key: str) -> str:
+    return "minus" if key == "-" else key
+
+
+@pytest.mark.parametrize(("key", "category"), KEYS)
+async def test_each_category_key_labels_and_goes_on(tmp_path: Path, key: str, category: Category) -> None:
+    with double(tmp_path) as engine:
+        app: Dashboard = dashboard(engine)
+        async with app.run_test(size=SMALL) as pilot:
+            await until(pilot, shows(pilot, "7 of 12"))
+            await pilot.press("j")
+            await until(pilot, shows(pilot, "milk is on the list"))
+            await pilot.press(pressed(key))
+            await until(pilot, shows(pilot, "I don't know that yet"))
+            (given,) = judgments(engine)
+            assert (given.trial_id, given.category, given.rater) == ("kitchen-02", category, "ann")
+            assert given.clip_sha256 == "sha of b.flac"
+            assert given.time_to_answer_s is not None
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
+async def test_the_whole_guide_and_the_keys_are_in_sight(tmp_path: Path, size: tuple[int, int]) -> None:
+    with double(tmp_path) as engine:
+        app = dashboard(engine)
+        async with app.run_test(size=size) as pilot:
+            await until(pilot, shows(pilot, "7 of 12"))
+            await pilot.press("j")
+            await until(pilot, shows(pilot, "milk is on the list"))
+            text = screen_text(pilot)
+            for words in ("1 of 4 done", "- Guessed in silence", "esc back", "(our transcription)"):
+                assert words in text
+
+
+async def test_undo_is_a_new_row_and_the_response_comes_again(tmp_path: Path) -> None:
+    with double(tmp_path) as engine:
+        app = dashboard(engine)
+        async with app.run_test(size=SMALL) as pilot:
+            await until(pilot, shows(pilot, "7 of 12"))
+            await pilot.press("j")
+            await until(pilot, shows(pilot, "milk is on the list"))
+            await pilot.press("9")
+            await until(pilot, shows(pilot, "I don't know that yet"))
+            await pilot.press("u")
+            await until(pilot, shows(pilot, "milk is on the list"))
+            given, undone = judgments(engine)
+            assert undone.status is JudgmentStatus.WITHDRAWN
+            assert undone.replaces == given.id
+            await pilot.press("u")
+            await until(pilot, shows(pilot, "nothing of this sitting"))
+
+
+async def test_skip_comes_back_at_the_end_and_the_new_row_replaces_it(tmp_path: Path) -> None:
+    with double(tmp_path) as engine:
+        app = dashboard(engine)
+        async with app.run_test(size=SMALL) as pilot:
+            await until(pilot, shows(pilot, "7 of 12"))
+            await pilot.press("j")
+            await until(pilot, shows(pilot, "milk is on the list"))
+            await pilot.press("x")
+            await until(pilot, shows(pilot, "I don't know that yet"))
+            await pilot.press("8")
+            await until(pilot, shows(pilot, "it is noon"))
+            await pilot.press("1")
+            await until(pilot, shows(pilot, "milk is on the list"))
+            await pilot.press("1")
+            await until(pilot, shows(pilot, "Every response is judged"))
+            skipped, *_, last = judgments(engine)
+            assert last.replaces == skipped.id
+
+
+async def test_flag_and_comment(tmp_path: Path) -> None:
+    with double(tmp_path) as engine:
+        app = dashboard(engine)
+        async with app.run_test(size=SMALL) as pilot:
+            await until(pilot, shows(pilot, "7 of 12"))
+            await pilot.press("j")
+            await until(pilot, shows(pilot, "milk is on the list"))
+            await pilot.press("c", *"hum", "enter")
+            await until(pilot, shows(pilot, "hum"))
+            await pilot.press("f")
+            await until(pilot, shows(pilot, "something private"))
+            await pilot.press("3")
+            await until(pilot, shows(pilot, "I don't know that yet"))
+            (given,) = judgments(engine)
+            assert given.status is JudgmentStatus.FLAGGED
+            assert given.flags == ("cut_response",)
+            assert given.comment == "hum"
+
+
+async def test_a_refused_judgment_stays_and_says_why(tmp_path: Path) -> None:
+    with double(tmp_path) as engine:
+        engine.refuse = "the disk is full"
+        app = dashboard(engine)
+        async with app.run_test(size=SMALL) as pilot:
+            await until(pilot, shows(pilot, "7 of 12"))
+            await pilot.press("j")
+            await until(pilot, shows(pilot, "milk is on the list"))
+            await pilot.press("1")
+            await until(pilot, shows(pilot, "refused, the disk is full"))
+            assert "milk is on the list" in screen_text(pilot)
+
+
+async def test_replay_counts_its_plays(tmp_path: Path) -> None:
+    with double(tmp_path) as engine:
+        app = dashboard(engine)
+        async with app.run_test(size=SMALL) as pilot:
+            await until(pilot, shows(pilot, "7 of 12"))
+            await pilot.press("j")
+            await until(pilot, shows(pilot, "milk is on the list"))
+            await pilot.press("space")
+            await until(pilot, shows(pilot, "replay: done"))
+            (replay,) = engine.commands(Replay)
+            assert isinstance(replay, Replay)
+            assert replay.clip_name == "b.flac"
+            await pilot.press("1")
+            await until(pilot, lambda: judgments(engine))
+            assert judgments(engine)[0].plays == 1
+
+
+async def test_without_a_monitor_replay_says_so(tmp_path: Path) -> None:
+    with double(tmp_path, has_monitor=False) as engine:
+        app = dashboard(engine)
+        async with app.run_test(size=SMALL) as pilot:
+            await until(pilot, shows(pilot, "7 of 12"))
+            await pilot.press("j")
+            await until(pilot, shows(pilot, "milk is on the list"))
+            await pilot.press("space")
+            await until(pilot, shows(pilot, "no monitor"))
+            assert engine.commands(Replay) == []
