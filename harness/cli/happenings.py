@@ -132,7 +132,7 @@ class Happenings:
 
     def _trial_end(self, row: TrialFinished) -> str:
         attempts = _many(row.attempts, "attempt")
-        return f"  = {row.trial_id}: {IN_WORDS[row.outcome].upper()} after {attempts}{_because(row.cause)}"
+        return f"  = {row.trial_id}: {IN_WORDS[row.outcome].partition(':')[0].upper()} after {attempts}{_because(row.cause)}"
 
 
 def _of_attempt(record: Record) -> str | None:
