@@ -51,7 +51,7 @@ class Dashboard(App[int]):
         self.watch_ = Watch(now)
         self._run = RunScreen(rater)
         self._answered: tuple[str, int] | None = None
-        self._put_aside: tuple[str, int] | None = None
+        self._opened: tuple[str, int] | None = None
 
     def on_mount(self) -> None:
         self.register_theme(palette.THEME)
@@ -89,7 +89,9 @@ class Dashboard(App[int]):
             return
         # A line that somebody is typing is not torn away; the question comes when it is done.
         free = open_panel is None and not isinstance(self.screen, Panel)
-        if free and wanted is not None and wanted not in (self._answered, self._put_aside):
+        if wanted is None:
+            self._opened = self._answered = None
+        elif free and wanted != self._opened:
             self._ask(wanted)
 
     def _question(self, view: View) -> tuple[str, int] | None:
@@ -102,9 +104,8 @@ class Dashboard(App[int]):
         def closed(answered: bool | None) -> None:
             if answered:
                 self._answered = wanted
-            else:
-                self._put_aside = wanted
 
+        self._opened = wanted
         panel = AskingPanel(*wanted, self._rater)
         self.push_screen(panel, closed)
         self.call_after_refresh(lambda: panel.show(self.watch_.view()) if panel.is_mounted else None)
@@ -114,7 +115,6 @@ class Dashboard(App[int]):
         if wanted is None or wanted == self._answered:
             self.watch_.tell("the engine asks nothing at the moment", False)
         elif not isinstance(self.screen, Panel):
-            self._put_aside = None
             self._ask(wanted)
 
     def on_command_wanted(self, message: CommandWanted) -> None:

@@ -9,6 +9,7 @@ CSS = """
 #trials { height: 3fr; }
 #events { height: 2fr; }
 #response { height: 7; }
+#response Waveform { height: 2; }
 #totals { height: 1fr; }
 #trials, #events, #response, #totals {
     border-top: solid $panel-lighten-3;
@@ -22,7 +23,7 @@ CSS = """
 
 .-wide #right { width: 46; }
 .-tall #response { height: 10; }
-.-tall Waveform { height: 4; }
+.-tall #response Waveform { height: 4; }
 .-tall StateWordBanner { height: 5; }
 .-tall ItemText { height: 6; padding: 1 1; }
 .-tall #wave { height: 5; }

@@ -81,10 +81,10 @@ def level(value_dbfs: float | None) -> str:
     return NOT_AVAILABLE if value_dbfs is None else f"{max(value_dbfs, -99):.0f} dBFS"
 
 
-def query_text(trial: Trial) -> str:
+def query_text(trial: Trial, limit: int = 200) -> str:
     """What is asked, harmless and on one line."""
     match trial.recipe.query:
         case SpokenText(text=text):
-            return plain_text(text)
+            return plain_text(text, limit)
         case Recording():
-            return plain_text(trial.reference) or "(a recording without a transcript)"
+            return plain_text(trial.reference, limit) or "(a recording without a transcript)"

@@ -78,7 +78,7 @@ class AskingPanel(Panel):
             response = found.latest_response
             if response is not None and response.attempt == self.asked[1]:
                 about.append("it said  ", style=palette.QUIET)
-                about.append(transcription(response), style=palette.TEXT)
+                about.append(transcription(response, 120), style=palette.TEXT)
                 about.append("  (our transcription)\n", style=palette.QUIET)
         if view.remaining_s is not None:
             about.append(f"\n{view.remaining_s:.0f} s left to answer\n", style=palette.QUIET)
@@ -86,9 +86,9 @@ class AskingPanel(Panel):
 
     def _about(self, about: Text, trial: Trial) -> None:
         about.append("asked    ", style=palette.QUIET)
-        about.append(f"“{query_text(trial)}”\n", style=f"bold {palette.TEXT}")
+        about.append(f"“{query_text(trial, 120)}”\n", style=f"bold {palette.TEXT}")
         about.append("of       ", style=palette.QUIET)
-        about.append(f"{plain_text(trial.device, 40)}, attempt {self.asked[1]}\n", style=palette.TEXT)
+        about.append(f"{plain_text(trial.device, 30)}, attempt {self.asked[1]}\n", style=palette.TEXT)
 
     def _write_keys(self) -> None:
         text = Text()

@@ -17,13 +17,13 @@ from harness.evaluate.trials import FirstResponse
 from harness.wire.foreign import plain_text
 
 
-def transcription(response: FirstResponse | None) -> str:
+def transcription(response: FirstResponse | None, limit: int = 300) -> str:
     """Our recogniser's words, harmless."""
     if response is None:
         return ""
     if response.transcript is None:
         return "not transcribed"
-    return f"“{plain_text(response.transcript)}”" if response.transcript else "(no words found)"
+    return f"“{plain_text(response.transcript, limit)}”" if response.transcript else "(no words found)"
 
 
 class ResponseText(Painted):
@@ -46,10 +46,11 @@ class ResponseText(Painted):
             return Text()
         text = Text(f"{plain_text(found.trial.id, max(8, width - 20))}", style=palette.QUIET)
         text.append(f"  attempt {found.attempt}\n", style=palette.QUIET)
-        text.append("latency ", style=palette.QUIET)
+        text.append("after ", style=palette.QUIET)
         text.append(measured(found.latency), style=palette.TEXT)
-        text.append("  length ", style=palette.QUIET)
+        text.append(" · ", style=palette.QUIET)
         text.append(seconds(found.clip.duration_s), style=palette.TEXT)
+        text.append(" long", style=palette.QUIET)
         if found.truncated:
             text.append("  cut", style=palette.ORANGE)
         text.append("\nour transcription: ", style=palette.QUIET)
