@@ -132,7 +132,8 @@ class Happenings:
 
     def _trial_end(self, row: TrialFinished) -> str:
         attempts = _many(row.attempts, "attempt")
-        return f"  = {row.trial_id}: {IN_WORDS[row.outcome].partition(':')[0].upper()} after {attempts}{_because(row.cause)}"
+        outcome = IN_WORDS[row.outcome].partition(":")[0].upper()
+        return f"  = {row.trial_id}: {outcome} after {attempts}{_because(row.cause)}"
 
 
 def _of_attempt(record: Record) -> str | None:
