@@ -137,7 +137,7 @@ def run(settings: AssistantSettings, state: StateFile, mqtt: str, used: tuple[in
 def context(wake_phrase: str) -> str:
     """What is likely to be said to it."""
     phrase = wake_phrase.replace("_", " ").capitalize()
-    questions = ("what time is it?", "set a timer.", "what is two plus three?", "what's the date?")
+    questions = ("what time is it?", "set an alarm or a timer.", "what is two plus three?", "what's the date?")
     return " ".join(f"{phrase}, {question}" for question in questions)
 
 
