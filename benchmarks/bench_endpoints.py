@@ -193,7 +193,7 @@ def main() -> None:
         f"{len(utterances)} utterances; errors in ms: |error| p50 p95 (signed p5 p50 p95); in: true time within error_s"
     )
     print(
-        "detector   dBFS    SNR  onset                       end                         mis fal  in       told  x real time"
+        "detector   dBFS    SNR  onset                       end                         mis fal  in       told  load"
     )
     seconds: dict[str, float] = {}
     for name in ("webrtcvad", "silero"):

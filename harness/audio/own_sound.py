@@ -19,8 +19,9 @@ _RIDGE = 1e-5
 _FRAME = 160
 _DECAY_DB = 1.2
 """Fall of a room's sound in 10 ms, at a reverberation time of half a second."""
-_LEAST_LEFT_DB, _MOST_LEFT_DB = -15.0, -6.0
-_OVER_LEFT_DB = 6.0
+_LEAST_LEFT_DB, _MOST_LEFT_DB = -15.0, 0.0
+_OVER_LEFT_DB, _MOST_OVER_DB = 10.0, 14.0
+_WELL_OUT_DB = -40.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,12 @@ def unexplained(
     telling = ours > floor_dbfs + 15
     if not telling.any():
         return np.asarray(left > -200.0)
-    left_db = max(float(np.median((left - ours)[telling])) + _OVER_LEFT_DB, _LEAST_LEFT_DB)
-    if left_db > _MOST_LEFT_DB + _OVER_LEFT_DB:
+    # The lower half of the spread: a device that speaks meanwhile is in the upper half only.
+    # What is no louder than the noise says only that it was taken out well.
+    ratio_db = np.where(left > floor_dbfs + 6, left - ours, _WELL_OUT_DB)
+    low, middle = np.percentile(ratio_db[telling], (20, 50))
+    spread_db = min(max(_OVER_LEFT_DB, 2.5 * float(middle - low)), _MOST_OVER_DB)
+    left_db = max(float(middle) + spread_db, _LEAST_LEFT_DB)
+    if left_db > _MOST_LEFT_DB:
         return None
     return np.asarray(left > ours + left_db)
