@@ -48,6 +48,7 @@ class EngineDouble:
 
     def __init__(self, folder: Path, rows: Rows, *, has_monitor: bool = True) -> None:
         self.folder = folder
+        self.named = str(folder)
         self.socket_path = folder / "engine.sock"
         self.rows = rows
         self.state = StateChanged(StateWord.LISTENING, START_S)
@@ -112,7 +113,7 @@ class EngineDouble:
             with self._lock:
                 self._greeted.set()
                 self.send(
-                    Welcome("s1", str(self.folder), 1, len(self.rows.entries), self.state, "0.1.0", self.has_monitor),
+                    Welcome("s1", self.named, 1, len(self.rows.entries), self.state, "0.1.0", self.has_monitor),
                     *(Logged(entry) for entry in self.rows.entries),
                     Meters(-23.0, -41.0, -58.0),
                 )

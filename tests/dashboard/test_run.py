@@ -36,7 +36,15 @@ async def test_it_shows_where_the_run_is(tmp_path: Path, size: tuple[int, int]) 
             await until(pilot, shows(pilot, "7 of 12"))
             await until(pilot, shows(pilot, "-41 dBFS"))
             text = screen_text(pilot)
-            for words in ("attempt 1 of 3", "misheard", "no wake", "4/6 67 % (30–90)", "p pause", "^q detach"):
+            for words in (
+                "attempt 1 of 3",
+                "kitchen-08",
+                "misheard",
+                "no wake",
+                "4/6 67 % (30–90)",
+                "p pause",
+                "^q detach",
+            ):
                 assert words in text
             assert "our transcription" in text
             assert all(len(line) <= size[0] for line in text.splitlines())

@@ -29,7 +29,7 @@ def transcription(response: FirstResponse | None, limit: int = 300) -> str:
 class ResponseText(Painted):
     """Two lines of text and the times."""
 
-    DEFAULT_CSS = "ResponseText { height: 1fr; }"
+    DEFAULT_CSS = "ResponseText { height: 1fr; text-wrap: wrap; }"
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -55,11 +55,6 @@ class ResponseText(Painted):
             text.append("  cut", style=palette.ORANGE)
         text.append("\nour transcription: ", style=palette.QUIET)
         text.append(transcription(found), style=palette.TEXT)
-        return text
-
-    def render(self) -> Text:
-        text = super().render()
-        text.no_wrap = False
         return text
 
 

@@ -16,6 +16,9 @@ class Lines(ScrollView, can_focus=True):
         overflow-x: hidden;
         scrollbar-size-vertical: 1;
         background: $background;
+        scrollbar-background: $background;
+        scrollbar-background-hover: $background;
+        scrollbar-color: $panel-lighten-3;
     }
     """
 

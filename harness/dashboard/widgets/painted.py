@@ -9,11 +9,10 @@ from textual.widget import Widget
 class Painted(Widget):
     """Subclasses set what they show, and call `refresh`; `paint` gives the text for the present width."""
 
+    DEFAULT_CSS = "Painted { text-wrap: nowrap; text-overflow: ellipsis; }"
+
     def paint(self, width: int, height: int) -> Text:
         raise NotImplementedError
 
     def render(self) -> Text:
-        text = self.paint(max(1, self.content_size.width), max(1, self.content_size.height))
-        text.no_wrap = True
-        text.overflow = "ellipsis"
-        return text
+        return self.paint(max(1, self.content_size.width), max(1, self.content_size.height))

@@ -35,6 +35,7 @@ class TrialList(Lines):
         self._trials: tuple[TrialProgress, ...] = ()
         self._selected = 0
         self._following = True
+        self._longest_name = 0
 
     @property
     def count(self) -> int:
@@ -50,6 +51,7 @@ class TrialList(Lines):
         grown = len(progress.trials) != len(self._trials)
         self._trials = progress.trials
         if grown:
+            self._longest_name = max((len(one.trial.id) for one in self._trials), default=0)
             self.fit()
         if self._following:
             going = next((n for n, one in enumerate(self._trials) if one.state is TrialState.RUNNING), None)
@@ -70,8 +72,12 @@ class TrialList(Lines):
         self._selected = max(0, min(index, self.count - 1))
         top, height = self.scroll_offset.y, self.scrollable_content_region.height
         if self._selected < top or self._selected >= top + height:
-            self.scroll_to(y=self._selected - height // 2, animate=False)
+            # The list may not be laid out yet, and then cannot be scrolled.
+            self.call_after_refresh(self.scroll_to, y=self._selected - height // 2, animate=False)
         self.refresh()
+
+    def on_resize(self) -> None:
+        self._select(self._selected)
 
     def line(self, index: int, width: int) -> Text:
         one = self._trials[index]
@@ -82,12 +88,13 @@ class TrialList(Lines):
         deciding = take.deciding if take else None
         latency = deciding.verdict.latency if deciding and deciding.verdict else None
         mark = "▶" if one.state is TrialState.RUNNING else "›" if chosen else " "
-        text = Text(f"{mark}{one.trial.number:>4} ", style=palette.TEXT if chosen else palette.QUIET)
-        # number 6, outcome 13, attempts 4, latency 8, and what is left goes to the name
-        name_width = max(8, min(24, width - 31))
+        digits = max(3, len(str(self.count)))
+        text = Text(f"{mark}{one.trial.number:>{digits}} ", style=palette.TEXT if chosen else palette.QUIET)
+        # mark and number, outcome 13, attempts 3, latency 7; what is left goes to the name
+        name_width = max(8, min(self._longest_name, 24, width - digits - 26))
         text.append(f"{plain_text(one.trial.id, name_width):<{name_width}} ", style=palette.TEXT)
         text.append(f"{word:<12} ", style=colour)
-        text.append(f"{f'×{attempts}' if attempts else '':<3} ", style=palette.QUIET)
+        text.append(f"{f'×{attempts}' if attempts else '':<3}", style=palette.QUIET)
         text.append(f"{seconds(latency.value_s) if latency else '':>7}", style=palette.TEXT)
         response = one.response
         if response is not None and response.judgment is not None and width >= 58:

@@ -1,0 +1,55 @@
+"""How the screens look, at both sizes (renew with --snapshot-update after looking at the report)."""
+
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+from textual.pilot import Pilot
+
+from harness.dashboard.widgets.event_log import EventLog
+from harness.dashboard.widgets.waveform import Waveform
+from harness.model.feed import StateWord
+from harness.model.record import Paused
+from tests.dashboard.bench import LARGE, SMALL, dashboard, double, shows, until
+from tests.dashboard.engine_double import START_S
+
+SCREENS = ("run", "asking", "rating", "paused", "gone")
+
+
+class Compare(Protocol):
+    def __call__(self, app: object, *, terminal_size: tuple[int, int], run_before: object) -> bool: ...
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
+@pytest.mark.parametrize("what", SCREENS)
+def test_screen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snap_compare: Compare, what: str, size: tuple[int, int]
+) -> None:
+    # A relative folder, since pytest's own is another at each run and is shown on the screen.
+    monkeypatch.chdir(tmp_path)
+    with double(tmp_path) as engine:
+        engine.named = "."
+        app = dashboard(engine)
+
+        async def before(pilot: Pilot[int]) -> None:
+            await until(pilot, shows(pilot, "7 of 12"))
+            await until(pilot, shows(pilot, "-41 dBFS"))
+            match what:
+                case "asking":
+                    engine.say(StateWord.ASKING, trial_id="kitchen-08", attempt=1, until_s=START_S + 42)
+                    await until(pilot, shows(pilot, "42 s left to answer"))
+                case "rating":
+                    await pilot.press("j")
+                    await until(pilot, shows(pilot, "milk is on the list"))
+                case "paused":
+                    engine.log(Paused("lunch", "ann"))
+                    engine.say(StateWord.PAUSED, trial_id="kitchen-08", attempt=1, reason="paused by ann: lunch")
+                    await until(pilot, shows(pilot, "attempt 1 of 3 · “add milk to the shopping list” · paused"))
+                case "gone":
+                    engine.die()
+                    await until(pilot, shows(pilot, "The engine is gone"))
+            await until(pilot, lambda: all(wave.drawn for wave in pilot.app.screen.query(Waveform)))
+            logs = pilot.app.screen_stack[1].query(EventLog)
+            await until(pilot, lambda: all(log.scroll_offset.y == log.max_scroll_y for log in logs))
+
+        assert snap_compare(app, terminal_size=size, run_before=before)
