@@ -39,8 +39,8 @@ async def test_it_shows_where_the_run_is(tmp_path: Path, size: tuple[int, int]) 
             for words in (
                 "attempt 1 of 3",
                 "kitchen-08",
-                "misheard",
-                "no wake",
+                "inconclusive",
+                "running",
                 "4/6 67 % (30–90)",
                 "p pause",
                 "^q detach",

@@ -100,6 +100,7 @@ class KeyBar(Line):
         for key, what in keys:
             text.append(key, style=f"bold {palette.BLUE}")
             text.append(f" {what}  ", style=palette.TEXT)
+        text.rstrip()
         super().__init__(text, id=id)
 
 

@@ -28,6 +28,7 @@ class EventLog(Lines):
         super().__init__(id=id)
         self.border_title = "Events"
         self._events: list[EventLine] = []
+        self._at_end = True
 
     @property
     def count(self) -> int:
@@ -37,10 +38,17 @@ class EventLog(Lines):
         """Adds lines in one go."""
         if not lines:
             return
-        at_end = self.scroll_offset.y >= self.max_scroll_y
+        self._at_end = self.scroll_offset.y >= self.max_scroll_y
         self._events = [*self._events, *lines][-KEPT:]
         self.fit()
-        if at_end:
+        self._stay_at_end()
+
+    def on_resize(self) -> None:
+        self._stay_at_end()
+
+    def _stay_at_end(self) -> None:
+        if self._at_end:
+            # The new lines are not laid out yet.
             self.call_after_refresh(self.scroll_end, animate=False)
 
     def line(self, index: int, width: int) -> Text:
