@@ -50,7 +50,7 @@ class EndpointRules:
 
     min_speech_ms: int = 60
     bridge_ms: int = 200
-    hold_ms: int = 180
+    hold_ms: int = 400
     earcon_max_ms: int = 800
     rise_db: float = 5.0
     depth_db: float = 32.0

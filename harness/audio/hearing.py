@@ -23,8 +23,8 @@ _STRONG = 0.6
 # Error that 95 of 100 onsets and ends stay below, by the signal-to-noise ratio of the loudest frame
 # (benchmarks/bench_endpoints.py); straight lines in between.
 _SNR_DB = (12.0, 20.0, 30.0, 45.0)
-_ONSET_ERROR_S = (0.150, 0.120, 0.080, 0.030)
-_END_ERROR_S = (0.250, 0.200, 0.120, 0.040)
+_ONSET_ERROR_S = (0.150, 0.130, 0.080, 0.030)
+_END_ERROR_S = (0.300, 0.250, 0.120, 0.040)
 
 
 class HeardBlock(Protocol):

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from pathlib import Path
 
 import click
 
 import harness
-from harness.cli.watching import SESSIONS, chosen_view, view_options, watch
+from harness.cli.watching import SESSIONS, chosen_view, progress_of, view_options, watch
 from harness.lab.lab import Lab
 from harness.model.errors import InputError
 from harness.places import runtime_folder
+from harness.rig.engine_place import EnginePlace
 from harness.rig.launch import start_engine
 from harness.rig.prepare import prepare
+
+ENDS_WITHIN_S = 10.0
 
 
 @click.command("demo")
@@ -33,20 +37,28 @@ def command(sessions: Path, keep_lab: bool, plain: bool, as_json: bool) -> None:
     click.echo("Starting the virtual lab: a private sound server, a broker, and an assistant.")
     lab.down()
     lab.up(scenarios / "lab" / "demo_assistant.yaml")
-    running = False
+    over = True
     try:
         folder = prepare(scenarios / "demo.yaml", scenarios / "benches" / "virtual_lab.yaml", sessions)
         place = start_engine(folder)
         status = watch(place, view, attended=None, history=True)
-        running = place.alive
+        over = _is_over(place)
     finally:
-        if running:
+        if not over:
             click.echo(f"The run goes on. Come back: harness attach {folder}. When it is over: {_down()}")
         elif keep_lab:
             click.echo(f"The lab is still up. End it: {_down()}")
         else:
             lab.down()
     sys.exit(status)
+
+
+def _is_over(place: EnginePlace) -> bool:
+    """Whether the engine has ended; one whose session has is given a moment to."""
+    deadline = time.monotonic() + ENDS_WITHIN_S
+    while place.alive and progress_of(Path(place.folder)).finished and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return not place.alive
 
 
 def _down() -> str:

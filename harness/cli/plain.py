@@ -20,6 +20,8 @@ from harness.wire.foreign import plain_text
 
 _COLOURS = {"FAULT": "31", "LOST": "31", "END": "1", "TRIAL": "1", "PAUSED": "33", "ASKING": "36", "BACK": "32"}
 _STATES = {StateWord.WAITING, StateWord.INTERRUPTED, StateWord.CLOSING}
+_COUNTS_DOWN = {StateWord.WAITING, StateWord.ASKING, StateWord.INTERRUPTED}
+"""States whose end is worth a number; the others end with what they wait for."""
 
 
 class PlainPrinter:
@@ -36,7 +38,7 @@ class PlainPrinter:
         self._figures = SessionFigures()
         self._old_until = 0
         self._folder: Path | None = None
-        self._last_state = ""
+        self._told: tuple[StateWord, str, str | None, int | None] | None = None
 
     def take(self, message: Message) -> None:
         """Prints what a message says, if it says anything to people."""
@@ -61,20 +63,24 @@ class PlainPrinter:
         line = self._happenings.line(entry.record)
         if entry.seq > self._old_until and line is not None:
             self._print(line, entry.wall_s)
-            self._last_state = ""
+            self._told = None
         elif entry.seq == self._old_until:
             figures = self._figures.snapshot().totals
             self._print(f"so far {figures.finished} of {figures.planned} trials are finished")
 
     def _state(self, state: StateChanged) -> None:
         """Says what is waited for; what is played and heard has rows of its own."""
-        if state.word not in _STATES and not state.reason.startswith("disk full"):
+        if not state.reason or (state.word not in _STATES and not state.reason.startswith("disk full")):
             return
-        wait = "" if state.until_s is None else f" {max(0.0, state.until_s - state.since_s):.1f} s"
-        line = f"    {state.word.value.lower()}{wait}{': ' if state.reason else ''}{plain_text(state.reason, 200)}"
-        if line != self._last_state:
-            self._print(line, time.time())
-            self._last_state = line
+        told = (state.word, state.reason, state.trial_id, state.attempt)
+        if told == self._told:  # only its end has moved, since the device said something more
+            return
+        self._told = told
+        wait = ""
+        if state.word in _COUNTS_DOWN and state.until_s is not None:
+            wait = f" {max(0.0, state.until_s - state.since_s):.1f} s"
+        line = f"    {state.word.value.lower()}{wait}: {plain_text(state.reason, 200)}"
+        self._print(line, time.time())
 
     def _end(self, goodbye: Goodbye) -> None:
         progress = self._figures.snapshot()

@@ -10,8 +10,8 @@ import click
 from harness.cli import summary
 from harness.cli.happenings import Happenings
 from harness.cli.plain import end_of_session, next_steps, standard_output
-from harness.cli.watching import session_folder
-from harness.evaluate.progress import Progress, SessionFigures
+from harness.cli.watching import progress_of, session_folder
+from harness.evaluate.progress import Progress
 from harness.log.reader import LogReader, check
 from harness.model.errors import InputError
 from harness.model.feed import Logged
@@ -42,7 +42,7 @@ def command(session: str, as_json: bool, as_csv: bool, trials: bool, checking: b
                 for entry in reader.entries():
                     stream.write(encode(MESSAGES, Logged(entry)).decode("utf-8") + "\n")
             return
-        progress = _progress(folder)
+        progress = progress_of(folder)
         if as_csv:
             stream.write(summary.as_csv(progress))
         elif trials:
@@ -53,14 +53,6 @@ def command(session: str, as_json: bool, as_csv: bool, trials: bool, checking: b
         stream.flush()
     except BrokenPipeError:
         sys.stdout = open("/dev/null", "w", encoding="utf-8")  # noqa: SIM115 (for the interpreter's last flush)
-
-
-def _progress(folder: Path) -> Progress:
-    figures = SessionFigures()
-    with LogReader(folder) as reader:
-        for entry in reader.entries():
-            figures.add(entry)
-    return figures.snapshot()
 
 
 def _head(progress: Progress) -> list[str]:

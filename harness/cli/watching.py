@@ -15,8 +15,10 @@ from typing import TypeVar
 import click
 
 from harness.cli.operator_prompt import OperatorPrompt
-from harness.cli.plain import JsonPrinter, PlainPrinter, standard_output
+from harness.cli.plain import JsonPrinter, PlainPrinter, end_of_session, next_steps, standard_output
+from harness.evaluate.progress import Progress, SessionFigures
 from harness.log.folder import SessionFolder
+from harness.log.reader import LogReader
 from harness.model.errors import EngineError, InputError, LogError
 from harness.model.feed import Goodbye, Hello, Message
 from harness.rig.client import EngineClient
@@ -61,10 +63,24 @@ def watch(place: EnginePlace, view: View, *, attended: bool | None, history: boo
     if view is View.DASHBOARD:
         from harness.dashboard.app import run_dashboard  # Textual is slow to import, and plain output needs none of it
 
-        return run_dashboard(Path(place.socket), Path(place.folder), user_name())
+        status = run_dashboard(Path(place.socket), Path(place.folder), user_name())
+        progress = progress_of(Path(place.folder))
+        if progress.finished is not None:
+            lines = [*end_of_session(progress, Path(place.folder)), *next_steps(progress, Path(place.folder))]
+            standard_output().write("\n".join(lines) + "\n")
+        return status
     stream = standard_output()
     printer = JsonPrinter(stream) if view is View.JSON else PlainPrinter(stream, history=history)
     return _Watch(place, printer, attended=bool(attended)).until_it_ends()
+
+
+def progress_of(folder: Path) -> Progress:
+    """Where a session stands, from its log; works while it is running."""
+    figures = SessionFigures()
+    with LogReader(folder) as reader:
+        for entry in reader.entries():
+            figures.add(entry)
+    return figures.snapshot()
 
 
 def user_name() -> str:

@@ -272,8 +272,9 @@ class TrialMachine(TrialSteps):
             case OperatorAnswer() if owner is not None and owner.asked:
                 owner.answer = observation
                 self._revise(owner)
-            case Status(state=DeviceState.STARTED, source=source) if self._of_device(source):
-                if self._phase in UNDER_WAY:
+            case Status(state=state, source=source) if self._of_device(source):
+                self._device_state = state
+                if state is DeviceState.STARTED and self._phase in UNDER_WAY:
                     self._interrupt("device_restarted")
             case LinkLost(source=source, what=what) if source in self._needed():
                 self._lose(source, what)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import Enum, auto
 
+from harness.model.observation import DeviceState
 from harness.model.record import AttemptFinished, AttemptStarted, TrialFinished
 from harness.model.scenario import Evidence
 from harness.model.trial import Outcome, Recognition, Trial
@@ -88,6 +89,7 @@ class TrialSteps:
         self._closings = 0
         self._closing_done = False
         self._late_window = False
+        self._device_state: DeviceState | None = None
         self._actions: list[Action] = []
 
     # Time
@@ -139,7 +141,7 @@ class TrialSteps:
 
     def _waiting_until(self) -> float:
         until_s = max(self._not_before_s, self._transcribing_until_s or 0.0)
-        if self._last_number:
+        if self._last_number and (self._late_window or trial_verdict(self._rule, self._rows) is None):
             until_s = max(until_s, self._quiet.until(self._rule.context_wait_s, self._since_s))
         if self._late_window:
             until_s = max(until_s, self._since_s + self._rule.context_wait_s)
@@ -216,10 +218,14 @@ class TrialSteps:
 
     def _conclude(self, attempt: Attempt) -> None:
         self._write(attempt)
-        self._enter(Phase.CLOSING if self.trial.close_dialogue else Phase.WAITING, self._why_waiting())
+        self._enter(Phase.CLOSING if self._may_be_open() else Phase.WAITING, self._why_waiting())
         self._closing_id, self._closing_done = "", False
         if self._phase is Phase.WAITING:
             self._after_closing()
+
+    def _may_be_open(self) -> bool:
+        """Whether a dialogue is to be closed: the trial says how, and the device has not said that it is idle."""
+        return self.trial.close_dialogue is not None and self._device_state is not DeviceState.IDLE
 
     def _write(self, attempt: Attempt) -> None:
         """Writes the attempt's row, unless the same one stands already."""
@@ -252,11 +258,13 @@ class TrialSteps:
         """The trial ends here if it is decided; after silence a late answer is waited for first."""
         verdict = trial_verdict(self._rule, self._rows)
         late_answer_possible = self._current is not None and self._current.is_open
-        if verdict is not None and not late_answer_possible:
+        if verdict is not None and not late_answer_possible and self._transcribing_until_s is None:
             self._finish(verdict)
         else:
             self._enter(Phase.WAITING, self._why_waiting())
-            self._late_window = verdict is not None  # so that a late answer is not taken for the next trial's
+            self._late_window = (
+                verdict is not None and late_answer_possible
+            )  # so that a late answer is not taken for the next trial's
 
     def _go_on(self) -> None:
         verdict = trial_verdict(self._rule, self._rows)

@@ -47,7 +47,10 @@ def _visible(character: str) -> str:
         return character
     if character in _SHORT:
         return _SHORT[character]
-    if unicodedata.category(character) not in _UNSAFE and character not in _INVISIBLE:
+    category = unicodedata.category(character)
+    if category == "Zs":  # a space of any width
+        return " "
+    if category not in _UNSAFE and character not in _INVISIBLE:
         return character
     point = ord(character)
     if point <= 0xFF:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness.model.feed import StateWord
-from harness.model.observation import OperatorAnswer, Status, Transcript
+from harness.model.observation import DeviceState, OperatorAnswer, Status, Transcript
 from harness.model.record import AttemptFinished
 from harness.model.scenario import CloseDialogue, Evidence, RepromptRule
 from harness.model.time import Stamp
@@ -282,3 +282,17 @@ def test_another_devices_words_are_no_evidence() -> None:
     other = [a for _, a in rehearsal.of(Credit) if isinstance(a, Credit) and a.observation.source == "other"]
     assert [credit.attempt for credit in other] == [None]
     assert not any(isinstance(credit.observation, Status) for credit in other)
+
+
+@pytest.mark.parametrize(("state", "closings"), [(DeviceState.IDLE, 0), (DeviceState.DIALOGUE_OPEN, 1)])
+def test_a_device_that_says_that_it_is_idle_has_no_dialogue_to_close(state: DeviceState, closings: int) -> None:
+    reports_it: Later = (4.6, Status("dut_link", Stamp(4.6), state))
+    rehearsal = rehearse([*GOOD, reports_it], changes={"close_dialogue": CloseDialogue(say="never mind")})
+    assert len(rehearsal.of(SayClosing)) == closings
+    assert rehearsal.verdict.outcome is Outcome.RESPONDED
+
+
+def test_without_a_dialogue_to_close_the_trial_ends_when_the_transcription_is_there() -> None:
+    rehearsal = rehearse(GOOD, transcribing_s=2.0)
+    frozen_s = rehearsal.of(FreezeResponse)[0][0]
+    assert rehearsal.actions[-1][0] - frozen_s == pytest.approx(2.0)
