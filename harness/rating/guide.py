@@ -20,7 +20,7 @@ class GuideText:
 
 GUIDE: dict[Category, GuideText] = {
     Category.CORRECT: GuideText(
-        "true, whole, and no more than asked; or the right thing was done",
+        "true, whole, not too much; or the right thing done",
         "Would you need nothing more, and was nothing superfluous said? What was done outweighs how it was worded.",
     ),
     Category.PARTIALLY_CORRECT: GuideText(

@@ -13,7 +13,7 @@ def test_every_category_has_a_key_of_its_own_a_label_and_a_text() -> None:
     assert "".join(key for key, _ in KEYS) == "1234567890-"
     assert set(LABELS) == set(GUIDE) == set(Category)
     assert len({text.short for text in GUIDE.values()}) == len(Category)
-    assert all(len(text.short) <= 66 for text in GUIDE.values()), "a short text must fit beside its key"
+    assert all(len(text.short) <= 54 for text in GUIDE.values()), "a short text must fit beside its key"
 
 
 def test_keys_stand_for_categories() -> None:
