@@ -1,0 +1,73 @@
+"""The microphone driver in the virtual room: what is played really travels."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from harness.drivers.microphone import Microphone, MicrophoneOptions
+from harness.lab.sound_server import LabSoundServer
+from harness.model.bench import DeviceProfile
+from harness.model.observation import Observation, SpeechEnded, SpeechStarted, StimulusHeard
+from harness.model.stimulus import Waveform
+from tests.conformance.sound_path import LAB, RATE_HZ, player, until
+from tests.unit.audio.spoken import speech
+
+pytestmark = pytest.mark.sound
+
+
+class HostClock:
+    speed = 1.0
+
+    def now_s(self) -> float:
+        return time.monotonic()
+
+    def wall_s(self) -> float:
+        return time.time()
+
+    def real_s(self, duration_s: float) -> float:
+        return duration_s
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    folder: Path
+    clock: HostClock
+    sound_server: str = LAB
+    seed: int = 0
+    profile: DeviceProfile | None = None
+
+
+def test_query_and_answer_travel(lab_sound: LabSoundServer, tmp_path: Path) -> None:
+    seen: list[Observation] = []
+    query = Waveform(speech("What time is it?"), RATE_HZ)
+    answer = Waveform(speech("It is half past nine.", "flite:slt"), RATE_HZ)
+    mic = Microphone("mic", MicrophoneOptions("harness_mic"), Bench(tmp_path, HostClock()))
+    mic.open(seen.append)
+    try:
+        with player("harness_speaker") as (ours, said), player("dut_speaker") as (device, answered):
+            ours.play("query", query)
+            until(lambda: bool(said.started), 2, "the query starts")
+            leaves_s = said.started[0][1].at_s
+            mic.own_sound("query", query, leaves_s)
+            until(lambda: bool(said.ended), 5, "the query ends")
+            device.play("answer", answer)
+            until(lambda: any(isinstance(one, SpeechEnded) for one in seen), 8, "the end of the answer is heard")
+            begins_s = answered.started[0][1].at_s
+        heard = [one for one in seen if isinstance(one, StimulusHeard)]
+        starts = [one for one in seen if isinstance(one, SpeechStarted)]
+        assert len(heard) == 1
+        assert heard[0].at.at_s == pytest.approx(leaves_s, abs=0.05)
+        assert heard[0].correlation > 0.9
+        assert starts[0].at.at_s == pytest.approx(begins_s, abs=0.08)
+        clip, start_s = mic.cut(starts[0].at.at_s, starts[0].at.at_s + 0.5)
+        assert start_s == pytest.approx(starts[0].at.at_s, abs=1 / RATE_HZ)
+        assert len(clip.samples) == pytest.approx(RATE_HZ / 2, abs=2)
+        assert mic.noise_floor_dbfs() is not None
+    finally:
+        mic.close()
+    assert not any(thread.name == "mic-hearing" for thread in threading.enumerate())
