@@ -9,7 +9,7 @@ from harness.model.trial import Outcome
 
 BACKGROUND = "#13171c"
 PANEL = "#1c232b"
-SELECTED = "#2c3a48"
+SELECTED = "#263441"
 TEXT = "#d9dfe7"
 QUIET = "#94a2b1"
 RULE = "#5d6b79"
