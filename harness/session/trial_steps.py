@@ -29,8 +29,10 @@ SOUND_GUARD_S = 30.0
 FREEZE_GUARD_S = 5.0
 TRANSCRIBE_LIMIT_S = 5.0
 """The next sound waits at most so long for our transcription of a response."""
-SETTLE_S = 1.5
-"""Quiet that ends a dialogue after the closing words."""
+SETTLE_S = 3.0
+"""Quiet that ends a dialogue after the closing words: a device may have a word to say to them."""
+SETTLE_IDLE_S = 0.3
+"""… when the device itself says that it is idle."""
 QUESTION = "Did the device understand the query? (y / n / what it heard)"
 
 
@@ -154,7 +156,10 @@ class TrialSteps:
             return max(self._quiet.until(close.wait_s, self._since_s), self._since_s + close.wait_s)
         if not self._closing_id:
             return self._transcribing_until_s or self._now_s
-        return self._quiet.until(SETTLE_S, self._since_s) if self._closing_done else self._since_s + SOUND_GUARD_S
+        if not self._closing_done:
+            return self._since_s + SOUND_GUARD_S
+        settle_s = SETTLE_IDLE_S if self._device_state is DeviceState.IDLE else SETTLE_S
+        return self._quiet.until(settle_s, self._since_s)
 
     # Steps
 
