@@ -19,9 +19,10 @@ from harness.library import check_together, load_bench, load_scenario
 from harness.log.folder import SessionFolder, disk_errors, sync_folder, write_whole
 from harness.log.writer import SqliteLog
 from harness.model.bench import Bench, OperatorPresence
-from harness.model.errors import InputError, LogError
+from harness.model.errors import InputError, LogError, Place, VoiceError
 from harness.model.record import SessionStarted
 from harness.model.scenario import Scenario
+from harness.model.stimulus import Recording
 from harness.model.trial import Trial
 from harness.places import cache_folder
 from harness.rig.assemble import clock_of, sound_path
@@ -41,7 +42,7 @@ def prepare(
     operator: OperatorPresence | None = None,
     extra_assets: Mapping[str, Path] | None = None,
 ) -> Path:
-    """The new session's folder, with its plan as the first row; nothing is played or rendered.
+    """The new session's folder, with its plan as the first row; nothing is played.
 
     seed: of the order and of simulated parts; None takes the scenario's. operator: instead of what the bench says.
     InputError, InputProblems, PluginError, VoiceError for what is wrong; UnmetNeed when the bench lacks something.
@@ -56,6 +57,7 @@ def prepare(
     trials = plan(scenario, bench, seed)
     if not trials:
         raise InputError(f"{scenario.id!r} plans no trial", remedy="Its matrix excludes them all, or `trials` is empty")
+    _try_voices(scenario, trials)
     started = SessionStarted(
         session_id="",
         scenario_id=scenario.id,
@@ -69,6 +71,29 @@ def prepare(
         trials=trials,
     )
     return _write_folder(sessions_root, Resolved(scenario, bench), started)
+
+
+def _try_voices(scenario: Scenario, trials: Iterable[Trial]) -> None:
+    """Renders one stimulus of every voice and of every recording, so that one that cannot speak is refused now."""
+    renderer = _renderer()
+    tried: set[object] = set()
+    for trial in trials:
+        recipe = trial.recipe
+        sort = (recipe.voice, recipe.query if isinstance(recipe.query, Recording) else None)
+        if sort not in tried:
+            tried.add(sort)
+            try:
+                renderer.render(recipe)
+            except VoiceError as error:
+                raise InputError(
+                    f"trial {trial.template!r} cannot be spoken: {error.what}",
+                    place=Place(scenario.path),
+                    remedy=error.remedy,
+                ) from error
+
+
+def _renderer() -> Renderer:
+    return Renderer(cache_folder() / "stimuli")
 
 
 def _write_folder(root: Path, resolved: Resolved, started: SessionStarted) -> Path:
@@ -146,7 +171,7 @@ def _versions(trials: Iterable[Trial]) -> tuple[tuple[str, str], ...]:
             found[package] = version(package)
         except PackageNotFoundError:
             continue
-    renderer = Renderer(cache_folder() / "stimuli")
+    renderer = _renderer()
     for engine in sorted({trial.recipe.voice.engine for trial in trials}):
         found[f"voice {engine}"] = renderer.voice(engine).version()
     return tuple(sorted(found.items()))

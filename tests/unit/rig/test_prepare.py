@@ -76,6 +76,26 @@ def test_what_is_wrong_is_refused_and_leaves_nothing(
     assert not (tmp_path / "sessions").exists()
 
 
+@pytest.mark.parametrize(
+    ("voice", "words"),
+    [
+        ("{engine: flite, name: sltt}", "Did you mean slt"),
+        ("{engine: espeak, name: de}", "Set language: de"),
+        ("{engine: flite, name: slt, pitch: 3}", "Leave pitch out"),
+    ],
+)
+def test_a_voice_that_cannot_speak_is_refused_before_any_sound(tmp_path: Path, voice: str, words: str) -> None:
+    scenario = tmp_path / "scenario.yaml"
+    text = (INPUTS / "three.yaml").read_text()
+    scenario.write_text(text.replace("repeat: 3", f"repeat: 3, voice: {voice}"))
+    with pytest.raises(InputError, match=words) as caught:
+        prepare(scenario, INPUTS / "bench.yaml", tmp_path / "sessions")
+    assert caught.value.place is not None
+    assert caught.value.place.file == str(scenario)
+    assert caught.value.exit_code == 2
+    assert not (tmp_path / "sessions").exists()
+
+
 def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(LogError, match="cannot be made"):
