@@ -31,7 +31,7 @@ from harness.model.record import AttemptFinished
 from harness.model.trial import Outcome, Recognition
 from harness.session.actions import Action, Credit, FinishAttempt, Shown, StopStimulus
 from harness.session.attempt import Attempt, Span
-from harness.session.trial_steps import TRANSCRIBE_LIMIT_S, UNDER_WAY, Phase, TrialSteps
+from harness.session.trial_steps import THE_DEVICE, TRANSCRIBE_LIMIT_S, UNDER_WAY, Phase, TrialSteps
 from harness.session.verdict import Verdict, trial_verdict
 
 _WORDS = {
@@ -274,6 +274,10 @@ class TrialMachine(TrialSteps):
                 self._revise(owner)
             case Status(state=state, source=source) if self._of_device(source):
                 self._device_state = state
+                if state is DeviceState.GONE:
+                    self._lose(THE_DEVICE, "it has said that it is gone")
+                else:
+                    self._lost.discard(THE_DEVICE)
                 if state is DeviceState.STARTED and self._phase in UNDER_WAY:
                     self._interrupt("device_restarted")
             case LinkLost(source=source, what=what) if source in self._needed():
@@ -330,4 +334,4 @@ class TrialMachine(TrialSteps):
         elif self._phase is Phase.CHECKING and source != self.trial.connection:
             return  # the response is stored, and the evidence comes another way
         elif self._phase in UNDER_WAY and self._phase is not Phase.FREEZING:
-            self._interrupt(f"link_lost: {source}: {what}")
+            self._interrupt(f"device_gone: {what}" if source == THE_DEVICE else f"link_lost: {source}: {what}")

@@ -33,6 +33,10 @@ SETTLE_S = 3.0
 """Quiet that ends a dialogue after the closing words: a device may have a word to say to them."""
 SETTLE_IDLE_S = 0.3
 """… when the device itself says that it is idle."""
+THE_DEVICE = "the device"
+"""Among what is lost: the device itself, which said that it is gone, or whose last will did."""
+DEVICE_BACK_S = 60.0
+"""So long the next attempt waits for it. Then it is asked all the same: a last will may come after its new start."""
 QUESTION = "Did the device understand the query? (y / n / what it heard)"
 
 
@@ -137,7 +141,7 @@ class TrialSteps:
             case Phase.WAITING:
                 return self._waiting_until()
             case Phase.LINK:
-                return self._since_s + self._link_wait_s
+                return self._since_s + (DEVICE_BACK_S if self._lost == {THE_DEVICE} else self._link_wait_s)
             case _:
                 return None
 
@@ -194,6 +198,8 @@ class TrialSteps:
             case Phase.WAITING if due and not self._held:
                 self._go_on()
             case Phase.LINK:
+                if due and self._lost == {THE_DEVICE}:
+                    self._lost.clear()
                 if not self._lost:
                     self._enter(Phase.WAITING, "")
                 elif due:
@@ -229,8 +235,14 @@ class TrialSteps:
             self._after_closing()
 
     def _may_be_open(self) -> bool:
-        """Whether a dialogue is to be closed: the trial says how, and the device has not said that it is idle."""
-        return self.trial.close_dialogue is not None and self._device_state is not DeviceState.IDLE
+        """Whether a dialogue is to be closed: the trial says how, and the device has not said otherwise.
+
+        It is not when it is idle; nor while it still thinks about its first answer, which closing words would forbid.
+        """
+        if self.trial.close_dialogue is None or self._device_state is DeviceState.IDLE:
+            return False
+        answered = self._current is not None and self._current.frozen is not None
+        return answered or self._device_state is not DeviceState.THINKING
 
     def _write(self, attempt: Attempt) -> None:
         """Writes the attempt's row, unless the same one stands already."""

@@ -292,6 +292,28 @@ def test_a_device_that_says_that_it_is_idle_has_no_dialogue_to_close(state: Devi
     assert rehearsal.verdict.outcome is Outcome.RESPONDED
 
 
+def test_a_device_that_still_thinks_is_not_talked_into_silence() -> None:
+    thinks: Later = (2.5, Status("dut_link", Stamp(2.5), DeviceState.THINKING))
+    late = [wake(), says(RIGHT), thinks, *speech(12.0, 13.0)]
+    rehearsal = rehearse(late, changes={"close_dialogue": CloseDialogue(say="never mind")})
+    assert rehearsal.verdict.outcome is Outcome.LATE
+    assert [at_s for at_s, _ in rehearsal.of(SayClosing) if at_s < rehearsal.starts[1] + 13.0] == []
+
+
+def test_a_device_that_is_gone_is_waited_for() -> None:
+    gone: Later = (2.5, Status("dut_link", Stamp(2.5), DeviceState.GONE))
+    rehearsal = rehearse([wake(), gone, restarts(40.0)], GOOD)
+    assert outcomes(rehearsal) == [(1, "interrupted"), (2, "responded")]
+    assert rehearsal.starts[2] - rehearsal.starts[1] > 40.0
+
+
+def test_a_last_will_that_comes_after_the_new_start_holds_nothing_up_for_long() -> None:
+    gone: Later = (2.5, Status("dut_link", Stamp(2.5), DeviceState.GONE))
+    rehearsal = rehearse([wake(), gone], GOOD)
+    assert outcomes(rehearsal) == [(1, "interrupted"), (2, "responded")]
+    assert 60.0 < rehearsal.starts[2] - rehearsal.starts[1] < 75.0
+
+
 def test_without_a_dialogue_to_close_the_trial_ends_when_the_transcription_is_there() -> None:
     rehearsal = rehearse(GOOD, transcribing_s=2.0)
     frozen_s = rehearsal.of(FreezeResponse)[0][0]
