@@ -87,7 +87,7 @@ class Desk:
                 conductor.perform(machine.skip(now_s, reason))
             case Abort(by=by):
                 self._aborts.append(command)
-                conductor.ending = EndReason.ABORTED
+                conductor.ending, conductor.aborted = EndReason.ABORTED, f"operator: by {by}"
                 if machine is not None:
                     conductor.perform(machine.abort(now_s, f"by {by}"))
             case AnswerOperator(trial_id=trial_id, attempt=attempt):

@@ -72,6 +72,7 @@ class Conductor:
         self.paused_because = ""
         self.paused = False
         self.ending: EndReason | None = None
+        self.aborted = ""
         self.arrivals = Inbox(stage.clock)
         self.desk = Desk(self)
         self._room = FullDisk(self)
@@ -145,6 +146,8 @@ class Conductor:
             self.append(FaultMet("stimulus", str(stimulus)))
             cause = f"no_stimulus: {stimulus.what}"
             self.append(TrialFinished(trial.id, number, Outcome.SKIPPED, max(before, default=0), None, cause))
+        elif stimulus is None and self.ending is EndReason.ABORTED:
+            self.append(TrialFinished(trial.id, number, Outcome.ABORTED, max(before, default=0), None, self.aborted))
         if not isinstance(stimulus, RenderedStimulus):
             return
         self.machine = TrialMachine(
@@ -210,7 +213,7 @@ class Conductor:
             case Nudge():
                 pass
             case Stop(cause=cause):
-                self.ending = EndReason.STOPPED
+                self.ending = self.ending or EndReason.STOPPED  # an abort stands
                 if self.machine is not None:
                     self.perform(self.machine.stop(arrived_s, cause))
             case Transcribed(trial_id=trial_id, take=take, attempt=attempt, text=text):

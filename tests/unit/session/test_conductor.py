@@ -49,7 +49,7 @@ from harness.model.record import (
     TrialFinished,
 )
 from harness.model.scenario import CloseDialogue, Defaults
-from harness.model.stimulus import Waveform
+from harness.model.stimulus import RenderedStimulus, StimulusRecipe, Waveform
 from harness.model.trial import Outcome, Trial
 from harness.session.clock import HostClock, ScaledClock
 from harness.session.conductor import Conductor
@@ -270,6 +270,31 @@ def test_a_voice_that_fails_skips_its_trial_only() -> None:
     outcomes = [row.outcome for row in run.log.of(TrialFinished)]
     assert outcomes == [Outcome.RESPONDED, Outcome.SKIPPED, Outcome.RESPONDED, Outcome.RESPONDED]
     assert len(run.log.of(FaultMet)) == 1
+
+
+class SlowVoice(Bursts):
+    """Speaks when it is let."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may = threading.Event()
+
+    def render(self, recipe: StimulusRecipe) -> RenderedStimulus:
+        assert self.may.wait(30)
+        return super().render(recipe)
+
+
+def test_an_abort_while_a_stimulus_is_made_ends_the_trial_that_was_begun() -> None:
+    voice = SlowVoice()
+    with house(3, renders=voice).running() as run:
+        run.until(lambda: run.saw(StateWord.PREPARING))
+        run.conductor.inbox(Abort("a1", "ann"))
+        run.until(lambda: run.log.of(TrialFinished))
+        voice.may.set()
+    (ended,) = run.log.of(TrialFinished)
+    assert (ended.outcome, ended.attempts, ended.cause) == (Outcome.ABORTED, 0, "operator: by ann")
+    assert not run.log.of(AttemptStarted)
+    assert run.reason is EndReason.ABORTED
 
 
 def test_a_full_disk_interrupts_pauses_and_loses_nothing() -> None:
