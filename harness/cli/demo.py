@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -19,6 +20,7 @@ from harness.rig.launch import start_engine
 from harness.rig.prepare import prepare
 
 ENDS_WITHIN_S = 10.0
+TERMINATED = 143  # what shells say of a program that SIGTERM ended
 
 
 @click.command("demo")
@@ -37,15 +39,15 @@ def command(sessions: Path, keep_lab: bool, plain: bool, as_json: bool) -> None:
     click.echo("Starting the virtual lab: a private sound server, a broker, and an assistant.")
     lab.down()
     lab.up(scenarios / "lab" / "demo_assistant.yaml")
-    over = True
+    place: EnginePlace | None = None
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))  # so that what follows is tidied up
     try:
         folder = prepare(scenarios / "demo.yaml", scenarios / "benches" / "virtual_lab.yaml", sessions)
         place = start_engine(folder)
         status = watch(place, view, attended=None, history=True)
-        over = _is_over(place)
     finally:
-        if not over:
-            click.echo(f"The run goes on. Come back: harness attach {folder}. When it is over: {_down()}")
+        if place is not None and not _is_over(place):
+            click.echo(f"The run goes on. Come back: harness attach {place.folder}. When it is over: {_down()}")
         elif keep_lab:
             click.echo(f"The lab is still up. End it: {_down()}")
         else:
