@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import fcntl
+import hashlib
 import json
 import os
 import socket
@@ -57,11 +58,15 @@ class Lab:
         return self._state_path.exists() and all(self._alive(part) for part in PARTS)
 
     def up(self, settings_path: Path | None = None, room: str | None = None) -> bool:
-        """Starts what does not run; False when it was up already. Nothing is left behind when it fails."""
+        """Starts what does not run; False when it was up already. Nothing is left behind when it fails.
+
+        InputError when it is up with other settings, or in another room, than those that are asked for.
+        """
         chosen = _room(room or DEFAULT_ROOM)
         settings = AssistantSettings() if settings_path is None else read_settings(settings_path)
         with self._locked():
             if self.is_up():
+                self._refuse_others(settings_path, room)
                 return False
             self._end_all()
             try:
@@ -121,10 +126,23 @@ class Lab:
             "room": room.name,
             "device": settings.device,
             "settings": None if settings_path is None else str(settings_path.resolve()),
+            "settings_sha256": None if settings_path is None else _sha256(settings_path),
         }
         fresh = self._state_path.with_suffix(".new")
         fresh.write_text(json.dumps(state, indent=1), encoding="utf-8")
         fresh.replace(self._state_path)
+
+    def _refuse_others(self, settings_path: Path | None, room: str | None) -> None:
+        """What is asked for by name must be what is up: to leave it be in silence would spoil a measurement."""
+        state = json.loads(self._state_path.read_text(encoding="utf-8"))
+        remedy = "End it first: harness lab down. Or give the other lab a folder of its own: HARNESS_LAB"
+        if settings_path is not None and _sha256(settings_path) != state.get("settings_sha256"):
+            has = state.get("settings") or "the settings that it has without a file"
+            if has == str(settings_path.resolve()):
+                has = "what that file said before it was changed"
+            raise InputError(f"{settings_path}: the virtual lab is up already, with {has}", remedy=remedy)
+        if room is not None and room != state.get("room"):
+            raise InputError(f"the virtual lab is up already, with room {state.get('room')!r}", remedy=remedy)
 
     def _start_broker(self) -> int:
         port_file = self.folder / "broker.port"
@@ -242,6 +260,10 @@ class Lab:
         except OSError:
             lines = []
         return lines[-1] if lines else "it said nothing"
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _stem(part: str) -> str:

@@ -46,12 +46,17 @@ class StateFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._state = DeviceState.STARTED
+        self._writing = threading.Lock()  # the heart beats in a thread of its own
 
     def enter(self, state: DeviceState) -> None:
         self._state = state
         self.write()
 
     def write(self) -> None:
+        with self._writing:
+            self._replace()
+
+    def _replace(self) -> None:
         told = {"pid": os.getpid(), "state": str(self._state), "at_s": time.monotonic()}
         fresh = self._path.with_suffix(f".{os.getpid()}")
         fresh.write_text(json.dumps(told), encoding="utf-8")

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Protocol
 
@@ -33,6 +33,10 @@ _log = logging.getLogger("assistant")
 _TICK_S = 0.05
 _TALKATIVE = 12
 """How often an assistant that keeps talking says its answer: well over `response_max_s`."""
+_BREATH_S = 0.3
+"""Between its sentences when it keeps talking: shorter than any sensible `end_silence_ms`."""
+_RING_PAUSE_S = 2.0
+"""Between two rings, in which it listens for a word that ends them."""
 
 
 class Speaker(Protocol):
@@ -82,6 +86,14 @@ class _Said:
     open: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _Ringing:
+    """What a timer or alarm has to say, and how often still."""
+
+    text: str
+    left: int
+
+
 class Device:
     """`events` may be filled by any thread; `run` is the loop. `restart` is true when a fault asked for it."""
 
@@ -113,6 +125,8 @@ class Device:
         self._query = 0
         self._plays = 0
         self._said: _Said | None = None
+        self._ringing: _Ringing | None = None
+        self._called_s = 0.0
         self._pending: tuple[float, Reply, Worse] | None = None
         self._end_of_query_s = 0.0
 
@@ -144,12 +158,13 @@ class Device:
             case SoundLost():
                 _log.warning("the microphone is %s", "back" if event.back else "lost")
                 self._ears.uncover()
+                self._ringing = None
                 self._enter(DeviceState.IDLE)
             case Spoken():
                 self._spoken(event)
             case Understood():
                 if event.query == self._query:
-                    self._understood(event.text)
+                    self._understood(without_call(event.text, self._settings.wake_phrase))
 
     def _called(self, heard: Called) -> None:
         self.wakes += 1
@@ -157,6 +172,7 @@ class Device:
             _log.info("wake %d missed on purpose", self.wakes)
             self._ears.wait()
             return
+        self._called_s = time.monotonic()
         self._drop_what_is_going_on()
         score = None if heard.score is None else round(heard.score, 3)
         _log.info("wake %d, score %s", self.wakes, score)
@@ -168,6 +184,7 @@ class Device:
     def _drop_what_is_going_on(self) -> None:
         self._query += 1
         self._pending = None
+        self._ringing = None
         if self._said is not None:
             self._said = None
             self._speaker.stop()
@@ -190,6 +207,9 @@ class Device:
         future.add_done_callback(done)
 
     def _given_up(self) -> None:
+        if self._ringing is not None:
+            self._ring(self._ringing)
+            return
         _log.info("nothing was said")
         self._dialogue.close()
         self._enter(DeviceState.IDLE)
@@ -197,7 +217,9 @@ class Device:
             self._beep(440.0, 330.0)
 
     def _understood(self, text: str) -> None:
-        text = without_call(text, self._settings.wake_phrase)
+        if self._ringing is not None:
+            self._understood_while_ringing(text, self._ringing)
+            return
         worse = self._faults.worsen(self.wakes, text)
         _log.info("heard %r%s", text, "" if worse.text == text else f", understood {worse.text!r} on purpose")
         if worse.text:
@@ -205,48 +227,70 @@ class Device:
         if worse.restart:
             self.restart = True
             return
-        reply = self._dialogue.hear(worse.text, self._moment())
+        reply = self._dialogue.hear(worse.text, replace(self._now(), called_s=self._called_s))
         if not reply.text or worse.silent:
             self._dialogue.close()
             self._enter(DeviceState.IDLE)
             return
         self._pending = (time.monotonic() + worse.late_s, reply, worse)
 
+    def _understood_while_ringing(self, text: str, ringing: _Ringing) -> None:
+        """Whatever is said without the wake phrase is not for it, but for the words that end the ringing."""
+        _log.info("heard %r while ringing", text)
+        if not self._dialogue.ends_ringing(text):
+            self._ring(ringing)
+            return
+        self._reporter.say(Report.TRANSCRIPT, text=text, final=True)
+        self._ringing = None
+        self._enter(DeviceState.IDLE)
+
     def _look_at_the_clock(self) -> None:
         if self._pending is not None and time.monotonic() >= self._pending[0]:
             _, reply, worse = self._pending
             self._pending = None
             self._answer(reply, worse)
-        if self._state is DeviceState.IDLE:
-            for text in self._dialogue.due(self._moment()):
-                self._reporter.say(Report.RESPONSE, text=text, alert=True)
-                self._speak(text, self._mouth.alert(), opens=False, gap_s=0.2)
+        if self._state is DeviceState.IDLE and (due := self._dialogue.due(self._now())):
+            self._ring(_Ringing(" ".join(due), self._settings.rings))
+
+    def _ring(self, ringing: _Ringing) -> None:
+        self._ringing = _Ringing(ringing.text, ringing.left - 1)
+        _log.info("rings: %s", ringing.text)
+        self._reporter.say(Report.RESPONSE, text=ringing.text, alert=True)
+        self._speak(ringing.text, self._mouth.alert(), opens=False, gap_s=0.2)
 
     def _answer(self, reply: Reply, worse: Worse) -> None:
         self._reporter.say(Report.RESPONSE, text=reply.text)
         if worse.keep_talking:
-            self._speak(" ".join([reply.text] * _TALKATIVE), opens=reply.open)
+            self._speak(reply.text, opens=reply.open, times=_TALKATIVE)
         elif worse.two_parts:
             self._speak(reply.text, self._mouth.spoken("Let me see."), opens=reply.open, gap_s=PAUSE_S)
         else:
             self._speak(reply.text, opens=reply.open)
         _log.info("%.2f s after the end of the query: %s", time.monotonic() - self._end_of_query_s, reply.text)
 
-    def _speak(self, text: str, first: Waveform | None = None, *, opens: bool, gap_s: float = 0.0) -> None:
+    def _speak(
+        self, text: str, first: Waveform | None = None, *, opens: bool, gap_s: float = 0.0, times: int = 1
+    ) -> None:
         try:
             sound = self._mouth.spoken(text)
+            if times > 1:
+                sound = in_a_row(*[sound] * times, gap_s=_BREATH_S)
             if first is not None:
                 sound = in_a_row(_at_48k(first), _at_48k(sound), gap_s=gap_s)
             self._ears.cover()
-            self._enter(DeviceState.SPEAKING)
+            self._enter(DeviceState.SPEAKING, self._detail)
             self._plays += 1
             self._said = _Said(f"reply-{self._plays}", opens)
             self._speaker.play(self._said.play_id, sound)
         except HarnessError as error:
             _log.error("cannot speak: %s", error)
-            self._said = None
+            self._said = self._ringing = None
             self._ears.uncover()
             self._enter(DeviceState.IDLE)
+
+    @property
+    def _detail(self) -> str:
+        return "rings" if self._ringing is not None else ""
 
     def _beep(self, *tones_hz: float) -> None:
         try:
@@ -258,21 +302,28 @@ class Device:
         if self._said is None or event.play_id != self._said.play_id:
             return
         said, self._said = self._said, None
-        self._dialogue.spoken(self._moment())
         self._ears.uncover()
+        if self._ringing is not None and self._ringing.left > 0:
+            self._ears.listen(_RING_PAUSE_S)
+            self._enter(DeviceState.DIALOGUE_OPEN, self._detail)
+            return
+        if self._ringing is None:  # a ring is no answer, and brings nothing back to mind
+            self._dialogue.spoken(self._now())
+        self._ringing = None
         if said.open:
+            self._called_s = time.monotonic()
             self._ears.listen()
             self._enter(DeviceState.DIALOGUE_OPEN)
         else:
             self._enter(DeviceState.IDLE)
 
-    def _enter(self, state: DeviceState) -> None:
+    def _enter(self, state: DeviceState, detail: str = "") -> None:
         self._state = state
-        self._reporter.say(Report.STATUS, state=str(state))
+        self._reporter.say(Report.STATUS, state=str(state), **({"detail": detail} if detail else {}))
         self._on_state(state)
 
     @staticmethod
-    def _moment() -> Moment:
+    def _now() -> Moment:
         return Moment(time.monotonic(), datetime.now().astimezone())
 
 

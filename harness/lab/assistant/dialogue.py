@@ -55,6 +55,7 @@ class Dialogue:
     def hear(self, text: str, moment: Moment) -> Reply:
         """What it says to a text that was recognised; "" is nothing understood, which closes an open dialogue."""
         said = plain(text, self._settings.wake_phrase)
+        self._memory.attend(moment)
         was_open = self.is_open(moment)
         slot, self._slot, self._awaits_s = self._slot, "", None
         if not said:
@@ -77,7 +78,12 @@ class Dialogue:
 
     def is_open(self, moment: Moment) -> bool:
         """True while it waits for the answer to a question of its own."""
-        return self._awaits_s is not None and moment.now_s <= self._awaits_s
+        return self._awaits_s is not None and moment.began_s <= self._awaits_s
+
+    def ends_ringing(self, text: str) -> bool:
+        """Whether the words are to silence a timer that rings."""
+        said = plain(text, self._settings.wake_phrase)
+        return bool(_CLOSING.fullmatch(said) or _CLOSING_WORD.search(said) or _THANKS.fullmatch(said))
 
     def spoken(self, moment: Moment) -> None:
         """Its reply has been spoken to the end: from now on count memory and the wait for an answer."""

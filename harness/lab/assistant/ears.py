@@ -83,9 +83,9 @@ class Ears:
         """Listens for the wake phrase only."""
         self._mode = _Mode.WAITING
 
-    def listen(self) -> None:
-        """Listens without the wake phrase, for the answer to a question."""
-        self._begin_listening(0, self._settings.dialogue_s)
+    def listen(self, patience_s: float | None = None) -> None:
+        """Listens without the wake phrase, for the answer to a question; as long as a dialogue is open, unless told."""
+        self._begin_listening(0, self._settings.dialogue_s if patience_s is None else patience_s)
 
     def cover(self) -> None:
         """Hears nothing (but its wake phrase, when it lets itself be interrupted)."""

@@ -11,10 +11,18 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Now: monotonic seconds, and the local wall clock beside it."""
+    """Now: monotonic seconds, and the local wall clock beside it.
+
+    called_s: when the one who speaks began (the wake phrase, or the question back that is answered); None: now.
+    """
 
     now_s: float
     wall: datetime
+    called_s: float | None = None
+
+    @property
+    def began_s(self) -> float:
+        return self.now_s if self.called_s is None else self.called_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +48,13 @@ class Memory:
         self._subject = subject
         self._wait_s = self._memory_s if wait_s is None else wait_s
         self._until_s = now_s + self._wait_s
+
+    def attend(self, moment: Moment) -> None:
+        """Somebody speaks: what was forgotten when they began is gone for good, the rest stays meanwhile."""
+        if moment.began_s > self._until_s:
+            self.forget()
+        else:
+            self._until_s = moment.now_s + self._wait_s
 
     def renew(self, now_s: float) -> None:
         """Counts from now what has not been forgotten before."""

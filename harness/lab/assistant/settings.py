@@ -66,6 +66,7 @@ class AssistantSettings:
     """Everything that may be set; the defaults are a well-behaved assistant that reports all it does.
 
     memory_s: how long a question stays in mind for a follow-up. dialogue_s: how long it listens after asking back.
+    rings: how often a timer or alarm rings unless somebody ends it.
     mqtt: "lab", "host:port", or "" for none. microphone, speaker: names of sound devices.
     """
 
@@ -77,6 +78,7 @@ class AssistantSettings:
     level_dbfs: float = -26.0
     memory_s: float = 8.0
     dialogue_s: float = 8.0
+    rings: int = 3
     endpoint_ms: int = 600
     query_max_s: float = 8.0
     earcons: bool = False
@@ -117,6 +119,7 @@ class _SettingsKeys(Keys):
     level_dbfs: float = Field(default=-26.0, ge=-60, le=-10)
     memory_s: float = Field(default=8.0, ge=0, le=600)
     dialogue_s: float = Field(default=8.0, ge=1, le=60)
+    rings: int = Field(default=3, ge=1, le=100)
     endpoint_ms: int = Field(default=600, ge=200, le=3000)
     query_max_s: float = Field(default=8.0, ge=2, le=30)
     earcons: bool = False
