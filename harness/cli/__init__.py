@@ -24,6 +24,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "show": ("harness.cli.show", "Print what a session log says."),
     "demo": ("harness.cli.demo", "Run the demonstration in the virtual lab."),
 }
+INTERRUPTED = 130  # what shells say of a program that Ctrl-C ended
 
 
 class Verbs(click.Group):
@@ -46,6 +47,14 @@ class Verbs(click.Group):
             hint = f" Did you mean {near[0]!r}?" if near else ""
             ctx.fail(f"There is no verb {args[0]!r}.{hint}")
         return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            # click would leave with 1, which says here that a declared limit failed.
+            sys.stderr.write("harness: interrupted\n")
+            sys.exit(INTERRUPTED)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Verbs"):

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 import click
 
+from harness.cli import INTERRUPTED
 from harness.cli.operator_prompt import OperatorPrompt
 from harness.cli.plain import JsonPrinter, PlainPrinter, end_of_session, next_steps, standard_output
 from harness.evaluate.progress import Progress, SessionFigures
@@ -26,7 +27,7 @@ from harness.rig.engine_place import EnginePlace, running
 from harness.wire.foreign import plain_text
 
 SESSIONS = Path("sessions")
-LEFT_AT_ONCE = 130  # what shells say of a program that Ctrl-C ended
+LEFT_AT_ONCE = INTERRUPTED
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -60,6 +61,22 @@ def watch(place: EnginePlace, view: View, *, attended: bool | None, history: boo
 
     attended: whether a person is there to answer; None: yes for the dashboard. history: print earlier rows too.
     """
+    try:
+        return _show(place, view, attended=bool(attended), history=history)
+    except KeyboardInterrupt as interrupt:
+        # Before the view was there to take it; a session whose name nobody has read yet is named here.
+        if view is View.DASHBOARD:
+            raise EngineError(
+                "left; the run goes on", remedy=f"Come back: harness attach {place.folder}"
+            ) from interrupt
+        if place.alive:
+            os.kill(place.pid, signal.SIGTERM)
+        raise EngineError(
+            "left; the engine was asked to stop", remedy=f"Go on with: harness resume {place.folder}"
+        ) from interrupt
+
+
+def _show(place: EnginePlace, view: View, *, attended: bool, history: bool) -> int:
     if view is View.DASHBOARD:
         from harness.dashboard.app import run_dashboard  # Textual is slow to import, and plain output needs none of it
 
@@ -71,7 +88,7 @@ def watch(place: EnginePlace, view: View, *, attended: bool | None, history: boo
         return status
     stream = standard_output()
     printer = JsonPrinter(stream) if view is View.JSON else PlainPrinter(stream, history=history)
-    return _Watch(place, printer, attended=bool(attended)).until_it_ends()
+    return _Watch(place, printer, attended=attended).until_it_ends()
 
 
 def progress_of(folder: Path) -> Progress:

@@ -77,8 +77,8 @@ class Engine:
             stack.callback(withdraw, place)
             goodbye = Goodbye(FAULT, f"the engine failed; see {self._folder.engine_output}")
             try:
+                signal.signal(signal.SIGTERM, self._asked_to_stop)  # before anybody can know whom to ask
                 publish(place)
-                signal.signal(signal.SIGTERM, self._asked_to_stop)
                 goodbye = self._run_session(log, history)
             except HarnessError as error:
                 sys.stderr.write(f"{error}\n")

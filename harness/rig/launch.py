@@ -11,14 +11,16 @@ from harness.log.folder import SessionFolder, disk_errors
 from harness.model.errors import EngineError
 from harness.rig.engine_place import EnginePlace, find
 
-ANSWERS_WITHIN_S = 20.0
+ANSWERS_WITHIN_S = 60.0
+"""A host that is busy takes long to load an engine; one that fails is noticed at once all the same."""
 POLL_S = 0.02
 
 
 def start_engine(folder: Path, within_s: float = ANSWERS_WITHIN_S) -> EnginePlace:
     """The engine that runs the session in `folder`: a new one, detached from this terminal, unless one runs already.
 
-    EngineError when it ends or does not answer within `within_s`, with what it wrote last.
+    EngineError when it ends or does not answer within `within_s`, with what it wrote last; and on Ctrl-C meanwhile,
+    which stops it.
     """
     session = SessionFolder(folder).demand()
     if (place := find(folder)) is not None:
@@ -34,19 +36,35 @@ def start_engine(folder: Path, within_s: float = ANSWERS_WITHIN_S) -> EnginePlac
             start_new_session=True,
             close_fds=True,
         )
+    try:
+        place = _answering(folder, process, session.engine_output, within_s)
+    except KeyboardInterrupt as interrupt:
+        # Whoever leaves now has seen no name of the session yet: it is not to play behind their back.
+        process.terminate()
+        raise EngineError(
+            f"interrupted while the engine started; it was told to stop (pid {process.pid})",
+            remedy=f"Go on with: harness resume {folder}",
+        ) from interrupt
+    except EngineError:
+        process.terminate()
+        raise
+    finally:
+        _leave_to_init(process)
+    return place
+
+
+def _answering(folder: Path, process: subprocess.Popen[bytes], output: Path, within_s: float) -> EnginePlace:
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:
         place = find(folder)
         if place is not None and Path(place.socket).exists():
-            _leave_to_init(process)
             return place
         if process.poll() is not None:
-            raise EngineError(f"the engine ended at once: {_last_words(session.engine_output)}")
+            raise EngineError(f"the engine ended at once: {_last_words(output)}")
         time.sleep(POLL_S)
-    process.terminate()
-    _leave_to_init(process)
     raise EngineError(
-        f"the engine (pid {process.pid}) did not answer within {within_s:g} s", remedy=f"See {session.engine_output}"
+        f"the engine (pid {process.pid}) did not answer within {within_s:g} s, and was told to stop",
+        remedy=f"See {output}, then: harness resume {folder}",
     )
 
 

@@ -19,7 +19,7 @@ from harness.library import check_together, load_bench, load_scenario
 from harness.log.folder import SessionFolder, disk_errors, sync_folder, write_whole
 from harness.log.writer import SqliteLog
 from harness.model.bench import Bench, OperatorPresence
-from harness.model.errors import InputError, LogError, Place, VoiceError
+from harness.model.errors import InputError, Place, VoiceError
 from harness.model.record import SessionStarted
 from harness.model.scenario import Scenario
 from harness.model.stimulus import Recording
@@ -116,7 +116,7 @@ def _write_folder(root: Path, resolved: Resolved, started: SessionStarted) -> Pa
         with disk_errors(f"{final} cannot be made"):
             part.rename(final)
             sync_folder(root)
-    except (LogError, InputError):
+    except BaseException:  # Ctrl-C as well: half a folder is of no use to anybody
         shutil.rmtree(part, ignore_errors=True)
         raise
     return final

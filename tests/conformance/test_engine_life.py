@@ -240,6 +240,31 @@ def test_ctrl_c_stops_in_order_and_says_how_to_go_on(runs: Runs, tmp_path: Path)
     assert rows(folder)[-1].record == SessionFinished(EndReason.STOPPED)
 
 
+def engines_of(folder: Path) -> list[int]:
+    """Processes that were started to run that session, whether they answer yet or not."""
+    found = []
+    for process in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            words = (process / "cmdline").read_bytes().split(b"\0")
+            if b"harness.rig.engine" in words and os.fsencode(folder.resolve()) in words:
+                found.append(int(process.name))
+    return found
+
+
+def test_ctrl_c_while_the_engine_starts_leaves_none_behind(runs: Runs) -> None:
+    folder = runs.prepare("sixty.yaml")
+    watcher = subprocess.Popen(
+        [*HARNESS, "resume", str(folder), "--plain"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    wait_for(lambda: bool(engines_of(folder)), what="an engine")
+    watcher.send_signal(signal.SIGINT)
+    _, errors = watcher.communicate(timeout=30)
+    assert watcher.returncode == 3, errors
+    assert f"harness resume {folder}" in errors
+    assert "Traceback" not in errors
+    wait_for(lambda: not engines_of(folder), what="the engine's end")
+
+
 def test_a_second_ctrl_c_leaves_an_engine_that_hangs(runs: Runs) -> None:
     folder = runs.prepare("sixty.yaml")
     place = start_engine(folder)
