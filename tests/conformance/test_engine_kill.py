@@ -49,9 +49,10 @@ def _run_with_kills(folder: Path, chance: random.Random) -> int:
 
 
 @pytest.mark.timeout(180)
-def test_twenty_kills(runs: Runs) -> None:
+@pytest.mark.parametrize("seed", [20, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(21, 36))])
+def test_twenty_kills(runs: Runs, seed: int) -> None:
     folder = runs.prepare("sixty.yaml")
-    kills = _run_with_kills(folder, random.Random(20))
+    kills = _run_with_kills(folder, random.Random(seed))
     assert kills == KILLS, "the run was over before it was killed often enough"
     entries = rows(folder)
 
