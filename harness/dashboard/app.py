@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -28,7 +29,9 @@ from harness.rig.client import EngineClient
 from harness.wire.foreign import plain_text
 
 REDRAW_S = 0.2
+ANSWER_S = 0.05
 GONE_EXIT_CODE = 3
+LAST_WORD_WITHIN_S = 15.0
 
 
 class Dashboard(App[int]):
@@ -52,6 +55,7 @@ class Dashboard(App[int]):
         self._run = RunScreen(rater)
         self._answered: tuple[str, int] | None = None
         self._opened: tuple[str, int] | None = None
+        self._leaves_by: float | None = None
 
     def on_mount(self) -> None:
         self.register_theme(palette.THEME)
@@ -63,6 +67,7 @@ class Dashboard(App[int]):
         except EngineError as error:
             self.watch_.closed(str(error))
         self.set_interval(REDRAW_S, self.redraw)
+        self.set_interval(ANSWER_S, self._redraw_for_an_answer)
 
     def on_unmount(self) -> None:
         if self._link is not None:
@@ -72,13 +77,21 @@ class Dashboard(App[int]):
         """Takes what has come from the engine, and shows it on every screen that is open."""
         self.watch_.drain()
         view = self.watch_.view()
-        if not self._run.is_attached or not self._run.is_mounted:
+        # While the app shuts down, screens lose their parts one by one.
+        if not self.is_running or not self._run.is_attached or not self._run.is_mounted:
             return
         self._run.add_events(self.watch_.take_events())
         for screen in self.screen_stack:
-            if isinstance(screen, Sheet | Panel) and screen.is_mounted:
+            if isinstance(screen, Sheet | Panel) and screen.is_mounted and screen.is_running:
                 screen.show(view)
         self._follow_question(view)
+        if self._leaves_by is not None and (self.watch_.over or time.monotonic() > self._leaves_by):
+            self._leave_now(view)
+
+    def _redraw_for_an_answer(self) -> None:
+        """Who has pressed a key is not to wait for the next redraw."""
+        if self.watch_.waits_for_an_answer:
+            self.redraw()
 
     def _follow_question(self, view: View) -> None:
         """Opens the question when the engine asks, and closes it when the engine has stopped waiting."""
@@ -148,9 +161,20 @@ class Dashboard(App[int]):
             self.push_screen(HelpPanel(self.screen.help_text))
 
     def action_detach(self) -> None:
-        goodbye = self.watch_.view().goodbye
-        if goodbye is not None:
-            self.leave(goodbye.exit_code)
+        view = self.watch_.view()
+        played = view.state is not None and view.state.word is StateWord.FINISHED
+        if not self.watch_.over and played and self._leaves_by is None and self._link is not None:
+            # Every trial is played, and the engine stays only for us: its last word is the command's exit status.
+            self._leaves_by = time.monotonic() + LAST_WORD_WITHIN_S
+            self.watch_.tell("ending the session … (ctrl+q again leaves at once)", None)
+            with suppress(EngineError):
+                self._link.send(Hello(client="dashboard", since_seq=0, attended=False))
+            return
+        self._leave_now(view)
+
+    def _leave_now(self, view: View) -> None:
+        if view.goodbye is not None:
+            self.leave(view.goodbye.exit_code)
         else:
             self.leave(GONE_EXIT_CODE if self.watch_.over else 0)
 

@@ -149,6 +149,11 @@ class Watch:
         return new
 
     @property
+    def waits_for_an_answer(self) -> bool:
+        """True while a command that was sent is not answered."""
+        return bool(self._pending)
+
+    @property
     def over(self) -> bool:
         """True when no command can reach an engine any more."""
         return self._gone is not None or self._goodbye is not None

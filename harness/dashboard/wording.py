@@ -11,6 +11,7 @@ from harness.model.trial import Outcome, Trial
 from harness.wire.foreign import plain_text
 
 NOT_AVAILABLE = "n/a"
+SILENT_DBFS = -99.0
 
 OUTCOME_WORDS: dict[Outcome, str] = {
     Outcome.RESPONDED: "responded",
@@ -68,7 +69,7 @@ def quantile(value: Quantile | None) -> str:
 def time_left(eta_s: float | None) -> str:
     """A coarse time left: more digits would promise too much."""
     if eta_s is None:
-        return "time left: not known yet"
+        return "time left not known"
     if eta_s < 50:
         return f"about {max(5, round(eta_s / 5) * 5)} s left"
     minutes = round(eta_s / 60)
@@ -78,7 +79,9 @@ def time_left(eta_s: float | None) -> str:
 
 
 def level(value_dbfs: float | None) -> str:
-    return NOT_AVAILABLE if value_dbfs is None else f"{max(value_dbfs, -99):.0f} dBFS"
+    if value_dbfs is None:
+        return NOT_AVAILABLE
+    return f"{value_dbfs:.0f} dBFS" if value_dbfs > SILENT_DBFS else "silent"
 
 
 def query_text(trial: Trial, limit: int = 200) -> str:

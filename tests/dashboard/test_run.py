@@ -35,6 +35,7 @@ async def test_it_shows_where_the_run_is(tmp_path: Path, size: tuple[int, int]) 
         async with app.run_test(size=size) as pilot:
             await until(pilot, shows(pilot, "7 of 12"))
             await until(pilot, shows(pilot, "-41 dBFS"))
+            await until(pilot, shows(pilot, "kitchen-08"))  # the list scrolls once it is laid out
             text = screen_text(pilot)
             for words in (
                 "attempt 1 of 3",

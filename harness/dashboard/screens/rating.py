@@ -89,6 +89,7 @@ class RatingScreen(Sheet):
         self._saving: Judgment | None = None
         self._saved = False
         self._given: list[Judgment] = []
+        self._undo_next = False
 
     def compose(self) -> ComposeResult:
         yield StateStrip(id="strip")
@@ -109,6 +110,9 @@ class RatingScreen(Sheet):
             self._saving, self._saved = None, False
         if self._saving is None:
             self._next(view)
+            if self._undo_next:
+                self._undo_next = False
+                self.action_undo()
         self._write_progress(view)
 
     def _next(self, view: View) -> None:
@@ -149,6 +153,9 @@ class RatingScreen(Sheet):
 
     def action_judge(self, key: str) -> None:
         sitting = self._sitting()
+        if self._saving is not None:
+            # The response in sight is not yet the next one: a key given now would be meant for neither.
+            self.app.bell()
         if sitting is not None:
             category = dict(KEYS)[key]
             self._save(sitting.submit(category), f"saved as “{LABELS[category]}”")
@@ -179,6 +186,7 @@ class RatingScreen(Sheet):
 
     def action_undo(self) -> None:
         if self._saving is not None:
+            self._undo_next = True
             return
         if not self._given:
             self.app.bell()

@@ -61,7 +61,8 @@ class ProgressLine(Painted):
 
     def show(self, view: View) -> None:
         totals, progress = view.progress.totals, view.progress
-        left = "finished" if progress.finished else time_left(progress.eta_s)
+        all_played = totals.planned > 0 and totals.finished == totals.planned and progress.running is None
+        left = "finished" if progress.finished else "all played" if all_played else time_left(progress.eta_s)
         shown = (totals.finished, totals.planned, left)
         if shown != self._shown:
             self._shown = shown
@@ -70,12 +71,13 @@ class ProgressLine(Painted):
     def paint(self, width: int, height: int) -> Text:
         done, planned, left = self._shown
         share = done / planned if planned else 0.0
-        room = max(4, width - 46)
+        percent = f"{share * 100:.0f} %" if planned else "n/a"
+        words = f"  {done} of {planned} trials, {percent} · {left}"
+        room = max(4, width - max(46, len(words)))
         filled = round(share * room)
         text = Text("━" * filled, style=palette.GREEN)
         text.append("─" * (room - filled), style=palette.RULE)
-        percent = f"{share * 100:.0f} %" if planned else "n/a"
-        text.append(f"  {done} of {planned} trials, {percent} · {left}", style=palette.TEXT)
+        text.append(words, style=palette.TEXT)
         return text
 
 

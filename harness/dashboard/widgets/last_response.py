@@ -22,7 +22,7 @@ def transcription(response: FirstResponse | None, limit: int = 300) -> str:
     if response is None:
         return ""
     if response.transcript is None:
-        return "not transcribed"
+        return "none yet"
     return f"“{plain_text(response.transcript, limit)}”" if response.transcript else "(no words found)"
 
 

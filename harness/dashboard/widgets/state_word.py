@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from rich.text import Text
 
 from harness.dashboard import palette
@@ -9,8 +11,11 @@ from harness.dashboard.watch import View
 from harness.dashboard.widgets import letters
 from harness.dashboard.widgets.painted import Painted
 from harness.dashboard.wording import query_text
-from harness.model.feed import StateWord
+from harness.model.feed import StateChanged, StateWord
 from harness.wire.foreign import plain_text
+
+COUNTED = frozenset({StateWord.LISTENING, StateWord.ASKING, StateWord.INTERRUPTED})
+"""States whose end a person waits for; others end by themselves long before their time is up."""
 
 
 def state_words(view: View) -> tuple[str, str]:
@@ -33,18 +38,28 @@ def state_line(view: View) -> str:
         return view.gone
     if state is None:
         return "waiting for the engine to say hello"
-    parts: list[str] = []
+    parts = list(_calls(view, state))
     trial = view.progress.trial(state.trial_id) if state.trial_id else None
     if trial is not None:
         parts.append(f"trial {trial.trial.number} of {len(view.progress.trials)}")
         if state.attempt is not None:
             parts.append(f"attempt {state.attempt} of {trial.trial.reprompt.max_attempts}")
         parts.append(f"“{query_text(trial.trial)}”")
-    if view.remaining_s is not None and state.word is not StateWord.WAITING:
+    if view.remaining_s is not None and state.word in COUNTED:
         parts.append(f"{view.remaining_s:.0f} s left")
-    if state.reason:
+    if state.reason and state.word not in (StateWord.ASKING, StateWord.PAUSED):
         parts.append(plain_text(state.reason, 120))
     return " · ".join(parts)
+
+
+def _calls(view: View, state: StateChanged) -> Iterator[str]:
+    """What wants a person; it goes first, for it must not be cut off."""
+    if state.word is StateWord.ASKING:
+        yield "o shows the question"
+    elif state.word is StateWord.PAUSED:
+        yield f"paused {plain_text(state.reason, 60)}, p goes on"
+    elif view.progress.paused is not None:
+        yield "pauses after this attempt"
 
 
 class StateWordBanner(Painted):

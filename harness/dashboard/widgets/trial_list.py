@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from rich.cells import set_cell_size
 from rich.style import Style
 from rich.text import Text
 from textual.binding import Binding, BindingType
+from textual.content import Content
 
 from harness.dashboard import palette
+from harness.dashboard.names import short_names
 from harness.dashboard.widgets.lines import Lines
 from harness.dashboard.wording import OUTCOME_WORDS, query_text, seconds
 from harness.evaluate.progress import Progress
 from harness.evaluate.trials import TrialProgress, TrialState
 from harness.rating.categories import LABELS
 from harness.wire.foreign import plain_text
+
+LONGEST_NAME = 24
 
 
 class TrialList(Lines):
@@ -35,7 +40,8 @@ class TrialList(Lines):
         self._trials: tuple[TrialProgress, ...] = ()
         self._selected = 0
         self._following = True
-        self._longest_name = 0
+        self._names: list[str] = []
+        self._names_for = 0
 
     @property
     def count(self) -> int:
@@ -51,7 +57,7 @@ class TrialList(Lines):
         grown = len(progress.trials) != len(self._trials)
         self._trials = progress.trials
         if grown:
-            self._longest_name = max((len(one.trial.id) for one in self._trials), default=0)
+            self._names_for = 0
             self.fit()
         if self._following:
             going = next((n for n, one in enumerate(self._trials) if one.state is TrialState.RUNNING), None)
@@ -70,6 +76,9 @@ class TrialList(Lines):
 
     def _select(self, index: int) -> None:
         self._selected = max(0, min(index, self.count - 1))
+        chosen = None if self._following else self.selected
+        # Set as content, since a text would be read as markup.
+        self.border_title = Content(f"Trials: {plain_text(chosen.trial.id, 80)}" if chosen else "Trials")
         top, height = self.scroll_offset.y, self.scrollable_content_region.height
         if self._selected < top or self._selected >= top + height:
             # The list may not be laid out yet, and then cannot be scrolled.
@@ -88,11 +97,12 @@ class TrialList(Lines):
         deciding = take.deciding if take else None
         latency = deciding.verdict.latency if deciding and deciding.verdict else None
         mark = "▶" if one.state is TrialState.RUNNING else "›" if chosen else " "
-        digits = max(3, len(str(self.count)))
+        digits = max(2, len(str(self.count)))
         text = Text(f"{mark}{one.trial.number:>{digits}} ", style=palette.TEXT if chosen else palette.QUIET)
         # mark and number, outcome 13, attempts 3, latency 7; what is left goes to the name
-        name_width = max(8, min(self._longest_name, 24, width - digits - 26))
-        text.append(f"{plain_text(one.trial.id, name_width):<{name_width}} ", style=palette.TEXT)
+        names = self._names_within(max(8, min(LONGEST_NAME, width - digits - 26)))
+        name_width = max(map(len, names))
+        text.append(f"{set_cell_size(names[index], name_width)} ", style=palette.TEXT)
         text.append(f"{word:<12} ", style=colour)
         text.append(f"{f'×{attempts}' if attempts else '':<3}", style=palette.QUIET)
         text.append(f"{seconds(latency.value_s) if latency else '':>7}", style=palette.TEXT)
@@ -106,6 +116,12 @@ class TrialList(Lines):
             text.pad_right(max(0, width - text.cell_len))
             text.stylize(Style(bgcolor=palette.SELECTED))
         return text
+
+    def _names_within(self, width: int) -> list[str]:
+        if width != self._names_for:
+            self._names = short_names([one.trial.id for one in self._trials], width)
+            self._names_for = width
+        return self._names
 
     @staticmethod
     def _outcome(one: TrialProgress) -> tuple[str, str]:

@@ -1,0 +1,179 @@
+"""The dashboard with the real engine, over the in-process sound path: what its users do, and what the log says then."""
+
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from textual.pilot import Pilot
+
+from harness.dashboard.app import Dashboard
+from harness.dashboard.screens.asking import AskingPanel
+from harness.dashboard.screens.rating import RatingScreen
+from harness.model.judgment import Category, JudgmentStatus
+from harness.model.record import (
+    AttemptFinished,
+    EndReason,
+    JudgmentGiven,
+    MarkSet,
+    NoteWritten,
+    Record,
+    RerunAsked,
+    SessionFinished,
+    TrialFinished,
+)
+from harness.model.trial import EvidenceSource, Outcome, Recognition
+from harness.rig.client import EngineClient
+from harness.rig.engine_place import EnginePlace, find
+from harness.rig.launch import start_engine
+from tests.conformance.engine_runs import Runs, rows, runs, wait_for
+from tests.dashboard.bench import LARGE, SMALL, shows, until
+
+__all__ = ["runs"]
+
+R = TypeVar("R", bound=Record)
+
+
+def begin(runs: Runs, scenario: str, bench: str = "attended_bench.yaml") -> tuple[Path, EnginePlace]:
+    folder = runs.prepare(scenario, bench)
+    return folder, start_engine(folder)
+
+
+def dashboard(place: EnginePlace) -> Dashboard:
+    return Dashboard(partial(EngineClient, Path(place.socket)), Path(place.folder), "ann")
+
+
+def found(folder: Path, kind: type[R]) -> list[R]:
+    return [entry.record for entry in rows(folder) if isinstance(entry.record, kind)]
+
+
+async def leave(pilot: Pilot[int], app: Dashboard) -> int | None:
+    """As ctrl+q, at the end of a session: the engine's last word is waited for."""
+    await pilot.press("ctrl+q")
+    await until(pilot, lambda: app.return_value is not None)
+    return app.return_value
+
+
+async def test_the_operator_is_asked_and_the_answer_is_evidence(runs: Runs) -> None:
+    folder, place = begin(runs, "asking.yaml")
+    app = dashboard(place)
+    async with app.run_test(size=SMALL) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, AskingPanel))
+        await until(pilot, shows(pilot, "of       unit, attempt 1"))
+        await pilot.press("escape")
+        await until(pilot, shows(pilot, "o shows the question"))
+        await pilot.press("o")
+        await until(pilot, lambda: isinstance(app.screen, AskingPanel))
+        await pilot.press("n", *"what lime", "enter")
+        await until(pilot, lambda: found(folder, AttemptFinished))
+        await until(pilot, lambda: isinstance(app.screen, AskingPanel) and app.screen.asked == ("time.r1", 2))
+        await pilot.press("y")
+        await until(pilot, lambda: isinstance(app.screen, AskingPanel) and app.screen.asked == ("time.r2", 1))
+        await pilot.press("u")
+        await until(pilot, shows(pilot, "all played"))
+        assert await leave(pilot, app) == 0
+    wait_for(lambda: not place.alive)
+    first, second, third = found(folder, AttemptFinished)
+    assert (first.recognition, first.heard, first.evidence) == (Recognition.NO, "what lime", EvidenceSource.OPERATOR)
+    assert (second.recognition, second.outcome) == (Recognition.YES, Outcome.RESPONDED)
+    assert (third.recognition, third.outcome) == (Recognition.UNKNOWN, Outcome.INCONCLUSIVE)
+    assert found(folder, SessionFinished) == [SessionFinished(EndReason.COMPLETED)]
+
+
+async def test_a_response_is_judged_while_the_run_goes_on_and_undone(runs: Runs) -> None:
+    folder, place = begin(runs, "sixty.yaml")
+    app = dashboard(place)
+    async with app.run_test(size=LARGE) as pilot:
+        await until(pilot, lambda: found(folder, TrialFinished))
+        await pilot.press("j")
+        await until(pilot, lambda: isinstance(app.screen, RatingScreen))
+        await until(pilot, shows(pilot, "asked  “what"))
+        # Two keys at once: the second waits until the first is in the log.
+        await pilot.press("9", "u")
+        await until(pilot, lambda: len(found(folder, JudgmentGiven)) == 2)
+        await until(pilot, shows(pilot, "undone: done"))
+        await pilot.press("1")
+        await until(pilot, lambda: len(found(folder, JudgmentGiven)) == 3)
+        wrong, undone, right = (row.judgment for row in found(folder, JudgmentGiven))
+        assert (wrong.category, undone.status, right.category) == (
+            Category.WRONG, JudgmentStatus.WITHDRAWN, Category.CORRECT,
+        )  # fmt: skip
+        assert undone.replaces == wrong.id
+        assert wrong.trial_id == undone.trial_id == right.trial_id
+        await pilot.press("escape", "ctrl+q")
+        await until(pilot, lambda: app.return_value is not None)
+    assert app.return_value == 0
+    assert place.alive, "leaving a run that goes on must not end it"
+
+
+async def test_notes_a_rerun_after_the_last_trial_and_the_end(runs: Runs) -> None:
+    folder, place = begin(runs, "three.yaml")
+    app = dashboard(place)
+    async with app.run_test(size=SMALL) as pilot:
+        await until(pilot, shows(pilot, "time.r3"))
+        await pilot.press("n", *"door", "enter")
+        await until(pilot, shows(pilot, "note: done"))
+        await pilot.press("m", *"bang", "enter")
+        await until(pilot, shows(pilot, "mark: done"))
+        await until(pilot, shows(pilot, "all played"))
+        await pilot.press("s", *"late", "enter")
+        await until(pilot, shows(pilot, "refused, no trial is running"))
+        await pilot.press("home", "down", "r")
+        await until(pilot, lambda: len(found(folder, TrialFinished)) == 4)
+        await until(pilot, shows(pilot, "all played"))
+        assert await leave(pilot, app) == 0
+    assert [row.text for row in found(folder, NoteWritten)] == ["door"]
+    assert [row.label for row in found(folder, MarkSet)] == ["bang"]
+    (asked,) = found(folder, RerunAsked)
+    assert [(row.trial_id, row.take) for row in found(folder, TrialFinished)][-1] == (asked.trial_id, 2)
+    wait_for(lambda: not place.alive)
+
+
+async def test_pause_detach_come_back_and_abort(runs: Runs) -> None:
+    folder, place = begin(runs, "sixty.yaml")
+    first = dashboard(place)
+    async with first.run_test(size=SMALL) as pilot:
+        await until(pilot, lambda: found(folder, TrialFinished))
+        await pilot.press("p")
+        await until(pilot, shows(pilot, "paused by ann, p goes on"))
+        await pilot.press("ctrl+q")
+        await until(pilot, lambda: first.return_value is not None)
+    assert first.return_value == 0
+    assert place.alive
+    again = dashboard(place)
+    async with again.run_test(size=LARGE) as pilot:
+        await until(pilot, shows(pilot, "paused by ann, p goes on"))
+        await pilot.press("p")
+        await until(pilot, shows(pilot, "go on: done"))
+        await pilot.press("a")
+        await until(pilot, shows(pilot, "Abort this session?"))
+        await pilot.press("y")
+        await until(pilot, shows(pilot, "The engine has ended: aborted (exit status 3)"))
+        await pilot.press("ctrl+q")
+        await until(pilot, lambda: again.return_value is not None)
+    assert again.return_value == 3
+    assert found(folder, SessionFinished) == [SessionFinished(EndReason.ABORTED)]
+    wait_for(lambda: not place.alive)
+
+
+async def test_two_dashboards_judge_the_same_response(runs: Runs) -> None:
+    folder, place = begin(runs, "three.yaml")
+    one, other = dashboard(place), dashboard(place)
+    async with one.run_test(size=SMALL) as first:
+        await until(first, shows(first, "all played"))
+        async with other.run_test(size=SMALL) as second:
+            for pilot in (first, second):
+                await pilot.press("j")
+                await until(pilot, shows(pilot, "0 of 3 done"))
+            await first.press("1")
+            # The other one's item is not open any more; its next key is for the next one.
+            await until(second, shows(second, "1 of 3 done"))
+            await second.press("2")
+            await until(first, shows(first, "2 of 3 done"))
+            judged = {row.judgment.trial_id: row.judgment.category for row in found(folder, JudgmentGiven)}
+            assert list(judged.values()) == [Category.CORRECT, Category.PARTIALLY_CORRECT]
+            await second.press("ctrl+q")
+            with suppress(AssertionError):
+                await until(second, lambda: other.return_value is not None, within_s=0.5)
+            assert find(folder) == place, "somebody is still there"
+        assert await leave(first, one) == 0
