@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -19,6 +20,7 @@ from harness.ports import SpeechDetector
 _HEARD_ERROR_S = 0.0003
 _WEAK_HEARD_ERROR_S = 0.001
 _STRONG = 0.6
+_LINGERS_S = 0.5
 
 # Error that 95 of 100 onsets and ends stay below, by the signal-to-noise ratio of the loudest frame
 # (benchmarks/bench_endpoints.py); straight lines in between.
@@ -42,10 +44,25 @@ class HeardBlock(Protocol):
     def epoch(self) -> int: ...
 
 
+@dataclass(slots=True, eq=False)
+class _Own:
+    """A stimulus of ours at 16 kHz, by the host clock: it plays on while a recording is interrupted."""
+
+    play_id: str
+    samples: Mono
+    starts_at_s: float
+    heard: bool = False
+
+    @property
+    def over_s(self) -> float:
+        return self.starts_at_s + len(self.samples) / ANALYSIS_HZ + _LINGERS_S
+
+
 class Hearing:
     """What a microphone makes of its recording; every observation carries `source` and a time with its error.
 
-    A new epoch, or a gap in the count of samples, begins anew: nothing of before is used for what comes after.
+    A new epoch, or a gap in the count of samples, begins anew: nothing of before is used for what comes after, but
+    that a stimulus of ours may still be playing.
     """
 
     def __init__(
@@ -57,6 +74,7 @@ class Hearing:
         self._frames = Frames(detector)
         self._endpoints = Endpoints(rules)
         self._gate = OwnVoiceGate()
+        self._own: list[_Own] = []
         self._epoch: int | None = None
         self._first = 0
         self._next = 0
@@ -68,14 +86,19 @@ class Hearing:
         return self._floor_dbfs
 
     def own_sound(self, play_id: str, waveform: Waveform, starts_at_s: float) -> None:
-        """A stimulus of ours leaves at `starts_at_s`; may be told some 0.15 s late. Before any block: ignored."""
-        if self._epoch is None:
-            return
+        """A stimulus of ours leaves at `starts_at_s`; may be told some 0.15 s late."""
         samples = soxr.resample(waveform.samples, waveform.rate_hz, ANALYSIS_HZ).astype(np.float32)
+        own = _Own(play_id, samples, starts_at_s)
+        self._own = [one for one in self._own if one.over_s > starts_at_s] + [own]
+        if self._epoch is not None:
+            start = self._expect(own)
+            self._endpoints.forget_from(start / FRAME_SAMPLES - 5)
+
+    def _expect(self, own: _Own) -> int:
         factor = self._decimator.factor
-        start = round((self._timeline.sample(starts_at_s) - self._first + self._decimator.delay) / factor)
-        self._gate.expect(play_id, samples, start)
-        self._endpoints.forget_from(start / FRAME_SAMPLES - 5)
+        start = round((self._timeline.sample(own.starts_at_s) - self._first + self._decimator.delay) / factor)
+        self._gate.expect(own.play_id, own.samples, start, told=own.heard)
+        return start
 
     def interrupted(self) -> tuple[Observation, ...]:
         """The recording stops here. Speech that was going on ends with the last sample; what was held is dropped."""
@@ -91,11 +114,16 @@ class Hearing:
     def feed(self, block: HeardBlock) -> tuple[Observation, ...]:
         """What this block lets us tell."""
         seen: list[Observation] = []
-        if block.epoch != self._epoch or block.first_sample != self._next:
+        begins = block.epoch != self._epoch or block.first_sample != self._next
+        if begins:
             seen.extend(self.interrupted())
             self._begin(block)
         self._next = block.first_sample + len(block.samples)
         self._timeline.add(block.first_sample, block.at_s, block.error_s)
+        if begins:
+            for own in self._own:
+                if own.over_s > block.at_s:
+                    self._expect(own)
         samples = self._decimator.feed(block.samples)
         passed = self._gate.feed(samples, self._frames.floor.dbfs)
         seen.extend(map(self._told, self._gate.heard))
@@ -121,6 +149,8 @@ class Hearing:
         return Stamp(at.at_s, at.error_s + error_s)
 
     def _told(self, heard: Heard) -> Observation:
+        for own in self._own:
+            own.heard = own.heard or own.play_id == heard.play_id
         error_s = _HEARD_ERROR_S if heard.correlation >= _STRONG else _WEAK_HEARD_ERROR_S
         return StimulusHeard(self._source, self._stamp(heard.start, error_s), heard.play_id, heard.correlation)
 

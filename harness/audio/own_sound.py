@@ -19,6 +19,10 @@ _RIDGE = 1e-5
 _FRAME = 160
 _DECAY_DB = 1.2
 """Fall of a room's sound in 10 ms, at a reverberation time of half a second."""
+_SPAN = 3200
+_ASTRAY = int(0.35 * ANALYSIS_HZ)
+_RESEMBLANCE = 0.4
+_WORD, _BRIDGE = 10, 6
 _LEAST_LEFT_DB, _MOST_LEFT_DB = -15.0, 0.0
 _OVER_LEFT_DB, _MOST_OVER_DB = 10.0, 14.0
 _WELL_OUT_DB = -40.0
@@ -85,14 +89,12 @@ def _levels_db(samples: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return np.asarray(10 * np.log10(np.maximum(np.mean(frames**2, axis=1), 1e-12)))
 
 
-def unexplained(
-    residual: npt.NDArray[np.float64], echo_: npt.NDArray[np.float64], floor_dbfs: float
-) -> npt.NDArray[np.bool_] | None:
+def unexplained(residual: Mono, echo_: npt.NDArray[np.float64], floor_dbfs: float) -> npt.NDArray[np.bool_] | None:
     """Per frame of 10 ms: is there more in the residual than a path that is longer than our filter, or bent, explains?
 
     None when taking out did not work: what is left of the stimulus is not well below it.
     """
-    left = _levels_db(residual)
+    left = _levels_db(residual.astype(np.float64))
     ours = _levels_db(echo_)
     for index in range(1, len(ours)):
         ours[index] = max(ours[index], ours[index - 1] - _DECAY_DB)
@@ -108,3 +110,50 @@ def unexplained(
     if left_db > _MOST_LEFT_DB:
         return None
     return np.asarray(left > ours + left_db)
+
+
+def quieter(recording: Mono, residual: npt.NDArray[np.float64]) -> Mono:
+    """Frame by frame the quieter of both: where taking out adds sound (a gap, a stop), nothing is taken out."""
+    count = len(recording) // _FRAME * _FRAME
+    better = np.ones(len(recording), np.bool_)
+    better[:count] = np.repeat(_levels_db(residual) <= _levels_db(recording.astype(np.float64)), _FRAME)
+    return np.where(better, residual, recording).astype(np.float32)
+
+
+def astray(cleaned: Mono, telling: npt.NDArray[np.bool_], stimulus: Mono, shift: int) -> npt.NDArray[np.bool_]:
+    """Per frame of 10 ms: is what is left our own sound after all, but up to 0.35 s from its place?
+
+    A recording with gaps or repeats (an overloaded computer) moves parts of our sound to where the filter does not
+    reach. Spans of 0.2 s that hold telling frames are looked for in the stimulus around; sample 0 of `cleaned` is
+    sample `shift` of the stimulus. When most of the spans are ours, then all is: better to miss a word of the device
+    than to invent one.
+    """
+    frames = np.zeros(len(telling), np.bool_)
+    around = np.pad(stimulus, (_ASTRAY, _ASTRAY + _SPAN))
+    step = _SPAN // 2
+    spans = ours = 0
+    for first in range(0, max(1, len(cleaned) - step), step):
+        begin = max(0, min(first, len(cleaned) - _SPAN))
+        window = slice(begin // _FRAME, (begin + _SPAN) // _FRAME)
+        if not telling[window].any():
+            continue
+        low = max(0, begin + shift)
+        found = locate(around[low : max(0, begin + shift + 2 * _ASTRAY + _SPAN)], cleaned[begin : begin + _SPAN])
+        spans += 1
+        if found and found.correlation >= _RESEMBLANCE:
+            ours += 1
+            frames[window] = True
+    return frames | (2 * ours > spans)
+
+
+def words(telling: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Telling frames without what is shorter than 0.1 s (over gaps of 60 ms): edges of gaps, no word and no earcon.
+
+    What reaches the end may go on and stays.
+    """
+    kept = telling.copy()
+    found = np.flatnonzero(telling)
+    for run in np.split(found, np.flatnonzero(np.diff(found) > _BRIDGE) + 1):
+        if len(run) and run[-1] - run[0] < _WORD - 1 and run[-1] < len(telling) - _BRIDGE:
+            kept[run] = False
+    return kept

@@ -7,12 +7,28 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from harness.audio.own_sound import EARLIEST_S, LATEST_S, LEAST_CORRELATION, Located, echo, locate, unexplained
+from harness.audio.own_sound import (
+    EARLIEST_S,
+    LATEST_S,
+    LEAST_CORRELATION,
+    Located,
+    astray,
+    echo,
+    locate,
+    quieter,
+    unexplained,
+    words,
+)
 from harness.audio.timeline import ANALYSIS_HZ, Mono
 
 _FRAME = 160
 _LEAD = int(0.05 * ANALYSIS_HZ)
-_TAIL = int(0.15 * ANALYSIS_HZ)
+_TAIL = int(0.25 * ANALYSIS_HZ)
+_WATCHED = int(0.35 * ANALYSIS_HZ)
+"""After its end a stimulus that was found is still taken out and looked for, one that was not is masked."""
+_FADES = ANALYSIS_HZ // 20
+_REST = ANALYSIS_HZ // 2
+_APART = ANALYSIS_HZ // 500
 _PIECE = 3 * ANALYSIS_HZ
 _HISTORY = 5 * ANALYSIS_HZ
 _SURE = 0.5
@@ -43,6 +59,9 @@ class _Stimulus:
     expected: int
     located: Located | None = None
     failed: bool = False
+    told: bool = False
+    skipped: int = 0
+    """Samples of its beginning that no recording holds."""
     done_until: int = field(default=0)
 
     @property
@@ -51,14 +70,14 @@ class _Stimulus:
 
     @property
     def end(self) -> int:
-        return self.start + len(self.samples) + _TAIL
+        return self.start + len(self.samples) + (_TAIL if self.failed else _WATCHED)
 
 
 class OwnVoiceGate:
     """Sound goes straight through when nothing of ours is playing; else in pieces of up to 3 s, our stimulus removed.
 
-    A stimulus that is not found (correlation under 0.3) or cannot be taken out is masked by time, until 0.15 s after
-    its end.
+    A stimulus that is not found (correlation under 0.3) or cannot be taken out is masked by time, until 0.25 s after
+    its end. What is left of one that was found is searched for parts of it that lie astray, until 0.35 s after its end.
     """
 
     def __init__(self) -> None:
@@ -68,6 +87,7 @@ class OwnVoiceGate:
         self._held: Mono = np.zeros(0, np.float32)
         self._origin = 0
         self._passed = 0
+        self._ours_until = 0
         self._stimuli: list[_Stimulus] = []
         self.heard: list[Heard] = []
 
@@ -75,9 +95,17 @@ class OwnVoiceGate:
     def _end(self) -> int:
         return self._origin + len(self._held)
 
-    def expect(self, play_id: str, samples: Mono, start: int) -> None:
-        """A stimulus (16 kHz) whose first sample leaves at sample `start` of the recording, by the host clocks."""
-        self._stimuli.append(_Stimulus(play_id, samples, start, done_until=start - _LEAD))
+    def expect(self, play_id: str, samples: Mono, start: int, *, told: bool = False) -> None:
+        """A stimulus (16 kHz) whose first sample leaves at sample `start` of the recording, by the host clocks.
+
+        Of one that began before the recording (start < 0: the stream was interrupted) only the rest is looked for.
+        told: its place was told already.
+        """
+        skipped = 0 if start >= 0 else min(len(samples), -start - int(EARLIEST_S * ANALYSIS_HZ))
+        stimulus = _Stimulus(play_id, samples, start, told=told, skipped=skipped)
+        stimulus.failed = bool(skipped) and len(samples) - skipped < _REST
+        stimulus.done_until = self._origin if skipped else start - _LEAD
+        self._stimuli.append(stimulus)
         self._stimuli.sort(key=lambda stimulus: stimulus.expected)
 
     def feed(self, samples: Mono, floor_dbfs: float) -> list[Passed]:
@@ -95,9 +123,11 @@ class OwnVoiceGate:
                 until = min(until, max(self._stimuli[1].done_until, stimulus.done_until))
             if self._end < until:
                 break
+            self._follow(stimulus, until)
             self._pass_cleaned(stimulus, until, floor_dbfs, passed)
             stimulus.done_until = until
             if until >= stimulus.end or len(self._stimuli) > 1:
+                self._ours_until = stimulus.start + len(stimulus.samples) + _FADES
                 self._stimuli.pop(0)
         else:
             self._pass_plain(self._end, passed)
@@ -119,23 +149,39 @@ class OwnVoiceGate:
         """Looks for the stimulus once enough of it has passed; True when it was found or given up."""
         if stimulus.located or stimulus.failed:
             return True
-        part = stimulus.samples[:_PIECE]
-        soonest = stimulus.expected + len(part) + _SOON
-        latest = stimulus.expected + len(part) + int(LATEST_S * ANALYSIS_HZ)
+        part = stimulus.samples[stimulus.skipped :][:_PIECE]
+        expected = stimulus.expected + stimulus.skipped
+        soonest = expected + len(part) + _SOON
+        latest = expected + len(part) + int(LATEST_S * ANALYSIS_HZ)
         if self._end < soonest:
             return False
         is_last = self._end >= latest
         if not is_last and (self._end - soonest) % (_SOON // 2) >= _FRAME:
             return False
-        first = max(stimulus.expected + int(EARLIEST_S * ANALYSIS_HZ), self._origin)
+        first = max(expected + int(EARLIEST_S * ANALYSIS_HZ), self._origin)
         found = locate(self._held[first - self._origin : min(self._end, latest) - self._origin], part)
         least = LEAST_CORRELATION if is_last else _SURE
         if found and found.correlation >= least:
-            stimulus.located = Located(found.start + first, found.correlation)
-            self.heard.append(Heard(stimulus.play_id, found.start + first, found.correlation))
+            start = found.start + first - stimulus.skipped
+            stimulus.located = Located(start, found.correlation)
+            if not stimulus.told:
+                self.heard.append(Heard(stimulus.play_id, start, found.correlation))
             return True
         stimulus.failed = is_last
         return is_last
+
+    def _follow(self, stimulus: _Stimulus, until: int) -> None:
+        """Looks anew where a later piece lies: sound that was lost or repeated meanwhile has moved it."""
+        first = stimulus.done_until - stimulus.start
+        part = stimulus.samples[max(0, first) : until - stimulus.start - int(LATEST_S * ANALYSIS_HZ)]
+        if stimulus.located is None or first < _LEAD or len(part) < _REST:
+            return
+        begin = max(stimulus.done_until + int(EARLIEST_S * ANALYSIS_HZ), self._origin)
+        found = locate(self._held[begin - self._origin : until - self._origin], part)
+        if found and found.correlation >= _SURE:
+            start = found.start + begin - first
+            if abs(start - stimulus.located.start) > _APART:
+                stimulus.located = Located(start, found.correlation)
 
     def _pass_cleaned(self, stimulus: _Stimulus, until: int, floor_dbfs: float, passed: list[Passed]) -> None:
         """Takes the stimulus out of [done_until, until) and passes on what was not passed yet."""
@@ -151,14 +197,18 @@ class OwnVoiceGate:
         cleaned = recording
         if stimulus.located:
             echo_ = echo(recording, ours)
-            residual = recording - echo_
-            frames = unexplained(residual, echo_, floor_dbfs)
+            left = quieter(recording, recording - echo_)
+            frames = unexplained(left, echo_, floor_dbfs)
             if frames is not None:
+                cleaned = left
+                if frames.any():
+                    frames &= ~astray(left, frames, stimulus.samples, shift)
+                    frames = words(frames)
                 masks = np.repeat(~frames, _FRAME)
                 masks = np.concatenate((masks, np.ones(count - len(masks), np.bool_)))
-                # Before our sound arrived there is nothing of it to mask.
+                # Before our sound arrived there is nothing of it to mask, but the last of the one before.
                 masks[: max(0, stimulus.start - _FRAME - begin)] = False
-                cleaned = residual.astype(np.float32)
+                masks[: max(0, self._ours_until - begin)] |= begin < stimulus.start
         fresh = max(0, self._passed - begin)
         if fresh < count:
             passed.append(Passed(cleaned[fresh:], masks[fresh:]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import signal
@@ -92,14 +94,19 @@ def room(dry: Mono, gain_db: float, seconds: float = 0.25) -> Mono:
     return (heard * 10 ** (gain_db / 20)).astype(np.float32)
 
 
-def hear_query(whole: Mono, leaves_s: float, told_late_s: float = 0.05) -> list[Observation]:
-    mic, seen, said = hearing(), [], False
+def hear(whole: Mono, *ours: tuple[float, Mono], told_late_s: float = 0.05) -> list[Observation]:
+    """ours: when each leaves, and its sound."""
+    mic, seen, waiting = hearing(), [], list(enumerate(ours, 1))
     for block in blocks(whole):
-        if not said and block.at_s >= leaves_s + told_late_s:
-            mic.own_sound("play-1", Waveform(speech(QUERY), RATE_HZ), leaves_s)
-            said = True
+        if waiting and block.at_s >= waiting[0][1][0] + told_late_s:
+            number, (leaves_s, sound) = waiting.pop(0)
+            mic.own_sound(f"play-{number}", Waveform(sound, RATE_HZ), leaves_s)
         seen += mic.feed(block)
     return seen
+
+
+def hear_query(whole: Mono, leaves_s: float, told_late_s: float = 0.05) -> list[Observation]:
+    return hear(whole, (leaves_s, speech(QUERY)), told_late_s=told_late_s)
 
 
 @pytest.mark.parametrize("gain_db", [0.0, -20.0])
@@ -136,3 +143,79 @@ def test_an_earcon_under_our_query_is_heard() -> None:
 
 def test_a_stimulus_that_did_not_sound_is_not_heard() -> None:
     assert hear_query(scene(9), 2.0) == []
+
+
+# An overloaded computer: what its recording of our query looks like.
+
+
+def without(whole: Mono, at_s: float, seconds: float) -> Mono:
+    """Samples are lost there."""
+    return np.concatenate((whole[: round(at_s * RATE_HZ)], whole[round((at_s + seconds) * RATE_HZ) :]))
+
+
+def repeated(whole: Mono, at_s: float, seconds: float) -> Mono:
+    return np.concatenate((whole[: round(at_s * RATE_HZ)], whole[round((at_s - seconds) * RATE_HZ) :]))
+
+
+def halted(whole: Mono, at_s: float, seconds: float) -> Mono:
+    """The loudspeaker had nothing to play there."""
+    first = round(at_s * RATE_HZ)
+    return np.concatenate((whole[:first], np.zeros(round(seconds * RATE_HZ), np.float32), whole[first:]))
+
+
+@pytest.mark.parametrize("harmed", [without, repeated, halted])
+@pytest.mark.parametrize("seconds", [0.01, 0.03, 0.1])
+@pytest.mark.parametrize("share", [0.4, 0.8])
+def test_our_own_voice_with_a_flaw_is_never_the_devices(harmed, seconds: float, share: float) -> None:
+    at_s = 2.031 + share * len(speech(QUERY)) / RATE_HZ
+    whole = harmed(scene(8, (2.031, room(speech(QUERY), -6))), at_s, seconds)
+    assert not any(isinstance(one, SpeechStarted | Earcon) for one in hear_query(whole, 2.0))
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.95])
+def test_a_stream_that_begins_anew_under_our_query_still_knows_it(share: float) -> None:
+    break_s = round(2.031 + share * len(speech(QUERY)) / RATE_HZ, 2)
+    whole = scene(9, (2.031, room(speech(QUERY), -6)))
+    mic, seen = hearing(), []
+    for block in blocks(whole):
+        if block.first_sample == round(2.05 * RATE_HZ):
+            mic.own_sound("play-1", Waveform(speech(QUERY), RATE_HZ), 2.0)
+        if block.at_s < break_s or block.at_s >= break_s + 0.05:
+            seen += mic.feed(replace(block, epoch=1 if block.at_s < break_s else 2))
+    assert not any(isinstance(one, SpeechStarted | Earcon) for one in seen)
+    for one in seen:
+        assert isinstance(one, StimulusHeard)
+        assert one.at.at_s == pytest.approx(2.031, abs=0.001)
+
+
+@pytest.mark.parametrize("share", [0.3, 0.7])
+def test_a_query_that_is_stopped_midway_is_not_the_devices(share: float) -> None:
+    stop_s = 2.031 + share * len(speech(QUERY)) / RATE_HZ
+    whole = scene(9, (2.031, speech(QUERY)[: round((stop_s - 2.031) * RATE_HZ)]))
+    assert not any(isinstance(one, SpeechStarted | Earcon) for one in hear_query(whole, 2.0))
+
+
+LONG = "Hey computer, set a timer for ten minutes, and tell me what the weather will be tomorrow in Paris, please."
+
+
+@pytest.mark.parametrize("drift_ppm", [0, 100])
+def test_a_long_query_is_taken_out_whole_also_where_clocks_drift(drift_ppm: int) -> None:
+    query = speech(LONG)
+    assert len(query) > 5 * RATE_HZ
+    times = np.arange(len(query)) * (1 + drift_ppm * 1e-6)
+    arrived = np.interp(times, np.arange(len(query)), query).astype(np.float32)
+    end_s = 2.031 + len(query) / RATE_HZ
+    whole = scene(end_s + 4, (2.031, arrived), (end_s + 0.5, speech("It is half past nine.", "flite:slt")))
+    found = spans([one for one in hear(whole, (2.0, query)) if not isinstance(one, StimulusHeard)])
+    assert found[0][0] == pytest.approx(end_s + 0.5, abs=0.06)
+
+
+def test_closing_words_right_after_a_query_are_ours_as_well() -> None:
+    query, closing = speech(QUERY), speech("Thank you, that is all.")
+    next_s = 2.0 + len(query) / RATE_HZ + 0.05
+    end_s = next_s + len(closing) / RATE_HZ
+    answer = speech("Good bye.", "flite:slt")
+    whole = scene(end_s + 3, (2.031, query), (next_s + 0.031, closing), (end_s + 0.631, answer))
+    seen = hear(whole, (2.0, query), (next_s, closing))
+    assert [one.play_id for one in seen if isinstance(one, StimulusHeard)] == ["play-1", "play-2"]
+    assert [one[0] for one in spans(seen)][:1] == [pytest.approx(end_s + 0.631, abs=0.06)]
