@@ -28,6 +28,9 @@ def up(settings: Path | None, room: str | None) -> None:
     if not lab.up(settings, room):
         click.echo("The virtual lab is up already. (harness lab down ends it.)")
         return
+    if lab.started != PARTS:
+        click.echo(f"Started again: {', '.join(lab.started)}. The rest of the virtual lab was up.")
+        return
     click.echo(f"The virtual lab is up after {time.monotonic() - began_s:.1f} s.")
     click.echo("Next: harness run scenarios/demo.yaml --bench scenarios/benches/virtual_lab.yaml")
 

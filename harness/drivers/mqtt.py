@@ -19,7 +19,7 @@ from paho.mqtt.reasoncodes import ReasonCode
 from harness.drivers.mqtt_numbering import Numbering
 from harness.drivers.mqtt_pulse import Pulse
 from harness.model.bench import MessageMapping
-from harness.model.errors import DeviceError
+from harness.model.errors import DeviceError, LabError
 from harness.model.observation import DeviceState, LinkBack, LinkLost, LogLine, Observation, Status
 from harness.model.time import Stamp
 from harness.places import lab_state
@@ -96,6 +96,7 @@ class MqttDevice:
         client.on_socket_open = self._guarded(_without_delay)
         client.on_connect = self._guarded(self._connected)
         client.on_disconnect = self._guarded(self._disconnected)
+        client.on_connect_fail = self._guarded(lambda client, _: self._follow_the_lab(client))
         client.on_subscribe = self._guarded(self._taken)
         client.on_publish = self._guarded(self._published)
         client.on_message = self._guarded(self._message)
@@ -157,9 +158,12 @@ class MqttDevice:
         return os.environ[name]
 
     def _unreachable(self, host: str, port: int, why: str) -> DeviceError:
+        remedy = "Check `address`, user and password of the connection, and that the broker runs"
+        if self._options.address == "lab":
+            remedy = "See what is wrong with it: harness lab status; bring back what is missing: harness lab up"
         return DeviceError(
             f"{self.id}: the MQTT broker at {host}:{port} cannot be used: {why}",
-            remedy="Check `address`, user and password of the connection, and that the broker runs",
+            remedy=remedy,
         )
 
     def _guarded(self, callback: Callable[..., T]) -> Callable[..., T | None]:
@@ -210,12 +214,21 @@ class MqttDevice:
         if back:
             self._tell(LinkBack(self.id, self._now()))
 
+    def _follow_the_lab(self, client: mqtt.Client) -> None:
+        """A lab that was ended and started again may have its broker at another port."""
+        if self._options.address != "lab" or self._closing:
+            return
+        with contextlib.suppress(LabError):  # not up again yet: the next try asks again
+            if (address := self._address()) != (client.host, client.port):
+                client.connect_async(*address, keepalive=client.keepalive)
+
     def _disconnected(
-        self, _: mqtt.Client, __: object, ___: object, reason: ReasonCode, ____: Properties | None
+        self, client: mqtt.Client, __: object, ___: object, reason: ReasonCode, ____: Properties | None
     ) -> None:
         if self._pulse is not None:
             self._pulse.lose()
         self._lose(f"the connection to the broker is gone: {reason}")
+        self._follow_the_lab(client)
 
     def _frozen(self, silent_s: float) -> None:
         self._lose(f"the broker has not answered for {silent_s:.1f} s")

@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,6 +47,8 @@ class Lab:
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder if folder is not None else lab_folder()
+        self.started: tuple[str, ...] = ()
+        """Parts that the last `up` started."""
         self._server: LabSoundServer | None = None
 
     def log_path(self, part: str) -> Path:
@@ -60,17 +62,31 @@ class Lab:
     def up(self, settings_path: Path | None = None, room: str | None = None) -> bool:
         """Starts what does not run; False when it was up already. Nothing is left behind when it fails.
 
+        A lab that lost a part gets that part back, in its room, at its port and with its settings, and what still runs
+        is left alone: a session that uses it goes on.
         InputError when it is up with other settings, or in another room, than those that are asked for.
         """
         chosen = _room(room or DEFAULT_ROOM)
         settings = AssistantSettings() if settings_path is None else read_settings(settings_path)
         with self._locked():
-            if self.is_up():
-                self._refuse_others(settings_path, room)
-                return False
-            self._end_all()
+            self.started = ()
+            state = self._state()
+            missing = tuple(part for part in PARTS if not self._alive(part))
+            if state is not None and missing != PARTS:
+                self._refuse_others(state, settings_path, room)
+                if not missing:
+                    return False
+                known = state.get("settings")
+                settings_path = Path(str(known)) if known else None
+                chosen = _room(str(state["room"]))
+                if settings_path is not None and ASSISTANT in missing:
+                    settings = read_settings(settings_path)
+            else:
+                self._end_all()
+                state, missing = {}, PARTS
             try:
-                self._start_all(settings, settings_path, chosen)
+                self._start_parts(missing, state, settings, settings_path, chosen)
+                self.started = missing
             except BaseException:
                 # Ctrl-C as well: a lab is up as a whole or not at all.
                 self._end_all()
@@ -104,10 +120,47 @@ class Lab:
                 raise LabError("another command is starting or ending this lab", remedy="Wait for it") from error
             yield
 
-    def _start_all(self, settings: AssistantSettings, settings_path: Path | None, room: Room) -> None:
+    def _start_parts(
+        self,
+        parts: Sequence[str],
+        state: Mapping[str, object],
+        settings: AssistantSettings,
+        settings_path: Path | None,
+        room: Room,
+    ) -> None:
+        """state: what is known of a lab that lost these parts; {} for one that is started as a whole."""
+        environment = LabSoundServer(self.folder).environment()
+        if SOUND in parts:
+            self._start_sound(room)
+        port = state.get("mqtt_port", 0)
+        if BROKER in parts or not isinstance(port, int):
+            port = self._start_broker(port if isinstance(port, int) else 0)
+        if ASSISTANT in parts:
+            self._start_assistant(settings_path, {**os.environ, **environment}, port)
+        told = {
+            "environment": environment,
+            "mqtt_host": broker.HOST,
+            "mqtt_port": port,
+            "pids": {part: started.pid for part in PARTS if (started := self._started(part)) is not None},
+            "room": room.name,
+            "device": state.get("device", settings.device) if ASSISTANT not in parts else settings.device,
+            "settings": None if settings_path is None else str(settings_path.resolve()),
+            "settings_sha256": (
+                state.get("settings_sha256")
+                if ASSISTANT not in parts
+                else None
+                if settings_path is None
+                else _sha256(settings_path)
+            ),
+        }
+        fresh = self._state_path.with_suffix(".new")
+        fresh.write_text(json.dumps(told, indent=1), encoding="utf-8")
+        fresh.replace(self._state_path)
+
+    def _start_sound(self, room: Room) -> None:
         server = self._server = LabSoundServer(self.folder)
         try:
-            environment = server.start()
+            server.start()
             if server.pid is None:
                 raise LabError("the sound server did not tell its process")
             self._remember(SOUND, server.pid)
@@ -116,25 +169,18 @@ class Lab:
             server.stop()
             raise
         server.use_room(room)
-        port = self._start_broker()
-        self._start_assistant(settings_path, {**os.environ, **environment}, port)
-        state = {
-            "environment": environment,
-            "mqtt_host": broker.HOST,
-            "mqtt_port": port,
-            "pids": {part: started.pid for part in PARTS if (started := self._started(part)) is not None},
-            "room": room.name,
-            "device": settings.device,
-            "settings": None if settings_path is None else str(settings_path.resolve()),
-            "settings_sha256": None if settings_path is None else _sha256(settings_path),
-        }
-        fresh = self._state_path.with_suffix(".new")
-        fresh.write_text(json.dumps(state, indent=1), encoding="utf-8")
-        fresh.replace(self._state_path)
 
-    def _refuse_others(self, settings_path: Path | None, room: str | None) -> None:
+    def _state(self) -> Mapping[str, object] | None:
+        """What the state file says; None when there is none, or it is damaged."""
+        try:
+            state = json.loads(self._state_path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        return state if isinstance(state, dict) and state.get("room") in ROOMS else None
+
+    @staticmethod
+    def _refuse_others(state: Mapping[str, object], settings_path: Path | None, room: str | None) -> None:
         """What is asked for by name must be what is up: to leave it be in silence would spoil a measurement."""
-        state = json.loads(self._state_path.read_text(encoding="utf-8"))
         remedy = "End it first: harness lab down. Or give the other lab a folder of its own: HARNESS_LAB"
         if settings_path is not None and _sha256(settings_path) != state.get("settings_sha256"):
             has = state.get("settings") or "the settings that it has without a file"
@@ -144,10 +190,10 @@ class Lab:
         if room is not None and room != state.get("room"):
             raise InputError(f"the virtual lab is up already, with room {state.get('room')!r}", remedy=remedy)
 
-    def _start_broker(self) -> int:
+    def _start_broker(self, port: int) -> int:
         port_file = self.folder / "broker.port"
         port_file.unlink(missing_ok=True)
-        self._start(BROKER, [sys.executable, "-m", "harness.lab.broker", str(port_file)], dict(os.environ))
+        self._start(BROKER, [sys.executable, "-m", "harness.lab.broker", str(port_file), str(port)], dict(os.environ))
         self._await(BROKER, port_file.exists, 15.0)
         return int(port_file.read_text(encoding="ascii"))
 

@@ -6,6 +6,7 @@ import json
 import os
 import queue
 import shutil
+import signal
 import tempfile
 import time
 from collections.abc import Iterator
@@ -124,6 +125,23 @@ def test_a_lab_that_is_up_is_left_alone(lab: Lab) -> None:
     assert status[SOUND].health == "answers"
     assert "127.0.0.1" in status[BROKER].health
     assert status[ASSISTANT].health == "idle"
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_part_that_died_is_brought_back_and_the_others_are_left_alone(lab: Lab, part: str) -> None:
+    before = lab_state()
+    pids = dict(before.pids)
+    os.kill(pids[part], signal.SIGKILL)
+    deadline = time.monotonic() + 5
+    while lab.is_up():
+        assert time.monotonic() < deadline
+    assert lab.up()
+    assert lab.started == (part,)
+    after = lab_state()
+    changed = {name for name, pid in after.pids if pid != pids[name]}
+    assert changed == {part}
+    assert (after.environment, after.mqtt_port) == (before.environment, before.mqtt_port)
+    assert all(one.healthy for one in lab.status())
 
 
 def test_wrong_words_are_refused_before_anything_starts(tmp_path: Path) -> None:
