@@ -167,3 +167,28 @@ def test_it_asks_back_once_and_a_new_question_is_a_new_question() -> None:
     assert talk.hear("five minutes", at(6)).text == UNKNOWN
     assert talk.hear("Set an alarm for one", at(7)).open
     assert talk.hear("Can't cancel.", at(9)).text == ""
+
+
+def test_what_was_forgotten_is_not_brought_back_by_a_later_answer() -> None:
+    one = dialogue(memory_s=8)
+    one.hear("what is 12 plus 30", at(0))
+    one.spoken(at(2))
+    assert "47" not in one.hear("add five to that", at(20)).text
+    one.spoken(at(22))
+    assert "47" not in one.hear("add five to that", at(24)).text
+
+
+def test_it_counts_until_it_was_called_however_long_it_takes_to_understand() -> None:
+    one = dialogue(memory_s=8)
+    one.hear("what is 12 plus 30", at(0))
+    one.spoken(at(2))
+    called = replace(at(16), called_s=at(9.9).now_s)
+    assert one.hear("add five to that", called).text == "42 plus 5 is 47."
+
+
+@pytest.mark.parametrize(
+    ("heard", "ends"),
+    [("Stop.", True), ("Alexa, stop!", True), ("thank you", True), ("never mind", True), ("nice weather", False)],
+)
+def test_some_words_end_the_ringing(heard: str, ends: bool) -> None:
+    assert dialogue().ends_ringing(heard) is ends
