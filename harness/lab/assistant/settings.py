@@ -10,10 +10,11 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from harness.library.findings import Findings, Keys
+from harness.library.findings import Findings, Keys, nearest
 from harness.library.strict_yaml import parse, read_bytes
 from harness.model.errors import InputError
 from harness.model.stimulus import VoiceSpec
+from harness.plugins import Group, names
 
 
 class Report(StrEnum):
@@ -149,6 +150,10 @@ def read_settings(path: Path) -> AssistantSettings:
     for number, name in enumerate(keys.reports):
         if name not in {str(report) for report in Report}:
             findings.add(["reports", number], f"there is no report {name!r}", f"Known: {', '.join(Report)}")
+    _installed(findings, ["wake_engine"], Group.WAKE_ENGINES, keys.wake_engine)
+    _installed(findings, ["recogniser"], Group.RECOGNISERS, keys.recogniser)
+    if keys.voice is not None:
+        _installed(findings, ["voice", "engine"], Group.VOICES, keys.voice.engine)
     rules = [_rule(findings, number, fault) for number, fault in enumerate(keys.faults)]
     findings.refuse()
     fields: dict[str, Any] = keys.model_dump(exclude={"assistant", "voice", "reports", "faults"})
@@ -160,6 +165,12 @@ def read_settings(path: Path) -> AssistantSettings:
         faults=tuple(rule for rule in rules if rule is not None),
         **fields,
     )
+
+
+def _installed(findings: Findings, path: list[str | int], group: Group, name: str) -> None:
+    known = names(group)
+    if name not in known:
+        findings.add(path, f"{name!r} is not installed", nearest(name, known, listed="Installed"))
 
 
 def _rule(findings: Findings, number: int, fault: _FaultKeys) -> FaultRule | None:
