@@ -158,6 +158,8 @@ class Lab:
         fresh.replace(self._state_path)
 
     def _start_sound(self, room: Room) -> None:
+        if self._server is not None:
+            self._server.stop()  # it died; its readers are to be waited for
         server = self._server = LabSoundServer(self.folder)
         try:
             server.start()
@@ -229,9 +231,10 @@ class Lab:
         self._state_path.unlink(missing_ok=True)
         ended: list[str] = []
         server, self._server = self._server, None
-        if server is not None and server.running():
+        if server is not None:
+            if server.running():
+                ended.append(SOUND)
             server.stop()
-            ended.append(SOUND)
         for part in reversed(PARTS):
             started = self._started(part)
             if started is not None and started.alive():

@@ -1,0 +1,159 @@
+"""Faults in the lab, with real sound and the real assistant: each trial is finished once, whatever dies meanwhile."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.lab.lab import ASSISTANT, BROKER, SOUND, Lab
+from harness.model.feed import StateWord
+from harness.model.observation import LinkBack, LinkLost
+from harness.model.record import Entry, Observed, ResponseFrozen
+from harness.model.trial import Outcome
+from harness.places import lab_state
+from tests.conformance.engine_runs import kill, rows, wait_for
+from tests.conformance.lab_runs import LabRuns, Watcher, lab_of_its_own, last_rows, starts, verdicts
+
+pytestmark = [pytest.mark.sound, pytest.mark.speech]
+
+TRIAL = "time.r1"
+NOTICED_S = 1.0
+CONTEXT_WAIT_S = 2.0
+ENGINE_STARTS_S = 60.0  # a busy host takes long to load one
+LINKS = {"near", "microphone", "monitor"}
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    with lab_of_its_own() as one:
+        yield one
+
+
+@pytest.fixture
+def runs(lab: Lab, tmp_path: Path) -> Iterator[LabRuns]:
+    lab.up()  # what the test before may have left dead
+    made = LabRuns(tmp_path, lab)
+    yield made
+    made.close()
+
+
+def strike(part: str, number: signal.Signals) -> float:
+    """When the part of the lab was struck."""
+    os.kill(dict(lab_state().pids)[part], number)
+    return time.monotonic()
+
+
+def assert_whole(folder: Path) -> list[Entry]:
+    """One verdict; every attempt started once, ended, and numbered without gaps; clips whole. Returns the log."""
+    found = rows(folder)
+    (verdict,) = verdicts(found)
+    numbers = [row.attempt for _, row in starts(found, TRIAL)]
+    ended = last_rows(found, TRIAL)
+    assert numbers == list(range(1, verdict.attempts + 1)) == sorted(ended)
+    # Whether the assistant understood is its affair; that it was asked until it was decided is ours.
+    assert verdict.outcome not in (Outcome.INTERRUPTED, Outcome.SKIPPED, Outcome.ABORTED)
+    assert verdict.deciding_attempt is not None
+    assert ended[verdict.deciding_attempt].outcome is verdict.outcome
+    shown = subprocess.run(
+        [sys.executable, "-c", "from harness.cli import main; main()", "show", str(folder), "--check"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (shown.returncode, "whole" in shown.stdout) == (0, True), shown.stdout + shown.stderr
+    return found
+
+
+def lost_and_back(found: list[Entry]) -> tuple[set[str], set[str]]:
+    seen = [entry.record.observation for entry in found if isinstance(entry.record, Observed)]
+    return {one.source for one in seen if isinstance(one, LinkLost)}, {
+        one.source for one in seen if isinstance(one, LinkBack)
+    }
+
+
+def interrupted(watcher: Watcher, struck_s: float, within_s: float = NOTICED_S) -> None:
+    assert watcher.wait(StateWord.INTERRUPTED, struck_s, 10.0) - struck_s < within_s
+
+
+def test_an_engine_that_is_killed_anywhere_is_gone_on_with(runs: LabRuns) -> None:
+    folder = runs.prepare()
+    killed_wall_s = []
+    for word in (StateWord.PLAYING, StateWord.LISTENING, StateWord.RESPONSE, StateWord.WAITING):
+        watcher = runs.start(folder)
+        watcher.wait(word, within_s=ENGINE_STARTS_S)
+        kill(watcher.place)
+        killed_wall_s.append(time.time())
+        wait_for(lambda watcher=watcher: bool(watcher.closed), what="the end of the feed")
+        assert "harness resume" in watcher.closed[0]
+    last = runs.start(folder)
+    assert last.goodbye(ENGINE_STARTS_S).exit_code == 0
+    found = assert_whole(folder)
+    causes = [row.cause.partition(":")[0] for row in last_rows(found, TRIAL).values()]
+    assert causes.count("engine_ended") >= 2  # PLAYING and LISTENING for certain; a device may be silent after that
+    assert len({entry.run for entry in found}) == 6  # the plan, and five engines
+    begun = [at_s for at_s, _ in starts(found, TRIAL)]
+    for killed_s in killed_wall_s[:2]:
+        assert min(at_s for at_s in begun if at_s > killed_s) - killed_s > CONTEXT_WAIT_S - 0.5
+
+
+def test_a_sound_server_that_freezes_and_dies_comes_back_under_the_run(runs: LabRuns) -> None:
+    folder = runs.prepare()
+    watcher = runs.start(folder)
+    watcher.wait(StateWord.PLAYING, within_s=ENGINE_STARTS_S)
+    struck_s = strike(SOUND, signal.SIGSTOP)
+    try:
+        interrupted(watcher, struck_s)
+    finally:
+        thawed_s = strike(SOUND, signal.SIGCONT)
+    watcher.wait(StateWord.PLAYING, thawed_s)
+    struck_s = strike(SOUND, signal.SIGKILL)
+    interrupted(watcher, struck_s)
+    assert runs.lab.up()
+    assert runs.lab.started == (SOUND,)
+    assert watcher.goodbye().exit_code == 0
+    found = assert_whole(folder)
+    assert lost_and_back(found) == (LINKS, LINKS)
+    ended = last_rows(found, TRIAL)
+    assert [ended[number].outcome for number in (1, 2)] == [Outcome.INTERRUPTED] * 2
+    assert all(ended[number].cause.startswith("link_lost") for number in (1, 2))
+
+
+def test_a_sound_server_that_freezes_in_a_response_leaves_no_half_of_it(runs: LabRuns) -> None:
+    folder = runs.prepare()
+    watcher = runs.start(folder)
+    watcher.wait(StateWord.RESPONSE, within_s=ENGINE_STARTS_S)
+    heard = len(starts(rows(folder), TRIAL))
+    struck_s = strike(SOUND, signal.SIGSTOP)
+    try:
+        interrupted(watcher, struck_s)
+    finally:
+        strike(SOUND, signal.SIGCONT)
+    assert watcher.goodbye().exit_code == 0
+    found = assert_whole(folder)
+    assert last_rows(found, TRIAL)[heard].outcome is Outcome.INTERRUPTED
+    assert heard not in [row.record.attempt for row in found if isinstance(row.record, ResponseFrozen)]
+
+
+def test_a_broker_and_a_device_that_die_come_back_under_the_run(runs: LabRuns) -> None:
+    folder = runs.prepare()
+    watcher = runs.start(folder)
+    watcher.wait(StateWord.LISTENING, within_s=ENGINE_STARTS_S)
+    struck_s = strike(BROKER, signal.SIGKILL)
+    interrupted(watcher, struck_s)
+    assert runs.lab.up()
+    assert runs.lab.started == (BROKER,)
+    watcher.wait(StateWord.LISTENING, struck_s)
+    strike(ASSISTANT, signal.SIGKILL)
+    assert runs.lab.up()
+    assert runs.lab.started == (ASSISTANT,)
+    assert watcher.goodbye().exit_code == 0
+    found = assert_whole(folder)
+    assert lost_and_back(found) == ({"assistant"}, {"assistant"})
+    ended = last_rows(found, TRIAL)
+    assert ended[1].cause.startswith("link_lost: assistant")
+    assert ended[2].cause.partition(":")[0] in ("device_gone", "device_restarted")
