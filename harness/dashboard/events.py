@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from harness.dashboard.wording import OUTCOME_WORDS, measured, seconds
@@ -70,13 +70,27 @@ class EventLine:
     clock: str
     text: str
     tone: Tone
+    late_blocks: int = 0
+
+    def after(self, before: EventLine) -> EventLine | None:
+        """One line for both, where late sound follows late sound: on a slow host hundreds of them say one thing."""
+        if not (self.late_blocks and before.late_blocks):
+            return None
+        count = before.late_blocks + self.late_blocks
+        return replace(self, text=_late(count), late_blocks=count)
 
 
 def event_line(entry: Entry) -> EventLine:
     """A row in words; every text from outside is made harmless here."""
     text, tone = _record(entry.record)
     clock = time.strftime("%H:%M:%S", time.localtime(entry.wall_s))
-    return EventLine(entry.seq, clock, plain_text(text, 200), tone)
+    record = entry.record
+    late = record.observation.count if isinstance(record, Observed) and isinstance(record.observation, Overrun) else 0
+    return EventLine(entry.seq, clock, plain_text(text, 200), tone, late)
+
+
+def _late(count: int) -> str:
+    return f"sound: {count} {'block' if count == 1 else 'blocks'} late or lost"
 
 
 def _record(record: Record) -> tuple[str, Tone]:
@@ -161,7 +175,7 @@ def _observation(seen: Observation) -> tuple[str, Tone]:
         case LinkBack():
             return f"{seen.source} is back", Tone.GOOD
         case Overrun():
-            return f"{seen.source}: {seen.count} blocks of sound late or lost", Tone.FAULT
+            return _late(seen.count), Tone.FAULT
 
 
 def _take(take: int) -> str:

@@ -21,6 +21,12 @@ CSS = """
 #wave { height: 2; margin: 0 1; }
 #strip { background: $panel; }
 
+/* Smaller than what is promised: the state, the trials and the keys stay. */
+.-slim #right { display: none; }
+.-flat StateWordBanner { height: 1; }
+.-flat LevelMeters, .-flat #events, .-flat #wave { display: none; }
+.-flat ItemText { height: 3; }
+
 .-wide #right { width: 46; }
 .-tall #response { height: 10; }
 .-tall #response Waveform { height: 4; }

@@ -1,6 +1,15 @@
 """The dashboard with the real engine, over the in-process sound path: what its users do, and what the log says then."""
 
-from contextlib import suppress
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -45,6 +54,41 @@ def dashboard(place: EnginePlace) -> Dashboard:
 
 def found(folder: Path, kind: type[R]) -> list[R]:
     return [entry.record for entry in rows(folder) if isinstance(entry.record, kind)]
+
+
+class Attached:
+    """A command of ours in a terminal of its own."""
+
+    def __init__(self, *arguments: str) -> None:
+        self._ours, theirs = pty.openpty()
+        fcntl.ioctl(self._ours, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        self._said = bytearray()
+        environment = {**os.environ, "TERM": "xterm-256color"}
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", "from harness.cli import main; main()", *arguments],
+            stdin=theirs, stdout=theirs, stderr=theirs, env=environment, start_new_session=True,
+        )  # fmt: skip
+        os.close(theirs)
+
+    def screen(self) -> str:
+        """All that was written so far, without what steers the terminal."""
+        while select.select([self._ours], [], [], 0)[0]:
+            try:
+                self._said += os.read(self._ours, 65536)
+            except OSError:  # its end is closed
+                break
+        return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", self._said.decode("utf-8", "replace"))
+
+    def type(self, keys: str) -> None:
+        os.write(self._ours, keys.encode())
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def close(self) -> None:
+        self.kill()
+        os.close(self._ours)
 
 
 async def leave(pilot: Pilot[int], app: Dashboard) -> int | None:
@@ -154,6 +198,26 @@ async def test_pause_detach_come_back_and_abort(runs: Runs) -> None:
     assert again.return_value == 3
     assert found(folder, SessionFinished) == [SessionFinished(EndReason.ABORTED)]
     wait_for(lambda: not place.alive)
+
+
+async def test_a_dashboard_killed_right_after_a_key_loses_nothing(runs: Runs) -> None:
+    folder, place = begin(runs, "sixty.yaml")
+    with closing(Attached("attach", str(folder))) as killed:
+        wait_for(lambda: "responded" in killed.screen(), 30, "a finished trial on the screen")
+        killed.type("j")
+        wait_for(lambda: "asked  “what" in killed.screen(), 20, "a response to judge")
+        killed.type("1")
+        killed.kill()
+    again = dashboard(place)
+    async with again.run_test(size=SMALL) as pilot:
+        await until(pilot, lambda: found(folder, TrialFinished))
+        await pilot.press("j")
+        await until(pilot, shows(pilot, "Judging "))
+        judged = [row.judgment for row in found(folder, JudgmentGiven)]
+        assert [one.category for one in judged] in ([], [Category.CORRECT])
+        await until(pilot, shows(pilot, f"Judging {len(judged)} of"))
+        await pilot.press("ctrl+q")
+        await until(pilot, lambda: again.return_value is not None)
 
 
 async def test_two_dashboards_judge_the_same_response(runs: Runs) -> None:

@@ -130,7 +130,7 @@ class RatingScreen(Sheet):
     def _write_progress(self, view: View) -> None:
         waiting = len(queue(view.progress, self._rater))
         whole = view.progress.totals.to_judge
-        text = Text("Judging ", style=f"bold {palette.TEXT}")
+        text = Text.assemble(("Judging ", f"bold {palette.TEXT}"))
         text.append(f"{whole - waiting} of {whole} done, {waiting} left", style=palette.TEXT)
         text.append(f"   rater {self._rater}", style=palette.QUIET)
         if self._saving is not None:

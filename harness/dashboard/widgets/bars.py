@@ -38,10 +38,10 @@ class TitleLine(Line):
         if session is None:
             self.write(Text("voice-harness", style=palette.QUIET))
             return
-        text = Text(plain_text(session.title or session.scenario_id, 40), style=f"bold {palette.TEXT}")
+        text = Text.assemble((plain_text(session.title or session.scenario_id, 40), f"bold {palette.TEXT}"))
         text.append(f"  on {plain_text(session.bench_id, 20)}", style=palette.QUIET)
-        text.append(f"  sound: {plain_text(session.sound_path, 16)}", style=palette.QUIET)
         text.append(f"  {plain_text(session.session_id, 40)}", style=palette.QUIET)
+        text.append(f"  sound: {plain_text(session.sound_path, 40)}", style=palette.QUIET)
         self.write(text)
 
 
@@ -111,7 +111,7 @@ class StateStrip(Line):
 
     def show(self, view: View) -> None:
         word, colour = state_words(view)
-        text = Text(word, style=f"bold {colour}")
+        text = Text.assemble((word, f"bold {colour}"))
         text.append(f"  {state_line(view)}", style=palette.QUIET)
         self.write(text)
 

@@ -39,7 +39,14 @@ class EventLog(Lines):
         if not lines:
             return
         self._at_end = self.scroll_offset.y >= self.max_scroll_y
-        self._events = [*self._events, *lines][-KEPT:]
+        events = list(self._events)
+        for line in lines:
+            together = line.after(events[-1]) if events else None
+            if together is None:
+                events.append(line)
+            else:
+                events[-1] = together
+        self._events = events[-KEPT:]
         self.fit()
         self._stay_at_end()
 

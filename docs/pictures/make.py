@@ -1,0 +1,193 @@
+"""Makes the pictures of this folder from the real thing: the demonstration, in a terminal, in the virtual lab.
+
+    .venv/bin/python docs/pictures/make.py      # about four minutes; needs tmux and chromium
+
+The dashboard runs in a private tmux of 120×36. What tmux says is on the screen is drawn as SVG, cell by cell, and
+chromium turns that into PNG.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from html import escape
+from pathlib import Path
+
+from rich.console import Console
+from rich.style import Style
+from rich.text import Text
+
+HERE = Path(__file__).resolve().parent
+COLUMNS, ROWS = 120, 36
+CELL_WIDTH, CELL_HEIGHT, MARGIN, FONT_SIZE = 9.0, 19.0, 14.0, 15
+FOREGROUND, BACKGROUND = "#d9dfe7", "#13171c"
+FULL_HEIGHT = {"█": (0.0, 1.0), "▀": (0.0, 0.5), "▄": (0.5, 1.0)}
+EIGHTHS_UP, EIGHTHS_RIGHT = " ▁▂▃▄▅▆▇", " ▏▎▍▌▋▊▉"
+
+
+class Terminal:
+    """A shell in a tmux of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._socket = str(folder / "tmux")
+        self._call("-f", "/dev/null", "new-session", "-d", "-x", str(COLUMNS), "-y", str(ROWS), "sh")
+
+    def _call(self, *arguments: str) -> str:
+        return subprocess.run(
+            ["tmux", "-S", self._socket, *arguments], check=True, capture_output=True, text=True
+        ).stdout
+
+    def type(self, *keys: str) -> None:
+        self._call("send-keys", *keys)
+
+    def text(self) -> str:
+        return self._call("capture-pane", "-p")
+
+    def coloured(self) -> str:
+        return self._call("capture-pane", "-p", "-e", "-N")
+
+    def wait(self, predicate: Callable[[str], object], within_s: float = 240.0) -> None:
+        limit = time.monotonic() + within_s
+        while not predicate(self.text()):
+            if time.monotonic() > limit:
+                sys.exit(f"it did not come about in time:\n{self.text()}")
+            time.sleep(0.05)
+
+    def close(self) -> None:
+        self._call("kill-server")
+
+
+def block(character: str, x: float, y: float, colour: str) -> str | None:
+    """A block character as a rectangle without seams; None for a character that a font draws."""
+    left, right, (top, bottom) = 0.0, 1.0, FULL_HEIGHT.get(character, (0.0, 1.0))
+    if character in EIGHTHS_UP[1:]:
+        top = 1 - EIGHTHS_UP.index(character) / 8
+    elif character in EIGHTHS_RIGHT[1:]:
+        right = EIGHTHS_RIGHT.index(character) / 8
+    elif character == "▐":
+        left = 0.5
+    elif character not in FULL_HEIGHT:
+        return None
+    return rectangle(x + left * CELL_WIDTH, y + top * CELL_HEIGHT, right - left, bottom - top, colour)
+
+
+def rectangle(x: float, y: float, columns: float, rows: float, colour: str) -> str:
+    return (
+        f'<rect x="{x:.2f}" y="{y:.2f}" width="{columns * CELL_WIDTH:.2f}" '
+        f'height="{rows * CELL_HEIGHT:.2f}" fill="{colour}"/>'
+    )
+
+
+def cells(line: Text) -> Iterator[tuple[str, str, str, bool]]:
+    """Character, colour, background and boldness of each cell."""
+    console = Console(width=COLUMNS, color_system="truecolor", force_terminal=True)
+    for segment in line.render(console):
+        style = segment.style or Style()
+        front = style.color.get_truecolor().hex if style.color and not style.color.is_default else FOREGROUND
+        back = style.bgcolor.get_truecolor().hex if style.bgcolor and not style.bgcolor.is_default else BACKGROUND
+        if style.reverse:
+            front, back = back, front
+        for character in segment.text:
+            if character != "\n":
+                yield character, front, back, bool(style.bold)
+
+
+def svg(coloured: str) -> str:
+    """The screen as a picture; every character stands in its own cell."""
+    width, height = COLUMNS * CELL_WIDTH + 2 * MARGIN, ROWS * CELL_HEIGHT + 2 * MARGIN
+    backs, fronts = [], []
+    for row, line in enumerate(coloured.splitlines()[:ROWS]):
+        y = MARGIN + row * CELL_HEIGHT
+        for column, (character, front, back, bold) in enumerate(cells(Text.from_ansi(line))):
+            x = MARGIN + column * CELL_WIDTH
+            if back != BACKGROUND:
+                backs.append(rectangle(x, y, 1.03, 1.03, back))
+            if character.isspace():
+                continue
+            drawn = block(character, x, y, front)
+            at = f'x="{x:.2f}" y="{y + 0.76 * CELL_HEIGHT:.2f}" fill="{front}"'
+            weight = ' font-weight="bold"' if bold else ""
+            fronts.append(drawn or f"<text {at}{weight}>{escape(character)}</text>")
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+        f'font-family="DejaVu Sans Mono, monospace" font-size="{FONT_SIZE}" shape-rendering="crispEdges">'
+    )
+    return "\n".join([head, f'<rect width="100%" height="100%" fill="{BACKGROUND}"/>', *backs, *fronts, "</svg>"])
+
+
+def picture(coloured: str, target: Path, folder: Path) -> None:
+    source = folder / f"{target.stem}.svg"
+    source.write_text(svg(coloured), encoding="utf-8")
+    width, height = round(COLUMNS * CELL_WIDTH + 2 * MARGIN), round(ROWS * CELL_HEIGHT + 2 * MARGIN)
+    subprocess.run(
+        [
+            "chromium", "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'chromium'}",
+            f"--window-size={width},{height}", "--hide-scrollbars", f"--screenshot={target}", source.as_uri(),
+        ],
+        check=True,
+        capture_output=True,
+    )  # fmt: skip
+    sys.stdout.write(f"{target}: {target.stat().st_size / 1000:.0f} kB\n")
+
+
+def shows(words: str, screen: str) -> bool:
+    return words in screen
+
+
+def finished(screen: str) -> int:
+    """How many trials the progress line says are finished."""
+    found = [line for line in screen.splitlines() if " trials, " in line]
+    return int(found[0].split(" of ")[0].split()[-1]) if found else -1
+
+
+def response_just_kept(screen: str) -> bool:
+    tail = [line for line in screen.splitlines() if line[1:3].isdigit() and line[3:4] == ":"][-6:]
+    kept = any("first response kept" in line for line in tail)
+    return finished(screen) >= 8 and kept and "our transcription: “" in screen and "×2" in screen
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory(prefix="vh") as name:
+        folder = Path(name)
+        os.environ.update(TERM="xterm-256color", COLORTERM="truecolor", HARNESS_RUNTIME=name)
+        terminal = Terminal(folder)
+        harness = Path(sys.executable).with_name("harness")
+        terminal.type(f"clear; {shlex.join([str(harness), 'demo', '--sessions', name + '/sessions'])}", "Enter")
+        try:
+            terminal.wait(lambda screen: finished(screen) == 2)
+            terminal.type("s")
+            terminal.wait(lambda screen: "Why?" in screen)
+            terminal.type("-l", "a door slammed")
+            terminal.type("Enter")
+            terminal.wait(response_just_kept)
+            run = terminal.coloured()
+            terminal.type("j")
+            for done in range(3):
+                terminal.wait(partial(shows, f"Judging {done} of"))
+                terminal.type("1")
+            terminal.wait(partial(shows, "Judging 3 of"))
+            time.sleep(0.5)  # the notice of the last key
+            rating = terminal.coloured()
+            terminal.type("Escape")
+            terminal.wait(lambda screen: "pause" in screen)
+            terminal.type("a")
+            terminal.wait(lambda screen: "Abort this session?" in screen)
+            terminal.type("y")
+            terminal.wait(lambda screen: "The engine has ended" in screen)
+            terminal.type("C-q")
+            terminal.wait(lambda screen: "session folder:" in screen or "look at it:" in screen)
+            time.sleep(2.0)  # the lab goes down
+        finally:
+            terminal.close()
+        picture(run, HERE / "dashboard.png", folder)
+        picture(rating, HERE / "rating.png", folder)
+
+
+if __name__ == "__main__":
+    main()
