@@ -142,7 +142,8 @@ def astray(cleaned: Mono, telling: npt.NDArray[np.bool_], stimulus: Mono, shift:
         spans += 1
         if found and found.correlation >= _RESEMBLANCE:
             ours += 1
-            frames[window] = True
+            # What the room makes of it goes on a little.
+            frames[window.start : window.stop + _WORD] = True
     return frames | (2 * ours > spans)
 
 

@@ -209,6 +209,8 @@ class OwnVoiceGate:
                 # Before our sound arrived there is nothing of it to mask, but the last of the one before.
                 masks[: max(0, stimulus.start - _FRAME - begin)] = False
                 masks[: max(0, self._ours_until - begin)] |= begin < stimulus.start
+            else:
+                masks[max(0, stimulus.start + len(stimulus.samples) + _TAIL - begin) :] = False
         fresh = max(0, self._passed - begin)
         if fresh < count:
             passed.append(Passed(cleaned[fresh:], masks[fresh:]))
