@@ -44,7 +44,7 @@ def test_screen(
                 case "paused":
                     engine.log(Paused("lunch", "ann"))
                     engine.say(StateWord.PAUSED, trial_id="kitchen-08", attempt=1, reason="paused by ann: lunch")
-                    await until(pilot, shows(pilot, "attempt 1 of 3 · “add milk to the shopping list” · paused"))
+                    await until(pilot, shows(pilot, "paused by ann: lunch, p goes on · trial 8 of 12 · attempt 1 of 3"))
                 case "gone":
                     engine.die()
                     await until(pilot, shows(pilot, "The engine is gone"))

@@ -57,7 +57,8 @@ def _calls(view: View, state: StateChanged) -> Iterator[str]:
     if state.word is StateWord.ASKING:
         yield "o shows the question"
     elif state.word is StateWord.PAUSED:
-        yield f"paused {plain_text(state.reason, 60)}, p goes on"
+        why = plain_text(state.reason, 60)
+        yield f"{'paused ' if why.startswith('by ') else ''}{why}, p goes on"
     elif view.progress.paused is not None:
         yield "pauses after this attempt"
 
