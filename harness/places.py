@@ -18,7 +18,12 @@ def runtime_folder() -> Path:
     """Folder for sockets and the state of running things, mode 0700, created. Short: a socket path has ≤ 107 bytes."""
     root = os.environ.get("HARNESS_RUNTIME") or os.environ.get("XDG_RUNTIME_DIR")
     folder = Path(root) / "voice-harness" if root else Path(tempfile.gettempdir()) / f"voice-harness-{os.getuid()}"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise LabError(
+            f"{folder} cannot be made: {error.strerror}", remedy="Set HARNESS_RUNTIME to a folder of your own"
+        ) from error
     if folder.stat().st_uid != os.getuid():
         raise LabError(f"{folder} belongs to another user", remedy="Set HARNESS_RUNTIME to a folder of your own")
     return folder

@@ -61,6 +61,12 @@ def watch(place: EnginePlace, view: View, *, attended: bool | None, history: boo
 
     attended: whether a person is there to answer; None: yes for the dashboard. history: print earlier rows too.
     """
+    if place.alive and not Path(place.socket).exists():
+        raise EngineError(
+            f"the engine (pid {place.pid}) runs on, but its socket {place.socket} was removed",
+            remedy=f"Look at the run: harness show {place.folder}. "
+            f"Stop it in order: kill {place.pid}, then harness resume {place.folder}",
+        )
     try:
         return _show(place, view, attended=bool(attended), history=history)
     except KeyboardInterrupt as interrupt:

@@ -19,7 +19,7 @@ from paho.mqtt.reasoncodes import ReasonCode
 from harness.drivers.mqtt_numbering import Numbering
 from harness.drivers.mqtt_pulse import Pulse
 from harness.model.bench import MessageMapping
-from harness.model.errors import DeviceError, LabError
+from harness.model.errors import DeviceError, InputError, LabError
 from harness.model.observation import DeviceState, LinkBack, LinkLost, LogLine, Observation, Status
 from harness.model.time import Stamp
 from harness.places import lab_state
@@ -47,6 +47,11 @@ class MqttOptions:
     client_id: str = ""
     keepalive_s: float = 4.0
     topic_device: str = ""
+
+    def __post_init__(self) -> None:
+        _host_and_port(self.address)
+        if not 1.0 <= self.keepalive_s <= 600.0:
+            raise InputError(f"keepalive_s is {self.keepalive_s:g}", remedy="Choose from 1 to 600")
 
 
 class MqttDevice:
@@ -138,14 +143,7 @@ class MqttDevice:
         if self._options.address == "lab":
             state = lab_state()
             return state.mqtt_host, state.mqtt_port
-        host, colon, port = self._options.address.rpartition(":")
-        if not colon:
-            return self._options.address, DEFAULT_PORT
-        if not host or not port.isdecimal() or not 0 < int(port) < 65536:
-            raise DeviceError(
-                f"{self._options.address!r} is no address of a broker", remedy="Write `lab`, `host` or `host:port`"
-            )
-        return host.strip("[]"), int(port)
+        return _host_and_port(self._options.address)
 
     def _password(self) -> str | None:
         name = self._options.password_env
@@ -289,6 +287,16 @@ class MqttDevice:
 
     def _now(self) -> Stamp:
         return Stamp(self._surroundings.clock.now_s())
+
+
+def _host_and_port(address: str) -> tuple[str, int]:
+    """InputError for what is no address of a broker."""
+    host, colon, port = address.rpartition(":")
+    if not colon and address:
+        return address, DEFAULT_PORT
+    if not host or not (port.isascii() and port.isdecimal()) or not 0 < int(port) < 65536:
+        raise InputError(f"{address!r} is no address of a broker", remedy="Write `lab`, `host` or `host:port`")
+    return host.strip("[]"), int(port)
 
 
 def _without_delay(_: mqtt.Client, __: object, connection: object) -> None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -36,6 +37,7 @@ from harness.model.trial import Outcome
 from harness.rig.client import EngineClient
 from harness.rig.engine_place import EnginePlace, find, running
 from harness.rig.launch import start_engine
+from harness.rig.prepare import prepare
 from tests.conformance.engine_runs import HERE, Runs, kill, rows, runs, wait_for
 
 __all__ = ["runs"]
@@ -263,6 +265,30 @@ def test_ctrl_c_while_the_engine_starts_leaves_none_behind(runs: Runs) -> None:
     assert f"harness resume {folder}" in errors
     assert "Traceback" not in errors
     wait_for(lambda: not engines_of(folder), what="the engine's end")
+
+
+def test_an_engine_whose_socket_was_removed_is_named_and_goes_on(runs: Runs, tmp_path: Path) -> None:
+    folder = runs.prepare("sixty.yaml")
+    place = start_engine(folder)
+    shutil.rmtree(Path(place.socket).parent)
+    found = cli("attach", folder, "--plain", folder=tmp_path)
+    assert (found.returncode, f"kill {place.pid}" in found.stderr) == (3, True), found.stderr
+    assert place.alive
+    kill(place, signal.SIGTERM)
+    assert rows(folder)[-1].record == SessionFinished(EndReason.STOPPED)
+
+
+def test_a_session_needs_its_scenario_no_more(runs: Runs, tmp_path: Path) -> None:
+    shutil.copytree(HERE, tmp_path / "here")
+    folder = prepare(tmp_path / "here" / "sixty.yaml", tmp_path / "here" / "bench.yaml", tmp_path / "sessions")
+    runs.folders.append(folder)
+    place = start_engine(folder)
+    wait_for(lambda: any(isinstance(entry.record, TrialFinished) for entry in rows(folder)))
+    kill(place)
+    shutil.rmtree(tmp_path / "here")
+    place = start_engine(folder)
+    wait_for(lambda: not place.alive, 60, "the end of the run")
+    assert sum(isinstance(entry.record, TrialFinished) for entry in rows(folder)) == 60
 
 
 def test_a_second_ctrl_c_leaves_an_engine_that_hangs(runs: Runs) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness.drivers.mqtt import MqttDevice, MqttOptions
-from harness.model.errors import DeviceError
+from harness.model.errors import DeviceError, InputError
 from harness.model.observation import (
     DeviceState,
     LinkBack,
@@ -190,8 +190,8 @@ def test_nobody_there_is_an_error_with_a_remedy(tmp_path: Path) -> None:
         driver.open(lambda one: None)
     driver.close()
     for address in ("host:", ":1883", "host:seven"):
-        with pytest.raises(DeviceError, match="no address"):
-            MqttDevice("board", MqttOptions(address), around(tmp_path)).open(lambda one: None)
+        with pytest.raises(InputError, match="no address"):
+            MqttOptions(address)
 
 
 def test_a_password_is_asked_for_and_taken_from_the_environment(
