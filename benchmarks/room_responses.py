@@ -21,6 +21,7 @@ from responses import (
     RATE_HZ,
     SETS,
     SNRS,
+    WITHIN_S,
     Errors,
     Placed,
     compare,
@@ -46,6 +47,8 @@ ROOMS_AT_ONCE = 3
 """Each with a sound server of its own, so that a quarter of an hour of sound takes some minutes."""
 _AROUND_S = 0.2
 _AFTER_S = 1.5
+_WHOLE = 0.9
+"""Least correlation of a sound that arrived whole; pink noise at 10 dB SNR leaves 0.93."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +62,16 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """correlation: the least, of what was played with what was heard. overruns: of all streams."""
+    """correlation: the least, of what was played with what was heard. overruns: of all streams.
+
+    lost: utterances that did not arrive whole, which a computer without time to spare does; they are left out.
+    """
 
     cell: Cell
     errors: Errors
     correlation: float
     overruns: int
+    lost: int
 
 
 class Listener:
@@ -83,14 +90,20 @@ class Listener:
     def overran(self, count: int) -> None:
         self.overruns += count
 
-    def place(self, played: Placed, near_s: float) -> tuple[float, float]:
-        """Host time of the first sample of what was played, by matched filter, and the correlation."""
+    def place(self, played: Placed, near_s: float) -> tuple[float, float] | None:
+        """Host time of the first sample of what was played, by matched filter, and the correlation; None: it did not arrive whole."""
         times = [block.at_s for block in self.blocks]
         low = max(0, bisect_right(times, near_s - _AROUND_S) - 1)
         high = bisect_right(times, near_s + len(played.samples) / RATE_HZ + _AROUND_S)
         heard = self.blocks[low:high]
+        if len({block.epoch for block in heard}) != 1:
+            return None
+        if sum(len(block.samples) for block in heard) < len(played.samples):
+            return None
         found = find(np.concatenate([block.samples for block in heard]), played.samples)
         starts = np.cumsum([0, *(len(block.samples) for block in heard)])
+        if found.correlation < _WHOLE:
+            return None
         index = int(bisect_right(list(starts[1:]), found.sample))
         return heard[index].at_s + (found.sample - float(starts[index])) / RATE_HZ, found.correlation
 
@@ -138,12 +151,18 @@ def run_cell(cell: Cell, detector: str, count: int) -> Outcome:
         stack.callback(capture.close)
         mouth("dut_speaker", stack).play("responses", Waveform(samples, RATE_HZ))
         time.sleep(len(samples) / RATE_HZ + _AFTER_S)
-    spans, correlations = [], []
+    spans, correlations, told, lost = [], [], listener.told, 0
     for one in placed:
-        at_s, correlation = listener.place(one, started[0] + one.first / RATE_HZ)
-        spans.append((at_s + one.onset_s, at_s + one.end_s))
-        correlations.append(correlation)
-    return Outcome(cell, compare(listener.told, spans), min(correlations), listener.overruns)
+        near_s = started[0] + one.first / RATE_HZ
+        found = listener.place(one, near_s)
+        if found is None:
+            lost += 1
+            over_s = near_s + len(one.samples) / RATE_HZ + WITHIN_S
+            told = [(seen, when) for seen, when in told if not near_s - WITHIN_S < seen.at.at_s < over_s]
+            continue
+        spans.append((found[0] + one.onset_s, found[0] + one.end_s))
+        correlations.append(found[1])
+    return Outcome(cell, compare(told, spans), min(correlations, default=0.0), listener.overruns, lost)
 
 
 def run_room(cells: list[Cell], detector: str, count: int) -> list[Outcome]:
@@ -168,9 +187,9 @@ def sound(detector: str, set_names: tuple[str, ...], count: int) -> None:
     with ProcessPoolExecutor(rooms, multiprocessing.get_context("spawn")) as pool:
         running = [pool.submit(run_room, cells[first::rooms], detector, count) for first in range(rooms)]
         outcomes = [outcome for one in running for outcome in one.result()]
-    print(HEADER + "  corr  xruns")
+    print(HEADER + "  corr  xruns lost")
     for outcome in sorted(outcomes, key=lambda outcome: cells.index(outcome.cell)):
         cell = outcome.cell
         line = row(detector, cell.set_name, cell.level_dbfs, cell.snr_db, outcome.errors)
-        print(f"{line}  {outcome.correlation:.3f}  {outcome.overruns:4}")
+        print(f"{line}  {outcome.correlation:.3f}  {outcome.overruns:4}  {outcome.lost:4}")
     print(f"{count} utterances a row, each through the room, in {time.monotonic() - begun_s:.0f} s")
