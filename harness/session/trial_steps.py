@@ -56,6 +56,7 @@ class Phase(Enum):
     DONE = auto()
 
 
+_BUSY = (DeviceState.THINKING, DeviceState.SPEAKING)
 UNDER_WAY = (Phase.PLAYING, Phase.LISTENING, Phase.RESPONDING, Phase.FREEZING, Phase.CHECKING)
 
 
@@ -151,6 +152,8 @@ class TrialSteps:
             until_s = max(until_s, self._quiet.until(self._rule.context_wait_s, self._since_s))
         if self._late_window:
             until_s = max(until_s, self._since_s + self._rule.context_wait_s)
+        if self._device_state in _BUSY:  # a new query would drop its answer, which may still come
+            until_s = max(until_s, self._since_s + self._rule.response_max_s)
         return until_s
 
     def _closing_until(self) -> float:
@@ -260,6 +263,9 @@ class TrialSteps:
         close = self.trial.close_dialogue
         assert close is not None
         if not due:
+            return
+        if not self._closing_id and not self._may_be_open():  # it has become idle by itself meanwhile
+            self._after_closing()
             return
         if close.say is not None and not self._closing_id and not self._lost:
             self._closings += 1

@@ -318,3 +318,21 @@ def test_without_a_dialogue_to_close_the_trial_ends_when_the_transcription_is_th
     rehearsal = rehearse(GOOD, transcribing_s=2.0)
     frozen_s = rehearsal.of(FreezeResponse)[0][0]
     assert rehearsal.actions[-1][0] - frozen_s == pytest.approx(2.0)
+
+
+def test_a_query_is_not_repeated_while_the_device_says_that_it_thinks() -> None:
+    thinks: Later = (2.5, Status("dut_link", Stamp(2.5), DeviceState.THINKING))
+    idle: Later = (23.0, Status("dut_link", Stamp(23.0), DeviceState.IDLE))
+    late = rehearse([wake(), says(RIGHT), thinks, *speech(19.0, 20.0), idle])
+    assert outcomes(late) == [(1, "late")]
+    never = rehearse([wake(), says(RIGHT), thinks], GOOD)
+    assert outcomes(never) == [(1, "no_response"), (2, "responded")]
+
+
+def test_a_dialogue_that_ends_by_itself_is_not_closed_with_words() -> None:
+    opens: Later = (4.6, Status("dut_link", Stamp(4.6), DeviceState.DIALOGUE_OPEN))
+    idle: Later = (6.0, Status("dut_link", Stamp(6.0), DeviceState.IDLE))
+    changes = {"close_dialogue": CloseDialogue(say="never mind")}
+    rehearsal = rehearse([*GOOD, opens, idle], changes=changes, transcribing_s=4.0)
+    assert not rehearsal.of(SayClosing)
+    assert rehearsal.verdict.outcome is Outcome.RESPONDED
