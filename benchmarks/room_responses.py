@@ -47,8 +47,8 @@ ROOMS_AT_ONCE = 3
 """Each with a sound server of its own, so that a quarter of an hour of sound takes some minutes."""
 _AROUND_S = 0.2
 _AFTER_S = 1.5
-_WHOLE = 0.9
-"""Least correlation of a sound that arrived whole; pink noise at 10 dB SNR leaves 0.93."""
+_WHOLE = 0.85
+"""Least correlation of a sound that arrived whole; pink noise at 10 dB SNR leaves 0.90 to 0.94."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Listener:
         self.overruns += count
 
     def place(self, played: Placed, near_s: float) -> tuple[float, float] | None:
-        """Host time of the first sample of what was played, by matched filter, and the correlation; None: it did not arrive whole."""
+        """Host time of its first sample, by matched filter, and the correlation; None: it did not arrive whole."""
         times = [block.at_s for block in self.blocks]
         low = max(0, bisect_right(times, near_s - _AROUND_S) - 1)
         high = bisect_right(times, near_s + len(played.samples) / RATE_HZ + _AROUND_S)
