@@ -19,8 +19,8 @@ LABELS: dict[Category, str] = {
     Category.FINDABLE: "Findable",
     Category.ADMITTED_DEFEAT: "Admitted defeat",
     Category.WRONG: "Wrong",
-    Category.MISSED_DISAMBIGUATION_RECOVERABLE: "Guessed, and said so",
-    Category.MISSED_DISAMBIGUATION_NOT_RECOVERABLE: "Guessed in silence",
+    Category.MISSED_DISAMBIGUATION_RECOVERABLE: "Missed disamb., recoverable",
+    Category.MISSED_DISAMBIGUATION_NOT_RECOVERABLE: "Missed disamb., unrecoverable",
 }
 
 

@@ -20,7 +20,7 @@ class GuideText:
 
 GUIDE: dict[Category, GuideText] = {
     Category.CORRECT: GuideText(
-        "true, whole, not too much; or the right thing done",
+        "true and whole, or the right thing done",
         "Would you need nothing more, and was nothing superfluous said? What was done outweighs how it was worded.",
     ),
     Category.PARTIALLY_CORRECT: GuideText(
@@ -40,27 +40,27 @@ GUIDE: dict[Category, GuideText] = {
         "Is there no way that it could know, and does it say so?",
     ),
     Category.INFERRABLE: GuideText(
-        "does not say it, but one step of thought gives it",
+        "unsaid, but one step of thought gives it",
         "Does the answer follow at once from what was said, without looking anything up?",
     ),
     Category.FINDABLE: GuideText(
-        "offers several things, and the answer is among them",
+        "several things, the answer among them",
         "Would you have to pick or open something to get the answer?",
     ),
     Category.ADMITTED_DEFEAT: GuideText(
-        "says it cannot, though it could be expected to",
+        "says it cannot, though one could expect it",
         "Does it own up to failing at something that such a device could do or know?",
     ),
     Category.WRONG: GuideText(
-        "untrue, beside the point, or claimed and not done",
+        "untrue, beside the point, or not done",
         "Does it answer something else, amuse instead of answering, or say that it did what it did not do?",
     ),
     Category.MISSED_DISAMBIGUATION_RECOVERABLE: GuideText(
-        "should have asked which; one can tell what it took",
+        "asked nothing; one can tell what it took",
         "It chose a meaning by itself. Does the answer let you notice which one?",
     ),
     Category.MISSED_DISAMBIGUATION_NOT_RECOVERABLE: GuideText(
-        "should have asked which; one cannot tell what it took",
+        "asked nothing; one cannot tell what it took",
         "It chose a meaning by itself. Would a user be unable to tell which one?",
     ),
 }

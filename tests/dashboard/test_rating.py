@@ -45,7 +45,7 @@ async def test_the_whole_guide_and_the_keys_are_in_sight(tmp_path: Path, size: t
             await pilot.press("j")
             await until(pilot, shows(pilot, "milk is on the list"))
             text = screen_text(pilot)
-            for words in ("1 of 4 done", "- Guessed in silence", "esc back", "(our transcription)"):
+            for words in ("1 of 4 done", "- Missed disamb., unrecoverable", "esc back", "(our transcription)"):
                 assert words in text
 
 
