@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from harness.cli.happenings import IN_WORDS, milliseconds
 from harness.evaluate.limits import LimitVerdict
+from harness.evaluate.names import short_names
 from harness.evaluate.progress import Progress
 from harness.evaluate.totals import Totals
 from harness.evaluate.trials import TrialProgress, TrialState
@@ -66,9 +67,19 @@ def table(progress: Progress, width: int | None = None) -> list[str]:
     """Lines of the table, at most `width` columns wide (None: as wide as the terminal; 120 without one)."""
     widths = _widths(shutil.get_terminal_size((120, 24)).columns if width is None else width)
     lines = [_line(COLUMNS, widths), _line(tuple("─" * one for one in widths), widths)]
-    for row in trial_rows(progress):
+    rows = list(trial_rows(progress))
+    names = short_names([row.trial for row in rows], widths[1])
+    for row, name in zip(rows, names, strict=True):
         attempts = "" if row.attempts is None else str(row.attempts)
-        cells = (str(row.number), row.trial, row.outcome, attempts, row.latency, row.heard, row.answer)
+        cells = (
+            str(row.number),
+            name,
+            row.outcome,
+            attempts,
+            row.latency,
+            row.heard,
+            row.answer,
+        )
         lines.append(_line(cells, widths))
     return lines
 

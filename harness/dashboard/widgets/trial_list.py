@@ -11,9 +11,9 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from harness.dashboard import palette
-from harness.dashboard.names import short_names
 from harness.dashboard.widgets.lines import Lines
 from harness.dashboard.wording import OUTCOME_WORDS, query_text, seconds
+from harness.evaluate.names import short_names
 from harness.evaluate.progress import Progress
 from harness.evaluate.trials import TrialProgress, TrialState
 from harness.rating.categories import LABELS

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.dashboard.names import short_names
+from harness.evaluate.names import short_names
 
 
 def test_a_last_part_that_all_share_is_left_out() -> None:
