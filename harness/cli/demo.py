@@ -28,7 +28,7 @@ TERMINATED = 143  # what shells say of a program that SIGTERM ended
 @click.option("--keep-lab", is_flag=True, help="Leave the demonstration's lab up afterwards.")
 @view_options
 def command(sessions: Path, keep_lab: bool, plain: bool, as_json: bool) -> None:
-    """Play a tour to the reference assistant: real sound in a virtual lab, about five minutes.
+    """Play a tour to the reference assistant: real sound in a virtual lab, about three minutes.
 
     With a terminal the dashboard opens and you are the operator; without one the run is printed line by line.
     """
