@@ -11,10 +11,12 @@ from harness.model.bench import Bench, DeviceProfile, Equipment
 from harness.model.errors import InputError
 from harness.model.stimulus import RenderedStimulus
 from harness.model.trial import Trial
+from harness.places import cache_folder
 from harness.plugins import Group, load
 from harness.ports import Clock, Driver
 from harness.rig.resolved import equipment_of
 from harness.session.clock import HostClock, ScaledClock
+from harness.stimuli.renderer import Renderer
 
 IN_PROCESS = "in_process"
 SOUND_PATHS = {"system": "this host's sound devices", "virtual_lab": "PulseAudio in the virtual lab"}
@@ -80,6 +82,11 @@ def assemble(bench: Bench, clock: Clock, seed: int, scratch: Path) -> Mapping[st
         kind = load(Group.DRIVERS, equipment.driver, place=equipment.place)
         drivers[equipment.id] = kind(equipment.id, equipment.options, surroundings)
     return drivers
+
+
+def renderer() -> Renderer:
+    """What makes the sound of stimuli, with the cache that preparing a run and running it share."""
+    return Renderer(cache_folder() / "stimuli")
 
 
 def script_words(drivers: Mapping[str, Driver]) -> Callable[[Trial, RenderedStimulus], None] | None:

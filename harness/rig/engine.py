@@ -24,9 +24,8 @@ from harness.model.errors import DeviceError, HarnessError, LogError
 from harness.model.feed import Answered, Command, Goodbye, Meters, Replay, StateChanged, StateWord, Welcome
 from harness.model.observation import LinkBack, LinkLost, Observation
 from harness.model.record import EndReason, EngineStarted, Entry, FaultMet, NoteWritten, ResponseFrozen
-from harness.places import cache_folder
 from harness.ports import Clock, Driver, Hears, Stimulates
-from harness.rig.assemble import IN_PROCESS, assemble, clock_of, script_words
+from harness.rig.assemble import IN_PROCESS, assemble, clock_of, renderer, script_words
 from harness.rig.engine_place import boot_id, publish, this_process, withdraw
 from harness.rig.feed_server import FeedServer, Reply
 from harness.rig.monitor import Monitor
@@ -35,7 +34,6 @@ from harness.rig.transcriber import Transcriber, installed_recogniser
 from harness.session.conductor import Conductor
 from harness.session.resumption import Resumption
 from harness.session.stage import Nudge, Stage
-from harness.stimuli.renderer import Renderer
 
 METERS_EVERY_S = 0.1
 CLIENT_WITHIN_S = 2.0
@@ -107,7 +105,7 @@ class Engine:
                 loudspeakers={one.id: cast(Stimulates, drivers[one.id]) for one in bench.loudspeakers},
                 microphone=microphone,
                 log=log,
-                renders=Renderer(cache_folder() / "stimuli"),
+                renders=renderer(),
                 clock=self._clock,
                 on_state=self._changed_state,
                 answer=self._answer,

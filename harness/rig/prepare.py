@@ -24,11 +24,9 @@ from harness.model.record import SessionStarted
 from harness.model.scenario import Scenario
 from harness.model.stimulus import Recording
 from harness.model.trial import Trial
-from harness.places import cache_folder
-from harness.rig.assemble import clock_of, sound_path
+from harness.rig.assemble import clock_of, renderer, sound_path
 from harness.rig.resolved import Resolved, write_resolved
 from harness.session.plan import plan
-from harness.stimuli.renderer import Renderer
 
 PACKAGES = ("numpy", "scipy", "soundfile", "soxr", "pyaudio", "webrtcvad-wheels", "paho-mqtt", "pydantic")
 
@@ -75,7 +73,7 @@ def prepare(
 
 def _try_voices(scenario: Scenario, trials: Iterable[Trial]) -> None:
     """Renders one stimulus of every voice and of every recording, so that one that cannot speak is refused now."""
-    renderer = _renderer()
+    renders = renderer()
     tried: set[object] = set()
     for trial in trials:
         recipe = trial.recipe
@@ -83,17 +81,13 @@ def _try_voices(scenario: Scenario, trials: Iterable[Trial]) -> None:
         if sort not in tried:
             tried.add(sort)
             try:
-                renderer.render(recipe)
+                renders.render(recipe)
             except VoiceError as error:
                 raise InputError(
                     f"trial {trial.template!r} cannot be spoken: {error.what}",
                     place=Place(scenario.path),
                     remedy=error.remedy,
                 ) from error
-
-
-def _renderer() -> Renderer:
-    return Renderer(cache_folder() / "stimuli")
 
 
 def _write_folder(root: Path, resolved: Resolved, started: SessionStarted) -> Path:
@@ -171,7 +165,7 @@ def _versions(trials: Iterable[Trial]) -> tuple[tuple[str, str], ...]:
             found[package] = version(package)
         except PackageNotFoundError:
             continue
-    renderer = _renderer()
+    renders = renderer()
     for engine in sorted({trial.recipe.voice.engine for trial in trials}):
-        found[f"voice {engine}"] = renderer.voice(engine).version()
+        found[f"voice {engine}"] = renders.voice(engine).version()
     return tuple(sorted(found.items()))

@@ -16,23 +16,11 @@ from harness.lab.sound_server import LabSoundServer
 from harness.model.bench import DeviceProfile
 from harness.model.observation import LinkBack, LinkLost, Observation, SpeechEnded, SpeechStarted, StimulusHeard
 from harness.model.stimulus import Waveform
+from harness.session.clock import HostClock
 from tests.conformance.sound_path import LAB, RATE_HZ, player, until
 from tests.unit.audio.spoken import speech
 
 pytestmark = pytest.mark.sound
-
-
-class HostClock:
-    speed = 1.0
-
-    def now_s(self) -> float:
-        return time.monotonic()
-
-    def wall_s(self) -> float:
-        return time.time()
-
-    def real_s(self, duration_s: float) -> float:
-        return duration_s
 
 
 @dataclass(frozen=True, slots=True)

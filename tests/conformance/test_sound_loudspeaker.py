@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,22 +17,10 @@ from harness.model.bench import DeviceProfile
 from harness.model.errors import DeviceError
 from harness.model.observation import LinkBack, LinkLost, Observation, StimulusEnded, StimulusStarted
 from harness.ports import Stimulates
+from harness.session.clock import HostClock
 from tests.conformance.sound_path import LAB, noise, recorder, until
 
 pytestmark = pytest.mark.sound
-
-
-class HostClock:
-    speed = 1.0
-
-    def now_s(self) -> float:
-        return time.monotonic()
-
-    def wall_s(self) -> float:
-        return time.time()
-
-    def real_s(self, duration_s: float) -> float:
-        return duration_s
 
 
 @dataclass(frozen=True, slots=True)
