@@ -16,6 +16,7 @@ class ObservationKind(StrEnum):
 
     WAKE = "wake"
     TRANSCRIPT = "transcript"
+    INTENT = "intent"
     RESPONSE = "response"
     STATUS = "status"
     LOG = "log"

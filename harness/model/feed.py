@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Literal
 
 from harness.model.judgment import Judgment
-from harness.model.record import Entry
+from harness.model.record import Entry, ReviewWord
 
 
 class StateWord(StrEnum):
@@ -189,6 +189,17 @@ class Judge:
 
 
 @dataclass(frozen=True, slots=True)
+class Review:
+    """Say what an unmatched wake event was; word None takes it back. event_seq: of its `Observed` row."""
+
+    id: str
+    by: str
+    event_seq: int
+    word: ReviewWord | None
+    kind: Literal["review"] = "review"
+
+
+@dataclass(frozen=True, slots=True)
 class Replay:
     """Play a stored clip on the bench's monitor (never on a loudspeaker that the device hears)."""
 
@@ -198,4 +209,4 @@ class Replay:
     kind: Literal["replay"] = "replay"
 
 
-Command = Hello | Pause | Resume | Skip | Rerun | WriteNote | SetMark | Abort | AnswerOperator | Judge | Replay
+Command = Hello | Pause | Resume | Skip | Rerun | WriteNote | SetMark | Abort | AnswerOperator | Judge | Review | Replay

@@ -1,4 +1,9 @@
-"""What drivers saw, stamped where it was seen. A closed set: `match` on it."""
+"""What drivers saw, stamped where it was seen. A closed set: `match` on it.
+
+Two lines of time: `at` is on the host's clock. `audio_s`, where a driver feeds a device with sound over a wire, is the
+position on the line of audio that the device was given, in seconds since the driver opened (it never goes back, also
+not when the board restarts); None where sound goes through the air.
+"""
 
 from __future__ import annotations
 
@@ -28,17 +33,23 @@ class StimulusStarted:
     source: str
     at: Stamp
     play_id: str
+    audio_s: float | None = None
     kind: Literal["stimulus_started"] = "stimulus_started"
 
 
 @dataclass(frozen=True, slots=True)
 class StimulusEnded:
-    """The last sample left the driver; `complete` is False when it was stopped or cut before."""
+    """The last sample left the driver; `complete` is False when it was stopped or cut before.
+
+    Over a wire: the device has acknowledged the last sample, and whatever it had to say about any sample up to
+    there was told before this.
+    """
 
     source: str
     at: Stamp
     play_id: str
     complete: bool = True
+    audio_s: float | None = None
     kind: Literal["stimulus_ended"] = "stimulus_ended"
 
 
@@ -95,6 +106,7 @@ class Wake:
     at: Stamp
     phrase: str = ""
     score: float | None = None
+    audio_s: float | None = None
     kind: Literal["wake"] = "wake"
 
 
@@ -106,7 +118,21 @@ class Transcript:
     at: Stamp
     text: str
     final: bool = True
+    audio_s: float | None = None
     kind: Literal["transcript"] = "transcript"
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """A device says what it understood to be wanted; slots: name → value, in its order; score 0–1."""
+
+    source: str
+    at: Stamp
+    name: str
+    slots: tuple[tuple[str, str], ...] = ()
+    score: float | None = None
+    audio_s: float | None = None
+    kind: Literal["intent"] = "intent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +164,45 @@ class LogLine:
     at: Stamp
     text: str
     kind: Literal["log_line"] = "log_line"
+
+
+class Proof(StrEnum):
+    """How a device has shown that it listens: it acknowledged audio, answered a ping, said so, or woke to a probe."""
+
+    ACKNOWLEDGED = "acknowledged"
+    HEARTBEAT = "heartbeat"
+    STATUS = "status"
+    PROBE = "probe"
+
+
+@dataclass(frozen=True, slots=True)
+class ListeningProved:
+    """A device was listening at this moment. Drivers tell it at most every 5 s, and at the end of each injection.
+
+    audio_s: up to where on its audio line it has heard.
+    """
+
+    source: str
+    at: Stamp
+    proof: Proof
+    audio_s: float | None = None
+    kind: Literal["listening_proved"] = "listening_proved"
+
+
+@dataclass(frozen=True, slots=True)
+class ClockFitted:
+    """The device's clock against the host's: host = device_s0 … see wire/device_clock.py; skew in parts per million.
+
+    offset_s: host time at the device's time 0 of this boot. error_s: bound of the error of a time that it converts.
+    """
+
+    source: str
+    at: Stamp
+    boot: str
+    offset_s: float
+    skew_ppm: float
+    error_s: float
+    kind: Literal["clock_fitted"] = "clock_fitted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +257,9 @@ Observation = (
     | Earcon
     | Wake
     | Transcript
+    | Intent
+    | ListeningProved
+    | ClockFitted
     | ResponseText
     | Status
     | LogLine

@@ -151,6 +151,53 @@ class TrialFinished:
     kind: Literal["trial_finished"] = "trial_finished"
 
 
+class ReviewWord(StrEnum):
+    """What an unmatched wake event was: nobody knows before it is reviewed, or a rule has said why."""
+
+    FALSE_ACCEPT = "false_accept"
+    REAL_PERSON = "real_person"
+    SELF_WAKE = "self_wake"
+    STIMULUS_FAULT = "stimulus_fault"
+
+
+@dataclass(frozen=True, slots=True)
+class StimulusStored:
+    """The sound of a wake or command stimulus as a clip, once for each sha256; a wake-evaluation log names it."""
+
+    sha256: str
+    clip: Clip
+    kind: Literal["stimulus_stored"] = "stimulus_stored"
+
+
+@dataclass(frozen=True, slots=True)
+class EventClipped:
+    """The sound around a wake event that matched no stimulus. event_seq: of the `Observed` row."""
+
+    event_seq: int
+    clip: Clip
+    kind: Literal["event_clipped"] = "event_clipped"
+
+
+@dataclass(frozen=True, slots=True)
+class EventReviewed:
+    """Somebody has said what an event was; the latest row stands. word None: taken back."""
+
+    event_seq: int
+    word: ReviewWord | None
+    by: str
+    kind: Literal["event_reviewed"] = "event_reviewed"
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionReached:
+    """A sequential test has decided about a device. figure: false_accepts or false_rejects."""
+
+    device: str
+    figure: Literal["false_accepts", "false_rejects"]
+    passed: bool
+    kind: Literal["decision_reached"] = "decision_reached"
+
+
 @dataclass(frozen=True, slots=True)
 class RerunAsked:
     trial_id: str
@@ -227,6 +274,10 @@ Record = (
     | OperatorAsked
     | AttemptFinished
     | TrialFinished
+    | StimulusStored
+    | EventClipped
+    | EventReviewed
+    | DecisionReached
     | RerunAsked
     | JudgmentGiven
     | NoteWritten

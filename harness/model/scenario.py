@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
-from harness.model.stimulus import NoiseSpec, Utterance, VoiceSpec
+from harness.model.stimulus import NoiseKind, NoiseSpec, Utterance, VoiceSpec
 
 
 class Evidence(StrEnum):
@@ -69,9 +69,104 @@ class Query:
     voice: VoiceSpec | None = None
 
 
+class TrialKind(StrEnum):
+    """What a trial is for.
+
+    QUERY: asked until it is recognised, and answered. WAKE: a lead-in, then one wake phrase (in-vocabulary).
+    COMMAND: as WAKE, with a command whose words are checked. AMBIENT: sound without the phrase (out-of-vocabulary).
+    """
+
+    QUERY = "query"
+    WAKE = "wake"
+    COMMAND = "command"
+    AMBIENT = "ambient"
+
+
+class Route(StrEnum):
+    """How sound reaches a device. AUTO: over its connection where that can carry audio, else by loudspeaker."""
+
+    AUTO = "auto"
+    LOUDSPEAKER = "loudspeaker"
+    INJECTION = "injection"
+
+
+@dataclass(frozen=True, slots=True)
+class WakeSettings:
+    """How wake events are counted (seconds); recorded with every figure. Source: spec wake-evaluation, live counting.
+
+    A stimulus opens a window [start − window_before_s, end + window_after_s] for events. refractory_s: a further event
+    of the same device within this time of one is the same event. proof_within_s: time between two proofs of
+    listening up to which the time between them counts as exposure. count_in_vocabulary: unmatched events of
+    in-vocabulary trials count as false accepts too (the manual's -u).
+    """
+
+    window_before_s: float = 0.1
+    window_after_s: float = 1.0
+    refractory_s: float = 2.0
+    clip_before_s: float = 5.0
+    clip_after_s: float = 5.0
+    proof_within_s: float = 15.0
+    count_in_vocabulary: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SequentialTest:
+    """Wald's test of a rate or share: `good` is passed with probability ≥ 1 − alpha, `bad` failed with ≥ 1 − beta.
+
+    good < bad; events per hour for false accepts, shares 0–1 for false rejects. alpha: probability that a device as
+    good as `good` is failed; beta: that one as bad as `bad` is passed.
+    """
+
+    good: float
+    bad: float
+    alpha: float = 0.05
+    beta: float = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Stopping:
+    """When trials that are left are needless, since the question is decided for every device."""
+
+    false_accepts: SequentialTest | None = None
+    false_rejects: SequentialTest | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AmbientSource:
+    """One source of sound without the phrase: exactly one of recordings, noise and texts.
+
+    recordings: absolute paths of sound files, in a fixed order. texts: spoken one after another by `voices`.
+    share: part of the time that this source gets, relative to the others'.
+    """
+
+    id: str
+    recordings: tuple[str, ...] = ()
+    noise: NoiseKind | None = None
+    texts: tuple[str, ...] = ()
+    voices: tuple[VoiceSpec, ...] = ()
+    share: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class AmbientSpec:
+    """An ambient soak, in segments that are trials of their own; looped and shuffled by the scenario's seed.
+
+    hours: of audio, per run of the template. segment_s: the longest segment.
+    """
+
+    hours: float
+    sources: tuple[AmbientSource, ...]
+    segment_s: float = 60.0
+
+
 @dataclass(frozen=True, slots=True)
 class TrialTemplate:
-    """One entry under `trials:`, before matrix and repetitions are worked out; None means "as in defaults"."""
+    """One entry under `trials:`, before matrix and repetitions are worked out; None means "as in defaults".
+
+    kind WAKE and AMBIENT have no query (""). devices: for all kinds but QUERY, who listens; () is every device of the
+    bench that reports wake events. phrase: None is the device's first wake phrase (they must agree). recordings: of the
+    wake phrase, taken in turn by repetition, instead of a voice.
+    """
 
     id: str
     query: str
@@ -87,6 +182,14 @@ class TrialTemplate:
     query_class: str = ""
     core_capability: bool = False
     note: str = ""
+    kind: TrialKind = TrialKind.QUERY
+    devices: tuple[str, ...] = ()
+    route: Route = Route.AUTO
+    phrase: str | None = None
+    recordings: tuple[str, ...] = ()
+    lead_in_s: float = 1.0
+    tail_s: float = 1.5
+    ambient: AmbientSpec | None = None
 
 
 AxisName = Literal["voice", "level_dbfs", "gap_ms", "position", "noise"]
@@ -123,13 +226,23 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What must hold for exit status 0; None: not asked. Shares are 0–1, of the trials that were decided."""
+    """What must hold for exit status 0; None: not asked. Shares are 0–1, of the trials that were decided.
+
+    Limits on wake figures must hold for every device. …_upper: the upper end of the 95 % interval (Clopper–Pearson,
+    Garwood). min_command_share: commands understood, of those said. A sequential test that fails a device fails too.
+    """
 
     min_recognised_share: float | None = None
     min_first_attempt_share: float | None = None
     max_latency_p95_ms: float | None = None
     max_inconclusive: int | None = None
     max_interrupted: int | None = None
+    max_false_reject_share: float | None = None
+    max_false_reject_upper: float | None = None
+    max_false_accepts_per_hour: float | None = None
+    max_false_accepts_upper_per_hour: float | None = None
+    min_exposure_hours: float | None = None
+    min_command_share: float | None = None
 
 
 class Need(StrEnum):
@@ -143,6 +256,7 @@ class Need(StrEnum):
     MONITOR = "monitor"
     NOISE = "noise"
     POSITIONS = "positions"
+    INJECTION = "injection"
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,3 +298,5 @@ class Scenario:
     limits: Limits = field(default_factory=Limits)
     needs: tuple[Need, ...] = ()
     seed: int = 0
+    wake: WakeSettings = field(default_factory=WakeSettings)
+    stopping: Stopping = field(default_factory=Stopping)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from harness.model.bench import ObservationKind
-from harness.model.scenario import CloseDialogue, Evidence, Recognised, RepromptRule
+from harness.model.scenario import CloseDialogue, Evidence, Recognised, RepromptRule, TrialKind, WakeSettings
 from harness.model.stimulus import StimulusRecipe
 
 
@@ -17,7 +17,8 @@ class Outcome(StrEnum):
     MISHEARD   it understood something else                  NO_RESPONSE  it woke or may have, and said nothing
     LATE       recognised and answered after the time limit  INTERRUPTED  link, sound or engine was lost
     INCONCLUSIVE  an answer, but no evidence of recognition and nobody to ask
-    SKIPPED / ABORTED  by the operator, or because the bench lacks something
+    SKIPPED / ABORTED  by the operator, because the bench lacks something, or because the question is decided
+    COUNTED  a wake, command or ambient trial that was heard in full; what it counts as is worked out for each device
     """
 
     RESPONDED = "responded"
@@ -29,6 +30,7 @@ class Outcome(StrEnum):
     INCONCLUSIVE = "inconclusive"
     SKIPPED = "skipped"
     ABORTED = "aborted"
+    COUNTED = "counted"
 
     @property
     def answered(self) -> bool:
@@ -52,13 +54,52 @@ class EvidenceSource(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Target:
+    """A device that listens in a trial. player: id of what brings it the sound, a loudspeaker or its connection."""
+
+    device: str
+    connection: str
+    player: str
+    reports: tuple[ObservationKind, ...] = ()
+
+    @property
+    def injected(self) -> bool:
+        """True when the sound reaches it over its connection, past its microphones."""
+        return self.player == self.connection
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """What a wake, command or ambient trial is beyond its sound.
+
+    targets: every device that listens, each counted for itself. Devices with the same player share one sound.
+    lead_in_s, tail_s: sound before the phrase and after the last word, part of the stimulus. phrase: what a wake event
+    is expected for; "" in ambient trials. source: what the ambient sound is made of, for tables and the log.
+    """
+
+    kind: TrialKind
+    targets: tuple[Target, ...]
+    settings: WakeSettings
+    lead_in_s: float = 0.0
+    tail_s: float = 0.0
+    phrase: str = ""
+    source: str = ""
+
+    @property
+    def players(self) -> tuple[str, ...]:
+        """Ids of what plays the sound, each once, in the order of the targets."""
+        return tuple(dict.fromkeys(target.player for target in self.targets))
+
+
+@dataclass(frozen=True, slots=True)
 class Trial:
     """One planned trial; `id` is unique in the session and stable: the same scenario, bench and seed give the same.
 
     conditions: matrix axis → label, in the matrix's order. number counts from 1 in the order of playing.
     loudspeaker: id of the bench's equipment that plays it. microphone, connection: ids of the equipment that hears the
     device and that carries its own reports ("" when there is none). reports: what it can be believed to tell us.
-    wake_phrases: the device's, taken off the front of its transcripts.
+    wake_phrases: the device's, taken off the front of its transcripts. listening: None for a query; otherwise `device`
+    and `loudspeaker` are the first target's, and attempts end as COUNTED or INTERRUPTED.
     """
 
     id: str
@@ -82,3 +123,4 @@ class Trial:
     connection: str = ""
     reports: tuple[ObservationKind, ...] = ()
     wake_phrases: tuple[str, ...] = ()
+    listening: Listening | None = None
