@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.drivers.mqtt_numbering import Judged, Numbering
+from harness.drivers.mqtt.numbering import Judged, Numbering
 from harness.model.bench import PlainValue
 
 

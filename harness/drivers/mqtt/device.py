@@ -16,8 +16,8 @@ from paho.mqtt.enums import CallbackAPIVersion
 from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 
-from harness.drivers.mqtt_numbering import Numbering
-from harness.drivers.mqtt_pulse import Pulse
+from harness.drivers.mqtt.numbering import Numbering
+from harness.drivers.mqtt.pulse import Pulse
 from harness.model.bench import MessageMapping
 from harness.model.errors import DeviceError, InputError, LabError
 from harness.model.observation import DeviceState, LinkBack, LinkLost, LogLine, Observation, Status

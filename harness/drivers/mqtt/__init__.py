@@ -1,0 +1,5 @@
+"""A device that is reached over MQTT: what it reports, and the sound that it is given."""
+
+from harness.drivers.mqtt.device import MqttDevice, MqttOptions
+
+__all__ = ["MqttDevice", "MqttOptions"]
