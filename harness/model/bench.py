@@ -27,7 +27,8 @@ class MessageMapping:
     """One rule of a profile: messages on `topic` (MQTT filter) become observations of `kind`.
 
     fields: field of the observation → JSON pointer into the payload ("" is the whole payload);
-    values: for `status`, the device's word → DeviceState. when: JSON pointer → value that must be there.
+    values: the device's word → ours (DeviceState, phrase, name of an intent). when: JSON pointer → value that must be
+    there. score_scale: the device's score that means 1.
     """
 
     topic: str
@@ -35,6 +36,149 @@ class MessageMapping:
     fields: tuple[tuple[str, str], ...] = ()
     values: tuple[tuple[str, str], ...] = ()
     when: tuple[tuple[str, str], ...] = ()
+    score_scale: float = 1.0
+
+
+class ClockKind(StrEnum):
+    """How the group `time` of a line is read: time since boot, time of day, or position in the audio it heard."""
+
+    NONE = "none"
+    S = "s"
+    MS = "ms"
+    US = "us"
+    HMS = "hms"
+    AUDIO_S = "audio_s"
+    AUDIO_MS = "audio_ms"
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreBlock:
+    """Lines that give one score for each word; the best one counts, when it reaches `threshold` (0–1).
+
+    ignore: words that are no phrase. A word is told once, and again only after a block in which it was below.
+    """
+
+    threshold: float
+    ignore: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LineMapping:
+    """One rule of a profile: a console line becomes an observation of `kind`; the first rule that fits a line takes it.
+
+    match: regular expression, searched; groups that are named as a field of the observation fill it in, as do `fields`
+    (field → text with {group}). A pair of groups `slot` and `value` is one slot of an intent. values: the device's
+    word → ours (DeviceState, phrase, name of an intent). when: group → value that it must have. score_scale: the
+    device's score that means 1. more: expressions of lines that follow and belong to it, in any order; it is complete
+    at `until`, or without one when each of `more` was seen, or at the latest after within_lines or within_s. block:
+    `more` gives scores of words.
+    """
+
+    match: str
+    kind: ObservationKind
+    fields: tuple[tuple[str, str], ...] = ()
+    values: tuple[tuple[str, str], ...] = ()
+    when: tuple[tuple[str, str], ...] = ()
+    score_scale: float = 1.0
+    clock: ClockKind = ClockKind.NONE
+    more: tuple[str, ...] = ()
+    until: str = ""
+    within_lines: int = 8
+    within_s: float = 1.0
+    block: ScoreBlock | None = None
+
+
+class Checksum(StrEnum):
+    """What a binary frame's checksum is: the sum of its bytes (8 or 16 bit, little endian) or their XOR."""
+
+    NONE = "none"
+    SUM8 = "sum8"
+    SUM16 = "sum16"
+    XOR8 = "xor8"
+
+
+@dataclass(frozen=True, slots=True)
+class BinaryFrames:
+    """Binary messages of a device: head · … length … · body · checksum · tail.
+
+    length_at, length_size: offset from the head's first byte, and size (1 or 2, little endian), of the length field;
+    frame_bytes = length + length_plus. checksum_from: offset of the first byte that the checksum is over. body_from: of
+    the first byte that is shown. A frame becomes the line `frame: a0 91 …` (its body), to be mapped as other lines.
+    """
+
+    head: bytes
+    length_at: int
+    length_size: int
+    length_plus: int
+    body_from: int
+    tail: bytes = b""
+    checksum: Checksum = Checksum.NONE
+    checksum_from: int = 0
+    max_bytes: int = 256
+
+
+class Transport(StrEnum):
+    """How the lines or messages of a device usually reach us; NONE: a black box."""
+
+    NONE = "none"
+    SERIAL = "serial"
+    MQTT = "mqtt"
+    LOG = "log"
+
+
+class Framing(StrEnum):
+    """What the bytes of a device are: its own lines (and binary frames), or docs/framing.md with lines between."""
+
+    LINES = "lines"
+    VH = "vh"
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleSettings:
+    """How a device's console is read. baud: its usual rate. A line longer than max_line_bytes is cut and not mapped.
+
+    time, clock: an expression with the group `time`, tried on every line, and how it is read. log_lines_per_s: unmapped
+    lines that are kept in the session log; the others are counted.
+    """
+
+    framing: Framing = Framing.LINES
+    baud: int = 115200
+    max_line_bytes: int = 1024
+    time: str = ""
+    clock: ClockKind = ClockKind.NONE
+    log_lines_per_s: float = 50.0
+
+
+class AudioDialogue(StrEnum):
+    """How a device takes sound over its wire: docs/framing.md, TFLM's test_over_serial, or Hermes playBytes."""
+
+    VH = "vh"
+    TFLM = "tflm_test_over_serial"
+    HERMES = "hermes_play_bytes"
+
+
+@dataclass(frozen=True, slots=True)
+class AudioInput:
+    """That a device takes sound over its wire. rate_hz: of its ears. topic: Hermes, with {device} and {id}."""
+
+    dialogue: AudioDialogue
+    rate_hz: int = 16000
+    topic: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What a device said, as a test of its profile: console bytes, or a message; and what must come of it.
+
+    gives: each expected observation as field → value (`kind` among them); a field that is not named is not compared,
+    but for those that tell observations apart. line: where it stands in the file.
+    """
+
+    lines: tuple[bytes, ...] = ()
+    topic: str = ""
+    payload: bytes = b""
+    gives: tuple[Mapping[str, PlainValue], ...] = ()
+    line: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +187,7 @@ class DeviceProfile:
 
     reports: what it can be believed to tell us (its evidence), e.g. {TRANSCRIPT, WAKE}.
     context_wait_s: how long to wait before a query is repeated, so that it has forgotten; None: the scenario's.
+    mappings: of MQTT messages; lines: of console lines. audio: None when it has ears only.
     """
 
     id: str
@@ -56,6 +201,12 @@ class DeviceProfile:
     context_wait_s: float | None = None
     close_dialogue_say: str | None = None
     note: str = ""
+    transport: Transport = Transport.NONE
+    lines: tuple[LineMapping, ...] = ()
+    console: ConsoleSettings = ConsoleSettings()
+    frames: BinaryFrames | None = None
+    audio: AudioInput | None = None
+    samples: tuple[Sample, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
