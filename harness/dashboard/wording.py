@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.metrics.intervals import Share
 from harness.metrics.latency import Quantile
 from harness.model.scenario import Evidence
-from harness.model.stimulus import Recording, SpokenText
+from harness.model.stimulus import Ambience, Recording, SpokenText
 from harness.model.time import Measured
 from harness.model.trial import Outcome, Trial
 from harness.wire.foreign import plain_text
@@ -23,6 +23,19 @@ OUTCOME_WORDS: dict[Outcome, str] = {
     Outcome.INCONCLUSIVE: "inconclusive",
     Outcome.SKIPPED: "skipped",
     Outcome.ABORTED: "aborted",
+    Outcome.COUNTED: "counted",
+}
+
+REVIEW_WORDS: dict[ReviewWord, str] = {
+    ReviewWord.FALSE_ACCEPT: "false accept",
+    ReviewWord.REAL_PERSON: "real person",
+    ReviewWord.SELF_WAKE: "self-wake",
+    ReviewWord.STIMULUS_FAULT: "stimulus fault",
+}
+
+FIGURE_WORDS: dict[Literal["false_accepts", "false_rejects"], str] = {
+    "false_accepts": "false accepts",
+    "false_rejects": "false rejects",
 }
 
 EVIDENCE_WORDS: dict[Evidence, str] = {
@@ -84,10 +97,23 @@ def level(value_dbfs: float | None) -> str:
     return f"{value_dbfs:.0f} dBFS" if value_dbfs > SILENT_DBFS else "silent"
 
 
+def heard_text(listening: Listening, limit: int = 60) -> str:
+    """What a wake, command or ambient trial lets its devices hear, harmless."""
+    if listening.kind is TrialKind.AMBIENT:
+        return f"ambient: {plain_text(listening.source, limit) or 'sound'}"
+    return plain_text(listening.phrase, limit)
+
+
 def query_text(trial: Trial, limit: int = 200) -> str:
-    """What is asked, harmless and on one line."""
+    """What is asked, or what devices listen to; harmless and on one line."""
+    listening = trial.listening
+    if listening is not None:
+        said = plain_text(trial.reference, limit) if listening.kind is TrialKind.COMMAND else ""
+        return f"{heard_text(listening)}{', ' if said else ''}{said}"
     match trial.recipe.query:
         case SpokenText(text=text):
             return plain_text(text, limit)
         case Recording():
             return plain_text(trial.reference, limit) or "(a recording without a transcript)"
+        case Ambience():
+            return plain_text(trial.listening.source if trial.listening else "", limit) or "(ambient sound)"

@@ -214,6 +214,7 @@ class Equipment:
     """Something on the bench that a driver runs: `driver` is an entry point of `harness.drivers`.
 
     options: already checked against the driver's own `Options` type (an instance of it). place: where it was written.
+    injects: it can bring sound to its device over the wire, past the device's microphones.
     """
 
     id: str
@@ -221,6 +222,7 @@ class Equipment:
     options: object
     place: Place
     position: str = ""
+    injects: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,7 +135,8 @@ class Stopping:
 class AmbientSource:
     """One source of sound without the phrase: exactly one of recordings, noise and texts.
 
-    recordings: absolute paths of sound files, in a fixed order. texts: spoken one after another by `voices`.
+    recordings: absolute paths of sound files, in a fixed order, and durations_s their lengths, one for one.
+    texts: spoken one after another by `voices`.
     share: part of the time that this source gets, relative to the others'.
     """
 
@@ -145,6 +146,7 @@ class AmbientSource:
     texts: tuple[str, ...] = ()
     voices: tuple[VoiceSpec, ...] = ()
     share: float = 1.0
+    durations_s: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

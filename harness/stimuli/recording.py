@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -52,14 +54,20 @@ def read(path: str) -> Waveform:
 
 
 def content_sha256(path: str) -> str:
-    """Hash of the file's bytes; InputError when it cannot be read."""
+    """Hash of the file's bytes, read once as long as the file does not change; InputError when it cannot be read."""
     try:
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        standing = os.stat(path)
+        return _content_sha256(path, standing.st_mtime_ns, standing.st_size, standing.st_ino)
     except OSError as error:
         raise InputError(
             f"the recording cannot be read: {error.strerror}", place=Place(path), remedy="Check the path"
         ) from error
+
+
+@lru_cache(maxsize=10_000)
+def _content_sha256(path: str, *_: int) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def at_rate(waveform: Waveform, rate_hz: int) -> Waveform:

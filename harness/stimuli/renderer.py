@@ -6,6 +6,7 @@ import hashlib
 import json
 import threading
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,15 @@ import soxr
 
 from harness.model.errors import InputError
 from harness.model.stimulus import (
+    Ambience,
     NoiseKind,
     Part,
     Recording,
     RenderedStimulus,
     Role,
     Samples,
+    Saying,
+    Sound,
     SpokenText,
     StimulusRecipe,
     Utterance,
@@ -28,6 +32,7 @@ from harness.model.stimulus import (
 from harness.plugins import Group, load
 from harness.ports import Voice
 from harness.stimuli import noise, recording
+from harness.stimuli.ambience import Ambiences
 from harness.stimuli.cache import RenderCache, content_hash
 from harness.stimuli.level import at_level, refuse_clipping
 from harness.stimuli.span import cut_speech
@@ -37,6 +42,9 @@ RENDERER_VERSION = 1
 LEAD_S = 0.05
 RATES_HZ = (8000, 192_000)
 LONGEST_GAP_MS = 60_000
+LONGEST_PAUSE_S = 600.0
+FLOOR_DBFS = -78.0
+"""White noise in lead-ins, tails and pauses of wake and ambient stimuli: a microphone never gives digital silence."""
 
 
 class Renderer:
@@ -50,6 +58,7 @@ class Renderer:
     def __init__(self, cache: Path | None) -> None:
         self._cache = RenderCache(cache) if cache is not None else None
         self._voices: dict[str, Voice] = {}
+        self._ambiences = Ambiences()
         self._lock = threading.Lock()
 
     def render(self, recipe: StimulusRecipe) -> RenderedStimulus:
@@ -62,6 +71,9 @@ class Renderer:
         _check(recipe)
         content = self._content(recipe)
         key = hashlib.sha256(content.encode()).hexdigest()
+        if isinstance(recipe.query, Ambience):
+            sound = self._ambience(recipe.query, recipe, seed=int(key[:16], 16))
+            return RenderedStimulus(sound, (), content_hash(key, sound, ()))
         if self._cache is not None and (known := self._cache.get(key)) is not None:
             return known
         waveform, parts = self._make(recipe, seed=int(key[:16], 16))
@@ -81,6 +93,13 @@ class Renderer:
         """All that decides the samples, as canonical JSON; files by their content, so that a folder may move."""
         spoken = any(isinstance(said, SpokenText) for said in (recipe.query, recipe.wake_phrase))
         fields: dict[str, Any] = asdict(recipe)
+        if not recipe.lead_in_s and not recipe.tail_s:  # so that sounds of queries keep the keys that they have
+            del fields["lead_in_s"], fields["tail_s"]
+        if isinstance(recipe.query, Ambience):
+            for piece in fields["query"]["pieces"]:
+                piece["path"] = recording.content_sha256(piece["path"])
+            engines = {saying.voice.engine for saying in recipe.query.sayings}
+            fields["query"]["made_by"] = {engine: self.voice(engine).version() for engine in sorted(engines)}
         for name in ("query", "wake_phrase", "noise"):
             if fields[name] is not None and fields[name].get("path"):
                 fields[name]["path"] = recording.content_sha256(fields[name]["path"])
@@ -95,10 +114,12 @@ class Renderer:
 
     def _make(self, recipe: StimulusRecipe, seed: int) -> tuple[Waveform, tuple[Part, ...]]:
         rate = recipe.rate_hz
+        assert not isinstance(recipe.query, Ambience)
         pieces = [(Role.QUERY, recipe.query)]
         if recipe.wake_phrase is not None:
             pieces.insert(0, (Role.WAKE_PHRASE, recipe.wake_phrase))
         lead = round(LEAD_S * rate)
+        listening = bool(recipe.lead_in_s or recipe.tail_s)
         gap = round(recipe.gap_ms * rate / 1000)
         placed: list[tuple[int, Samples]] = []
         parts: list[Part] = []
@@ -108,19 +129,21 @@ class Renderer:
                 active_at = parts[-1].end_sample + gap
                 parts.append(Part(Role.GAP, parts[-1].end_sample, active_at))
             else:
-                active_at = lead + start
+                active_at = max(lead + start, round(recipe.lead_in_s * rate))
             placed.append((active_at - start, samples))
             parts.append(Part(role, active_at, active_at + end - start, _text(utterance)))
-        length = placed[-1][0] + len(placed[-1][1]) + lead
+        length = max(placed[-1][0] + len(placed[-1][1]) + lead, parts[-1].end_sample + round(recipe.tail_s * rate))
         whole = np.zeros(length, dtype=np.float32)
         for at, samples in placed:
             whole[at : at + len(samples)] += samples
         waveform = at_level(Waveform(whole, rate), recipe.level_dbfs, _label(recipe))
         # Named before the noise, so that the advice holds for what can be changed.
         refuse_clipping(waveform, recipe.level_dbfs, _label(recipe))
+        if listening:
+            waveform = Waveform(_with_floor(waveform.samples, seed), rate)
         if recipe.noise is None:
             return waveform, tuple(parts)
-        margin = round(noise.MARGIN_S * rate)
+        margin = 0 if listening else round(noise.MARGIN_S * rate)
         level = recipe.level_dbfs - recipe.noise.snr_db
         under = noise.make(recipe.noise, length + 2 * margin, rate, level, seed)
         mixed = under.samples.copy()
@@ -129,6 +152,17 @@ class Renderer:
         refuse_clipping(loud, recipe.level_dbfs, f"{_label(recipe)} with its noise")
         moved = (Part(p.role, p.start_sample + margin, p.end_sample + margin, p.text) for p in parts)
         return loud, tuple(moved)
+
+    def _ambience(self, ambience: Ambience, recipe: StimulusRecipe, seed: int) -> Waveform:
+        made = self._ambiences.make(ambience, recipe.rate_hz, recipe.level_dbfs, partial(self._saying, recipe))
+        return Waveform(made if ambience.noise is not None else _with_floor(made, seed), recipe.rate_hz)
+
+    def _saying(self, recipe: StimulusRecipe, saying: Saying) -> Samples:
+        """A text at the recipe's level and rate, kept on the disk like the sound of a query."""
+        spoken = StimulusRecipe(
+            SpokenText(saying.text), None, saying.voice, level_dbfs=recipe.level_dbfs, rate_hz=recipe.rate_hz
+        )
+        return self.render(spoken).waveform.samples
 
     def _speech(self, utterance: Utterance, recipe: StimulusRecipe) -> tuple[Samples, int, int]:
         """An utterance at the recipe's rate and level, cut to its speech, and the span of the speech in it."""
@@ -153,6 +187,8 @@ def _check(recipe: StimulusRecipe) -> None:
             ("rate_hz", recipe.rate_hz, *RATES_HZ),
             ("gap_ms", recipe.gap_ms, 0, LONGEST_GAP_MS),
             ("level_dbfs", recipe.level_dbfs, -90.0, 0.0),
+            ("lead_in_s", recipe.lead_in_s, 0.0, LONGEST_PAUSE_S),
+            ("tail_s", recipe.tail_s, 0.0, LONGEST_PAUSE_S),
             ("noise.snr_db", recipe.noise.snr_db if recipe.noise else 0.0, -40.0, 100.0),
         )
         if not low <= value <= high
@@ -163,7 +199,14 @@ def _check(recipe: StimulusRecipe) -> None:
         raise InputError("; ".join(wrong), remedy="Correct the stimulus")
 
 
-def _text(utterance: Utterance) -> str:
+def _with_floor(samples: Samples, seed: int) -> Samples:
+    """The sound over a noise floor, the same for the same seed; a sample at full scale stays there."""
+    floor = np.random.Generator(np.random.PCG64(seed)).standard_normal(len(samples), dtype=np.float32)
+    floor *= np.float32(10 ** (FLOOR_DBFS / 20))
+    return np.asarray(np.clip(samples + floor, -1.0, 1.0), dtype=np.float32)
+
+
+def _text(utterance: Sound) -> str:
     return utterance.text if isinstance(utterance, SpokenText) else ""
 
 
@@ -173,3 +216,5 @@ def _label(recipe: StimulusRecipe) -> str:
             return f"the stimulus {text[:60]!r} ({recipe.voice.label()})"
         case Recording(path=path):
             return f"the stimulus {path}"
+        case Ambience():
+            return "the ambient sound"
