@@ -5,9 +5,19 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 
 from harness.model.bench import MessageMapping, ObservationKind, PlainValue
-from harness.model.observation import DeviceState, LogLine, Observation, ResponseText, Status, Transcript, Wake
+from harness.model.observation import (
+    DeviceState,
+    Intent,
+    LogLine,
+    Observation,
+    ResponseText,
+    Status,
+    Transcript,
+    Wake,
+)
 from harness.model.time import Stamp
 
 MAX_PAYLOAD_BYTES = 65536
@@ -29,6 +39,11 @@ def topic_matches(topic_filter: str, topic: str) -> bool:
         if position >= len(found) or level not in ("+", found[position]):
             return False
     return len(wanted) == len(found)
+
+
+def for_device(mappings: Iterable[MessageMapping], device: str) -> tuple[MessageMapping, ...]:
+    """The mappings with {device} of their topics filled in."""
+    return tuple(replace(one, topic=one.topic.replace("{device}", device)) for one in mappings)
 
 
 def parse(payload: bytes) -> PlainValue:
@@ -111,13 +126,17 @@ def _observation(mapping: MessageMapping, document: PlainValue, at: Stamp, sourc
     match mapping.kind:
         case ObservationKind.WAKE:
             phrase = _text(pointed(document, fields["phrase"])) if "phrase" in fields else ""
-            score = _score(pointed(document, fields["score"])) if "score" in fields else None
-            return Wake(source, at, phrase, score)
+            return Wake(source, at, dict(mapping.values).get(phrase, phrase), _scored(mapping, document, fields))
         case ObservationKind.TRANSCRIPT:
             final = pointed(document, fields["final"]) if "final" in fields else True
             if not isinstance(final, bool):
                 raise Unmapped("`final` is not true or false")
             return Transcript(source, at, _text(pointed(document, fields.get("text", ""))), final)
+        case ObservationKind.INTENT:
+            name = _text(pointed(document, fields.get("name", "")))
+            slots = _slots(pointed(document, fields["slots"])) if "slots" in fields else ()
+            named = dict(mapping.values).get(name, name)
+            return Intent(source, at, named, slots, _scored(mapping, document, fields))
         case ObservationKind.RESPONSE:
             return ResponseText(source, at, _text(pointed(document, fields.get("text", ""))))
         case ObservationKind.STATUS:
@@ -158,13 +177,39 @@ def _text(value: PlainValue) -> str:
             return json.dumps(value, ensure_ascii=False)
 
 
-def _score(value: PlainValue) -> float | None:
-    """None when the device gives none this time."""
+def _scored(mapping: MessageMapping, document: PlainValue, fields: dict[str, str]) -> float | None:
+    """The score by the mapping's scale; None when the device gives none, or not this time."""
+    value = pointed(document, fields["score"]) if "score" in fields else None
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise Unmapped("the score is no number")
-    return float(value)
+    return float(value) / mapping.score_scale
+
+
+def _slots(value: PlainValue) -> tuple[tuple[str, str], ...]:
+    """Slots as an object, name: value, or as a list of objects with slotName (or name, entity) and value (Hermes)."""
+    match value:
+        case None:
+            return ()
+        case dict():
+            return tuple((name, _slot_value(one)) for name, one in value.items())
+        case list():
+            return tuple(_slot(one) for one in value)
+    raise Unmapped("the slots are neither an object nor a list")
+
+
+def _slot(value: PlainValue) -> tuple[str, str]:
+    if isinstance(value, dict):
+        for key in ("slotName", "name", "entity"):
+            if isinstance(name := value.get(key), str):
+                return name, _slot_value(value.get("value"))
+    raise Unmapped("a slot has no name")
+
+
+def _slot_value(value: PlainValue) -> str:
+    """The value itself; of Hermes' {kind, value}, its value."""
+    return _text(value["value"]) if isinstance(value, dict) and "value" in value else _text(value)
 
 
 def _refuse_constant(name: str) -> float:
