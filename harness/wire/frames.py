@@ -1,0 +1,166 @@
+"""Frames on a byte stream that carries human log lines as well (docs/framing.md, Frame)."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from dataclasses import dataclass
+from enum import IntEnum
+
+MAX_PAYLOAD_BYTES = 1024
+_HEAD = struct.Struct("<BI")
+_CRC = struct.Struct("<I")
+_MIN_BODY = _HEAD.size + _CRC.size
+_MAX_BODY = _MIN_BODY + MAX_PAYLOAD_BYTES
+MAX_SEGMENT_BYTES = _MAX_BODY + 1 + _MAX_BODY // 254
+_RUN = 254
+
+
+class Kind(IntEnum):
+    """The type byte of a frame."""
+
+    PING = 0x01
+    TEXT = 0x02
+    AUDIO = 0x03
+    SET = 0x04
+    RESET = 0x05
+    HELLO_REQUEST = 0x06
+    EVENT_ACK = 0x07
+    HELLO = 0x81
+    PONG = 0x82
+    AUDIO_ACK = 0x83
+    WAKE = 0x84
+    COMMAND_ACK = 0x85
+    TRANSCRIPT = 0x86
+    INTENT = 0x87
+    RESPONSE = 0x88
+    STATUS = 0x89
+    LOG = 0x8A
+    ERROR = 0x8B
+
+
+_KINDS = {kind.value: kind for kind in Kind}
+_CODES = [bytes([number]) for number in range(256)]
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A frame whose checksum was right."""
+
+    kind: Kind
+    seq: int
+    payload: bytes
+
+
+def encode(kind: int, payload: bytes, seq: int = 0) -> bytes:
+    """A frame with its delimiters; ValueError when the payload is too long. kind: any byte, for tests of far ends."""
+    if len(payload) > MAX_PAYLOAD_BYTES:
+        raise ValueError(f"a frame carries at most {MAX_PAYLOAD_BYTES} bytes, not {len(payload)}")
+    body = _HEAD.pack(kind, seq) + payload
+    body += _CRC.pack(zlib.crc32(body))
+    coded = [b"\0"]
+    for part in body.split(b"\0"):
+        start = 0
+        while len(part) - start >= _RUN:
+            coded += (b"\xff", part[start : start + _RUN])
+            start += _RUN
+        coded += (_CODES[len(part) - start + 1], part[start:])
+    coded.append(b"\0")
+    return b"".join(coded)
+
+
+def decode(segment: bytes) -> Frame | None:
+    """The frame that is coded between two zero bytes, or None when these bytes are none."""
+    body = _unstuffed(segment)
+    if body is None or not _MIN_BODY <= len(body) <= _MAX_BODY:
+        return None
+    if _CRC.unpack_from(body, len(body) - _CRC.size)[0] != zlib.crc32(body[: -_CRC.size]):
+        return None
+    number, seq = _HEAD.unpack_from(body)
+    kind = _KINDS.get(number)
+    return None if kind is None else Frame(kind, seq, body[_HEAD.size : -_CRC.size])
+
+
+def _unstuffed(segment: bytes) -> bytes | None:
+    """COBS undone (Cheshire and Baker, 1999); None when its runs do not add up."""
+    at, size = 0, len(segment)
+    parts: list[bytes] = []
+    while at < size:
+        code = segment[at]
+        after = at + code
+        if after > size:
+            return None
+        parts.append(segment[at + 1 : after])
+        if code != 255 and after < size:
+            parts.append(b"\0")
+        at = after
+    return b"".join(parts)
+
+
+class Decoder:
+    """Tells frames from console bytes, in their order; memory is bounded by one frame.
+
+    Bytes that can be no frame are let through at once, so that a log line need not wait for the next frame.
+    """
+
+    def __init__(self) -> None:
+        self._held = b""
+        self._console = False  # what comes before the next zero byte is no frame
+        self.frames = 0
+        self.garbage = 0  # segments that began like a frame and were none
+
+    @property
+    def holds(self) -> int:
+        """Bytes of what may become a frame."""
+        return len(self._held)
+
+    def feed(self, received: bytes) -> list[Frame | bytes]:
+        """Frames, and runs of console bytes between them."""
+        found: list[Frame | bytes] = []
+        *segments, rest = received.split(b"\0")
+        for segment in segments:
+            if self._console:
+                self._console = False
+                self._add(found, segment)
+                continue
+            if self._held:
+                segment, self._held = self._held + segment, b""
+            if not segment:
+                continue
+            frame = decode(segment) if len(segment) <= MAX_SEGMENT_BYTES else None
+            if frame is None:
+                self.garbage += _may_be_frame(segment)
+                self._add(found, segment)
+            else:
+                self.frames += 1
+                found.append(frame)
+        if self._console:
+            self._add(found, rest)
+        elif rest:
+            self._held += rest
+            if not _may_be_frame(self._held) or len(self._held) > MAX_SEGMENT_BYTES:
+                self.release(found)
+        return found
+
+    def release(self, found: list[Frame | bytes] | None = None) -> list[Frame | bytes]:
+        """Gives up what was held for a frame: for when nothing has come for a while."""
+        found = [] if found is None else found
+        if self._held:
+            self._add(found, self._held)
+            self._held, self._console = b"", True
+        return found
+
+    @staticmethod
+    def _add(found: list[Frame | bytes], console: bytes) -> None:
+        if not console:
+            return
+        last = found[-1] if found else None
+        if isinstance(last, bytes) and len(last) < MAX_SEGMENT_BYTES:
+            found[-1] = last + console
+        else:
+            found.append(console)
+
+
+def _may_be_frame(segment: bytes) -> bool:
+    """False when its type byte is known already and is none; the first run has it, for no type is 0."""
+    return segment[0] > 1 and (len(segment) < 2 or segment[1] in _KINDS)
