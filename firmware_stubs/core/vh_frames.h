@@ -1,0 +1,41 @@
+/* Frames on a byte stream: 0x00 | COBS(type, seq, payload, crc32) | 0x00. See docs/framing.md. */
+#ifndef VH_FRAMES_H
+#define VH_FRAMES_H
+
+#include "vh_messages.h"
+
+#define VH_BODY_MAX (1u + 4u + VH_PAYLOAD_MAX + 4u)
+/* COBS adds one byte at the start and one for every 254. */
+#define VH_SEGMENT_MAX (VH_BODY_MAX + 1u + VH_BODY_MAX / 254u)
+#define VH_FRAME_MAX (VH_SEGMENT_MAX + 2u)
+
+/* zlib's CRC32; `crc` is 0 for the first piece, and the former result for the next one. */
+uint32_t vh_crc32(uint32_t crc, uint8_t const *bytes, size_t size);
+
+/* A whole frame at `into`, of VH_FRAME_MAX bytes at most; its size, or 0 when the payload is too long or has no room. */
+size_t vh_frame_encode(uint8_t type, uint32_t seq, uint8_t const *payload, size_t size, uint8_t *into, size_t room);
+
+typedef struct vh_frame {
+    uint8_t type;
+    uint32_t seq;
+    uint8_t const *payload; /* within the decoder; valid until it is fed again */
+    size_t size;
+} vh_frame;
+
+typedef struct vh_decoder {
+    uint8_t segment[VH_SEGMENT_MAX];
+    size_t size;
+    bool too_long;
+    uint32_t frames;  /* valid ones so far */
+    uint32_t garbage; /* segments that were none */
+} vh_decoder;
+
+void vh_decoder_init(vh_decoder *decoder);
+
+/*
+ * Takes bytes up to the end of the first valid frame, or all of them. Returns how many were taken; `*found` says
+ * whether `*frame` is one.
+ */
+size_t vh_decoder_feed(vh_decoder *decoder, uint8_t const *bytes, size_t size, vh_frame *frame, bool *found);
+
+#endif

@@ -1,0 +1,25 @@
+/* Text without printf: pieces are put one after the other, and what does not fit is left out. */
+#ifndef VH_TEXT_H
+#define VH_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define VH_TEXT_MAX 256u
+
+typedef struct vh_text {
+    char text[VH_TEXT_MAX]; /* always ends in 0 */
+    size_t size;
+} vh_text;
+
+void vh_text_clear(vh_text *text);
+void vh_text_put(vh_text *text, char const *piece);
+/* Bytes of others: control characters become '?', so that a line stays one line. */
+void vh_text_put_foreign(vh_text *text, uint8_t const *bytes, size_t size);
+/* Decimal, with zeros in front up to `width` digits. */
+void vh_text_put_number(vh_text *text, uint64_t number, unsigned width);
+/* 65535 is 1.0000. */
+void vh_text_put_score(vh_text *text, uint16_t score);
+void vh_text_put_hex32(vh_text *text, uint32_t number);
+
+#endif
