@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import harness
 from harness.library import kinds, strict_yaml
-from harness.library.findings import Findings, attempt, nearest
-from harness.library.profile_file import FIELDS, REQUIRED, MappingKeys, ProfileKeys
-from harness.model.bench import DeviceProfile, MessageMapping, ObservationKind
+from harness.library.findings import Findings, nearest
+from harness.library.profile_checks import check_rules, check_whole, transport_of
+from harness.library.profile_file import MappingKeys, ProfileKeys
+from harness.library.profile_lines import FramesKeys, LineKeys, SampleKeys
+from harness.model.bench import (
+    AudioInput,
+    BinaryFrames,
+    ConsoleSettings,
+    DeviceProfile,
+    LineMapping,
+    MessageMapping,
+    Sample,
+    ScoreBlock,
+)
 from harness.model.errors import InputError
+
+_ESCAPE = re.compile(rb"\\(e|x[0-9a-fA-F]{2})")
 
 
 def load_profile(path_or_id: Path | str, *, beside: Path) -> DeviceProfile:
@@ -27,21 +41,14 @@ def load_profile(path_or_id: Path | str, *, beside: Path) -> DeviceProfile:
     tree = strict_yaml.parse(content, str(path))
     kinds.expect(kinds.FileKind.DEVICE, tree, str(path))
     found = Findings(str(path), tree)
-    found.refuse_empty(tree, lambda _: False)
+    # A payload is the device's own JSON, in which null says something.
+    found.refuse_empty(tree, lambda at: len(at) > 3 and at[0] == "samples" and at[2] == "payload")
     written = tree.plain()
     found.check(ProfileKeys, written)
-    mappings = written.get("mappings") if isinstance(written, dict) else None
-    yielded: set[ObservationKind] = set()
-    for number, one in enumerate(mappings if isinstance(mappings, list) else []):
-        if rule := attempt(MappingKeys, one):
-            yielded.add(rule.kind)
-            _check_mapping(rule, number, found)
+    check_rules(written, found)
     found.refuse()
     keys = ProfileKeys.model_validate(written)
-    for number, kind in enumerate(keys.reports):
-        if keys.mappings and kind not in yielded:
-            remedy = f"Add a mapping of kind {kind.value}, or remove it from reports"
-            found.add(("reports", number), f"no mapping yields {kind.value!r}, which is reported", remedy)
+    check_whole(keys, found)
     found.refuse()
     return DeviceProfile(
         id=keys.device,
@@ -55,7 +62,25 @@ def load_profile(path_or_id: Path | str, *, beside: Path) -> DeviceProfile:
         context_wait_s=keys.context_wait_s,
         close_dialogue_say=keys.close_dialogue.say if keys.close_dialogue else None,
         note=keys.note,
+        transport=transport_of(keys),
+        lines=tuple(_line(rule) for rule in keys.lines),
+        console=ConsoleSettings(**{**keys.console.model_dump(), "time": keys.console.time or ""}),
+        frames=_frames(keys.frames) if keys.frames else None,
+        audio=AudioInput(keys.audio.dialogue, keys.audio.rate_hz, keys.audio.topic) if keys.audio else None,
+        samples=tuple(
+            _sample(one, keys.device, found.place(("samples", number)).line) for number, one in enumerate(keys.samples)
+        ),
     )
+
+
+def profile_paths(beside: Path) -> dict[str, Path]:
+    """The files of all profiles that can be named by id from there: id → path, in alphabetical order."""
+    known: dict[str, Path] = {}
+    for folder in _folders(beside):
+        for path in sorted(folder.glob("*.yaml")):
+            if folder != beside or _is_profile(path):
+                known.setdefault(path.stem, path)
+    return dict(sorted(known.items()))
 
 
 def find_profile(path_or_id: Path | str, *, beside: Path) -> Path:
@@ -66,11 +91,7 @@ def find_profile(path_or_id: Path | str, *, beside: Path) -> Path:
         if not path.is_file():
             raise InputError(f"there is no device profile {text!r}", remedy=f"Write the path relative to {beside}")
         return path
-    known: dict[str, Path] = {}
-    for folder in _folders(beside):
-        for path in sorted(folder.glob("*.yaml")):
-            if folder != beside or _is_profile(path):
-                known.setdefault(path.stem, path)
+    known = profile_paths(beside)
     if text not in known:
         raise InputError(
             f"no device profile is called {text!r}", remedy=nearest(text, sorted(known), listed="Profiles found")
@@ -96,26 +117,52 @@ def _is_profile(path: Path) -> bool:
     return isinstance(root, dict) and next(iter(root), "") == "device"
 
 
-def _check_mapping(rule: MappingKeys, number: int, found: Findings) -> None:
-    at = ("mappings", number)
-    allowed = FIELDS[rule.kind]
-    for name in rule.fields:
-        if name not in allowed:
-            what = f"an observation of kind {rule.kind.value} has no field {name!r}"
-            found.add((*at, "fields", name), what, nearest(name, allowed, listed="Fields"), key=True)
-    needed = REQUIRED.get(rule.kind)
-    if needed and rule.fields and needed not in rule.fields:
-        remedy = f"Add `{needed}: /pointer` to its fields"
-        found.add(at, f"a mapping of kind {rule.kind.value} does not say where {needed!r} is", remedy)
-    if rule.values and rule.kind is not ObservationKind.STATUS:
-        found.add((*at, "values"), f"values are for kind status, not {rule.kind.value}", "Remove them", key=True)
-
-
 def _mapping(rule: MappingKeys) -> MessageMapping:
     return MessageMapping(
         topic=rule.topic,
         kind=rule.kind,
         fields=tuple(rule.fields.items()),
-        values=tuple((theirs, state.value) for theirs, state in rule.values.items()),
+        values=tuple(rule.values.items()),
         when=tuple((at, value if isinstance(value, str) else json.dumps(value)) for at, value in rule.when.items()),
+        score_scale=rule.score_scale,
     )
+
+
+def _line(rule: LineKeys) -> LineMapping:
+    block = rule.block
+    return LineMapping(
+        match=rule.match,
+        kind=rule.kind,
+        fields=tuple(rule.fields.items()),
+        values=tuple(rule.values.items()),
+        when=tuple(rule.when.items()),
+        score_scale=rule.score_scale,
+        clock=rule.clock,
+        more=tuple(rule.more),
+        until=rule.until or "",
+        within_lines=rule.within_lines,
+        within_s=rule.within_s,
+        block=ScoreBlock(block.threshold, tuple(block.ignore)) if block else None,
+    )
+
+
+def _frames(keys: FramesKeys) -> BinaryFrames:
+    head, tail = bytes.fromhex(keys.head), bytes.fromhex(keys.tail or "")
+    return BinaryFrames(**{**keys.model_dump(), "head": head, "tail": tail})
+
+
+def _sample(keys: SampleKeys, device: str, line: int) -> Sample:
+    payload = keys.payload if isinstance(keys.payload, str) else json.dumps(keys.payload, ensure_ascii=False)
+    lines = tuple(unescaped(one) + b"\n" for one in keys.lines)
+    return Sample(
+        lines=(*lines, bytes.fromhex(keys.bytes)) if keys.bytes else lines,
+        topic=(keys.topic or "").replace("{device}", device),
+        payload=payload.encode(),
+        gives=tuple(one.model_dump(mode="json", exclude_unset=True) for one in keys.gives),
+        line=line,
+    )
+
+
+def unescaped(text: str) -> bytes:
+    """The bytes of a sample's line: \\e is ESC, \\x00 a byte, all else UTF-8."""
+    return _ESCAPE.sub(lambda one: b"\x1b" if one[1] == b"e" else bytes.fromhex(one[1][1:].decode()), text.encode())

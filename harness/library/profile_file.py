@@ -8,13 +8,14 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from harness.library.findings import Keys
+from harness.library.profile_lines import AudioKeys, ConsoleKeys, FramesKeys, LineKeys, SampleKeys
 from harness.library.words import Id, Language, Spoken, Text, word, wrong
-from harness.model.bench import ObservationKind
-from harness.model.observation import DeviceState
+from harness.model.bench import ObservationKind, Transport
 
 FIELDS: dict[ObservationKind, tuple[str, ...]] = {
     ObservationKind.WAKE: ("phrase", "score"),
     ObservationKind.TRANSCRIPT: ("text", "final"),
+    ObservationKind.INTENT: ("name", "slots", "score"),
     ObservationKind.RESPONSE: ("text",),
     ObservationKind.STATUS: ("state", "detail"),
     ObservationKind.LOG: ("text",),
@@ -23,6 +24,7 @@ FIELDS: dict[ObservationKind, tuple[str, ...]] = {
 
 REQUIRED: dict[ObservationKind, str] = {
     ObservationKind.TRANSCRIPT: "text",
+    ObservationKind.INTENT: "name",
     ObservationKind.RESPONSE: "text",
     ObservationKind.STATUS: "state",
     ObservationKind.LOG: "text",
@@ -66,12 +68,13 @@ class MappingKeys(Keys):
         default={},
         description='Field of the observation: JSON pointer into the payload ("", the default, is all of it).',
     )
-    values: dict[str, Annotated[DeviceState, word(DeviceState)]] = Field(
-        default={}, description="For kind status: the device's word: state."
+    values: dict[str, Text] = Field(
+        default={}, description="The device's word: ours (a state, a phrase, an intent's name)."
     )
     when: dict[Pointer, str | int | float | bool] = Field(
         default={}, description="JSON pointer: value that must be there; other messages are left alone."
     )
+    score_scale: float = Field(default=1.0, gt=0, description="The device's score that means 1: 255, 100. Default 1.")
 
 
 class ProfileCloseDialogueKeys(Keys):
@@ -101,5 +104,14 @@ class ProfileKeys(Keys):
     close_dialogue: ProfileCloseDialogueKeys | None = Field(
         default=None, description="How a dialogue with it is ended."
     )
-    mappings: list[MappingKeys] = Field(default=[], description="How its messages become observations.")
+    transport: Annotated[Transport, word(Transport)] | None = Field(
+        default=None,
+        description="serial, mqtt, log (lines from a file or another program) or none. Default: by its rules.",
+    )
+    mappings: list[MappingKeys] = Field(default=[], description="How its MQTT messages become observations.")
+    lines: list[LineKeys] = Field(default=[], description="How its console lines become observations, in order.")
+    console: ConsoleKeys = Field(default=ConsoleKeys(), description="How its console is read.")
+    frames: FramesKeys | None = Field(default=None, description="Its binary messages. Default: it has none.")
+    audio: AudioKeys | None = Field(default=None, description="How it takes sound over its wire. Default: it does not.")
+    samples: list[SampleKeys] = Field(default=[], description="What it said, and what must come of it: its tests.")
     note: Text = Field(default="", description="For people.")

@@ -170,8 +170,8 @@ class AudioInput:
 class Sample:
     """What a device said, as a test of its profile: console bytes, or a message; and what must come of it.
 
-    gives: each expected observation as field → value (`kind` among them); a field that is not named is not compared,
-    but for those that tell observations apart. line: where it stands in the file.
+    gives: each expected observation as field → value (`kind` among them); a field that is not named must be empty.
+    line: where it stands in the file.
     """
 
     lines: tuple[bytes, ...] = ()

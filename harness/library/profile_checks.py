@@ -1,0 +1,143 @@
+"""What the keys of a device profile must mean together, beyond the shape of each."""
+
+from __future__ import annotations
+
+import re
+
+import regex
+
+from harness.library.findings import Findings, Path, attempt, nearest
+from harness.library.profile_file import FIELDS, REQUIRED, MappingKeys, ProfileKeys
+from harness.library.profile_lines import GivesKeys, LineKeys, SampleKeys
+from harness.library.strict_yaml import Plain
+from harness.model.bench import ClockKind, Framing, ObservationKind, Transport
+from harness.model.observation import DeviceState
+
+STATES = tuple(state.value for state in DeviceState)
+_NAMED = (ObservationKind.STATUS, ObservationKind.WAKE, ObservationKind.INTENT)
+_PLACEHOLDER = re.compile(r"\{(\w*)\}")
+
+
+def check_rules(written: Plain, found: Findings) -> None:
+    """Notes what is wrong with each mapping, line rule and sample whose own shape is right."""
+    for number, one in enumerate(_entries(written, "mappings")):
+        if mapping := attempt(MappingKeys, one):
+            _check_mapping(mapping, ("mappings", number), found)
+    for number, one in enumerate(_entries(written, "lines")):
+        if line := attempt(LineKeys, one):
+            _check_line(line, ("lines", number), found)
+    for number, one in enumerate(_entries(written, "samples")):
+        if sample := attempt(SampleKeys, one):
+            _check_sample(sample, ("samples", number), found)
+
+
+def check_whole(keys: ProfileKeys, found: Findings) -> None:
+    """Notes what the parts of a profile contradict each other in."""
+    yielded = {rule.kind for rule in keys.mappings} | {rule.kind for rule in keys.lines}
+    for number, kind in enumerate(keys.reports):
+        if yielded and kind not in yielded and keys.console.framing is not Framing.VH:
+            remedy = f"Add a mapping of kind {kind.value}, or remove it from reports"
+            found.add(("reports", number), f"no mapping yields {kind.value!r}, which is reported", remedy)
+    console = keys.console
+    if (console.time is None) != (console.clock is ClockKind.NONE):
+        found.add(("console",), "`time` and `clock` go together", "Write both, or neither", key=True)
+    elif console.time is not None and "time" not in regex.compile(console.time).groupindex:
+        found.add(("console", "time"), "the expression has no group `time`", "Write (?P<time>…) in it")
+    if (frames := keys.frames) and frames.body_from < len(bytes.fromhex(frames.head)):
+        found.add(("frames", "body_from"), "the body begins within the head", "Count from the head's first byte")
+    for number, sample in enumerate(keys.samples):
+        if sample.topic is not None and not keys.mappings:
+            remedy = "Add mappings, or write `lines` in the sample"
+            found.add(("samples", number, "topic"), "the profile has no mappings of messages", remedy, key=True)
+
+
+def transport_of(keys: ProfileKeys) -> Transport:
+    """As written; else what the rules are for."""
+    if keys.transport is not None:
+        return keys.transport
+    if keys.mappings:
+        return Transport.MQTT
+    return Transport.SERIAL if keys.lines or keys.console.framing is Framing.VH else Transport.NONE
+
+
+def _entries(written: Plain, key: str) -> list[Plain]:
+    entries = written.get(key) if isinstance(written, dict) else None
+    return entries if isinstance(entries, list) else []
+
+
+def _check_mapping(rule: MappingKeys, at: Path, found: Findings) -> None:
+    _check_fields(rule.kind, tuple(rule.fields), at, found)
+    needed = REQUIRED.get(rule.kind)
+    if needed and rule.fields and needed not in rule.fields:
+        remedy = f"Add `{needed}: /pointer` to its fields"
+        found.add(at, f"a mapping of kind {rule.kind.value} does not say where {needed!r} is", remedy)
+    _check_values(rule.kind, rule.values, at, found)
+
+
+def _check_line(rule: LineKeys, at: Path, found: Findings) -> None:
+    _check_fields(rule.kind, tuple(rule.fields), at, found)
+    _check_values(rule.kind, rule.values, at, found)
+    groups = {name for text in (rule.match, *rule.more) for name in regex.compile(text).groupindex}
+    for name, template in rule.fields.items():
+        for group in _PLACEHOLDER.findall(template):
+            if group not in groups:
+                what, remedy = f"no expression has a group {group!r}", nearest(group, sorted(groups), listed="Groups")
+                found.add((*at, "fields", name), what, remedy)
+    for group in rule.when:
+        if group not in groups:
+            what, remedy = f"no expression has a group {group!r}", nearest(group, sorted(groups), listed="Groups")
+            found.add((*at, "when", group), what, remedy, key=True)
+    needed = REQUIRED.get(rule.kind)
+    if needed and needed not in groups and needed not in rule.fields:
+        remedy = f"Name a group (?P<{needed}>…), or write `fields: {{{needed}: …}}`"
+        found.add(at, f"a line of kind {rule.kind.value} does not say what {needed!r} is", remedy)
+    if rule.kind is ObservationKind.STATUS and not rule.values and "{" not in (state := rule.fields.get("state", "{")):
+        _check_state(state, (*at, "fields", "state"), found)
+    if (rule.clock is not ClockKind.NONE) != ("time" in regex.compile(rule.match).groupindex):
+        remedy = "Write (?P<time>…) in `match`, and `clock: ms` or another one"
+        found.add(at, "a group `time` and `clock` go together", remedy)
+    if rule.until is not None and not rule.more:
+        found.add((*at, "until"), "`until` is for rules with `more`", "Add `more`, or remove it", key=True)
+    if rule.block is not None and not any(
+        {"phrase", "score"} <= set(regex.compile(one).groupindex) for one in rule.more
+    ):
+        remedy = "Write an expression with (?P<phrase>…) and (?P<score>…) under `more`"
+        found.add((*at, "block"), "nothing in `more` gives a phrase with its score", remedy, key=True)
+
+
+def _check_fields(kind: ObservationKind, names: tuple[str, ...], at: Path, found: Findings) -> None:
+    allowed = FIELDS[kind]
+    for name in names:
+        if name not in allowed:
+            what = f"an observation of kind {kind.value} has no field {name!r}"
+            found.add((*at, "fields", name), what, nearest(name, allowed, listed="Fields"), key=True)
+
+
+def _check_values(kind: ObservationKind, values: dict[str, str], at: Path, found: Findings) -> None:
+    if values and kind not in _NAMED:
+        what = f"values are for kind status, wake and intent, not {kind.value}"
+        found.add((*at, "values"), what, "Remove them", key=True)
+    elif kind is ObservationKind.STATUS:
+        for theirs, ours in values.items():
+            _check_state(ours, (*at, "values", theirs), found)
+
+
+def _check_state(state: str, at: Path, found: Findings) -> None:
+    if state not in STATES:
+        found.add(at, f"{state!r} is not a word for this", nearest(state, STATES))
+
+
+def _check_sample(sample: SampleKeys, at: Path, found: Findings) -> None:
+    ways = [bool(sample.lines) or sample.bytes is not None, sample.topic is not None]
+    if sum(ways) != 1:
+        found.add(at, "a sample is console text or a message", "Write `lines` (or `bytes`), or `topic` with `payload`")
+    for number, one in enumerate(sample.gives):
+        _check_gives(one, (*at, "gives", number), found)
+
+
+def _check_gives(one: GivesKeys, at: Path, found: Findings) -> None:
+    allowed = (*FIELDS[one.kind], "device_s")
+    for name in one.model_fields_set - {"kind"}:
+        if name not in allowed:
+            what = f"an observation of kind {one.kind.value} has no field {name!r}"
+            found.add((*at, name), what, nearest(name, allowed, listed="Fields"), key=True)
