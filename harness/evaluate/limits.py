@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from harness.evaluate.totals import Totals
+from harness.evaluate.wake_progress import DeviceWake, Interval, WakeProgress
 from harness.model.scenario import Limits
 from harness.model.trial import Outcome
+
+Finding = tuple[str, float | None, float | None]
 
 
 @dataclass(frozen=True, slots=True)
 class LimitVerdict:
     """One limit that was asked for. `found` None: nothing was measured, which does not hold any limit.
 
-    wanted, found: in the unit of the name (a share 0–1, milliseconds, or trials).
+    name: of the limit; of one on wake figures with the device, `max_false_reject_share[kitchen]`. wanted, found: in
+    the unit of the name (a share 0–1, milliseconds, hours, events an hour, or trials); of a sequential test
+    (`false_accepts_test[kitchen]`) 1 for passed and 0 for failed.
     """
 
     name: str
@@ -22,21 +28,57 @@ class LimitVerdict:
     ok: bool
 
 
-def check_limits(limits: Limits, totals: Totals) -> tuple[LimitVerdict, ...]:
-    """A verdict for each limit that is asked for, in the order of `Limits`."""
+def check_limits(limits: Limits, totals: Totals, wake: WakeProgress | None = None) -> tuple[LimitVerdict, ...]:
+    """A verdict for each limit that is asked for, in the order of `Limits`; on wake figures for every device.
+
+    Where wake figures are limited and no device has any, the verdict is one on nothing. False accepts are those after
+    review. Sequential tests that have decided come last.
+    """
     p95 = totals.latency.p95
-    found: tuple[tuple[str, float | None, float | None], ...] = (
+    found: list[Finding] = [
         ("min_recognised_share", limits.min_recognised_share, totals.recognised.value),
         ("min_first_attempt_share", limits.min_first_attempt_share, totals.first_attempt.value),
         ("max_latency_p95_ms", limits.max_latency_p95_ms, None if p95 is None else p95.value_s * 1000),
         ("max_inconclusive", limits.max_inconclusive, totals.count(Outcome.INCONCLUSIVE)),
         ("max_interrupted", limits.max_interrupted, totals.count(Outcome.INTERRUPTED)),
+    ]
+    devices = wake.devices if wake else ()
+    found += [finding for device in devices for finding in _of_device(limits, device)]
+    if not devices:
+        found += [(name, wanted, None) for name, wanted, _ in _of_device(limits, None)]
+    return (
+        *(
+            LimitVerdict(name, wanted, value, value is not None and _holds(name, wanted, value))
+            for name, wanted, value in found
+            if wanted is not None
+        ),
+        *(verdict for device in devices for verdict in _tests(device)),
     )
-    return tuple(
-        LimitVerdict(name, wanted, value, value is not None and _holds(name, wanted, value))
-        for name, wanted, value in found
-        if wanted is not None
+
+
+def _of_device(limits: Limits, device: DeviceWake | None) -> Iterator[Finding]:
+    """Limits on wake figures; without a device, what is asked for and not found."""
+    of = DeviceWake("") if device is None else device
+    rejects, accepts = of.false_rejects, of.after_review
+    found = (
+        ("max_false_reject_share", limits.max_false_reject_share, rejects.share.value),
+        ("max_false_reject_upper", limits.max_false_reject_upper, _upper(rejects.interval)),
+        ("max_false_accepts_per_hour", limits.max_false_accepts_per_hour, accepts.per_hour),
+        ("max_false_accepts_upper_per_hour", limits.max_false_accepts_upper_per_hour, _upper(accepts.interval)),
+        ("min_exposure_hours", limits.min_exposure_hours, of.exposure_s / 3600),
+        ("min_command_share", limits.min_command_share, of.commands.value),
     )
+    for name, wanted, value in found:
+        yield (f"{name}[{of.device}]" if device else name), wanted, value
+
+
+def _tests(device: DeviceWake) -> Iterator[LimitVerdict]:
+    for figure, passed in device.decisions:
+        yield LimitVerdict(f"{figure}_test[{device.device}]", 1.0, float(passed), passed)
+
+
+def _upper(interval: Interval | None) -> float | None:
+    return None if interval is None else interval[1]
 
 
 def _holds(name: str, wanted: float, found: float) -> bool:

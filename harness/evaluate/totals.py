@@ -64,7 +64,8 @@ def total(trials: Iterable[TrialProgress]) -> Totals:
                 attempts[needed] += 1
         if take.outcome.answered and verdict and verdict.latency is not None:
             latencies.append(verdict.latency)
-        if verdict and verdict.wake_delay is not None:
+        # A counted trial has a delay for each of its devices, which the wake figures keep.
+        if verdict and verdict.wake_delay is not None and take.outcome is not Outcome.COUNTED:
             delays.append(verdict.wake_delay)
         if (response := one.response) is not None:
             to_judge += 1
