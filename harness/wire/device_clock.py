@@ -1,0 +1,227 @@
+"""A device's clock against the host's, from pings: when on the host's clock a device's time was, and how surely.
+
+A ping says that the device read its clock at some moment between our sending and the answer's arrival: a bar of half
+the round trip about its middle. The bars of many pings and the drift that is possible between them bound the true time
+from both sides; the estimate within is a line through the tenth of the pings with the shortest round trips.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from enum import Enum, auto
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.model.time import Stamp
+
+Floats = npt.NDArray[np.float64]
+
+KEPT_PINGS = 600
+_FEWEST = 16
+_SHARE = 10
+_MOST_DRIFT = 0.1  # a clock that counts ticks may lose so much
+_WANDER = 1e-6  # s per s: how far a crystal's drift itself may move in the minutes that are looked at
+_STEP_S = 1e-6  # the device counts µs
+_JUMP_S = 2e-5
+_LINE_SPAN_S = 0.2
+_GROWTH = 1.25
+_UNANSWERED_S = 0.2
+
+
+class Sync(Enum):
+    """What a ping was: taken; taken as the first of a new fit, since the clock had jumped; not possible, not taken."""
+
+    TAKEN = auto()
+    JUMPED = auto()
+    IMPOSSIBLE = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class ClockFit:
+    """host = offset_s + device / (1 + skew_ppm · 10⁻⁶): the skew is positive for a device that is fast.
+
+    error_s: bound of a conversion's error at the time of the last ping.
+    """
+
+    boot: str
+    offset_s: float
+    skew_ppm: float
+    error_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Bar:
+    device_s: float
+    host_s: float
+    half_s: float
+
+
+class DeviceClock:
+    """The clock of one boot at a time. Not thread-safe. Device times are µs since boot (u64)."""
+
+    def __init__(self) -> None:
+        self.boot = ""
+        self.jumps = 0
+        self._bars: deque[_Bar] = deque(maxlen=KEPT_PINGS)
+        self._origin: _Bar | None = None
+        # Of the kept bars, relative to the origin: device time, host time less device time, half width.
+        self._x: Floats = np.zeros(0)
+        self._y: Floats = np.zeros(0)
+        self._h: Floats = np.zeros(0)
+        self._slope = 0.0
+        self._level = 0.0
+        self._slowest = -_MOST_DRIFT
+        self._fastest = _MOST_DRIFT
+
+    @property
+    def fitted(self) -> bool:
+        return self._origin is not None
+
+    def start(self, boot: str) -> None:
+        """A boot was met, and nothing is known of its clock; the same boot once more changes nothing."""
+        if boot == self.boot:
+            return
+        self.boot = boot
+        self._forget()
+
+    def ping(self, sent_s: float, received_us: int, answered_us: int, arrived_s: float) -> Sync:
+        """One ping and its answer; host times in seconds, taken just before sending and at arrival."""
+        held_s = (answered_us - received_us) * 1e-6
+        way_s = arrived_s - sent_s - held_s
+        if arrived_s < sent_s or held_s < 0 or way_s < -_MOST_DRIFT * held_s - _STEP_S:
+            return Sync.IMPOSSIBLE
+        half_s = max(way_s, 0.0) / 2 + _STEP_S
+        bar = _Bar((received_us + answered_us) * 0.5e-6, (sent_s + arrived_s) / 2, half_s)
+        jumped = self._origin is not None and self._contradicts(bar)
+        if jumped:
+            self.jumps += 1
+            self._forget()
+        self._bars.append(bar)
+        if self._origin is None:
+            self._origin = bar
+        self._fit()
+        return Sync.JUMPED if jumped else Sync.TAKEN
+
+    def host_time(self, device_us: int) -> Stamp:
+        """The host's time of a device's; ValueError before the first ping of the boot was answered."""
+        if self._origin is None:
+            raise ValueError(f"nothing is known of the clock of boot {self.boot or '?'} yet")
+        x = device_us * 1e-6 - self._origin.device_s
+        lowest, highest = self._bounds(x)
+        estimate = self._level + self._slope * x
+        if lowest > highest:
+            # The clock's rate has moved more than was allowed for: say so, rather than be sure of the wrong thing.
+            lowest, highest = highest, lowest
+        estimate = min(max(estimate, lowest), highest)
+        error_s = max(highest - estimate, estimate - lowest)
+        return Stamp(self._origin.host_s + x + estimate, error_s)
+
+    def fit(self) -> ClockFit | None:
+        """What is known by now; None before the first ping."""
+        if self._origin is None:
+            return None
+        last = self._bars[-1]
+        offset_s = self._origin.host_s - self._origin.device_s + self._level - self._slope * self._origin.device_s
+        skew_ppm = (1 / (1 + self._slope) - 1) * 1e6
+        return ClockFit(self.boot, offset_s, skew_ppm, self.host_time(round(last.device_s * 1e6)).error_s)
+
+    def _forget(self) -> None:
+        self._bars.clear()
+        self._origin = None
+
+    def _contradicts(self, bar: _Bar) -> bool:
+        assert self._origin is not None
+        x = bar.device_s - self._origin.device_s
+        y = bar.host_s - self._origin.host_s - x
+        lowest, highest = self._bounds(x)
+        return y + bar.half_s < lowest - _JUMP_S or y - bar.half_s > highest + _JUMP_S
+
+    def _bounds(self, x: float) -> tuple[float, float]:
+        """Of host less device time at x, from the kept bars and the drifts that they leave possible."""
+        away = x - self._x
+        slow, fast = away * self._slowest, away * self._fastest
+        return (
+            float(np.max(self._y - self._h + np.minimum(slow, fast))),
+            float(np.min(self._y + self._h + np.maximum(slow, fast))),
+        )
+
+    def _fit(self) -> None:
+        assert self._origin is not None
+        table = np.array([(bar.device_s, bar.host_s, bar.half_s) for bar in self._bars])
+        x = table[:, 0] - self._origin.device_s
+        y = table[:, 1] - self._origin.host_s - x
+        h = table[:, 2]
+        count = min(len(x), max(_FEWEST, len(x) // _SHARE))
+        # An old ping has to be better than a new one by what the drift may have moved since.
+        best = np.sort(np.argsort(h + _WANDER * (x[-1] - x), kind="stable")[:count])
+        self._x, self._y, self._h = x[best], y[best], h[best]
+        self._limit_drift()
+        weights = 1 / self._h**2
+        centre_x = float(np.average(self._x, weights=weights))
+        centre_y = float(np.average(self._y, weights=weights))
+        away = self._x - centre_x
+        spread = float(np.sum(weights * away**2))
+        slope = 0.0
+        if self._x[-1] - self._x[0] > _LINE_SPAN_S:
+            slope = float(np.sum(weights * away * (self._y - centre_y))) / spread
+        self._slope = min(max(slope, self._slowest), self._fastest)
+        self._level = centre_y - self._slope * centre_x
+
+    def _limit_drift(self) -> None:
+        """The slowest and the fastest drift that goes through every two bars, with room for its own wandering."""
+        first, second = np.triu_indices(len(self._x), 1)
+        apart = self._x[second] - self._x[first]
+        far = apart > 1e-3
+        if not far.any():
+            self._slowest, self._fastest = -_MOST_DRIFT, _MOST_DRIFT
+            return
+        rise = (self._y[second] - self._y[first])[far] / apart[far]
+        room = (self._h[second] + self._h[first])[far] / apart[far] + _WANDER
+        slowest, fastest = float(np.max(rise - room)), float(np.min(rise + room))
+        if slowest > fastest:
+            slowest, fastest = fastest, slowest
+        self._slowest, self._fastest = max(slowest, -_MOST_DRIFT), min(fastest, _MOST_DRIFT)
+
+
+class PingSchedule:
+    """When to ping: in bursts at the start, after a jump and every few minutes, one at a time otherwise.
+
+    A burst begins with gap_s from ping to ping and grows to the period: the short gaps find a quick round trip, the
+    long ones the drift.
+    """
+
+    def __init__(self, period_s: float = 1.0, *, burst: int = 24, gap_s: float = 0.005, every_s: float = 120.0) -> None:
+        self._period_s = period_s
+        self._burst = burst
+        self._gap_s = gap_s
+        self._every_s = every_s
+        self._left = 0
+        self._last_s = self._last_burst_s = float("-inf")
+        self._unanswered = False
+
+    def burst(self) -> None:
+        """Asks for one from now on."""
+        self._left = self._burst
+
+    def answered(self) -> None:
+        self._unanswered = False
+
+    def wait_s(self, now_s: float) -> float:
+        """Until the next ping is due; 0 when it is."""
+        if self._left <= 0 and now_s - self._last_burst_s >= self._every_s:
+            self.burst()
+        step_s = self._period_s
+        if self._left > 0:
+            step_s = min(step_s, self._gap_s * _GROWTH ** (self._burst - self._left))
+            if self._unanswered:
+                step_s = min(self._period_s, max(step_s, _UNANSWERED_S))
+        return max(0.0, self._last_s + step_s - now_s)
+
+    def sent(self, now_s: float) -> None:
+        """A ping was sent."""
+        self._last_s, self._unanswered = now_s, True
+        if self._left > 0:
+            self._left -= 1
+            self._last_burst_s = now_s
