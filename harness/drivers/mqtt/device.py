@@ -1,61 +1,32 @@
-"""A device that reports over MQTT: what its profile's mappings make of its messages, while the link holds."""
+"""A device over MQTT: what its messages say, by mappings or in our own framing, and the sound it is given."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import socket
-import threading
-import uuid
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from dataclasses import replace
+from typing import ClassVar
 
-import paho.mqtt.client as mqtt
-from paho.mqtt.enums import CallbackAPIVersion
-from paho.mqtt.properties import Properties
-from paho.mqtt.reasoncodes import ReasonCode
-
+from harness.drivers.mqtt.board import BOARD, Board
+from harness.drivers.mqtt.hermes import HermesSound
+from harness.drivers.mqtt.link import BrokerLink, LinkEvents
 from harness.drivers.mqtt.numbering import Numbering
-from harness.drivers.mqtt.pulse import Pulse
-from harness.model.bench import MessageMapping
-from harness.model.errors import DeviceError, InputError, LabError
-from harness.model.observation import DeviceState, LinkBack, LinkLost, LogLine, Observation, Status
+from harness.drivers.mqtt.options import EMBEDDED, Injection, MessageFraming, MqttOptions
+from harness.drivers.mqtt.outlet import Outlet
+from harness.model.errors import DeviceError
+from harness.model.observation import DeviceState, LogLine, Observation, Status
+from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
-from harness.places import lab_state
 from harness.ports import Sink, Surroundings
-from harness.wire.mappings import MAX_PAYLOAD_BYTES, Unmapped, observations, parse
+from harness.wire.mappings import MAX_PAYLOAD_BYTES, Unmapped, observations, parse, shown, topic_matches
 
-T = TypeVar("T")
-DEFAULT_PORT = 1883
-_OPEN_LIMIT_S = 5.0
-_BACK_OFF_S = (0.2, 3.0)
-
-
-@dataclass(frozen=True, slots=True)
-class MqttOptions:
-    """How the broker is reached.
-
-    address: "lab" (the virtual lab's broker), "host" or "host:port". password_env: environment variable that holds
-    the password. client_id: "" makes one up. keepalive_s: a broker that does not answer for so long is lost.
-    topic_device: what stands for {device} in the profile's topics, when it is not the device's id on the bench.
-    """
-
-    address: str
-    username: str = ""
-    password_env: str = ""
-    client_id: str = ""
-    keepalive_s: float = 4.0
-    topic_device: str = ""
-
-    def __post_init__(self) -> None:
-        _host_and_port(self.address)
-        if not 1.0 <= self.keepalive_s <= 600.0:
-            raise InputError(f"keepalive_s is {self.keepalive_s:g}", remedy="Choose from 1 to 600")
+_TEXT_MAX_BYTES = 900
 
 
 class MqttDevice:
-    """Observes. Messages count from `open` on: what a broker kept from before (retained) is no event of now."""
+    """Observes, and Stimulates where the device takes sound. Messages count from `open` on.
+
+    What a broker kept from before (retained) is no event of now. With our own framing the link is the broker and the
+    board behind it: LinkLost when either is gone.
+    """
 
     Options: ClassVar[type] = MqttOptions
 
@@ -66,205 +37,183 @@ class MqttDevice:
         self.too_long = 0
         self._options = options
         self._surroundings = surroundings
-        device = options.topic_device or id
         profile = surroundings.profile
+        self._device = options.topic_device or id
+        self._vh = options.framing_of(profile) is MessageFraming.VH
+        self._injection = options.injection_of(profile)
         self._mappings = tuple(
-            MessageMapping(m.topic.replace("{device}", device), m.kind, m.fields, m.values, m.when)
-            for m in (profile.mappings if profile is not None else ())
+            replace(mapping, topic=mapping.topic.replace("{device}", self._device))
+            for mapping in (profile.mappings if profile is not None else ())
         )
         self._numbering = Numbering()
-        self._sink: Sink | None = None
-        self._client: mqtt.Client | None = None
-        self._pulse: Pulse | None = None
-        self._subscribed = threading.Event()
-        self._answered = threading.Event()
-        self._refusal = ""
-        self._link_is_lost = False
-        self._lock = threading.Lock()
-        self._closing = False
+        self._outlet = Outlet(id, surroundings)
+        self._link: BrokerLink | None = None
+        self._board: Board | None = None
+        self._hermes: HermesSound | None = None
+        self._gone_before = False
 
     @property
     def acknowledged(self) -> int:
         """How many pulses the broker has answered since `open`: a sign of life for those who watch."""
-        return self._pulse.count if self._pulse is not None else 0
+        return self._link.acknowledged if self._link is not None else 0
 
     def open(self, sink: Sink) -> None:
-        """Returns when every topic is subscribed to; DeviceError when the broker does not answer or refuses."""
-        host, port = self._address()
-        client = mqtt.Client(
-            CallbackAPIVersion.VERSION2,
-            client_id=self._options.client_id or f"harness-{self.id}-{uuid.uuid4().hex[:8]}",
+        """Returns when every topic is subscribed to, and the board has said hello if it speaks our framing.
+
+        DeviceError when the broker does not answer or refuses, or the board does not come. A broker of our own starts
+        without its board: LinkLost says where it is to come to.
+        """
+        self._outlet.open(sink)
+        self._gone_before = False
+        topics = {mapping.topic for mapping in self._mappings}
+        if self._vh:
+            topics = {topic for topic in topics if not topic_matches(f"vh/{self._device}/+", topic)}
+            topics.add(f"vh/{self._device}/+")
+            self._board = Board(self.id, self._options, self._surroundings.clock, self._outlet, self._to_board)
+        if self._injection is Injection.HERMES:
+            self._hermes = HermesSound(self.id, self._device, self._surroundings, self._outlet, self._publish)
+            topics.add(self._hermes.finished_topic)
+        events = LinkEvents(self._up, self._down, self._message, self._outlet.remark)
+        self._link = BrokerLink(
+            self.id, self._options, self._surroundings.clock, self._surroundings.folder, sorted(topics), events
         )
-        if self._options.username:
-            client.username_pw_set(self._options.username, self._password())
-        client.reconnect_delay_set(*_BACK_OFF_S)  # type: ignore[arg-type]  # fractions of a second work as well
-        client.on_socket_open = self._guarded(_without_delay)
-        client.on_connect = self._guarded(self._connected)
-        client.on_disconnect = self._guarded(self._disconnected)
-        client.on_connect_fail = self._guarded(lambda client, _: self._follow_the_lab(client))
-        client.on_subscribe = self._guarded(self._taken)
-        client.on_publish = self._guarded(self._published)
-        client.on_message = self._guarded(self._message)
-        self._sink, self._client, self._closing = sink, client, False
-        self._link_is_lost = False
-        self._refusal = ""
-        self._subscribed.clear()
-        self._answered.clear()
-        self._pulse = Pulse(client, self._surroundings.clock.now_s, self._options.keepalive_s, self._frozen)
         try:
-            client.connect_timeout = _OPEN_LIMIT_S
-            client.connect(host, port, keepalive=max(2, round(self._options.keepalive_s)))
-        except OSError as error:
-            self._client = None
-            raise self._unreachable(host, port, str(error)) from error
-        client.loop_start()
-        self._answered.wait(_OPEN_LIMIT_S)
-        if not self._subscribed.is_set():
-            why = self._refusal or "it takes the connection, but does not answer"
+            self._link.open()
+            self._meet(self._link)
+        except BaseException:
             self.close()
-            raise self._unreachable(host, port, why)
-        self._pulse.start()
+            raise
+
+    def _meet(self, link: BrokerLink) -> None:
+        if self._options.tls_insecure:
+            self._outlet.remark("the broker's certificate is not checked (tls_insecure)")
+        where = "{}:{}".format(*link.address)
+        if self._options.address == EMBEDDED:
+            self._outlet.remark(f"our own broker listens at {where}; point the device there")
+        board = self._board
+        if board is None:
+            return
+        board.start()
+        if self._options.address == EMBEDDED:
+            if not board.wait_until_met(0.0):
+                self._outlet.lose(BOARD, f"the board has not come to our broker at {where} yet")
+            return
+        if not board.wait_until_met(self._options.hello_wait_s):
+            why = "its last will says that it is gone" if self._gone_before else "nobody answers"
+            raise DeviceError(
+                f"{self.id}: no board says hello on vh/{self._device}/hello at {where}: {why}",
+                remedy="Switch it on, check the broker that it uses, its name (topic_device), and what the broker's "
+                "access list lets it and us read and write",
+            )
 
     def close(self) -> None:
-        """Ends the connection and its threads, in any state."""
-        self._closing = True
-        pulse, self._pulse = self._pulse, None
-        if pulse is not None:
-            pulse.stop()
-        client, self._client = self._client, None
-        if client is None:
-            return
-        client.disconnect()
-        # A frozen broker keeps the network thread in a write only if buffers are full: it ends with the socket.
-        client.loop_stop()
-        self._sink = None
+        """Ends the connection, its threads and a broker of its own, in any state; nothing is told any more."""
+        self._outlet.close()
+        board, self._board = self._board, None
+        hermes, self._hermes = self._hermes, None
+        link, self._link = self._link, None
+        if board is not None:
+            board.close()
+        if hermes is not None:
+            hermes.close()
+        if link is not None:
+            link.close()
 
-    def _address(self) -> tuple[str, int]:
-        if self._options.address == "lab":
-            state = lab_state()
-            return state.mqtt_host, state.mqtt_port
-        return _host_and_port(self._options.address)
+    # Sound and words for the device
 
-    def _password(self) -> str | None:
-        name = self._options.password_env
-        if not name:
-            return None
-        if name not in os.environ:
+    def play(self, play_id: str, waveform: Waveform) -> None:
+        """Returns at once; any rate. DeviceError when it is not open, not there, takes no sound, or plays already."""
+        player = self._board if self._injection is Injection.VH else self._hermes
+        if self._injection is Injection.NONE:
             raise DeviceError(
-                f"the environment has no {name}, which is to hold the password", remedy=f"export {name}=…"
+                f"{self.id} takes no sound over MQTT",
+                remedy="Use a loudspeaker, or say how it does: `audio` of its profile, `injection` of its connection",
             )
-        return os.environ[name]
+        if player is None or not self._outlet.linked:
+            raise DeviceError(f"{self.id} is not open, or has lost its link", remedy="Open it, or wait for its link")
+        player.play(play_id, waveform)
 
-    def _unreachable(self, host: str, port: int, why: str) -> DeviceError:
-        remedy = "Check `address`, user and password of the connection, and that the broker runs"
-        if self._options.address == "lab":
-            remedy = "See what is wrong with it: harness lab status; bring back what is missing: harness lab up"
-        return DeviceError(
-            f"{self.id}: the MQTT broker at {host}:{port} cannot be used: {why}",
-            remedy=remedy,
-        )
+    def stop(self) -> None:
+        """Ends what is playing; StimulusEnded(complete=False) follows."""
+        for player in (self._board, self._hermes):
+            if player is not None:
+                player.stop()
 
-    def _guarded(self, callback: Callable[..., T]) -> Callable[..., T | None]:
-        """The callback with a net under it: an exception would end paho's thread while it still looks connected."""
+    def level_dbfs(self) -> float | None:
+        """RMS of the last 100 ms that were given; None when nothing is."""
+        board, hermes = self._board, self._hermes
+        if self._injection is Injection.VH and board is not None:
+            return board.level_dbfs()
+        return hermes.level_dbfs() if hermes is not None else None
 
-        def guarded(*arguments: Any) -> T | None:
-            try:
-                return callback(*arguments)
-            except Exception as error:  # noqa: BLE001 - told to the session; the thread must live
-                self._tell(LogLine(self.id, self._now(), f"a message could not be taken: {error!r}"))
-                return None
+    def say(self, text: str) -> None:
+        """A query in words, to a board with our framing; one that it does not take is told as a LogLine."""
+        if len(text.encode()) > _TEXT_MAX_BYTES:
+            raise DeviceError(f"{self.id}: a query in words has at most {_TEXT_MAX_BYTES} bytes", remedy="Shorten it")
+        self._command("in/text", {"text": text})
 
-        return guarded
+    def set_operating_point(self, point: int) -> None:
+        """Its sensitivity, 0–100."""
+        self._command("in/set", {"key": 1, "value": point})
 
-    def _connected(
-        self, client: mqtt.Client, _: object, __: object, reason: ReasonCode, ___: Properties | None
-    ) -> None:
-        if reason.is_failure:
-            self._refusal = f"it refuses: {reason}"
-            self._answered.set()
-            if self._subscribed.is_set():
-                self._tell(LogLine(self.id, self._now(), f"the broker refuses the connection: {reason}"))
-            return
-        # Again after every reconnection: a broker that was killed has forgotten us.
-        topics = sorted({mapping.topic for mapping in self._mappings})
-        if topics:
-            client.subscribe([(topic, 1) for topic in topics])
-        else:
-            self._arrived()
+    def reset(self) -> None:
+        """Starts the board anew, as far as it does as told."""
+        self._to_board("in/reset", b"", 1)
 
-    def _taken(self, _: mqtt.Client, __: object, ___: int, reasons: list[ReasonCode], ____: Properties | None) -> None:
-        refused = [str(reason) for reason in reasons if reason.is_failure]
-        if refused:
-            self._refusal = f"it refuses a subscription: {refused[0]}"
-            self._answered.set()
-            if self._subscribed.is_set():
-                self._tell(LogLine(self.id, self._now(), self._refusal))
-            return
-        self._arrived()
+    def _command(self, topic: str, fields: dict[str, object]) -> None:
+        board = self._board
+        if board is None:
+            raise DeviceError(f"{self.id} takes no words over MQTT, or is not open", remedy="Write `framing: vh`")
+        board.command(topic, fields)
 
-    def _arrived(self) -> None:
-        self._subscribed.set()
-        self._answered.set()
-        if self._pulse is not None:
-            self._pulse.revive()
-        with self._lock:
-            back, self._link_is_lost = self._link_is_lost, False
-        if back:
-            self._tell(LinkBack(self.id, self._now()))
+    def _to_board(self, topic: str, payload: bytes, qos: int) -> None:
+        self._publish(f"vh/{self._device}/{topic}", payload, qos)
 
-    def _follow_the_lab(self, client: mqtt.Client) -> None:
-        """A lab that was ended and started again may have its broker at another port."""
-        if self._options.address != "lab" or self._closing:
-            return
-        with contextlib.suppress(LabError):  # not up again yet: the next try asks again
-            if (address := self._address()) != (client.host, client.port):
-                client.connect_async(*address, keepalive=client.keepalive)
+    def _publish(self, topic: str, payload: bytes, qos: int) -> None:
+        link = self._link
+        if link is not None:
+            link.publish(topic, payload, qos=qos)
 
-    def _disconnected(
-        self, client: mqtt.Client, __: object, ___: object, reason: ReasonCode, ____: Properties | None
-    ) -> None:
-        if self._pulse is not None:
-            self._pulse.lose()
-        self._lose(f"the connection to the broker is gone: {reason}")
-        self._follow_the_lab(client)
+    # What comes
 
-    def _frozen(self, silent_s: float) -> None:
-        self._lose(f"the broker has not answered for {silent_s:.1f} s")
-        client = self._client
-        connection = client.socket() if client is not None else None
-        if isinstance(connection, socket.socket):
-            # Makes paho's thread see the loss and connect again; its own keepalive would take twice as long.
-            with contextlib.suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
+    def _up(self) -> None:
+        self._outlet.back("broker")
+        if self._board is not None:
+            self._board.link_up()
 
-    def _lose(self, what: str) -> None:
-        with self._lock:
-            if self._link_is_lost or self._closing or not self._subscribed.is_set():
-                return
-            self._link_is_lost = True
-        self._tell(LinkLost(self.id, self._now(), what))
+    def _down(self, what: str) -> None:
+        if self._board is not None:
+            self._board.link_down()
+            self._outlet.lose(BOARD, what)
+        if self._hermes is not None:
+            self._hermes.link_down()
+        self._outlet.lose("broker", what)
 
-    def _published(self, _: mqtt.Client, __: object, number: int, *___: object) -> None:
-        if self._pulse is not None:
-            self._pulse.answered(number)
-
-    def _message(self, _: mqtt.Client, __: object, message: mqtt.MQTTMessage) -> None:
-        error_s = self._pulse.error_s if self._pulse is not None else 0.05
-        at = Stamp(self._surroundings.clock.now_s(), error_s)
-        if message.retain:
+    def _message(self, topic: str, payload: bytes, at: Stamp, retained: bool) -> None:
+        if retained:
             self.retained += 1
+            if topic == f"vh/{self._device}/status":
+                self._gone_before = b'"gone"' in payload[:MAX_PAYLOAD_BYTES]
             return
-        payload = bytes(message.payload)
         if len(payload) > MAX_PAYLOAD_BYTES:
             self.too_long += 1
-            self._tell(LogLine(self.id, at, f"{message.topic}: {len(payload)} bytes are too many"))
+            self._outlet.tell(LogLine(self.id, at, f"{topic}: {len(payload)} bytes are too many"))
             return
-        seen = observations(self._mappings, message.topic, payload, at, self.id)
-        for observation in self._numbered(payload, at, seen):
-            self._tell(observation)
+        board, hermes = self._board, self._hermes
+        if hermes is not None and topic == hermes.finished_topic:
+            hermes.finished(payload, at)
+            return
+        prefix = f"vh/{self._device}/"
+        if board is not None and topic.startswith(prefix):
+            board.take(topic.removeprefix(prefix), payload, at)
+            self.duplicates = board.duplicates
+            return
+        for observation in self._numbered(topic, payload, at):
+            self._outlet.tell(observation)
 
-    def _numbered(self, payload: bytes, at: Stamp, seen: tuple[Observation, ...]) -> tuple[Observation, ...]:
+    def _numbered(self, topic: str, payload: bytes, at: Stamp) -> tuple[Observation, ...]:
         """Without what came twice, and with what the numbers tell beside it."""
+        seen = observations(self._mappings, topic, payload, at, self.id)
         try:
             judged = self._numbering.judge(parse(payload))
         except Unmapped:
@@ -272,6 +221,9 @@ class MqttDevice:
         if judged.duplicate:
             self.duplicates += 1
             return ()
+        if judged.late and any(isinstance(one, Status) and one.state is DeviceState.GONE for one in seen):
+            # The last will of a start that is over: the device is there again.
+            return (LogLine(self.id, at, f"of an earlier start of it: {shown(payload)}"),)
         told: list[Observation] = []
         says_so = any(isinstance(one, Status) and one.state in (DeviceState.STARTED, DeviceState.GONE) for one in seen)
         if judged.rebooted and not says_so:
@@ -279,27 +231,3 @@ class MqttDevice:
         if judged.missing:
             told.append(LogLine(self.id, at, f"{judged.missing} of its messages are missing before this one"))
         return (*told, *seen)
-
-    def _tell(self, observation: Observation) -> None:
-        sink = self._sink
-        if sink is not None and not self._closing:
-            sink(observation)
-
-    def _now(self) -> Stamp:
-        return Stamp(self._surroundings.clock.now_s())
-
-
-def _host_and_port(address: str) -> tuple[str, int]:
-    """InputError for what is no address of a broker."""
-    host, colon, port = address.rpartition(":")
-    if not colon and address:
-        return address, DEFAULT_PORT
-    if not host or not (port.isascii() and port.isdecimal()) or not 0 < int(port) < 65536:
-        raise InputError(f"{address!r} is no address of a broker", remedy="Write `lab`, `host` or `host:port`")
-    return host.strip("[]"), int(port)
-
-
-def _without_delay(_: mqtt.Client, __: object, connection: object) -> None:
-    # Small messages would wait 44 ms for one another.
-    if isinstance(connection, socket.socket):
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

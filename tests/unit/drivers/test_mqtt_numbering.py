@@ -33,7 +33,7 @@ def test_a_new_boot_counts_from_one_and_the_old_ones_will_says_nothing() -> None
     numbering = Numbering()
     numbering.judge(message(7))
     assert numbering.judge(message(1, "b")) == Judged(rebooted=True)
-    assert numbering.judge({"boot": "a", "state": "gone"}) == Judged()
+    assert numbering.judge({"boot": "a", "state": "gone"}) == Judged(late=True)
     assert numbering.judge(message(2, "b")) == Judged()
     assert numbering.judge(message(3, "c")) == Judged(rebooted=True, missing=2)
 

@@ -1,0 +1,379 @@
+"""A board that speaks our own framing over MQTT: who it is, what it said, what it is given. Threads, but no broker."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from harness.drivers.mqtt import board_messages as said
+from harness.drivers.mqtt.board_clock import BoardClock
+from harness.drivers.mqtt.board_events import observation
+from harness.drivers.mqtt.injection import Injection, at_rate, pcm16
+from harness.drivers.mqtt.numbering import Numbering
+from harness.drivers.mqtt.options import MqttOptions, Pace
+from harness.drivers.mqtt.outlet import Outlet
+from harness.model.errors import DeviceError
+from harness.model.observation import (
+    DeviceState,
+    ListeningProved,
+    LogLine,
+    Proof,
+    Status,
+    StimulusEnded,
+    StimulusStarted,
+)
+from harness.model.stimulus import Waveform
+from harness.model.time import Stamp
+from harness.ports import Clock
+from harness.wire import messages
+from harness.wire.adpcm import EncodedSound
+from harness.wire.audio_link import Answer, AudioLink
+from harness.wire.mappings import Unmapped, shown
+
+_ASK_S = 1.0
+_PROOF_S = 5.0
+_EVENTS_LIMIT_S = 3.0
+_COMMAND_AGAIN_S = 1.0
+_COMMAND_LIMIT_S = 5.0
+_AT_ONCE = 32
+
+
+BOARD = "board"
+Publish = Callable[[str, bytes, int], None]
+"""Topic below the board's own, payload, QoS."""
+
+
+@dataclass(slots=True)
+class _Command:
+    topic: str
+    fields: dict[str, object]
+    number: int = 0
+    first_s: float = 0.0
+    sent_s: float = float("-inf")
+
+
+class Board:
+    """Everything under the outlet's lock; one thread of its own sends what is due."""
+
+    def __init__(self, id: str, options: MqttOptions, clock: Clock, outlet: Outlet, publish: Publish) -> None:
+        self._id = id
+        self._options = options
+        self._now_s = clock.now_s
+        self._outlet = outlet
+        self._publish = publish
+        self._changed = threading.Condition(outlet.lock)
+        self._audio = AudioLink(realtime=options.pace is Pace.REALTIME)
+        self._numbering = Numbering()
+        self._clock = BoardClock(id)
+        self._hello: said.Hello | None = None
+        self._met = threading.Event()
+        self._linked = False
+        self._asked_s = float("-inf")
+        self._heard_s = 0.0
+        self._pinged_s = float("-inf")
+        self._proved_s = float("-inf")
+        self._acked: said.Ack | None = None
+        self._started_told = ""
+        self._commands: deque[_Command] = deque()
+        self._command = 0
+        self._playing: Injection | None = None
+        self._ended = False
+        self.duplicates = 0
+        self.missing = 0
+        self._thread = threading.Thread(target=self._work, name=f"{id}-board", daemon=True)
+
+    @property
+    def hello(self) -> said.Hello | None:
+        return self._hello
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        """What plays ends untold."""
+        with self._changed:
+            self._ended = True
+            self._playing = None
+            self._changed.notify_all()
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join(1.0)
+
+    def wait_until_met(self, limit_s: float) -> bool:
+        return self._met.wait(limit_s)
+
+    # The link
+
+    def link_up(self) -> None:
+        with self._changed:
+            self._linked = True
+            self._asked_s = float("-inf")
+            self._changed.notify_all()
+
+    def link_down(self) -> None:
+        with self._changed:
+            self._linked = False
+            self._part()
+
+    def _part(self) -> None:
+        """It cannot be spoken to now: what plays is cut off, and it must say hello before anything else."""
+        self._met.clear()
+        self._audio.lose()
+        self._acked = None
+        self._end(complete=False)
+        self._changed.notify_all()
+
+    # What it says
+
+    def take(self, topic: str, payload: bytes, at: Stamp) -> None:
+        """A message on `vh/<device>/<topic>`, not a retained one."""
+        try:
+            message = said.read(topic, payload)
+        except Unmapped as error:
+            self._outlet.tell(LogLine(self._id, at, f"{topic}: {shown(payload)} ({error})"))
+            return
+        with self._changed:
+            seq = message.seq if isinstance(message, said.Told) else None
+            judged = self._numbering.count(message.boot, seq)
+            if judged.late:
+                self._outlet.tell(LogLine(self._id, at, f"of an earlier start of it: {topic}: {shown(payload)}"))
+                return
+            self._heard_s = self._now_s()
+            if judged.rebooted:
+                self._rebooted(message, at)
+            if judged.duplicate:
+                self.duplicates += 1
+                return
+            if judged.missing:
+                self.missing += judged.missing
+                text = f"{judged.missing} of its messages are missing before this one"
+                self._outlet.tell(LogLine(self._id, at, text))
+            match message:
+                case said.Hello():
+                    self._greet(message)
+                case said.Ack():
+                    self._acknowledge(message, at)
+                case said.Pong():
+                    self._answer(message, at)
+                case said.Told():
+                    self._hear(message, at)
+            self._settle(at)
+            self._changed.notify_all()
+
+    def _rebooted(self, message: said.BoardMessage, at: Stamp) -> None:
+        self._hello = None
+        self._commands.clear()
+        self._command = 0
+        self._part()
+        self._asked_s = float("-inf")
+        if not (isinstance(message, said.Told) and isinstance(message.what, said.Is)):
+            self._tell_started(message.boot, at, "its boot id changed")
+
+    def _tell_started(self, boot: str, at: Stamp, detail: str) -> bool:
+        """Once for each start; False when it was told."""
+        if self._started_told == boot:
+            return False
+        self._started_told = boot
+        self._outlet.tell(Status(self._id, at, DeviceState.STARTED, detail))
+        return True
+
+    def _greet(self, hello: said.Hello) -> None:
+        if hello.protocol != messages.PROTOCOL:
+            self._outlet.remark(f"it speaks version {hello.protocol} of the framing, and we {messages.PROTOCOL}")
+        self._hello = hello
+        if not self._met.is_set():
+            self._audio.start(hello.rate_hz, hello.window)
+            self._clock.meet(hello.boot)
+            self._met.set()
+            self._outlet.back(BOARD)
+
+    def _acknowledge(self, ack: said.Ack, at: Stamp) -> None:
+        if not self._met.is_set():
+            return
+        now_s = self._now_s()
+        match self._audio.acknowledge(ack.next, now_s):
+            case Answer.FOUND:
+                # What it said before we listened is not waited for.
+                self._numbering.settle(ack.events)
+            case Answer.FOREIGN:
+                self._outlet.remark(f"it expects sample {ack.next}, which cannot be: asked who it is")
+                self._part()
+                return
+            case Answer.ADVANCED | Answer.REPEATED:
+                pass
+        self._acked = ack
+        while self._commands and 0 < self._commands[0].number <= ack.command:
+            self._commands.popleft()
+        playing = self._playing
+        if playing is not None and playing.needed is None and self._audio.heard >= playing.end:
+            playing.needed, playing.due_s = ack.events, now_s + _EVENTS_LIMIT_S
+        elif playing is not None and playing.needed is None and self._audio.heard > playing.start:
+            self._prove(Proof.ACKNOWLEDGED, at)
+
+    def _answer(self, pong: said.Pong, at: Stamp) -> None:
+        fitted = self._clock.pong(pong, at)
+        if fitted is not None:
+            self._outlet.tell(fitted)
+        if pong.listening and self._playing is None:
+            self._prove(Proof.HEARTBEAT, at)
+
+    def _hear(self, told: said.Told, at: Stamp) -> None:
+        what = told.what
+        if isinstance(what, said.Is) and what.state is DeviceState.STARTED:
+            if not self._tell_started(told.boot, at, what.detail):
+                self._outlet.remark(f"status: started {what.detail}".rstrip())
+            return
+        if isinstance(what, said.Is) and what.state is DeviceState.GONE:
+            self._outlet.tell(Status(self._id, at, DeviceState.GONE, what.detail or "its last will"))
+            if self._met.is_set():
+                self._part()
+                self._outlet.lose(BOARD, "the board has gone from the broker")
+            return
+        audio_s = self._audio.audio_s(told.sample) if told.sample is not None else None
+        self._outlet.tell(observation(self._id, what, self._clock.stamp(told.time_us, at), audio_s))
+
+    def _prove(self, proof: Proof, at: Stamp, *, always: bool = False) -> None:
+        now_s = self._now_s()
+        if always or now_s - self._proved_s >= _PROOF_S:
+            self._proved_s = now_s
+            self._outlet.tell(ListeningProved(self._id, at, proof, self._audio.line_s(self._audio.heard)))
+
+    # What it is given
+
+    def play(self, play_id: str, waveform: Waveform) -> None:
+        """DeviceError when it is not there, or while something is being played."""
+        hello = self._hello
+        if hello is None or not self._met.is_set():
+            raise DeviceError(f"{self._id}: the board is not there", remedy="Wait until its link is back")
+        samples = at_rate(waveform, hello.rate_hz)
+        sound = EncodedSound(pcm16(samples), self._options.encoding.encoding)
+        with self._changed:
+            if self._playing is not None:
+                raise DeviceError(f"{self._id} is playing {self._playing.play_id} already", remedy="Stop it first")
+            if self._hello is not hello or not self._met.is_set():
+                raise DeviceError(f"{self._id}: the board has just gone", remedy="Wait until its link is back")
+            if self._acked is not None:
+                self._numbering.settle(self._acked.events)
+            start, end = self._audio.give(sound)
+            self._playing = Injection(play_id, samples, hello.rate_hz, start, end)
+            self._changed.notify_all()
+
+    def stop(self) -> None:
+        with self._changed:
+            if self._playing is not None:
+                self._audio.cut()
+                self._end(complete=False)
+                self._changed.notify_all()
+
+    def level_dbfs(self) -> float | None:
+        with self._changed:
+            playing = self._playing
+            return None if playing is None else playing.level_dbfs(self._audio.sent)
+
+    def command(self, topic: str, fields: dict[str, object]) -> None:
+        """Sent until it is acknowledged, after those before it; one that is never acknowledged is told."""
+        with self._changed:
+            if not self._met.is_set():
+                raise DeviceError(f"{self._id}: the board is not there", remedy="Wait until its link is back")
+            self._commands.append(_Command(topic, fields))
+            self._changed.notify_all()
+
+    def _settle(self, at: Stamp) -> None:
+        """Ends what plays when the last sample and every event up to there have come."""
+        playing = self._playing
+        if playing is None or playing.needed is None:
+            return
+        if self._numbering.complete_to(playing.needed):
+            self._prove(Proof.ACKNOWLEDGED, at, always=True)
+            self._end(complete=True)
+        elif self._now_s() >= playing.due_s:
+            self._outlet.remark(f"events up to number {playing.needed} are missing: {playing.play_id} does not count")
+            self._numbering.settle(playing.needed)
+            self._end(complete=False)
+
+    def _end(self, *, complete: bool) -> None:
+        playing, self._playing = self._playing, None
+        if playing is None:
+            return
+        if not playing.started:
+            self._begin(playing)
+        end = playing.end if complete else min(playing.end, max(playing.start, self._audio.sent))
+        audio_s = self._audio.line_s(end)
+        self._outlet.tell(StimulusEnded(self._id, Stamp(self._now_s()), playing.play_id, complete, audio_s))
+
+    def _begin(self, playing: Injection) -> None:
+        playing.started = True
+        at = Stamp(self._now_s())
+        self._outlet.tell(StimulusStarted(self._id, at, playing.play_id, self._audio.line_s(playing.start)))
+
+    # What is due
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                if self._ended:
+                    return
+                out, wait_s = self._due(self._now_s())
+                if not out:
+                    self._changed.wait(wait_s)
+                    continue
+            for topic, payload, qos in out:
+                self._publish(topic, payload, qos)
+
+    def _due(self, now_s: float) -> tuple[list[tuple[str, bytes, int]], float]:
+        """What to publish now, and how long to wait when that is nothing."""
+        if not self._linked:
+            return [], _ASK_S
+        if not self._met.is_set():
+            if now_s - self._asked_s < _ASK_S:
+                return [], self._asked_s + _ASK_S - now_s
+            self._asked_s = now_s
+            return [("in/hello", b"", 0)], 0.0
+        if now_s - self._heard_s > self._options.answer_wait_s and self._pinged_s > self._heard_s:
+            silent_s = now_s - self._heard_s
+            self._part()
+            self._outlet.lose(BOARD, f"the board has said nothing for {silent_s:.1f} s")
+            return [], 0.0
+        out = [*self._ping_due(now_s), *self._commands_due(now_s), *self._audio_due(now_s)]
+        self._settle(Stamp(now_s))
+        waits = [self._clock.wait_s(now_s), _ASK_S]
+        if self._commands:
+            waits.append(_COMMAND_AGAIN_S)
+        if (audio_wait_s := self._audio.wait_s(now_s)) is not None:
+            waits.append(max(audio_wait_s, 0.001))
+        return out, min(waits)
+
+    def _ping_due(self, now_s: float) -> list[tuple[str, bytes, int]]:
+        if self._clock.wait_s(now_s) > 0:
+            return []
+        self._pinged_s = now_s
+        return [("in/ping", str(self._clock.ping(now_s)).encode(), 0)]
+
+    def _commands_due(self, now_s: float) -> list[tuple[str, bytes, int]]:
+        """One at a time: the board says the number of the last one only."""
+        if not self._commands or self._acked is None:
+            return []
+        first = self._commands[0]
+        if not first.number:
+            self._command = max(self._command, self._acked.command) + 1
+            first.number, first.first_s = self._command, now_s
+        if now_s - first.first_s > _COMMAND_LIMIT_S:
+            self._commands.popleft()
+            self._outlet.remark(f"the board did not take {first.topic} number {first.number}")
+            return []
+        if now_s - first.sent_s < _COMMAND_AGAIN_S:
+            return []
+        first.sent_s = now_s
+        return [(first.topic, json.dumps({"number": first.number, **first.fields}).encode(), 1)]
+
+    def _audio_due(self, now_s: float) -> list[tuple[str, bytes, int]]:
+        out: list[tuple[str, bytes, int]] = []
+        while len(out) < _AT_ONCE and (chunk := self._audio.due(now_s)) is not None:
+            payload = messages.encode(messages.Audio(chunk.encoding, chunk.first, chunk.data))[1]
+            out.append(("in/audio", payload, 0))
+            playing = self._playing
+            if playing is not None and not playing.started and self._audio.sent > playing.start:
+                self._begin(playing)
+        return out
