@@ -125,6 +125,7 @@ def _mapping(rule: MappingKeys) -> MessageMapping:
         values=tuple(rule.values.items()),
         when=tuple((at, value if isinstance(value, str) else json.dumps(value)) for at, value in rule.when.items()),
         score_scale=rule.score_scale,
+        match=rule.match or "",
     )
 
 

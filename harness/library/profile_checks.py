@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import regex
 
 from harness.library.findings import Findings, Path, attempt, nearest
-from harness.library.profile_file import FIELDS, REQUIRED, MappingKeys, ProfileKeys
+from harness.library.profile_file import FIELDS, POINTER_REMEDY, REQUIRED, MappingKeys, ProfileKeys, is_pointer
 from harness.library.profile_lines import GivesKeys, LineKeys, SampleKeys
 from harness.library.strict_yaml import Plain
 from harness.model.bench import ClockKind, Framing, ObservationKind, Transport
@@ -67,8 +68,15 @@ def _entries(written: Plain, key: str) -> list[Plain]:
 
 def _check_mapping(rule: MappingKeys, at: Path, found: Findings) -> None:
     _check_fields(rule.kind, tuple(rule.fields), at, found)
+    if rule.match is not None:
+        _check_groups(rule, (rule.match,), at, found)
+        if rule.when:
+            found.add((*at, "when"), "`when` looks into JSON, and `match` into text", "Remove one of them", key=True)
+    for name, pointer in rule.fields.items() if rule.match is None else ():
+        if not is_pointer(pointer):
+            found.add((*at, "fields", name), f"{pointer!r} is not a JSON pointer", POINTER_REMEDY)
     needed = REQUIRED.get(rule.kind)
-    if needed and rule.fields and needed not in rule.fields:
+    if needed and rule.match is None and rule.fields and needed not in rule.fields:
         remedy = f"Add `{needed}: /pointer` to its fields"
         found.add(at, f"a mapping of kind {rule.kind.value} does not say where {needed!r} is", remedy)
     _check_values(rule.kind, rule.values, at, found)
@@ -77,20 +85,11 @@ def _check_mapping(rule: MappingKeys, at: Path, found: Findings) -> None:
 def _check_line(rule: LineKeys, at: Path, found: Findings) -> None:
     _check_fields(rule.kind, tuple(rule.fields), at, found)
     _check_values(rule.kind, rule.values, at, found)
-    groups = {name for text in (rule.match, *rule.more) for name in regex.compile(text).groupindex}
-    for name, template in rule.fields.items():
-        for group in _PLACEHOLDER.findall(template):
-            if group not in groups:
-                what, remedy = f"no expression has a group {group!r}", nearest(group, sorted(groups), listed="Groups")
-                found.add((*at, "fields", name), what, remedy)
+    groups = _check_groups(rule, (rule.match, *rule.more), at, found)
     for group in rule.when:
         if group not in groups:
             what, remedy = f"no expression has a group {group!r}", nearest(group, sorted(groups), listed="Groups")
             found.add((*at, "when", group), what, remedy, key=True)
-    needed = REQUIRED.get(rule.kind)
-    if needed and needed not in groups and needed not in rule.fields:
-        remedy = f"Name a group (?P<{needed}>…), or write `fields: {{{needed}: …}}`"
-        found.add(at, f"a line of kind {rule.kind.value} does not say what {needed!r} is", remedy)
     if rule.kind is ObservationKind.STATUS and not rule.values and "{" not in (state := rule.fields.get("state", "{")):
         _check_state(state, (*at, "fields", "state"), found)
     if (rule.clock is not ClockKind.NONE) != ("time" in regex.compile(rule.match).groupindex):
@@ -103,6 +102,21 @@ def _check_line(rule: LineKeys, at: Path, found: Findings) -> None:
     ):
         remedy = "Write an expression with (?P<phrase>…) and (?P<score>…) under `more`"
         found.add((*at, "block"), "nothing in `more` gives a phrase with its score", remedy, key=True)
+
+
+def _check_groups(rule: LineKeys | MappingKeys, expressions: Sequence[str], at: Path, found: Findings) -> set[str]:
+    """The groups of the expressions; notes fields that name another one, and a field that is needed and not given."""
+    groups = {name for text in expressions for name in regex.compile(text).groupindex}
+    for name, template in rule.fields.items():
+        for group in _PLACEHOLDER.findall(template):
+            if group not in groups:
+                what, remedy = f"no expression has a group {group!r}", nearest(group, sorted(groups), listed="Groups")
+                found.add((*at, "fields", name), what, remedy)
+    needed = REQUIRED.get(rule.kind)
+    if needed and needed not in groups and needed not in rule.fields:
+        remedy = f"Name a group (?P<{needed}>…), or write `fields: {{{needed}: …}}`"
+        found.add(at, f"a line of kind {rule.kind.value} does not say what {needed!r} is", remedy)
+    return groups
 
 
 def _check_fields(kind: ObservationKind, names: tuple[str, ...], at: Path, found: Findings) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from harness.library.findings import Keys
-from harness.library.profile_lines import AudioKeys, ConsoleKeys, FramesKeys, LineKeys, SampleKeys
+from harness.library.profile_lines import AudioKeys, ConsoleKeys, Expression, FramesKeys, LineKeys, SampleKeys
 from harness.library.words import Id, Language, Spoken, Text, word, wrong
 from harness.model.bench import ObservationKind, Transport
 
@@ -35,10 +35,17 @@ _POINTER = re.compile(r"(/([^~/]|~[01])*)*")
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 
+POINTER_REMEDY = 'Write /key/subkey or /list/0, or "" for the whole payload; ~1 stands for / in a key, ~0 for ~'
+
+
+def is_pointer(text: str) -> bool:
+    """Whether it is a JSON pointer (RFC 6901)."""
+    return _POINTER.fullmatch(text) is not None
+
+
 def _pointer(text: str) -> str:
-    if not _POINTER.fullmatch(text):
-        remedy = 'Write /key/subkey or /list/0, or "" for the whole payload; ~1 stands for / in a key, ~0 for ~'
-        raise wrong(f"{text!r} is not a JSON pointer", remedy)
+    if not is_pointer(text):
+        raise wrong(f"{text!r} is not a JSON pointer", POINTER_REMEDY)
     return text
 
 
@@ -64,9 +71,12 @@ class MappingKeys(Keys):
 
     topic: Annotated[Text, AfterValidator(_topic)] = Field(description="MQTT filter; {device} is the device's id.")
     kind: Annotated[ObservationKind, word(ObservationKind)] = Field(description="What a message becomes.")
-    fields: dict[str, Pointer] = Field(
+    match: Expression | None = Field(
+        default=None, description="For payloads that are text: a regular expression, as under `lines`."
+    )
+    fields: dict[str, str] = Field(
         default={},
-        description='Field of the observation: JSON pointer into the payload ("", the default, is all of it).',
+        description='Field: JSON pointer into the payload ("", the default, is all of it); with `match`: as in lines.',
     )
     values: dict[str, Text] = Field(
         default={}, description="The device's word: ours (a state, a phrase, an intent's name)."

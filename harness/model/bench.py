@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from typing_extensions import TypeAliasType
+
 from harness.model.errors import Place
 
-PlainValue = str | int | float | bool | None | list["PlainValue"] | dict[str, "PlainValue"]
+PlainValue = TypeAliasType("PlainValue", "str | int | float | bool | None | list[PlainValue] | dict[str, PlainValue]")
+"""Of JSON. A named alias: pydantic does not see the end of one that only refers to itself."""
 
 
 class ObservationKind(StrEnum):
@@ -28,7 +31,8 @@ class MessageMapping:
 
     fields: field of the observation → JSON pointer into the payload ("" is the whole payload);
     values: the device's word → ours (DeviceState, phrase, name of an intent). when: JSON pointer → value that must be
-    there. score_scale: the device's score that means 1.
+    there. score_scale: the device's score that means 1. match: the payload is a text that this regular expression is
+    searched in, as in a LineMapping; `fields` are then texts with {group}, and `when` is not used.
     """
 
     topic: str
@@ -37,6 +41,7 @@ class MessageMapping:
     values: tuple[tuple[str, str], ...] = ()
     when: tuple[tuple[str, str], ...] = ()
     score_scale: float = 1.0
+    match: str = ""
 
 
 class ClockKind(StrEnum):

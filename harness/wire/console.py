@@ -9,11 +9,10 @@ from harness.model.bench import ConsoleSettings, DeviceProfile
 from harness.model.observation import LogLine, Observation
 from harness.model.time import Stamp
 from harness.wire.binary_frames import FrameFinder
+from harness.wire.foreign import without_escapes
 from harness.wire.lines import Lines, Reading
 
 _LINE_ENDS = re.compile(rb"[\r\n]+")
-# CSI sequences (colours among them), OSC with its end, two-byte escapes.
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f\ufffd]")
 _PIECE = 4096
 _BITS_A_BYTE = 10
@@ -122,7 +121,7 @@ class Console:
             # It was written, at the latest, before its first byte left.
             half_s = size * self._byte_s / 2
             at = Stamp(at.at_s - half_s, at.error_s + half_s)
-        return self._mapped.take(_ESCAPES.sub("", raw), raw, at)
+        return self._mapped.take(without_escapes(raw), raw, at)
 
     def _logged(self, reading: Reading) -> tuple[Observation, ...]:
         if reading.rule is not None:
@@ -155,5 +154,5 @@ class Console:
 
 
 def _is_garbage(raw: bytes) -> bool:
-    text = _ESCAPES.sub("", raw.decode("utf-8", errors="replace"))
+    text = without_escapes(raw.decode("utf-8", errors="replace"))
     return _CONTROL.search(text) is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 ELLIPSIS = "…"
@@ -13,6 +14,14 @@ _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\x1b": "\\e"}
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 # Drawn as nothing although Unicode calls them letters or marks: fillers and variation selectors.
 _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0") | frozenset(map(chr, range(0xFE00, 0xFE10)))
+
+# CSI sequences (colours among them), OSC with its end, two-byte escapes.
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])")
+
+
+def without_escapes(text: str) -> str:
+    """The text without terminal sequences such as colours: for matching only; the rest is as hostile as before."""
+    return _ESCAPES.sub("", text)
 
 
 def plain_text(text: str, limit: int = 500) -> str:

@@ -18,7 +18,7 @@ from harness.model.observation import (
     Wake,
 )
 from harness.model.time import Stamp
-from harness.wire.mappings import Unmapped
+from harness.wire.unmapped import Unmapped
 
 SLOT = "slot_"
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")

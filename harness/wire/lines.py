@@ -12,7 +12,7 @@ from harness.model.observation import LogLine, Observation
 from harness.model.time import Stamp
 from harness.wire.line_clock import DeviceTime, LineClock, read_time
 from harness.wire.line_fields import LineFields, observation
-from harness.wire.mappings import Unmapped
+from harness.wire.unmapped import Unmapped
 
 SEARCH_LIMIT_S = 0.05
 MAX_SLOW = 3

@@ -7,7 +7,9 @@ import math
 from collections.abc import Iterable
 from dataclasses import replace
 
-from harness.model.bench import MessageMapping, ObservationKind, PlainValue
+import regex
+
+from harness.model.bench import LineMapping, MessageMapping, ObservationKind, PlainValue
 from harness.model.observation import (
     DeviceState,
     Intent,
@@ -19,13 +21,13 @@ from harness.model.observation import (
     Wake,
 )
 from harness.model.time import Stamp
+from harness.wire.foreign import without_escapes
+from harness.wire.line_fields import LineFields, observation
+from harness.wire.unmapped import Unmapped as Unmapped
 
+SEARCH_LIMIT_S = 0.05
 MAX_PAYLOAD_BYTES = 65536
 _SHOWN = 300
-
-
-class Unmapped(Exception):
-    """A message does not hold what a mapping looks for in it; the text says what."""
 
 
 def topic_matches(topic_filter: str, topic: str) -> bool:
@@ -93,6 +95,10 @@ def observations(
         if not topic_matches(mapping.topic, topic):
             continue
         try:
+            if mapping.match:
+                if (seen := _searched(mapping, payload, at, source)) is not None:
+                    found.append(seen)
+                continue
             whole_only = not mapping.when and all(pointer == "" for _, pointer in mapping.fields)
             if no_json and not (whole_only and no_json == "not JSON"):
                 raise Unmapped(no_json)
@@ -144,6 +150,22 @@ def _observation(mapping: MessageMapping, document: PlainValue, at: Stamp, sourc
             return Status(source, at, _state(mapping, word), _detail(document, fields))
         case ObservationKind.LOG:
             return LogLine(source, at, _text(pointed(document, fields.get("text", ""))))
+
+
+def _searched(mapping: MessageMapping, payload: bytes, at: Stamp, source: str) -> Observation | None:
+    """A text that the mapping's expression is searched in, as in a console line; None when it is not there."""
+    if len(payload) > MAX_PAYLOAD_BYTES:
+        raise Unmapped(f"{len(payload)} bytes are more than {MAX_PAYLOAD_BYTES}")
+    text = without_escapes(payload.decode("utf-8", errors="backslashreplace"))
+    try:
+        match = regex.compile(mapping.match).search(text, timeout=SEARCH_LIMIT_S)
+    except TimeoutError as error:
+        raise Unmapped("the search took too long") from error
+    if match is None:
+        return None
+    groups = {name: one for name, one in match.groupdict().items() if one is not None}
+    rule = LineMapping(mapping.match, mapping.kind, mapping.fields, mapping.values, score_scale=mapping.score_scale)
+    return observation(rule, LineFields().with_groups(groups), at, source)
 
 
 def _state(mapping: MessageMapping, word: str) -> DeviceState:
