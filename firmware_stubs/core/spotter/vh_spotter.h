@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "vh_spotter_front.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -17,14 +19,11 @@ extern "C" {
 /* 0 wakes least, 100 most; this is where the figures of README.md were taken. */
 #define VH_SPOTTER_OPERATING_POINT 50u
 
-/* Shape of the front end and of the network; vh_spotter_tables.h is checked against it. */
-#define VH_SPOTTER_WINDOW 400u   /* samples: 25 ms */
-#define VH_SPOTTER_HOP 320u      /* samples: 20 ms */
-#define VH_SPOTTER_BANDS 16u
-#define VH_SPOTTER_KERNEL 5u     /* frames that a filter of the first and of the second layer spans */
-#define VH_SPOTTER_FIRST 32u     /* filters of the first layer, one step every second frame */
+/* Shape of the network; vh_spotter_tables.h is checked against it. */
+#define VH_SPOTTER_KERNEL 5u /* frames, and steps, that a filter of the first and of the second layer spans */
+#define VH_SPOTTER_FIRST 32u /* filters of the first layer; a step is every second frame */
 #define VH_SPOTTER_SECOND 48u
-#define VH_SPOTTER_SPAN 16u      /* steps that the third layer sees at once */
+#define VH_SPOTTER_SPAN 16u /* steps that the third layer sees at once */
 #define VH_SPOTTER_THIRD 24u
 
 typedef struct {
@@ -38,23 +37,18 @@ typedef void (*vh_spotter_found_t)(void *user, const vh_spotter_event_t *event);
 
 /* The caller owns it; its members belong to the spotter. */
 typedef struct {
-    uint64_t samples;          /* fed since the reset */
-    uint32_t frames;           /* since the reset, modulo 2^32 */
-    uint16_t filled;           /* samples waiting in pcm */
+    vh_spotter_front_t front;
+    uint64_t samples;        /* fed since the reset */
+    uint64_t quiet_until;    /* refractory period, in samples */
     uint8_t operating_point;
-    int32_t peak_level;        /* slow peak of the loudest band, log2 in 1/256 */
-    uint8_t first_filled, second_filled, third_filled;
-    int8_t features[VH_SPOTTER_KERNEL][VH_SPOTTER_BANDS];
+    uint8_t odd_frame;
+    uint8_t candidate_steps; /* since the threshold was reached; 0: no candidate */
+    uint8_t armed;           /* fell below half the threshold since the last event */
+    uint16_t score;          /* of the newest step */
+    uint16_t best;           /* highest mean of two steps of the candidate */
+    int8_t levels[VH_SPOTTER_KERNEL][VH_SPOTTER_BANDS]; /* the newest is last, here and below */
     int8_t first[VH_SPOTTER_KERNEL][VH_SPOTTER_FIRST];
     int8_t second[VH_SPOTTER_SPAN][VH_SPOTTER_SECOND];
-    uint16_t score;            /* of the newest step */
-    uint16_t smoothed;         /* over the last steps: what is compared with the threshold */
-    uint16_t best;             /* highest of the candidate */
-    uint8_t candidate_steps;   /* 0: none */
-    uint8_t armed;             /* fell below half the threshold since the last event */
-    uint64_t quiet_until;      /* refractory period, in samples */
-    int16_t pcm[VH_SPOTTER_WINDOW];
-    int32_t work[512];         /* the spectrum of one frame */
 } vh_spotter_t;
 
 /* An empty memory: sample 0 is the next one. The operating point goes back to VH_SPOTTER_OPERATING_POINT. */

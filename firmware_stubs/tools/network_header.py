@@ -1,0 +1,51 @@
+"""Writes the network of the spotter as a C header."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from small_network import FIRST, KERNEL, SECOND, SPAN, THIRD, Layer
+
+NAMES = ("first", "second", "third", "output")
+
+
+def table(kind: str, name: str, values: Iterable[int], count: int) -> str:
+    rows, row = [], "   "
+    for value in values:
+        word = f" {int(value)},"
+        if len(row) + len(word) > 118:
+            rows.append(row)
+            row = "   "
+        row += word
+    return f"static const {kind} vh_spotter_{name}[{count}] = {{\n" + "\n".join([*rows, row]) + "\n};\n"
+
+
+def sigmoid() -> list[int]:
+    """65535 / (1 + exp(−x)) for x = −16, −15.75 … 16."""
+    return [round(65535 / (1 + np.exp(-(i - 64) / 4))) for i in range(129)]
+
+
+def text(layers: list[Layer], seed: int, data: str) -> str:
+    """The header: weights by filter (one after the other, oldest input first), biases, multipliers."""
+    parts = [
+        f"""/* Made by tools/train_spotter.py, seed {seed}: {data}.
+ * Training speech, all synthetic: espeak-ng (7 accents, four fifths of its variants, 8 other languages for speech without the phrase)
+ * and flite (awb, kal16, rms); random rates, pitches, tilts, rooms, noises, levels of -42 to -14 dBFS. See README.md. */
+#ifndef VH_SPOTTER_TABLES_H
+#define VH_SPOTTER_TABLES_H
+
+#include <stdint.h>
+
+#define VH_SPOTTER_TABLES_SHAPE ({KERNEL}u * 1000000u + {FIRST}u * 100000u + {SECOND}u * 1000u + {SPAN}u * 100u + {THIRD}u)
+"""
+    ]
+    for name, layer in zip(NAMES, layers, strict=True):
+        weights = layer.weights.T.reshape(-1)
+        parts.append(table("int8_t", f"{name}_weights", weights.tolist(), weights.size))
+        parts.append(table("int32_t", f"{name}_biases", layer.biases.tolist(), layer.biases.size))
+        parts.append(table("int32_t", f"{name}_multipliers", layer.multipliers.tolist(), layer.multipliers.size))
+    parts.append(table("uint16_t", "sigmoid", sigmoid(), 129))
+    parts.append("#endif")
+    return "\n".join(parts)
