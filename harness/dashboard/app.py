@@ -22,7 +22,9 @@ from harness.dashboard.screens.help import HelpPanel
 from harness.dashboard.screens.rating import RatingScreen
 from harness.dashboard.screens.run import RunScreen
 from harness.dashboard.screens.sheet import Panel, Sheet
-from harness.dashboard.watch import View, Watch
+from harness.dashboard.screens.wake import REVIEW_KEYS, WakeScreen
+from harness.dashboard.watch import View, WakeFold, Watch
+from harness.dashboard.wording import REVIEW_WORDS
 from harness.model.errors import EngineError
 from harness.model.feed import Answered, Hello, StateWord
 from harness.rig.client import EngineClient
@@ -45,17 +47,25 @@ class Dashboard(App[int]):
         Binding("f1", "help", "Help", show=False),
     ]
 
-    def __init__(self, connect: Connect, folder: Path, rater: str, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        connect: Connect,
+        folder: Path,
+        rater: str,
+        now: Callable[[], float] = time.monotonic,
+        wake: WakeFold | None = None,
+    ) -> None:
         super().__init__()
         self._connect = connect
         self._folder = folder
         self._rater = rater
         self._link: Link | None = None
-        self.watch_ = Watch(now)
+        self.watch_ = Watch(now, wake)
         self._run = RunScreen(rater)
         self._answered: tuple[str, int] | None = None
         self._opened: tuple[str, int] | None = None
         self._leaves_by: float | None = None
+        self._wake_opened = False
 
     def on_mount(self) -> None:
         self.register_theme(palette.THEME)
@@ -84,6 +94,7 @@ class Dashboard(App[int]):
         for screen in self.screen_stack:
             if isinstance(screen, Sheet | Panel) and screen.is_mounted and screen.is_running:
                 screen.show(view)
+        self._open_wake_screen(view)
         self._follow_question(view)
         if self._leaves_by is not None and (self.watch_.over or time.monotonic() > self._leaves_by):
             self._leave_now(view)
@@ -92,6 +103,15 @@ class Dashboard(App[int]):
         """Who has pressed a key is not to wait for the next redraw."""
         if self.watch_.waits_for_an_answer:
             self.redraw()
+
+    def _open_wake_screen(self, view: View) -> None:
+        """Once, by itself, where all that the session does is to let devices listen."""
+        trials = view.progress.trials
+        if self._wake_opened or not trials:
+            return
+        self._wake_opened = True
+        if all(one.trial.listening is not None for one in trials) and self.screen is self._run:
+            self.action_wake()
 
     def _follow_question(self, view: View) -> None:
         """Opens the question when the engine asks, and closes it when the engine has stopped waiting."""
@@ -150,6 +170,15 @@ class Dashboard(App[int]):
         if not any(isinstance(one, RatingScreen) for one in self.screen_stack):
             self.push_screen(RatingScreen(self._rater))
 
+    def action_wake(self) -> None:
+        view = self.watch_.view()
+        if not view.wake.planned:
+            self.watch_.tell("this session has no wake, command or ambient trials", False)
+        elif not any(isinstance(one, WakeScreen) for one in self.screen_stack):
+            screen = WakeScreen(self._rater)
+            self.push_screen(screen)
+            self.call_after_refresh(lambda: screen.show(self.watch_.view()) if screen.is_mounted else None)
+
     def action_close_screen(self) -> None:
         if self.screen is not self._run:
             self.pop_screen()
@@ -192,6 +221,7 @@ class Dashboard(App[int]):
             yield SystemCommand("Re-run", "Runs the selected trial once more (r)", run.action_rerun)
             yield SystemCommand("Note", "Writes a note into the log (n)", run.action_note)
             yield SystemCommand("Mark", "Marks this moment (m)", run.action_mark)
+            yield SystemCommand("Wake figures", "Opens the wake screen (w)", self.action_wake)
             yield SystemCommand("Judge responses", "Opens the rating screen (j)", self.action_judge)
             yield SystemCommand("Operator's question", "Brings the question back (o)", self.action_question)
             yield SystemCommand("Abort", "Ends the session, after asking (a)", run.action_abort)
@@ -201,6 +231,14 @@ class Dashboard(App[int]):
             yield SystemCommand("Skip response", "Leaves it for later (x)", screen.action_skip)
             yield SystemCommand("Flag response", "Puts it aside (f)", screen.action_flag)
             yield SystemCommand("Back to the run", "Closes the rating screen (escape)", self.action_close_screen)
+        if isinstance(screen, WakeScreen):
+            yield SystemCommand("Replay", "Plays the sound around the event (enter)", screen.action_replay)
+            for key, word in REVIEW_KEYS:
+                said = f"Says that the event was a {REVIEW_WORDS[word]} ({key})"
+                yield SystemCommand(REVIEW_WORDS[word].capitalize(), said, partial(screen.action_review, word.value))
+            yield SystemCommand("Take back", "Takes a review back (u)", screen.action_take_back)
+            yield SystemCommand("Pause or go on", "Pauses after the attempt that is running (p)", run.action_pause)
+            yield SystemCommand("Back to the run", "Closes the wake screen (w)", self.action_close_screen)
         yield SystemCommand("Help", "What can be done here (?)", self.action_help)
         yield SystemCommand("Detach", "Leaves the session running (ctrl+q)", self.action_detach)
 

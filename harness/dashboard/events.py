@@ -6,12 +6,15 @@ import time
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from harness.dashboard.wording import OUTCOME_WORDS, measured, seconds
+from harness.dashboard.wording import FIGURE_WORDS, OUTCOME_WORDS, REVIEW_WORDS, measured, seconds
 from harness.model.judgment import JudgmentStatus
 from harness.model.observation import (
+    ClockFitted,
     Earcon,
+    Intent,
     LinkBack,
     LinkLost,
+    ListeningProved,
     LogLine,
     Observation,
     OperatorAnswer,
@@ -29,8 +32,11 @@ from harness.model.observation import (
 from harness.model.record import (
     AttemptFinished,
     AttemptStarted,
+    DecisionReached,
     EngineStarted,
     Entry,
+    EventClipped,
+    EventReviewed,
     FaultMet,
     JudgmentGiven,
     MarkSet,
@@ -45,6 +51,7 @@ from harness.model.record import (
     Resumed,
     SessionFinished,
     SessionStarted,
+    StimulusStored,
     TrialFinished,
     TrialStarted,
 )
@@ -64,29 +71,39 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EventLine:
-    """A row in words, printable as it is (but not as markup)."""
+    """A row in words, printable as it is (but not as markup). renews: a line before it of the same is outdated."""
 
     seq: int
     clock: str
     text: str
     tone: Tone
     late_blocks: int = 0
+    renews: str = ""
 
     def after(self, before: EventLine) -> EventLine | None:
         """One line for both, where late sound follows late sound: on a slow host hundreds of them say one thing."""
+        if self.renews and self.renews == before.renews:
+            return self
         if not (self.late_blocks and before.late_blocks):
             return None
         count = before.late_blocks + self.late_blocks
         return replace(self, text=_late(count), late_blocks=count)
 
 
-def event_line(entry: Entry) -> EventLine:
-    """A row in words; every text from outside is made harmless here."""
-    text, tone = _record(entry.record)
-    clock = time.strftime("%H:%M:%S", time.localtime(entry.wall_s))
+def event_line(entry: Entry) -> EventLine | None:
+    """A row in words, every text from outside made harmless; None for rows that come all the time and say nothing new.
+
+    Proofs of listening and stored stimuli are such rows: the wake screen shows what they come to.
+    """
     record = entry.record
-    late = record.observation.count if isinstance(record, Observed) and isinstance(record.observation, Overrun) else 0
-    return EventLine(entry.seq, clock, plain_text(text, 200), tone, late)
+    seen = record.observation if isinstance(record, Observed) else None
+    if isinstance(seen, ListeningProved) or isinstance(record, StimulusStored):
+        return None
+    text, tone = _record(record)
+    clock = time.strftime("%H:%M:%S", time.localtime(entry.wall_s))
+    late = seen.count if isinstance(seen, Overrun) else 0
+    renews = f"clock {seen.source}" if isinstance(seen, ClockFitted) else ""
+    return EventLine(entry.seq, clock, plain_text(text, 200), tone, late, renews)
 
 
 def _late(count: int) -> str:
@@ -122,6 +139,16 @@ def _record(record: Record) -> tuple[str, Tone]:
             why = f" ({record.cause})" if record.cause else ""
             tone = Tone.GOOD if record.outcome.answered else Tone.PLAIN
             return f"{record.trial_id}{_take(record.take)}: {OUTCOME_WORDS[record.outcome]}{why}", tone
+        case StimulusStored():
+            return f"stimulus kept: {seconds(record.clip.duration_s)}", Tone.QUIET
+        case EventClipped():
+            return f"sound around event {record.event_seq} kept: {seconds(record.clip.duration_s)}", Tone.QUIET
+        case EventReviewed(word=was):
+            said = "took back what it was" if was is None else f"it was: {REVIEW_WORDS[was]}"
+            return f"{record.by} on event {record.event_seq}: {said}", Tone.PERSON
+        case DecisionReached():
+            does, tone = ("passes", Tone.GOOD) if record.passed else ("FAILS", Tone.FAULT)
+            return f"{record.device} {does} the test of its {FIGURE_WORDS[record.figure]}", tone
         case RerunAsked():
             return f"{record.by} asked for {record.trial_id} again", Tone.PERSON
         case JudgmentGiven(judgment=given):
@@ -159,6 +186,13 @@ def _observation(seen: Observation) -> tuple[str, Tone]:
             return f"{seen.source}: a signal tone", Tone.QUIET
         case Wake():
             return f"{seen.source}: woke{f' to “{seen.phrase}”' if seen.phrase else ''}", Tone.PLAIN
+        case Intent():
+            slots = "".join(f", {name} “{value}”" for name, value in seen.slots)
+            return f"{seen.source} understood {seen.name}{slots}", Tone.PLAIN
+        case ListeningProved():
+            return f"{seen.source}: listens ({seen.proof.value})", Tone.QUIET
+        case ClockFitted():
+            return f"{seen.source}: clock known to ±{seconds(seen.error_s)}, {seen.skew_ppm:+.1f} ppm", Tone.QUIET
         case Transcript():
             return f"{seen.source} {'heard' if seen.final else 'hears'}: “{seen.text}”", Tone.PLAIN
         case ResponseText():

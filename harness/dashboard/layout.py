@@ -11,13 +11,18 @@ CSS = """
 #response { height: 7; }
 #response Waveform { height: 2; }
 #totals { height: 1fr; }
-#trials, #events, #response, #totals {
+#devices { height: 8; }
+#unmatched { height: 1fr; min-height: 6; }
+#trials, #events, #response, #totals, #devices, #unmatched {
     border-top: solid $panel-lighten-3;
     border-title-color: $foreground-muted;
     border-title-align: left;
     padding: 0 1;
 }
-#trials:focus, #events:focus { border-top: solid $primary; border-title-color: $primary; }
+#trials:focus, #events:focus, #devices:focus, #unmatched:focus {
+    border-top: solid $primary;
+    border-title-color: $primary;
+}
 #wave { height: 2; margin: 0 1; }
 #strip { background: $panel; }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from textual.theme import Theme
 
+from harness.evaluate.wake_progress import MarkKind
 from harness.model.feed import StateWord
 from harness.model.trial import Outcome
 
@@ -48,6 +49,15 @@ OUTCOMES: dict[Outcome, str] = {
     Outcome.INCONCLUSIVE: CYAN,
     Outcome.SKIPPED: QUIET,
     Outcome.ABORTED: QUIET,
+    Outcome.COUNTED: BLUE,
+}
+
+MARKS: dict[MarkKind, str] = {
+    MarkKind.HIT: GREEN,
+    MarkKind.FALSE_REJECT: RED,
+    MarkKind.UNMATCHED: YELLOW,
+    MarkKind.AMBIENT: RULE,
+    MarkKind.INTERRUPTED: VIOLET,
 }
 
 STATES: dict[StateWord, str] = {

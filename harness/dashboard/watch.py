@@ -8,12 +8,17 @@ from __future__ import annotations
 import queue
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
 
+from harness.dashboard.declared import Declared, read_declared
 from harness.dashboard.events import EventLine, event_line
 from harness.evaluate.progress import Progress, SessionFigures
+from harness.evaluate.wake import WakeFigures
+from harness.evaluate.wake_progress import WakeProgress
 from harness.model.feed import Answered, Command, Goodbye, Hello, Logged, Message, Meters, StateChanged, Welcome
-from harness.model.record import EngineStarted
+from harness.model.record import EngineStarted, Entry
 from harness.wire.foreign import plain_text
 
 Then = Callable[[Answered], None]
@@ -29,11 +34,24 @@ class Notice:
     ok: bool | None
 
 
+class WakeFold(Protocol):
+    """What makes wake figures of rows: `evaluate.wake.WakeFigures`."""
+
+    def add(self, entry: Entry) -> None: ...
+    def snapshot(self) -> WakeProgress: ...
+
+
 @dataclass(frozen=True, slots=True)
 class View:
-    """One moment, as it is drawn. remaining_s: until the state ends by itself. gone: why the engine is not there."""
+    """One moment, as it is drawn. remaining_s: until the state ends by itself. gone: why the engine is not there.
+
+    session_s: the session's clock, that of the log's `at_s`, now.
+    """
 
     progress: Progress
+    wake: WakeProgress = field(default_factory=WakeProgress)
+    declared: Declared = field(default_factory=Declared)
+    session_s: float = 0.0
     state: StateChanged | None = None
     remaining_s: float | None = None
     meters: Meters | None = None
@@ -42,6 +60,11 @@ class View:
     gone: str | None = None
     notice: Notice | None = None
     waiting_for_answers: int = 0
+
+    @property
+    def over(self) -> bool:
+        """True when no engine is there any more."""
+        return self.gone is not None or self.goodbye is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +82,11 @@ class _Closed:
 class Watch:
     """Messages in, view out. `now` is CLOCK_MONOTONIC of this host."""
 
-    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, now: Callable[[], float] = time.monotonic, wake: WakeFold | None = None) -> None:
         self._now = now
+        self._wake: WakeFold = WakeFigures() if wake is None else wake
+        self._wake_progress: WakeProgress | None = None
+        self._declared = Declared()
         self._arrived: queue.SimpleQueue[Message | _Closed] = queue.SimpleQueue()
         self._figures = SessionFigures()
         self._state: StateChanged | None = None
@@ -98,13 +124,17 @@ class Watch:
                 if isinstance(entry.record, EngineStarted):
                     self._speed = entry.record.clock_speed or 1.0
                 self._figures.add(entry)
-                self._new_events.append(event_line(entry))
+                self._wake.add(entry)
+                self._wake_progress = None
+                if (line := event_line(entry)) is not None:
+                    self._new_events.append(line)
             case StateChanged():
                 self._state = message
             case Meters():
                 self._meters = message
             case Welcome():
                 self._welcome, self._state = message, message.state
+                self._declared = read_declared(Path(message.session_folder))
             case Goodbye():
                 self._goodbye = message
             case Answered():
@@ -164,8 +194,13 @@ class Watch:
         if self._state is not None and self._state.until_s is not None:
             # The session's clock has the host's zero and may run faster.
             remaining = max(0.0, self._state.until_s / self._speed - now)
+        if self._wake_progress is None:
+            self._wake_progress = self._wake.snapshot()
         return View(
             progress=self._figures.snapshot(),
+            wake=self._wake_progress,
+            declared=self._declared,
+            session_s=now * self._speed,
             state=self._state,
             remaining_s=remaining,
             meters=self._meters,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from harness.metrics.intervals import Share
 from harness.metrics.latency import Quantile
-from harness.model.scenario import Evidence
+from harness.model.record import ReviewWord
+from harness.model.scenario import Evidence, TrialKind
 from harness.model.stimulus import Ambience, Recording, SpokenText
 from harness.model.time import Measured
-from harness.model.trial import Outcome, Trial
+from harness.model.trial import Listening, Outcome, Trial
 from harness.wire.foreign import plain_text
 
 NOT_AVAILABLE = "n/a"
@@ -116,4 +119,4 @@ def query_text(trial: Trial, limit: int = 200) -> str:
         case Recording():
             return plain_text(trial.reference, limit) or "(a recording without a transcript)"
         case Ambience():
-            return plain_text(trial.listening.source if trial.listening else "", limit) or "(ambient sound)"
+            return "(ambient sound)"

@@ -13,6 +13,7 @@ from textual.containers import Horizontal, Vertical
 
 from harness.dashboard.events import EventLine
 from harness.dashboard.messages import CommandWanted
+from harness.dashboard.screens.pausing import pause_or_go_on
 from harness.dashboard.screens.prompts import Confirm, LinePrompt
 from harness.dashboard.screens.sheet import Sheet
 from harness.dashboard.watch import View
@@ -23,7 +24,7 @@ from harness.dashboard.widgets.meters import LevelMeters
 from harness.dashboard.widgets.state_word import StateWordBanner
 from harness.dashboard.widgets.totals import TotalsPanel
 from harness.dashboard.widgets.trial_list import TrialList
-from harness.model.feed import Abort, Pause, Rerun, Resume, SetMark, Skip, StateWord, WriteNote
+from harness.model.feed import Abort, Rerun, SetMark, Skip, WriteNote
 from harness.wire.foreign import plain_text
 
 HELP = """\
@@ -41,6 +42,7 @@ n       write a note into the log
 m       mark this moment
 o       bring back the operator's question, when there is one
 j       judge the first responses
+w       figures of wake, command and ambient trials, and their events
 a       abort the session; asks first
 up/down select a trial; end follows the run again; tab moves to the events
 ctrl+p  command palette
@@ -71,6 +73,7 @@ class RunScreen(Sheet):
         Binding("m", "mark", "Mark this moment"),
         Binding("a", "abort", "Abort the session"),
         Binding("j", "app.judge", "Judge responses"),
+        Binding("w", "app.wake", "Wake figures"),
         Binding("o", "app.question", "The operator's question"),
         Binding("question_mark,f1", "app.help", "Help"),
     ]
@@ -119,12 +122,7 @@ class RunScreen(Sheet):
         self.query_one(EventLog).extend(lines)
 
     def action_pause(self) -> None:
-        state = self._view.state if self._view else None
-        paused = self._view is not None and self._view.progress.paused is not None
-        if paused or (state is not None and state.word is StateWord.PAUSED):
-            self.post_message(CommandWanted(Resume(_id(), self._by), "go on"))
-        else:
-            self.post_message(CommandWanted(Pause(_id(), self._by), "pause"))
+        self.post_message(pause_or_go_on(self._view, self._by))
 
     def action_skip(self) -> None:
         self._ask("Skip the running trial. Why?", lambda why: CommandWanted(Skip(_id(), self._by, why), "skip"))

@@ -42,7 +42,9 @@ def state_line(view: View) -> str:
     trial = view.progress.trial(state.trial_id) if state.trial_id else None
     if trial is not None:
         parts.append(f"trial {trial.trial.number} of {len(view.progress.trials)}")
-        if state.attempt is not None:
+        if trial.trial.listening is not None:
+            parts.append(trial.trial.listening.kind.value)
+        elif state.attempt is not None:
             parts.append(f"attempt {state.attempt} of {trial.trial.reprompt.max_attempts}")
         parts.append(f"“{query_text(trial.trial)}”")
     if view.remaining_s is not None and state.word in COUNTED:
