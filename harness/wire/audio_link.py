@@ -60,12 +60,14 @@ class AudioLink:
     """The sender's side of one board. Not thread-safe: its owner holds a lock.
 
     realtime: never more than 0.1 s ahead of the clock. resend_s: the longest wait before sending again; it adapts
-    downwards to the round trips that it sees. The amount under way and the size of chunks shrink where frames are lost.
+    downwards to the round trips that it sees, but not below soonest_s (where nothing is lost on the way, only late, the
+    same as resend_s). The amount under way and the size of chunks shrink where frames are lost.
     """
 
-    def __init__(self, *, realtime: bool = False, resend_s: float = RESEND_S) -> None:
+    def __init__(self, *, realtime: bool = False, resend_s: float = RESEND_S, soonest_s: float = _SOONEST_S) -> None:
         self._realtime = realtime
         self._resend_s = resend_s
+        self._soonest_s = min(soonest_s, resend_s)
         self._pieces: deque[_Piece] = deque()
         self._rate_hz = 0
         self._window = 0
@@ -256,7 +258,7 @@ class AudioLink:
     def _patience_s(self) -> float:
         if self._trip_s is None:
             return self._resend_s
-        patience_s = max(_SOONEST_S, self._trip_s + 4 * self._spread_s) * 2.0 ** min(self._timeouts, 8)
+        patience_s = max(self._soonest_s, self._trip_s + 4 * self._spread_s) * 2.0 ** min(self._timeouts, 8)
         return min(patience_s, self._resend_s)
 
     def _go_back(self, now_s: float) -> None:

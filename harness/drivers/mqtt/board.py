@@ -30,7 +30,7 @@ from harness.model.time import Stamp
 from harness.ports import Clock
 from harness.wire import messages
 from harness.wire.adpcm import EncodedSound
-from harness.wire.audio_link import Answer, AudioLink
+from harness.wire.audio_link import RESEND_S, Answer, AudioLink
 from harness.wire.mappings import Unmapped, shown
 
 _ASK_S = 1.0
@@ -65,7 +65,7 @@ class Board:
         self._outlet = outlet
         self._publish = publish
         self._changed = threading.Condition(outlet.lock)
-        self._audio = AudioLink(realtime=options.pace is Pace.REALTIME)
+        self._audio = AudioLink(realtime=options.pace is Pace.REALTIME, soonest_s=RESEND_S)
         self._numbering = Numbering()
         self._clock = BoardClock(id)
         self._hello: said.Hello | None = None
@@ -198,9 +198,12 @@ class Board:
                 # What it said before we listened is not waited for.
                 self._numbering.settle(ack.events)
             case Answer.FOREIGN:
-                self._outlet.remark(f"it expects sample {ack.next}, which cannot be: asked who it is")
-                self._part()
-                return
+                if self._acked is not None and ack.next >= self._acked.next:
+                    self._outlet.remark(
+                        f"it expects sample {ack.next}, which we never gave: does somebody else feed it?"
+                    )
+                    self._part()
+                return  # otherwise it was overtaken by a later one
             case Answer.ADVANCED | Answer.REPEATED:
                 pass
         self._acked = ack
