@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -9,6 +10,9 @@ import soundfile
 
 from harness.library.findings import Findings, nearest
 from harness.library.findings import Path as KeyPath
+
+_SOUND_SUFFIXES = (".wav", ".flac", ".ogg", ".opus", ".mp3", ".aiff")
+_GLOB = re.compile(r"[*?\[]")
 
 
 class Assets:
@@ -41,22 +45,67 @@ class Assets:
 
     def sound(self, written: str, at: KeyPath) -> str:
         """The absolute path of a sound file whose header can be read; "" when there was a problem, which is noted."""
-        root, named, inner = self._folder.resolve(), "the scenario's folder", written
-        if ":" in written:
-            name, inner = written.split(":", 1)
-            if name in self._broken:
-                return ""
-            if name not in self._roots:
-                self._found.add(
-                    at, f"no asset root is called {name!r}", nearest(name, self._roots, listed="Asset roots")
-                )
-                return ""
-            root, named = self._roots[name], f"the asset root {name!r}"
+        root, named, inner = self._root(written, at)
+        if root is None:
+            return ""
         problem = _problem(root, inner, named)
         if problem:
             self._found.add(at, *problem)
             return ""
         return str((root / inner).resolve())
+
+    def sounds(self, written: str, at: KeyPath) -> dict[str, float]:
+        """Absolute paths of the sound files that a file's, a folder's or a pattern's name means, with durations in s.
+
+        In the order of their names; mono files whose headers can be read. Problems are noted.
+        """
+        root, named, inner = self._root(written, at)
+        if root is None:
+            return {}
+        if Path(inner).is_absolute():
+            self._found.add(at, f"{inner!r} is an absolute path", "Write it relative, or name an asset root")
+            return {}
+        try:
+            if (root / inner).is_dir():
+                meant = sorted(one for one in (root / inner).iterdir() if one.suffix.lower() in _SOUND_SUFFIXES)
+            elif _GLOB.search(inner):
+                meant = sorted(one for one in root.glob(inner) if one.suffix.lower() in _SOUND_SUFFIXES)
+            else:
+                meant = [root / inner]
+        except (OSError, ValueError, NotImplementedError) as error:
+            self._found.add(at, f"{inner!r} cannot be read: {error}", "Check the path and its rights")
+            return {}
+        if not meant:
+            what = f"{inner!r} in {named} means no sound file"
+            self._found.add(at, what, f"Name a folder or a pattern with files of: {', '.join(_SOUND_SUFFIXES)}")
+        found: dict[str, float] = {}
+        for path in meant:
+            problem = _problem(root, str(path.relative_to(root)), named) or _not_mono(path)
+            if problem:
+                self._found.add(at, *problem)
+            else:
+                header = soundfile.info(str(path))
+                found[str(path.resolve())] = header.frames / header.samplerate
+        return found
+
+    def _root(self, written: str, at: KeyPath) -> tuple[Path | None, str, str]:
+        """The folder that a path is relative to, how it is called, and the path in it."""
+        if ":" not in written:
+            return self._folder.resolve(), "the scenario's folder", written
+        name, inner = written.split(":", 1)
+        if name not in self._roots and name not in self._broken:
+            self._found.add(at, f"no asset root is called {name!r}", nearest(name, self._roots, listed="Asset roots"))
+        return self._roots.get(name), f"the asset root {name!r}", inner
+
+
+def _not_mono(path: Path) -> tuple[str, str] | None:
+    channels = soundfile.info(str(path)).channels
+    if channels == 1:
+        return None
+    return (
+        f"{path.name!r} has {channels} channels",
+        "Keep one: sox IN OUT remix 1 (the first), or remix 1,2 (their mean)",
+    )
 
 
 def _problem(root: Path, inner: str, named: str) -> tuple[str, str] | None:

@@ -122,7 +122,8 @@ class _Reader:
         if options is None:
             return None
         place = self._found.place(at, key=True)
-        return Equipment(name, keys.driver, options, place, keys.position or default_position)
+        injects = at[0] == "devices" and _injects(driver, options)
+        return Equipment(name, keys.driver, options, place, keys.position or default_position, injects)
 
     def _same(self, name: str, written: dict[str, Plain], at: KeyPath, ability: str) -> Equipment | None:
         for key in written:
@@ -142,3 +143,9 @@ class _Reader:
         if ability and not hasattr(driver, ability):
             remedy = "Name a driver that does, such as loudspeaker or microphone"
             self._found.add(at, f"the driver {name!r} {_SOUND[ability]}", remedy)
+
+
+def _injects(driver: type, options: object) -> bool:
+    """Whether a connection brings sound to its device: the driver's `injects(options)` says so, or it has `play`."""
+    says = getattr(driver, "injects", None)
+    return bool(says(options)) if says is not None else hasattr(driver, "play")

@@ -37,7 +37,7 @@ def label(value: AxisValue) -> str:
 def read_matrix(keys: MatrixKeys, order: tuple[str, ...], resolve: Resolve, found: Findings) -> Matrix:
     """The matrix; `order` is the order in which the axes were written. Problems are noted in `found`."""
     before = len(found.problems)
-    axes = tuple(_axis(cast(AxisName, name), getattr(keys.axes, name), resolve, found) for name in order)
+    axes = tuple(_axis(cast(AxisName, name), getattr(keys.axes, name) or [], resolve, found) for name in order)
     if not axes:
         found.add(("matrix", "axes"), "the matrix has no axes", "Add one, such as `level_dbfs: [-26, -36]`")
     size = 1

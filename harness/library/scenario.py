@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from harness import plugins
-from harness.library import kinds, strict_yaml
+from harness.library import kinds, listening, strict_yaml
 from harness.library.assets import Assets
 from harness.library.findings import Findings, Keys, KeysT, attempt, nearest
 from harness.library.findings import Path as KeyPath
@@ -24,8 +24,10 @@ from harness.library.scenario_file import (
     RepromptKeys,
     ScenarioKeys,
     StimulusKeys,
+    StoppingKeys,
     TrialKeys,
     VoiceKeys,
+    WakeKeys,
 )
 from harness.library.strict_yaml import Plain
 from harness.library.texts import filled_in
@@ -40,6 +42,8 @@ from harness.model.scenario import (
     RepromptRule,
     Scenario,
     TrialTemplate,
+    WakeSettings,
+    axes_of,
 )
 from harness.model.stimulus import NoiseKind, NoiseSpec, Recording, SpokenText, VoiceSpec
 
@@ -63,7 +67,8 @@ def load_scenario(path: Path | str, *, extra_assets: Mapping[str, Path] = _NO_AS
     reader = _Reader(path, written, found, extra_assets)
     matrix = reader.matrix()
     queries, trials, defaults = reader.queries(), reader.trials(), reader.defaults()
-    planned = sum(trial.repeat for trial in trials) * len(cells(matrix))
+    planned = sum(planned_of(trial, matrix) for trial in trials)
+    stopping = listening.stopping(_section_or(StoppingKeys, written, "stopping"), found)
     if planned > MAX_TRIALS:
         found.add(("trials",), f"{planned} trials are planned", f"Run at most {MAX_TRIALS} at a time", key=True)
     found.refuse()
@@ -82,7 +87,19 @@ def load_scenario(path: Path | str, *, extra_assets: Mapping[str, Path] = _NO_AS
         limits=_limits(keys.limits),
         needs=tuple(keys.needs),
         seed=keys.seed,
+        wake=WakeSettings(**keys.wake.model_dump()),
+        stopping=stopping,
     )
+
+
+def planned_of(trial: TrialTemplate, matrix: Matrix) -> int:
+    """How many trials a template becomes: repetitions, cells of the matrix that concern it, segments.
+
+    Positions are taken to make a difference, as they do for devices that hear the trial through the air.
+    """
+    axes = axes_of(trial)
+    own = {tuple(part for part in cell if part[0] in axes) for cell in cells(matrix)}
+    return trial.repeat * len(own) * (trial.ambient.segments if trial.ambient else 1)
 
 
 def planned_trials(scenario: Scenario) -> tuple[int, int]:
@@ -120,6 +137,8 @@ class _Reader:
             if keys := attempt(VoiceKeys, one):
                 self._voices[name] = self._voice_spec(keys, ("voices", name))
         defaults = self._section("defaults", DefaultsKeys)
+        self._wake = WakeSettings(**_section_or(WakeKeys, written, "wake").model_dump())
+        self._default_voice = (self._voice(defaults.voice, ("defaults", "voice")) if defaults else None) or VoiceSpec()
         self._default_reprompt = _reprompt(defaults.reprompt, RepromptRule()) if defaults else RepromptRule()
 
     def _mapping(self, key: str) -> dict[str, Plain]:
@@ -197,14 +216,21 @@ class _Reader:
         keys = attempt(TrialKeys, written)
         if keys is None:
             return None
-        axes = self._mapping("matrix").get("axes")
-        for axis in axes if isinstance(axes, dict) else ():
-            if axis in keys.model_fields_set:
-                remedy = f"Remove one of the two; the matrix varies {axis} for every trial"
-                self._found.add((*at, axis), f"the trial fixes {axis}, which the matrix varies", remedy, key=True)
-        return TrialTemplate(
-            id=keys.id or keys.query,
-            query=keys.query,
+        listening.check_kind(keys, at, self._found)
+        files: tuple[tuple[str, float], ...] = ()
+        if keys.recordings is not None:
+            files = listening.sounds(keys.recordings, (*at, "recordings"), self._assets)
+        template = TrialTemplate(
+            id=keys.id or listening.name_of(keys),
+            query=keys.query or "",
+            kind=keys.kind,
+            devices=tuple(keys.devices or ()),
+            route=keys.route,
+            phrase=self._text(keys.phrase, (*at, "phrase")) if keys.phrase is not None else None,
+            recordings=tuple(path for path, _ in files),
+            lead_in_s=listening.lead_in(keys, self._wake),
+            tail_s=keys.tail_s if keys.tail_s is not None else TrialTemplate("", "").tail_s,
+            ambient=listening.ambient(keys, at, self._assets, self._found, self._voice, self._text),
             repeat=keys.repeat,
             device=keys.device,
             wake=keys.wake,
@@ -218,11 +244,18 @@ class _Reader:
             core_capability=keys.core_capability,
             note=keys.note,
         )
+        template = replace(template, ambient=listening.spoken_by_default(template, self._default_voice))
+        axes = self._mapping("matrix").get("axes")
+        for axis in axes_of(template) & set(axes if isinstance(axes, dict) else ()):
+            if axis in keys.model_fields_set:
+                remedy = f"Remove one of the two; the matrix varies {axis} for every trial"
+                self._found.add((*at, axis), f"the trial fixes {axis}, which the matrix varies", remedy, key=True)
+        return template
 
     def _refuse_twins(self, section: str, what: str) -> None:
         first: dict[str, int] = {}
         for number, one in enumerate(self._entries(section)):
-            name = one.get("id", one.get("query")) if isinstance(one, dict) else None
+            name = one.get("id", one.get("query", one.get("kind"))) if isinstance(one, dict) else None
             if not isinstance(name, str):
                 continue
             if name in first:
@@ -292,6 +325,12 @@ class _Reader:
 
     def _text(self, text: str, at: KeyPath) -> str:
         return filled_in(text, self._variables, self._found, at)
+
+
+def _section_or(model: type[KeysT], written: Plain, key: str) -> KeysT:
+    """A section as its model, with its defaults when it is missing or wrong (which was noted)."""
+    section = written.get(key, {}) if isinstance(written, dict) else {}
+    return attempt(model, section) or model()
 
 
 def _given(keys: Keys) -> dict[str, object]:

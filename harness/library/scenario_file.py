@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
 from harness.library.findings import Keys
 from harness.library.words import Id, Language, Spoken, Text, word
-from harness.model.scenario import Evidence, Need, Normalisation, Order
+from harness.model.scenario import Evidence, Need, Normalisation, Order, Route, TrialKind
 from harness.model.stimulus import NoiseKind
 
 LevelDbfs = Annotated[float, Field(ge=-90, le=0)]
 GapMs = Annotated[int, Field(ge=0, le=10_000)]
 Seed = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
+PerHour = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=0)]
 PathText = Annotated[Text, Field(description="A path in the scenario's folder, or root:path in a named asset root.")]
 
@@ -138,11 +139,27 @@ class StimulusKeys(Keys):
     voice: Voice | None = Field(default=None, description="A voice for this query only.")
 
 
+class SourceKeys(Keys):
+    """A source of ambient sound: recordings, noise or texts."""
+
+    id: Id | None = Field(default=None, description="Its name in tables; without it, what it is made of.")
+    recordings: PathText | list[PathText] | None = Field(
+        default=None, description="Files, folders or patterns such as tv/*.flac; mono."
+    )
+    noise: Literal["pink", "white"] | None = Field(default=None, description="Generated noise: pink or white.")
+    texts: list[Spoken] | None = Field(default=None, min_length=1, description="Spoken one after another, shuffled.")
+    voices: list[Voice] | None = Field(default=None, min_length=1, description="Who speaks the texts.")
+    share: float = Field(default=1.0, gt=0, le=1000, description="Part of the time, relative to the others. Default 1.")
+
+
 class TrialKeys(Keys):
-    """A trial: one query asked of one device."""
+    """A trial: a query asked of one device, a wake phrase or a command for several, or ambient sound."""
 
     id: Id | None = Field(default=None, description="Name of the trial; without it, the query's.")
-    query: str = Field(description="The id of a stimulus.")
+    kind: Annotated[TrialKind, word(TrialKind)] = Field(
+        default=TrialKind.QUERY, description="query (the default), wake, command or ambient."
+    )
+    query: str | None = Field(default=None, description="The id of a stimulus; of query and command trials.")
     repeat: int = Field(default=1, ge=1, le=10_000, description="How many trials of this kind are run. Default 1.")
     device: Id | None = Field(default=None, description="A device of the bench; without it, the bench's first.")
     wake: bool = Field(default=True, description="Whether the wake phrase is spoken before the query. Default true.")
@@ -159,6 +176,32 @@ class TrialKeys(Keys):
         default=False, description="Whether every device must be able to answer it. Default false."
     )
     note: Text = Field(default="", description="For people; kept in the log.")
+    devices: list[Id] | None = Field(
+        default=None,
+        min_length=1,
+        description="Who listens in wake, command and ambient trials; without it, all that report wake events.",
+    )
+    route: Annotated[Route, word(Route)] = Field(
+        default=Route.AUTO,
+        description="How the sound reaches them: auto (over the wire if possible), loudspeaker, injection.",
+    )
+    phrase: Spoken | None = Field(default=None, description="What wakes them; without it, their first wake phrase.")
+    recordings: PathText | list[PathText] | None = Field(
+        default=None, description="Recordings of the wake phrase instead of a voice: files, folders or patterns."
+    )
+    lead_in_s: Annotated[float, Field(ge=0, le=600)] | None = Field(
+        default=None, description="Sound before the phrase, s. Default: the refractory time."
+    )
+    tail_s: Annotated[float, Field(ge=0, le=600)] | None = Field(
+        default=None, description="Sound after the last word, s. Default 1.5."
+    )
+    hours: Annotated[float, Field(gt=0, le=10_000)] | None = Field(default=None, description="Of ambient sound, h.")
+    segment_s: Annotated[float, Field(ge=1, le=600)] | None = Field(
+        default=None, description="Length of the trials that an ambient soak is cut into, s. Default 60."
+    )
+    sources: list[SourceKeys] | None = Field(
+        default=None, min_length=1, description="What the ambient sound is made of."
+    )
 
 
 class AxesKeys(Keys):
@@ -190,6 +233,56 @@ class MatrixKeys(Keys):
     seed: Seed | None = Field(default=None, description="Seed of the shuffle; without it, the scenario's.")
 
 
+class WakeKeys(Keys):
+    """How wake events are counted."""
+
+    window_before_s: float = Field(
+        default=0.1, ge=0, le=10, description="An event may precede the phrase by so much, s. Default 0.1."
+    )
+    window_after_s: float = Field(
+        default=1.0, gt=0, le=60, description="… and follow its end by so much, s. Default 1."
+    )
+    refractory_s: float = Field(
+        default=2.0, ge=0, le=60, description="Further events within this time are the same event, s. Default 2."
+    )
+    clip_before_s: float = Field(
+        default=5.0, ge=0, le=60, description="Sound kept before an unmatched event, s. Default 5."
+    )
+    clip_after_s: float = Field(default=5.0, ge=0, le=60, description="… and after it, s. Default 5.")
+    proof_within_s: float = Field(
+        default=15.0,
+        gt=0,
+        le=3600,
+        description="Time between two proofs of listening that counts as exposure, s. Default 15.",
+    )
+    count_in_vocabulary: bool = Field(
+        default=False,
+        description="Whether unmatched events of wake and command trials are false accepts too. Default false.",
+    )
+
+
+class SequentialKeys(Keys):
+    """A test that ends trials as soon as the question is decided."""
+
+    good: float = Field(ge=0, description="This good is good enough: events per hour, or a share 0-1.")
+    bad: float = Field(gt=0, description="This bad is too bad.")
+    alpha: float = Field(
+        default=0.05, gt=0, lt=0.5, description="Probability that a good device is failed. Default 0.05."
+    )
+    beta: float = Field(
+        default=0.05, gt=0, lt=0.5, description="Probability that a bad device is passed. Default 0.05."
+    )
+
+
+class StoppingKeys(Keys):
+    """When the trials that are left are needless."""
+
+    false_accepts: SequentialKeys | None = Field(
+        default=None, description="Of false accepts per hour of ambient sound."
+    )
+    false_rejects: SequentialKeys | None = Field(default=None, description="Of the share of phrases that did not wake.")
+
+
 class LimitsKeys(Keys):
     """What must hold for exit status 0."""
 
@@ -204,6 +297,22 @@ class LimitsKeys(Keys):
     )
     max_inconclusive: Count | None = Field(default=None, description="Trials without evidence.")
     max_interrupted: Count | None = Field(default=None, description="Trials that were interrupted.")
+    max_false_reject_share: Share | None = Field(
+        default=None, description="Phrases that did not wake, share 0-1; every device."
+    )
+    max_false_reject_upper: Share | None = Field(
+        default=None, description="… upper end of its 95 % interval (Clopper-Pearson)."
+    )
+    max_false_accepts_per_hour: PerHour | None = Field(
+        default=None, description="Wakes to ambient sound, per hour; every device."
+    )
+    max_false_accepts_upper_per_hour: PerHour | None = Field(
+        default=None, description="… upper end of its 95 % interval (Garwood)."
+    )
+    min_exposure_hours: PerHour | None = Field(
+        default=None, description="Ambient sound that a device was proved to hear, h."
+    )
+    min_command_share: Share | None = Field(default=None, description="Commands understood, share 0-1 of those said.")
 
 
 class ScenarioKeys(Keys):
@@ -223,7 +332,11 @@ class ScenarioKeys(Keys):
     voices: dict[Id, VoiceKeys] = Field(default_factory=dict, description="Name: voice.")
     defaults: DefaultsKeys = Field(default=DefaultsKeys(), description="What trials use unless they say otherwise.")
     recognised: RecognisedKeys = Field(default=RecognisedKeys(), description="When a transcript counts as right.")
-    stimuli: list[StimulusKeys] = Field(min_length=1, description="The queries.")
+    stimuli: list[StimulusKeys] = Field(
+        default_factory=list, description="The queries; wake and ambient trials need none."
+    )
     trials: list[TrialKeys] = Field(min_length=1, description="What is run.")
     matrix: MatrixKeys | None = Field(default=None, description="Conditions that every trial is run under.")
     limits: LimitsKeys = Field(default=LimitsKeys(), description="What must hold for exit status 0.")
+    wake: WakeKeys = Field(default=WakeKeys(), description="How wake events are counted.")
+    stopping: StoppingKeys = Field(default=StoppingKeys(), description="When trials that are left are needless.")

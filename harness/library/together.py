@@ -7,9 +7,10 @@ from pathlib import Path
 from harness.library import strict_yaml
 from harness.library.findings import Findings, nearest
 from harness.library.strict_yaml import Mark, Node
+from harness.metrics.words import normalise
 from harness.model.bench import Bench, Device, ObservationKind, OperatorPresence
-from harness.model.errors import InputError, UnmetNeed
-from harness.model.scenario import Evidence, Need, Scenario
+from harness.model.errors import InputError, Place, UnmetNeed
+from harness.model.scenario import Evidence, Need, Normalisation, Route, Scenario, TrialKind, TrialTemplate
 
 ADD: dict[Need, str] = {
     Need.LOUDSPEAKER: "Add `loudspeakers: {near: {driver: loudspeaker, …}}` to the bench",
@@ -19,6 +20,7 @@ ADD: dict[Need, str] = {
     Need.OPERATOR: "Write `operator: auto` or `operator: present` in the bench",
     Need.MONITOR: "Add `monitor: {driver: loudspeaker, …}` to the bench",
     Need.NOISE: "Add a loudspeaker to the bench: noise is played with the stimulus",
+    Need.INJECTION: "Use a device whose connection carries audio, by serial or mqtt",
     Need.POSITIONS: "Add a second loudspeaker at another position to the bench",
 }
 """What to do about a need that is not met."""
@@ -29,18 +31,86 @@ def check_together(scenario: Scenario, bench: Bench) -> None:
     found = Findings(scenario.path, _tree(scenario))
     devices = _check_devices(scenario, bench, found)
     _check_positions(scenario, bench, found)
+    _check_listening(scenario, bench, found)
     found.refuse()
-    for need in (Need.LOUDSPEAKER, *scenario.needs):
+    by_loudspeaker = () if _all_injected(scenario, bench) else (Need.LOUDSPEAKER,)
+    for need in (*by_loudspeaker, *scenario.needs):
         if not _met(need, bench, devices):
             asked = ("needs", scenario.needs.index(need)) if need in scenario.needs else ("scenario",)
             what = f"the bench {bench.id!r} does not offer {need.value!r}, which {scenario.id!r} needs"
             raise UnmetNeed(what, place=found.place(asked), remedy=ADD[need])
     for number, trial in enumerate(scenario.trials):
-        device = _device(trial.device, bench)
-        wanted = trial.evidence or scenario.defaults.evidence
-        if wanted is Evidence.DEVICE and not _reports(device, ObservationKind.TRANSCRIPT):
-            what = f"the trial {trial.id!r} wants the device's own evidence, and {device.id!r} reports no transcript"
-            raise UnmetNeed(what, place=found.place(("trials", number)), remedy="Write `evidence: auto` or `operator`")
+        if trial.kind is TrialKind.QUERY:
+            device = _device(trial.device, bench)
+            wanted = trial.evidence or scenario.defaults.evidence
+            if wanted is Evidence.DEVICE and not _reports(device, ObservationKind.TRANSCRIPT):
+                what = (
+                    f"the trial {trial.id!r} wants the device's own evidence, and {device.id!r} reports no transcript"
+                )
+                remedy = "Write `evidence: auto` or `operator`"
+                raise UnmetNeed(what, place=found.place(("trials", number)), remedy=remedy)
+        else:
+            _demand_wake_events(trial, bench, found.place(("trials", number)))
+
+
+def _demand_wake_events(trial: TrialTemplate, bench: Bench, place: Place) -> None:
+    """UnmetNeed when a device that is to listen reports no wake events, or cannot be reached as it should be."""
+    listening = _listening(trial, bench)
+    if not listening:
+        what = f"the trial {trial.id!r} counts wake events, and no device of the bench {bench.id!r} reports any"
+        raise UnmetNeed(what, place=place, remedy=ADD[Need.WAKE_EVENTS])
+    for device in listening:
+        if not _reports(device, ObservationKind.WAKE):
+            what = f"the trial {trial.id!r} counts the wake events of {device.id!r}, which reports none"
+            raise UnmetNeed(what, place=place, remedy=ADD[Need.WAKE_EVENTS])
+        if trial.route is Route.INJECTION and not (device.connection and device.connection.injects):
+            driver = device.connection.driver if device.connection else "none"
+            what = f"the trial {trial.id!r} injects sound into {device.id!r}, whose connection ({driver}) carries none"
+            raise UnmetNeed(what, place=place, remedy=ADD[Need.INJECTION])
+
+
+def _listening(trial: TrialTemplate, bench: Bench) -> list[Device]:
+    named = trial.devices or ((trial.device,) if trial.device else ())
+    if named:
+        return [device for device in bench.devices if device.id in named]
+    return [device for device in bench.devices if _reports(device, ObservationKind.WAKE)]
+
+
+def _all_injected(scenario: Scenario, bench: Bench) -> bool:
+    """Whether no trial needs a loudspeaker."""
+    return all(
+        trial.kind is not TrialKind.QUERY
+        and trial.route is not Route.LOUDSPEAKER
+        and all(device.connection and device.connection.injects for device in _listening(trial, bench))
+        for trial in scenario.trials
+    )
+
+
+def _check_listening(scenario: Scenario, bench: Bench, found: Findings) -> None:
+    """Devices agree on a phrase, and no ambient text has it."""
+    phrases: set[str] = set()
+    for number, trial in enumerate(scenario.trials):
+        if trial.kind is TrialKind.QUERY:
+            continue
+        devices = _listening(trial, bench)
+        own = {next(iter(device.profile.wake_phrases), "") for device in devices}
+        phrases |= {trial.phrase} if trial.phrase else own
+        if trial.kind is not TrialKind.AMBIENT and not trial.phrase and devices and (len(own) > 1 or "" in own):
+            said = ", ".join(f"{one.id}: {next(iter(one.profile.wake_phrases), 'none')}" for one in devices)
+            what = f"the devices of the trial {trial.id!r} do not wake to one phrase ({said})"
+            found.add(("trials", number), what, "Write `phrase: …`, or a trial for each with `devices: [...]`")
+    for number, trial in enumerate(scenario.trials):
+        for at, source in enumerate(trial.ambient.sources if trial.ambient else ()):
+            for line, text in enumerate(source.texts):
+                heard = next((phrase for phrase in sorted(phrases - {""}) if _holds(text, phrase)), None)
+                if heard is not None:
+                    what = f"an ambient text says the wake phrase {heard!r}: a device that wakes to it is right"
+                    found.add(("trials", number, "sources", at, "texts", line), what, "Leave it out")
+
+
+def _holds(text: str, phrase: str) -> bool:
+    words, wanted = normalise(text, Normalisation.PLAIN), normalise(phrase, Normalisation.PLAIN)
+    return any(words[at : at + len(wanted)] == wanted for at in range(len(words) - len(wanted) + 1))
 
 
 def _check_devices(scenario: Scenario, bench: Bench, found: Findings) -> list[Device]:
@@ -51,7 +121,11 @@ def _check_devices(scenario: Scenario, bench: Bench, found: Findings) -> list[De
             what = f"the bench {bench.id!r} has no device {trial.device!r}"
             found.add(("trials", number, "device"), what, nearest(trial.device, names, listed="Devices"))
             continue
-        devices.append(_device(trial.device, bench))
+        for at, name in enumerate(trial.devices):
+            if name not in names:
+                what = f"the bench {bench.id!r} has no device {name!r}"
+                found.add(("trials", number, "devices", at), what, nearest(name, names, listed="Devices"))
+        devices += [_device(trial.device, bench)] if trial.kind is TrialKind.QUERY else _listening(trial, bench)
     return devices
 
 
@@ -89,6 +163,8 @@ def _met(need: Need, bench: Bench, devices: list[Device]) -> bool:
             return bench.monitor is not None
         case Need.POSITIONS:
             return len({speaker.position for speaker in bench.loudspeakers}) > 1
+        case Need.INJECTION:
+            return any(device.connection is not None and device.connection.injects for device in devices)
 
 
 def _tree(scenario: Scenario) -> Node:

@@ -10,7 +10,7 @@ from typing_extensions import TypeAliasType
 
 from harness.model.errors import Place
 
-PlainValue = TypeAliasType("PlainValue", "str | int | float | bool | None | list[PlainValue] | dict[str, PlainValue]")
+PlainValue = TypeAliasType("PlainValue", "str | int | float | bool | list[PlainValue] | dict[str, PlainValue] | None")
 """Of JSON. A named alias: pydantic does not see the end of one that only refers to itself."""
 
 

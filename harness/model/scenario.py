@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
@@ -149,6 +150,9 @@ class AmbientSource:
     durations_s: tuple[float, ...] = ()
 
 
+SHORTEST_SEGMENT_S = 0.1
+
+
 @dataclass(frozen=True, slots=True)
 class AmbientSpec:
     """An ambient soak, in segments that are trials of their own; looped and shuffled by the scenario's seed.
@@ -159,6 +163,11 @@ class AmbientSpec:
     hours: float
     sources: tuple[AmbientSource, ...]
     segment_s: float = 60.0
+
+    @property
+    def segments(self) -> int:
+        """How many trials it takes; a rest of less than 0.1 s is not played."""
+        return max(1, math.ceil((self.hours * 3600 - SHORTEST_SEGMENT_S) / self.segment_s))
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +218,28 @@ class Axis:
     name: AxisName
     values: tuple[AxisValue, ...]
     labels: tuple[str, ...]
+
+
+def axes_of(template: TrialTemplate, through_air: bool = True) -> frozenset[AxisName]:
+    """The axes of a matrix that make a difference to a template; along the others it is not multiplied.
+
+    Ambient sound is planned in hours, and what is written is what is played: no axis multiplies it. through_air: some
+    device hears it by loudspeaker, so that positions matter.
+    """
+    match template.kind:
+        case TrialKind.QUERY:
+            return frozenset(("voice", "level_dbfs", "gap_ms", "position", "noise"))
+        case TrialKind.AMBIENT:
+            return frozenset()
+        case TrialKind.WAKE | TrialKind.COMMAND:
+            axes: set[AxisName] = {"level_dbfs", "noise"}
+    if template.kind is TrialKind.COMMAND:
+        axes |= {"gap_ms", "voice"}
+    elif not template.recordings:
+        axes.add("voice")
+    if through_air:
+        axes.add("position")
+    return frozenset(axes)
 
 
 class Order(StrEnum):

@@ -124,3 +124,8 @@ class Trial:
     reports: tuple[ObservationKind, ...] = ()
     wake_phrases: tuple[str, ...] = ()
     listening: Listening | None = None
+
+    @property
+    def players(self) -> tuple[str, ...]:
+        """Ids of what plays its sound."""
+        return (self.loudspeaker,) if self.listening is None else self.listening.players

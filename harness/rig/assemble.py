@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.drivers.in_process import InProcess, waveform_sha256
+from harness.drivers.in_process import InProcess, Phrase, waveform_sha256
 from harness.model.bench import Bench, DeviceProfile, Equipment
 from harness.model.errors import InputError
-from harness.model.stimulus import RenderedStimulus
-from harness.model.trial import Trial
+from harness.model.stimulus import RenderedStimulus, Role
+from harness.model.trial import Listening, Trial
 from harness.places import cache_folder
 from harness.plugins import Group, load
 from harness.ports import Clock, Driver
@@ -99,10 +99,22 @@ def script_words(drivers: Mapping[str, Driver]) -> Callable[[Trial, RenderedStim
         return None
 
     def script(trial: Trial, stimulus: RenderedStimulus) -> None:
+        sha = waveform_sha256(stimulus.waveform)
         for driver in within:
-            driver.script(waveform_sha256(stimulus.waveform), trial.reference)
+            if trial.listening is None:
+                driver.script(sha, trial.reference)
+            elif trial.listening.phrase:
+                driver.expect(sha, _phrase(trial.listening, trial, stimulus))
 
     return script
+
+
+def _phrase(listening: Listening, trial: Trial, stimulus: RenderedStimulus) -> Phrase:
+    last = stimulus.span_s(Role.QUERY) or (0.0, stimulus.waveform.duration_s)
+    wake = stimulus.span_s(Role.WAKE_PHRASE)
+    if wake is None:
+        return Phrase(listening.phrase, last[1])
+    return Phrase(listening.phrase, wake[1], trial.reference, last[1])
 
 
 def _speed(equipment: Equipment) -> float:

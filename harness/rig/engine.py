@@ -18,7 +18,7 @@ from harness.evaluate.limits import check_limits
 from harness.evaluate.progress import SessionFigures
 from harness.log.folder import SessionFolder
 from harness.log.writer import SqliteLog
-from harness.model.bench import Bench, OperatorPresence
+from harness.model.bench import Bench, Equipment, OperatorPresence
 from harness.model.clip import Clip
 from harness.model.errors import DeviceError, HarnessError, LogError
 from harness.model.feed import Answered, Command, Goodbye, Meters, Replay, StateChanged, StateWord, Welcome
@@ -102,7 +102,7 @@ class Engine:
                 stack.callback(transcriber.close)
             microphone = cast(Hears, drivers[bench.microphone.id]) if bench.microphone else None
             stage = Stage(
-                loudspeakers={one.id: cast(Stimulates, drivers[one.id]) for one in bench.loudspeakers},
+                loudspeakers={one.id: cast(Stimulates, drivers[one.id]) for one in _players(bench)},
                 microphone=microphone,
                 log=log,
                 renders=renderer(),
@@ -156,7 +156,7 @@ class Engine:
     def _sink_for(self, driver: Driver) -> _Sink:
         # What the monitor plays is no stimulus: only its loss and return concern the session.
         bench = self._resolved.bench
-        heard = {one.id for one in bench.loudspeakers}
+        heard = {one.id for one in _players(bench)}
         only_links = bench.monitor is not None and driver.id == bench.monitor.id and driver.id not in heard
         return _Sink(self, only_links)
 
@@ -173,7 +173,7 @@ class Engine:
     @contextlib.contextmanager
     def _metering(self, drivers: Mapping[str, Driver], microphone: Hears | None) -> Iterator[None]:
         """Levels to the clients that want them, ten times a second."""
-        speakers = [cast(Stimulates, drivers[one.id]) for one in self._resolved.bench.loudspeakers]
+        speakers = [cast(Stimulates, drivers[one.id]) for one in _players(self._resolved.bench)]
         ending = threading.Event()
 
         def measure() -> None:
@@ -285,6 +285,12 @@ class _Sink:
     def __call__(self, observation: Observation) -> None:
         if not self._only_links or isinstance(observation, LinkLost | LinkBack):
             self._engine.observed(observation)
+
+
+def _players(bench: Bench) -> tuple[Equipment, ...]:
+    """What can bring a stimulus to a device: loudspeakers, and connections that carry audio."""
+    connections = (device.connection for device in bench.devices)
+    return (*bench.loudspeakers, *(one for one in connections if one is not None and one.injects))
 
 
 def _close(driver: Driver) -> None:

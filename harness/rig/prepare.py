@@ -9,7 +9,7 @@ import platform
 import shutil
 import sqlite3
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -22,7 +22,7 @@ from harness.model.bench import Bench, OperatorPresence
 from harness.model.errors import InputError, Place, VoiceError
 from harness.model.record import SessionStarted
 from harness.model.scenario import Scenario
-from harness.model.stimulus import Recording
+from harness.model.stimulus import Ambience, Recording, SpokenText, StimulusRecipe, VoiceSpec
 from harness.model.trial import Trial
 from harness.rig.assemble import clock_of, renderer, sound_path
 from harness.rig.resolved import Resolved, write_resolved
@@ -77,7 +77,7 @@ def _try_voices(scenario: Scenario, trials: Iterable[Trial]) -> None:
     tried: set[object] = set()
     for trial in trials:
         recipe = trial.recipe
-        sort = (recipe.voice, recipe.query if isinstance(recipe.query, Recording) else None)
+        sort = _sort(trial)
         if sort not in tried:
             tried.add(sort)
             try:
@@ -88,6 +88,26 @@ def _try_voices(scenario: Scenario, trials: Iterable[Trial]) -> None:
                     place=Place(scenario.path),
                     remedy=error.remedy,
                 ) from error
+
+
+def _sort(trial: Trial) -> object:
+    """What stimuli have in common that either can all be made or not."""
+    match trial.recipe.query:
+        case SpokenText():
+            return trial.recipe.voice
+        case Recording() as recording:
+            return trial.recipe.voice, recording
+        case Ambience():
+            return trial.template, trial.listening.source if trial.listening else ""
+
+
+def _voices(recipe: StimulusRecipe) -> Iterator[VoiceSpec]:
+    """Those that speak in it."""
+    match recipe.query:
+        case Ambience(sayings=sayings):
+            yield from (saying.voice for saying in sayings)
+        case _:
+            yield recipe.voice
 
 
 def _write_folder(root: Path, resolved: Resolved, started: SessionStarted) -> Path:
@@ -166,6 +186,6 @@ def _versions(trials: Iterable[Trial]) -> tuple[tuple[str, str], ...]:
         except PackageNotFoundError:
             continue
     renders = renderer()
-    for engine in sorted({trial.recipe.voice.engine for trial in trials}):
+    for engine in sorted({voice.engine for trial in trials for voice in _voices(trial.recipe)}):
         found[f"voice {engine}"] = renders.voice(engine).version()
     return tuple(sorted(found.items()))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.model.feed import StateWord
 from harness.model.observation import Observation
 from harness.model.record import AttemptFinished, AttemptStarted, TrialFinished
+from harness.model.scenario import TrialKind
 from harness.model.stimulus import RenderedStimulus, Role
 from harness.model.time import Stamp
 
@@ -28,6 +29,15 @@ class StimulusTiming:
         query = stimulus.span_s(Role.QUERY) or (0.0, duration_s)
         wake = stimulus.span_s(Role.WAKE_PHRASE)
         return cls(stimulus.sha256, query[0], query[1], duration_s, wake[1] if wake else None)
+
+    @classmethod
+    def of_listening(cls, stimulus: RenderedStimulus, kind: TrialKind) -> StimulusTiming:
+        """As `of`, the query being the phrase (wake), phrase and command (command) or all of it (ambient)."""
+        found = cls.of(stimulus)
+        wake = stimulus.span_s(Role.WAKE_PHRASE)
+        if kind is TrialKind.COMMAND and wake is not None:
+            return replace(found, query_start_s=wake[0])
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from harness.model.feed import (
     Replay,
     Rerun,
     Resume,
+    Review,
     SetMark,
     Skip,
     WriteNote,
@@ -27,7 +28,7 @@ from harness.session.stage import Told
 if TYPE_CHECKING:
     from harness.session.conductor import Conductor
 
-_COMMANDS = (Hello, Pause, Resume, Skip, Rerun, WriteNote, SetMark, Abort, AnswerOperator, Judge, Replay)
+_COMMANDS = (Hello, Pause, Resume, Skip, Rerun, WriteNote, SetMark, Abort, AnswerOperator, Judge, Review, Replay)
 
 
 class Desk:
@@ -95,7 +96,7 @@ class Desk:
                     return f"nobody asks about attempt {attempt} of {trial_id} (any more)"
                 answer = OperatorAnswer(command.by or "operator", Stamp(now_s), command.recognised, command.heard)
                 conductor.perform(machine.feed(answer, now_s))
-            case WriteNote() | SetMark() | Rerun() | Judge():
+            case WriteNote() | SetMark() | Rerun() | Judge() | Review():
                 row = row_for(command, conductor.standing, conductor.trials)
                 if isinstance(row, str):
                     return row

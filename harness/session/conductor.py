@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from harness.model.errors import DeviceError, HarnessError
-from harness.model.feed import StateChanged, StateWord
-from harness.model.observation import LinkBack, LinkLost, Observation, StimulusStarted
+from harness.model.feed import StateWord
+from harness.model.observation import Observation, StimulusStarted
 from harness.model.record import (
     EndReason,
     Entry,
+    EventClipped,
     FaultMet,
     Observed,
     OperatorAsked,
@@ -19,9 +20,11 @@ from harness.model.record import (
     ResponseFrozen,
     ResponseTranscribed,
     SessionFinished,
+    StimulusStored,
     TrialFinished,
     TrialStarted,
 )
+from harness.model.scenario import TrialKind
 from harness.model.stimulus import RenderedStimulus, Waveform
 from harness.model.trial import Outcome, Trial
 from harness.session.actions import (
@@ -36,13 +39,17 @@ from harness.session.actions import (
     StimulusTiming,
     StopStimulus,
 )
+from harness.session.bench_state import BenchState
 from harness.session.commands import Desk
+from harness.session.event_clips import EventClips
 from harness.session.full_disk import FullDisk
 from harness.session.inbox import Inbox
+from harness.session.listening_trial import ListeningMachine
 from harness.session.query_trial import TrialMachine
 from harness.session.rendering import Rendering
 from harness.session.resumption import Resumption, Take
-from harness.session.stage import Nudge, Stage, Stop, Told, Transcribed
+from harness.session.screen import Machine, Screen
+from harness.session.stage import Clipped, Nudge, Stage, Stop, Told, Transcribed
 from harness.session.verdict import trial_verdict
 
 MARGIN_S = 0.2
@@ -51,6 +58,8 @@ AHEAD = 2
 """Trials whose sounds are made while another one is played."""
 LAST_WORDS_S = 20.0
 """How long the end of a run waits for transcriptions (real seconds)."""
+LAST_CLIPS_S = 10.0
+"""… and for the sound around the last wake events (real seconds)."""
 LOOK_S = 0.5
 """How often an idle conductor looks whether it still should linger (real seconds)."""
 
@@ -68,7 +77,7 @@ class Conductor:
         self.trials = {trial.id: trial for trial in plan}
         for trial in plan:
             resumption.know((trial.id, 1))
-        self.machine: TrialMachine | None = None
+        self.machine: Machine | None = None
         self.paused_because = ""
         self.paused = False
         self.ending: EndReason | None = None
@@ -78,10 +87,11 @@ class Conductor:
         self._room = FullDisk(self)
         self._rendering = Rendering(stage.renders, stage.on_rendered)
         self._sounds: dict[str, Waveform] = {}
-        self._lost: set[str] = set()
+        self._seen = BenchState()
+        self._clips = EventClips(stage.log, stage.microphone, stage.clock, self.arrivals.put)
+        self._screen = Screen(stage)
         self._last_sound_s: float | None = None
         self._transcribing: set[tuple[str, int, int]] = set()
-        self._shown: StateChanged | None = None
 
     def inbox(self, told: Told) -> None:
         """Takes an observation or a command, with the time of its arrival; never blocks, never raises."""
@@ -115,17 +125,27 @@ class Conductor:
                 else:
                     self._await_transcriptions()
                     self.ending = self.ending or EndReason.COMPLETED
+            self._await_clips()
             self.append(SessionFinished(self.ending))
             self.desk.ended()
             self.show(StateWord.FINISHED, self.ending.value)
             return self.ending
         finally:
             self._rendering.close()
+            self._clips.close()
 
     def _await_transcriptions(self) -> None:
         """The last responses are transcribed too, if our recogniser is done with them soon."""
         until_s = time.monotonic() + LAST_WORDS_S
         while self._transcribing and self.ending is None and time.monotonic() < until_s:
+            self._pump()
+
+    def _await_clips(self) -> None:
+        """The sound after the last wake events is waited for after a whole plan; else what there is, is kept."""
+        until_s = time.monotonic() + LAST_CLIPS_S
+        while self._clips.pending and time.monotonic() < until_s:
+            if self.ending is not EndReason.COMPLETED:
+                self._clips.tick(self.stage.clock.now_s(), hurry=True)
             self._pump()
 
     # One take
@@ -141,6 +161,11 @@ class Conductor:
                 TrialFinished(trial.id, number, verdict.outcome, max(before), verdict.deciding_attempt, verdict.cause)
             )
             return
+        needless = self.stage.needless(trial) if trial.listening is not None else ""
+        if needless:
+            cause = f"needless: {needless}"
+            self.append(TrialFinished(trial.id, number, Outcome.SKIPPED, max(before, default=0), None, cause))
+            return
         stimulus = self._stimulus(trial, following)
         if isinstance(stimulus, HarnessError):
             self.append(FaultMet("stimulus", str(stimulus)))
@@ -150,29 +175,58 @@ class Conductor:
             self.append(TrialFinished(trial.id, number, Outcome.ABORTED, max(before, default=0), None, self.aborted))
         if not isinstance(stimulus, RenderedStimulus):
             return
-        self.machine = TrialMachine(
-            trial, number, StimulusTiming.of(stimulus), before=tuple(before.values()), attended=self.stage.attended()
-        )
-        if self.paused:
-            self.machine.hold()
-        wait_s = trial.reprompt.context_wait_s if resumed else self.stage.between_trials_s
-        not_before_s = None if self._last_sound_s is None else self._last_sound_s + wait_s
         self._sounds[""] = stimulus.waveform
-        self.perform(
-            self.machine.begin(
-                self.stage.clock.now_s(),
-                not_before_s=not_before_s,
-                lost=self._lost,
-                last_sound_s=self._last_sound_s if before else None,
+        if trial.listening is None:
+            wait_s = trial.reprompt.context_wait_s if resumed else self.stage.between_trials_s
+            asking = self.machine = TrialMachine(
+                trial,
+                number,
+                StimulusTiming.of(stimulus),
+                before=tuple(before.values()),
+                attended=self.stage.attended(),
             )
-        )
-        while not self.machine.finished:
+            last_sound_s = self._last_sound_s if before else None
+            self._run(
+                lambda now_s: asking.begin(
+                    now_s,
+                    not_before_s=self._after_last_sound(wait_s),
+                    lost=self._seen.lost,
+                    last_sound_s=last_sound_s,
+                )
+            )
+        else:
+            self._keep_sound(trial.listening.kind, stimulus)
+            timing = StimulusTiming.of_listening(stimulus, trial.listening.kind)
+            heard = self.machine = ListeningMachine(trial, number, timing, before=tuple(before.values()))
+            through_air = not all(target.injected for target in trial.listening.targets)
+            begins_s = self._after_last_sound(self.stage.between_trials_s) if through_air else None
+            self._run(lambda now_s: heard.begin(now_s, not_before_s=begins_s, seen=self._seen))
+            for row in self.stage.decisions():
+                self.append(row)
+        self._rendering.forget(trial)
+
+    def _run(self, begin: Callable[[float], list[Action]]) -> None:
+        """From the machine's beginning to its end."""
+        machine = self.machine
+        assert machine is not None
+        if self.paused:
+            machine.hold()
+        self.perform(begin(self.stage.clock.now_s()))
+        while not machine.finished:
             self._pump()
-        if self.machine.last_sound_s is not None:
-            self._last_sound_s = self.machine.last_sound_s
+        if machine.last_sound_s is not None:
+            self._last_sound_s = machine.last_sound_s
         self.machine = None
         self._sounds.clear()
-        self._rendering.forget(trial)
+
+    def _after_last_sound(self, wait_s: float) -> float | None:
+        return None if self._last_sound_s is None else self._last_sound_s + wait_s
+
+    def _keep_sound(self, kind: TrialKind, stimulus: RenderedStimulus) -> None:
+        """The sound of a wake or command stimulus is kept, once; ambient sound can be made again from its recipe."""
+        if kind is not TrialKind.AMBIENT and stimulus.sha256 not in self.standing.stored:
+            clip = self._room.write(lambda: self.stage.log.save_clip(stimulus.waveform, self.stage.clock.now_s()))
+            self.append(StimulusStored(stimulus.sha256, clip))
 
     def _stimulus(self, trial: Trial, following: Iterable[Take]) -> RenderedStimulus | HarnessError | None:
         """The trial's sound, or why there is none; None when the run ends meanwhile."""
@@ -197,6 +251,7 @@ class Conductor:
     def _pump(self) -> None:
         """Takes the next thing from the inbox, or lets time pass when nothing came before the deadline."""
         machine, clock = self.machine, self.stage.clock
+        self._clips.tick(clock.now_s())
         if machine is not None:
             machine.attended = self.stage.attended()
         deadline_s = None if machine is None else machine.deadline_s
@@ -221,19 +276,20 @@ class Conductor:
                 self.append(ResponseTranscribed(trial_id, take, attempt, text, self.stage.recogniser_name))
                 if self.machine is not None and (self.machine.trial.id, self.machine.take) == (trial_id, take):
                     self.perform(self.machine.transcribed(arrived_s))
+            case Clipped(event_seq=event_seq, clip=clip, why=why):
+                kept = EventClipped(event_seq, clip) if clip else None
+                self.append(kept or FaultMet("clips", f"the wake event in row {event_seq} has no clip: {why}"))
             case _ if self.desk.takes(told):
                 self.desk.take(told, arrived_s)
             case _:
                 self._observe(told, arrived_s)  # type: ignore[arg-type]
 
     def _observe(self, observation: Observation, arrived_s: float) -> None:
+        self._seen.see(observation)
         match observation:
-            case StimulusStarted(play_id=play_id, at=at) if self.stage.microphone and play_id in self._sounds:
-                self.stage.microphone.own_sound(play_id, self._sounds[play_id], at.at_s)
-            case LinkLost(source=source):
-                self._lost.add(source)
-            case LinkBack(source=source):
-                self._lost.discard(source)
+            case StimulusStarted(play_id=play_id, at=at, audio_s=None) if self.stage.microphone:
+                if play_id in self._sounds:
+                    self.stage.microphone.own_sound(play_id, self._sounds[play_id], at.at_s)
             case _:
                 pass
         if self.machine is None:
@@ -254,7 +310,7 @@ class Conductor:
                 todo.extend(machine.interrupt(self.stage.clock.now_s(), "disk_full"))
         self.show_machine()
 
-    def _do(self, action: Action, machine: TrialMachine) -> Sequence[Action]:
+    def _do(self, action: Action, machine: Machine) -> Sequence[Action]:
         trial_id, take = machine.trial.id, machine.take
         match action:
             case Credit(observation=observation, attempt=None):
@@ -263,10 +319,12 @@ class Conductor:
                 self.append(Observed(observation, trial_id, take, attempt))
             case StartAttempt(row=row):
                 self._sounds[row.play_id] = self._sounds[""]
+                if isinstance(machine, ListeningMachine):
+                    self._clips.begins(machine.trial, row.play_id, machine.timing, self._sounds[""])
                 self.show_machine()
                 self.append(row)
                 return self._sound(machine, row.play_id)
-            case SayClosing(play_id=play_id):
+            case SayClosing(play_id=play_id) if isinstance(machine, TrialMachine):
                 return self._say_closing(machine, play_id)
             case StopStimulus():
                 self._silence(machine)
@@ -280,15 +338,21 @@ class Conductor:
                 self.append(trial_row)
         return ()
 
-    def _sound(self, machine: TrialMachine, play_id: str) -> Sequence[Action]:
+    def _sound(self, machine: Machine, play_id: str) -> Sequence[Action]:
         """Plays, unless the disk was full meanwhile: then the attempt is interrupted without a sound."""
         if self._room.was_full:
             return ()
-        try:
-            self.stage.loudspeakers[machine.trial.loudspeaker].play(play_id, self._sounds[play_id])
-        except DeviceError as error:
-            self.append(FaultMet(machine.trial.loudspeaker, str(error)))
-            return machine.play_refused(self.stage.clock.now_s(), play_id, error.what)
+        sounding: list[str] = []
+        for player in machine.trial.players:
+            try:
+                self.stage.loudspeakers[player].play(play_id, self._sounds[play_id])
+            except DeviceError as error:
+                self.append(FaultMet(player, str(error)))
+                now_s = self.stage.clock.now_s()
+                if isinstance(machine, ListeningMachine):
+                    return machine.play_refused(now_s, play_id, error.what, sounding)
+                return machine.play_refused(now_s, play_id, error.what)
+            sounding.append(player)
         return ()
 
     def _say_closing(self, machine: TrialMachine, play_id: str) -> Sequence[Action]:
@@ -299,13 +363,14 @@ class Conductor:
             return machine.play_refused(self.stage.clock.now_s(), play_id, error.what)
         return self._sound(machine, play_id)
 
-    def _silence(self, machine: TrialMachine) -> None:
-        try:
-            self.stage.loudspeakers[machine.trial.loudspeaker].stop()
-        except DeviceError as error:
-            self.append(FaultMet(machine.trial.loudspeaker, str(error)))
+    def _silence(self, machine: Machine) -> None:
+        for player in machine.trial.players:
+            try:
+                self.stage.loudspeakers[player].stop()
+            except DeviceError as error:
+                self.append(FaultMet(player, str(error)))
 
-    def _freeze(self, freeze: FreezeResponse, machine: TrialMachine) -> Sequence[Action]:
+    def _freeze(self, freeze: FreezeResponse, machine: Machine) -> Sequence[Action]:
         """Cuts, stores and names the clip, in this order, and has it transcribed for people."""
         microphone, clock = self.stage.microphone, self.stage.clock
         if microphone is None:
@@ -329,28 +394,16 @@ class Conductor:
         """Commits a row; while the disk is full, the run stands still here and says so."""
         entry = self._room.write(lambda: self.stage.log.append(record))
         self.standing.add(entry)
+        self._clips.saw(entry)
         return entry
 
     # What people see
 
     def show_machine(self) -> None:
         """Tells the clients the state of the trial, if it has changed."""
-        machine = self.machine
-        if machine is None or machine.finished:
-            return
-        shown = machine.state
-        if machine.held_now:
-            word, until_s, reason = StateWord.PAUSED, None, self.paused_because
-        else:
-            word, until_s, reason = shown.word, shown.until_s, shown.reason
-        self._tell(StateChanged(word, shown.since_s, until_s, machine.trial.id, shown.attempt, reason))
+        if self.machine is not None:
+            self._screen.show_machine(self.machine, self.paused_because)
 
     def show(self, word: StateWord, reason: str, trial_id: str | None = None) -> None:
         """Tells the clients a state that is no trial's own."""
-        if self._shown is None or (self._shown.word, self._shown.reason) != (word, reason):
-            self._tell(StateChanged(word, self.stage.clock.now_s(), None, trial_id, None, reason))
-
-    def _tell(self, state: StateChanged) -> None:
-        if state != self._shown:
-            self._shown = state
-            self.stage.on_state(state)
+        self._screen.show(word, reason, trial_id)

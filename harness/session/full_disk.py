@@ -38,8 +38,9 @@ class FullDisk:
             full = error
         self.was_full = True
         if conductor.machine is not None:
-            with contextlib.suppress(DeviceError):  # it cannot be noted now, and the interruption is noted later
-                conductor.stage.loudspeakers[conductor.machine.trial.loudspeaker].stop()
+            for player in conductor.machine.trial.players:
+                with contextlib.suppress(DeviceError):  # it cannot be noted now, and the interruption is noted later
+                    conductor.stage.loudspeakers[player].stop()
         reason = f"disk full: {full.what}"
         conductor.show(StateWord.PAUSED, reason)
         resumed: list[Resume] = []

@@ -20,10 +20,21 @@ from harness.model.scenario import (
     Query,
     RepromptRule,
     Scenario,
+    TrialKind,
     TrialTemplate,
+    axes_of,
 )
-from harness.model.stimulus import NoiseSpec, SpokenText, StimulusRecipe, VoiceSpec
-from harness.model.trial import Trial
+from harness.model.stimulus import NoiseSpec, Recording, SpokenText, StimulusRecipe, Utterance, VoiceSpec
+from harness.model.trial import Listening, Trial
+from harness.session.listening_plan import (
+    AIR_HZ,
+    INJECTED_HZ,
+    is_injected,
+    listeners,
+    phrase_of,
+    segments,
+    target,
+)
 
 _SHORT: dict[AxisName, str] = {"voice": "v", "level_dbfs": "l", "gap_ms": "g", "position": "p", "noise": "n"}
 
@@ -34,13 +45,17 @@ Cell = tuple[tuple[AxisName, str, AxisValue], ...]
 def plan(scenario: Scenario, bench: Bench, seed: int | None = None) -> tuple[Trial, ...]:
     """The trials in the order of playing; the same scenario, bench and seed give the same ids in the same order.
 
-    seed: for a shuffled order; None takes the matrix's, else the scenario's. InputError when a trial names a query or
-    device that does not exist, UnmetNeed when the bench has no loudspeaker (at a position that is asked for).
+    seed: for a shuffled order and for ambient sound; None takes the matrix's (of the order), else the scenario's.
+    InputError when a trial names a query or device that does not exist, UnmetNeed when the bench has no loudspeaker
+    (at a position that is asked for), or when wake events are to be counted that no device reports.
     """
     taken: set[str] = set()
     trials: list[Trial] = []
     cells = tuple(_cells(scenario.matrix))
     for template in scenario.trials:
+        if template.kind is not TrialKind.QUERY:
+            trials.extend(_listening_trials(scenario, bench, template, cells, taken, seed))
+            continue
         for cell, repetition in itertools.product(cells, range(1, template.repeat + 1)):
             trials.append(_trial(scenario, bench, template, cell, _trial_id(template, cell, repetition, taken)))
     if scenario.matrix.order is Order.SHUFFLED:
@@ -79,14 +94,6 @@ def _trial(scenario: Scenario, bench: Bench, template: TrialTemplate, cell: Cell
     query = _query(scenario, template)
     device = _device(scenario, bench, template)
     axis: dict[AxisName, AxisValue] = {name: value for name, _, value in cell}
-    voice = next(v for v in (axis.get("voice"), template.voice, query.voice, defaults.voice) if v is not None)
-    level = next(v for v in (axis.get("level_dbfs"), template.level_dbfs, defaults.level_dbfs) if v is not None)
-    gap = next(v for v in (axis.get("gap_ms"), template.gap_ms, defaults.gap_ms) if v is not None)
-    noise = axis.get("noise", defaults.noise)
-    assert isinstance(voice, VoiceSpec), voice
-    assert isinstance(level, int | float), level
-    assert isinstance(gap, int | float), gap
-    assert noise is None or isinstance(noise, NoiseSpec), noise
     profile = device.profile
     wakes = template.wake and bool(profile.wake_phrases)
     reports = tuple(sorted(profile.reports)) if device.connection else ()
@@ -97,13 +104,10 @@ def _trial(scenario: Scenario, bench: Bench, template: TrialTemplate, cell: Cell
         query_id=query.id,
         device=device.id,
         loudspeaker=_loudspeaker(scenario, bench, axis.get("position")),
-        recipe=StimulusRecipe(
+        recipe=replace(
+            _recipe(scenario, template, query, profile, axis),
             query=query.utterance,
             wake_phrase=SpokenText(profile.wake_phrases[0]) if wakes else None,
-            voice=_in_language(voice, profile),
-            gap_ms=int(gap),
-            level_dbfs=float(level),
-            noise=noise,
         ),
         reference=query.reference,
         alternatives=query.alternatives,
@@ -119,6 +123,120 @@ def _trial(scenario: Scenario, bench: Bench, template: TrialTemplate, cell: Cell
         connection=device.connection.id if device.connection else "",
         reports=reports,
         wake_phrases=profile.wake_phrases,
+    )
+
+
+def _recipe(
+    scenario: Scenario,
+    template: TrialTemplate,
+    query: Query | None,
+    profile: DeviceProfile,
+    axis: dict[AxisName, AxisValue],
+) -> StimulusRecipe:
+    """How it sounds, by the matrix, else the trial, the query or the defaults; what it says the caller puts in."""
+    defaults = scenario.defaults
+    own = query.voice if query else None
+    voice = next(v for v in (axis.get("voice"), template.voice, own, defaults.voice) if v is not None)
+    level = next(v for v in (axis.get("level_dbfs"), template.level_dbfs, defaults.level_dbfs) if v is not None)
+    gap = next(v for v in (axis.get("gap_ms"), template.gap_ms, defaults.gap_ms) if v is not None)
+    noise = axis.get("noise", defaults.noise)
+    assert isinstance(voice, VoiceSpec), voice
+    assert isinstance(level, int | float), level
+    assert isinstance(gap, int | float), gap
+    assert noise is None or isinstance(noise, NoiseSpec), noise
+    return StimulusRecipe(
+        query=SpokenText(""),
+        wake_phrase=None,
+        voice=_in_language(voice, profile),
+        gap_ms=int(gap),
+        level_dbfs=float(level),
+        noise=noise,
+    )
+
+
+def _listening_trials(
+    scenario: Scenario,
+    bench: Bench,
+    template: TrialTemplate,
+    cells: tuple[Cell, ...],
+    taken: set[str],
+    seed: int | None,
+) -> Iterator[Trial]:
+    devices = listeners(scenario, bench, template)
+    injected = {device.id for device in devices if is_injected(device, template, scenario)}
+    phrase = "" if template.kind is TrialKind.AMBIENT else phrase_of(scenario, devices, template)
+    axes = axes_of(template, through_air=len(injected) < len(devices))
+    own = dict.fromkeys(tuple(part for part in cell if part[0] in axes) for cell in cells)
+    chosen = scenario.seed if seed is None else seed
+    for cell, repetition in itertools.product(own, range(1, template.repeat + 1)):
+        trial_id = _trial_id(template, cell, repetition, taken)
+        position = next((value for name, _, value in cell if name == "position"), None)
+        targets = tuple(
+            target(
+                device,
+                device.connection.id
+                if device.id in injected and device.connection
+                else _loudspeaker(scenario, bench, position),
+            )
+            for device in devices
+        )
+        heard = Listening(template.kind, targets, scenario.wake, template.lead_in_s, template.tail_s, phrase)
+        if template.ambient is None:
+            yield _listening_trial(scenario, bench, template, cell, repetition, trial_id, heard)
+            continue
+        for segment in segments(template.ambient, f"{chosen}:{trial_id}"):
+            one = replace(heard, lead_in_s=0.0, tail_s=0.0, source=segment.source)
+            made = _listening_trial(
+                scenario, bench, template, cell, repetition, f"{trial_id}.s{segment.number:04}", one
+            )
+            yield replace(made, recipe=replace(made.recipe, query=segment.ambience, lead_in_s=0.0, tail_s=0.0))
+
+
+def _listening_trial(
+    scenario: Scenario,
+    bench: Bench,
+    template: TrialTemplate,
+    cell: Cell,
+    repetition: int,
+    trial_id: str,
+    heard: Listening,
+) -> Trial:
+    """A trial of the phrase, or of phrase and command; the sound of an ambient one is put in by the caller."""
+    first = heard.targets[0]
+    device = bench.device(first.device)
+    phrase: Utterance = SpokenText(heard.phrase)
+    if template.recordings:
+        phrase = Recording(template.recordings[(repetition - 1) % len(template.recordings)])
+    asked = _query(scenario, template) if template.kind is TrialKind.COMMAND else None
+    common = _recipe(scenario, template, asked, device.profile, {name: value for name, _, value in cell})
+    rate_hz = INJECTED_HZ if all(one.injected for one in heard.targets) else AIR_HZ
+    timed = replace(common, lead_in_s=heard.lead_in_s, tail_s=heard.tail_s, rate_hz=rate_hz)
+    recipe = replace(timed, query=asked.utterance, wake_phrase=phrase) if asked else replace(timed, query=phrase)
+    if template.kind is TrialKind.AMBIENT:
+        recipe = replace(recipe, noise=None)
+    return Trial(
+        id=trial_id,
+        number=0,
+        template=template.id,
+        query_id=asked.id if asked else "",
+        device=first.device,
+        loudspeaker=first.player,
+        recipe=recipe,
+        reference=asked.reference if asked else heard.phrase,
+        alternatives=asked.alternatives if asked else (),
+        recognised=scenario.recognised,
+        evidence=Evidence.DEVICE if asked else Evidence.NONE,
+        reprompt=template.reprompt or scenario.defaults.reprompt,
+        close_dialogue=None,
+        conditions=tuple((name, label) for name, label, _ in cell),
+        query_class=template.query_class,
+        core_capability=template.core_capability,
+        note=template.note,
+        microphone=bench.microphone.id if bench.microphone else "",
+        connection=first.connection,
+        reports=first.reports,
+        wake_phrases=device.profile.wake_phrases,
+        listening=heard,
     )
 
 

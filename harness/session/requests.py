@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from harness.model.feed import Judge, Rerun, SetMark, WriteNote
-from harness.model.record import JudgmentGiven, MarkSet, NoteWritten, RerunAsked
+from harness.model.feed import Judge, Rerun, Review, SetMark, WriteNote
+from harness.model.record import EventReviewed, JudgmentGiven, MarkSet, NoteWritten, RerunAsked
 from harness.session.resumption import Resumption
 
-Row = NoteWritten | MarkSet | RerunAsked | JudgmentGiven
-Request = WriteNote | SetMark | Rerun | Judge
+Row = NoteWritten | MarkSet | RerunAsked | JudgmentGiven | EventReviewed
+Request = WriteNote | SetMark | Rerun | Judge | Review
 
 
 def row_for(request: Request, standing: Resumption, trial_ids: Container[str]) -> Row | str | None:
@@ -27,6 +27,10 @@ def row_for(request: Request, standing: Resumption, trial_ids: Container[str]) -
             if standing.in_play(trial_id):
                 return f"{trial_id} is still to be played"
             return RerunAsked(trial_id, standing.next_take(trial_id), by)
+        case Review(event_seq=event_seq, word=word, by=by):
+            if event_seq not in standing.wakes:
+                return f"row {event_seq} of this session is no wake event"
+            return EventReviewed(event_seq, word, by)
         case Judge():
             return _judgment(request, standing, trial_ids)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from harness.model.observation import Earcon, SpeechEnded, SpeechStarted, StimulusEnded, StimulusStarted
+from harness.model.observation import Earcon, SpeechEnded, SpeechStarted, StimulusEnded, StimulusStarted, Wake
 from harness.model.record import (
     AttemptFinished,
     AttemptStarted,
@@ -17,6 +17,7 @@ from harness.model.record import (
     ResponseFrozen,
     SessionFinished,
     SessionStarted,
+    StimulusStored,
     TrialFinished,
     TrialStarted,
 )
@@ -33,7 +34,8 @@ class Resumption:
 
     takes: every take that is known, planned and re-run, in the order in which it is to be played.
     finished: take → its verdict. attempts: take → attempt → latest row. open_attempts: started, without a verdict.
-    frozen: (trial, take, attempt) → hash of the clip. last_sound_wall_s: when the last sound was committed, Unix time.
+    frozen: (trial, take, attempt) → hash of the clip. wakes: seq of the rows of wake events. stored: hashes of stimuli
+    whose sound is kept. last_sound_wall_s: when the last sound was committed, Unix time.
     """
 
     takes: list[Take] = field(default_factory=list)
@@ -43,6 +45,8 @@ class Resumption:
     open_attempts: dict[Take, set[int]] = field(default_factory=dict)
     frozen: dict[tuple[str, int, int], str] = field(default_factory=dict)
     judgments: set[str] = field(default_factory=set)
+    wakes: set[int] = field(default_factory=set)
+    stored: set[str] = field(default_factory=set)
     last_sound_wall_s: float | None = None
     ended: EndReason | None = None
     rows: int = 0
@@ -81,6 +85,10 @@ class Resumption:
                 self.frozen[(row.trial_id, row.take, row.attempt)] = row.clip.sha256
             case JudgmentGiven(judgment=judgment):
                 self.judgments.add(judgment.id)
+            case Observed(observation=Wake()):
+                self.wakes.add(entry.seq)
+            case StimulusStored(sha256=sha256):
+                self.stored.add(sha256)
             case Observed(observation=StimulusStarted() | StimulusEnded() | SpeechStarted() | SpeechEnded() | Earcon()):
                 self.last_sound_wall_s = entry.wall_s
             case SessionFinished(reason=reason):

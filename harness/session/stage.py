@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from harness.model.clip import Clip
 from harness.model.feed import Command, StateChanged
 from harness.model.observation import Observation
+from harness.model.record import DecisionReached
 from harness.model.stimulus import RenderedStimulus, Waveform
 from harness.model.trial import Trial
 from harness.ports import Clock, Hears, Renders, SessionLog, Stimulates
@@ -16,15 +18,25 @@ def _nobody() -> bool:
     return False
 
 
+def _needed(trial: Trial) -> str:
+    return ""
+
+
+def _nothing() -> tuple[DecisionReached, ...]:
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Stage:
     """Everything that the conductor works with, made and closed by whoever calls it.
 
-    loudspeakers: id → driver, of every id that the plan names. transcribe(waveform, told): our own recogniser, in the
-    background: calls told(text) once from any thread, "" when it fails; None without one. attended: somebody is there
-    to answer questions. on_state, answer(command_id, ok, why): to the clients; called from the conductor's thread.
+    loudspeakers: id → driver, of every id that the plan names, connections that inject sound among them.
+    transcribe(waveform, told): our own recogniser, in the background: calls told(text) once from any thread, "" when it
+    fails; None without one. attended: somebody is there to answer questions. on_state, answer(command_id, ok, why): to
+    the clients; called from the conductor's thread.
     on_rendered: told of each trial's sound before it is played, from the rendering thread. linger: while true after the
-    plan's end, notes, judgments and re-runs are still taken.
+    plan's end, notes, judgments and re-runs are still taken. needless(trial): why a listening trial need not be played
+    any more, else "". decisions: rows about sequential tests that the log lacks; asked after each listening trial.
     """
 
     loudspeakers: Mapping[str, Stimulates]
@@ -40,6 +52,8 @@ class Stage:
     on_rendered: Callable[[Trial, RenderedStimulus], None] | None = None
     linger: Callable[[], bool] = _nobody
     between_trials_s: float = 1.0
+    needless: Callable[[Trial], str] = _needed
+    decisions: Callable[[], tuple[DecisionReached, ...]] = _nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,4 +78,13 @@ class Nudge:
     """Something changed that has no message of its own (somebody came or went): look again."""
 
 
-Told = Observation | Command | Transcribed | Stop | Nudge
+@dataclass(frozen=True, slots=True)
+class Clipped:
+    """The sound around a wake event is stored, or cannot be had (clip None, and why). event_seq: of its row."""
+
+    event_seq: int
+    clip: Clip | None
+    why: str = ""
+
+
+Told = Observation | Command | Transcribed | Clipped | Stop | Nudge

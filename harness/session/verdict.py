@@ -12,7 +12,14 @@ from harness.model.trial import Outcome
 ENGINE_ENDED = "engine_ended"
 """Cause code of an attempt that was under way when its engine was killed; it is not held against the bench."""
 
-_DECISIVE = (Outcome.RESPONDED, Outcome.LATE, Outcome.INCONCLUSIVE, Outcome.SKIPPED, Outcome.ABORTED)
+_DECISIVE = (
+    Outcome.RESPONDED,
+    Outcome.LATE,
+    Outcome.INCONCLUSIVE,
+    Outcome.COUNTED,
+    Outcome.SKIPPED,
+    Outcome.ABORTED,
+)
 
 
 class Verdict(NamedTuple):

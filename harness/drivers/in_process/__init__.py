@@ -2,5 +2,6 @@
 
 from harness.drivers.in_process.device import waveform_sha256
 from harness.drivers.in_process.driver import InProcess, InProcessOptions
+from harness.drivers.in_process.wakes import Phrase
 
-__all__ = ["InProcess", "InProcessOptions", "waveform_sha256"]
+__all__ = ["InProcess", "InProcessOptions", "Phrase", "waveform_sha256"]

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 from harness.drivers.in_process.air import FLOOR_DBFS, Air
 from harness.drivers.in_process.device import Behaviour, Doing, SimpleDevice, babble, hear, waveform_sha256
+from harness.drivers.in_process.wakes import WAKES_AFTER_S, Phrase, WakeAt, wakes_in
 from harness.model.bench import ObservationKind
 from harness.model.errors import DeviceError
 from harness.model.observation import (
+    DeviceState,
     LinkBack,
     LinkLost,
+    ListeningProved,
     Observation,
+    Proof,
     ResponseText,
     SpeechEnded,
     SpeechStarted,
+    Status,
     StimulusEnded,
     StimulusHeard,
     StimulusStarted,
@@ -31,7 +37,8 @@ LEAD_S = 0.02
 """From `play` to the first sample."""
 NOTICED_S = 0.05
 """How long after a sound's edge the microphone tells of it."""
-WAKES_AFTER_S = 0.15
+PROOF_EVERY_S = 5.0
+"""How often it shows that it listens, in seconds of sound."""
 REPORTS_AFTER_S = 0.25
 PHRASES = ("All right.", "Here is what I found.", "It is done.", "That is what I know about it.")
 
@@ -41,7 +48,9 @@ class InProcessOptions:
     """Equipment with the same `air` hear each other. The device behaves as the options of its own connection say.
 
     speed: how much faster than real time the session's clock runs. Shares are 0–1, of the queries that it hears.
-    reports: the device tells what its profile says that it tells.
+    reports: the device tells what its profile says that it tells. false_accepts_per_hour: how often it wakes to any
+    sound. injection: the connection brings sound to its device past the air. injection_speed: so many times as fast as
+    the session's clock runs.
     """
 
     air: str = "air"
@@ -53,13 +62,18 @@ class InProcessOptions:
     latency_s: float = 0.8
     late_s: float = 9.0
     reports: bool = True
+    false_accepts_per_hour: float = 0.0
+    injection: bool = False
+    injection_speed: float = 1.0
 
     def __post_init__(self) -> None:
         shares = (self.wake_miss_share, self.mishear_share, self.silent_share, self.late_share)
         if any(not 0 <= share <= 1 for share in shares) or sum(shares) > 1:
             raise ValueError("the four shares are 0–1 each, and at most 1 together")
-        if self.speed <= 0 or self.latency_s < 0 or self.late_s < 0:
-            raise ValueError("speed is positive, latency_s and late_s are not negative")
+        if self.speed <= 0 or self.injection_speed <= 0:
+            raise ValueError("speed and injection_speed are positive")
+        if self.latency_s < 0 or self.late_s < 0 or self.false_accepts_per_hour < 0:
+            raise ValueError("latency_s, late_s and false_accepts_per_hour are not negative")
 
 
 class _Room:
@@ -105,6 +119,8 @@ class InProcess:
         self._lock = threading.RLock()
         self._lost = False
         self._texts: dict[str, str] = {}
+        self._phrases: dict[str, Phrase] = {}
+        self._line_s = 0.0
 
     @property
     def _key(self) -> tuple[str, int]:
@@ -140,11 +156,19 @@ class InProcess:
         if sink is not None:
             sink(observation)
 
+    @staticmethod
+    def injects(options: object) -> bool:
+        """Whether a connection with these options brings sound to its device past the air."""
+        return isinstance(options, InProcessOptions) and options.injection
+
     # A loudspeaker
 
     def play(self, play_id: str, waveform: Waveform) -> None:
         """Returns at once; DeviceError while something is being played."""
         room = self._here()
+        if self.options.injection and self.surroundings.profile is not None:
+            self._inject(room, play_id, waveform)
+            return
         with self._lock:
             if self._playing is not None:
                 raise DeviceError(f"{self.id} is playing {self._playing[0]} already", remedy="Stop it first")
@@ -157,7 +181,11 @@ class InProcess:
         ear = room.ear
         heard = StimulusHeard(ear.id, Stamp(starts_s), play_id, 1.0)
         room.air.at(sound.ends_s + NOTICED_S, own, lambda: ear._tell(heard))
-        self._reach_device(room, play_id, starts_s, waveform_sha256(waveform), sound.samples)
+        sha = waveform_sha256(waveform)
+        for each in room.present:
+            if each.surroundings.profile is not None and not each.options.injection:
+                each._listen(room, own, play_id, sha, starts_s, waveform.duration_s, 1.0, line=False)
+        self._reach_device(room, play_id, starts_s, sha, sound.samples)
 
     def stop(self) -> None:
         with self._lock:
@@ -165,18 +193,95 @@ class InProcess:
         room = self._room
         if playing is None or room is None:
             return
-        play_id, now_s = playing[0], self._clock.now_s()
+        play_id, starts_s, ends_s = playing
+        now_s = self._clock.now_s()
         room.air.cancel(f"{self.id}:{play_id}")
         room.air.cancel(f"device:{play_id}:hears")
         room.air.hush(self.id, now_s)
-        self._ended(play_id, now_s, complete=False)
+        heard_s = (min(max(now_s, starts_s), ends_s) - starts_s) * self.options.injection_speed
+        self._ended(play_id, now_s, complete=False, heard_s=heard_s)
 
-    def _ended(self, play_id: str, at_s: float, *, complete: bool) -> None:
+    def _ended(self, play_id: str, at_s: float, *, complete: bool, heard_s: float | None = None) -> None:
         with self._lock:
             if self._playing is None or self._playing[0] != play_id:
                 return
             self._playing = None
-        self._tell(StimulusEnded(self.id, Stamp(at_s), play_id, complete))
+            if self.options.injection:
+                self._line_s += heard_s or 0.0
+        line_s = self._line_s if self.options.injection else None
+        if self.options.injection:
+            self._tell(ListeningProved(self.id, Stamp(at_s), Proof.ACKNOWLEDGED, line_s))
+        self._tell(StimulusEnded(self.id, Stamp(at_s), play_id, complete, line_s))
+
+    # A connection that brings sound to its device
+
+    def _inject(self, room: _Room, play_id: str, waveform: Waveform) -> None:
+        speed, duration_s = self.options.injection_speed, waveform.duration_s
+        with self._lock:
+            if self._playing is not None:
+                raise DeviceError(f"{self.id} is playing {self._playing[0]} already", remedy="Stop it first")
+            starts_s = self._clock.now_s()
+            ends_s = starts_s + duration_s / speed
+            self._playing = (play_id, starts_s, ends_s)
+            line_s = self._line_s
+        own = f"{self.id}:{play_id}"
+        started = StimulusStarted(self.id, Stamp(starts_s), play_id, line_s)
+        room.air.at(starts_s, own, lambda: self._tell(started))
+        self._listen(room, own, play_id, waveform_sha256(waveform), starts_s, duration_s, speed, line=True)
+        room.air.at(ends_s, own, lambda: self._ended(play_id, ends_s, complete=True, heard_s=duration_s))
+
+    def _listen(
+        self,
+        room: _Room,
+        tag: str,
+        play_id: str,
+        waveform_sha: str,
+        starts_s: float,
+        duration_s: float,
+        speed: float,
+        *,
+        line: bool,
+    ) -> None:
+        """Wake events of this connection's device in a sound, and proofs of its listening every 5 s of it."""
+        phrase = next((one._phrases[waveform_sha] for one in room.present if waveform_sha in one._phrases), None)
+        options = self.options
+        if phrase is None and not options.false_accepts_per_hour and not line:
+            return
+        seed = f"{self.surroundings.seed}:{self.id}:{play_id}"
+        first_s = self._line_s
+
+        def tell_at(
+            place_s: float, make: Callable[[Stamp, float | None], Observation], kind: ObservationKind | None
+        ) -> None:
+            at = Stamp(starts_s + place_s / speed, 0.0 if line else 0.01)
+            seen = make(at, first_s + place_s if line else None)
+            room.air.at(at.at_s, tag, lambda: self._tell(seen) if kind is None else self._report(kind, seen))
+
+        def proof(at: Stamp, audio_s: float | None) -> Observation:
+            return ListeningProved(self.id, at, Proof.ACKNOWLEDGED if line else Proof.HEARTBEAT, audio_s)
+
+        for step in range(int(duration_s / PROOF_EVERY_S) + 1):
+            tell_at(step * PROOF_EVERY_S, proof, None)
+        if not line:
+            tell_at(duration_s, proof, None)
+        for wake in wakes_in(
+            duration_s,
+            phrase,
+            miss_share=options.wake_miss_share,
+            false_per_hour=options.false_accepts_per_hour,
+            seed=seed,
+        ):
+
+            def woke(at: Stamp, audio_s: float | None, wake: WakeAt = wake) -> Observation:
+                return Wake(self.id, at, wake.phrase, wake.score, audio_s)
+
+            tell_at(min(wake.at_s, duration_s), woke, ObservationKind.WAKE)
+            if phrase is not None and phrase.command and wake.phrase == phrase.text:
+
+                def heard(at: Stamp, audio_s: float | None, text: str = phrase.command) -> Observation:
+                    return Transcript(self.id, at, text, True, audio_s)
+
+                tell_at(min(phrase.command_ends_s + REPORTS_AFTER_S, duration_s), heard, ObservationKind.TRANSCRIPT)
 
     # A microphone
 
@@ -201,6 +306,10 @@ class InProcess:
         A sound without a script wakes nothing. At any time, on any equipment of the air.
         """
         self._texts[waveform_sha] = text
+
+    def expect(self, waveform_sha: str, phrase: Phrase) -> None:
+        """Tells where the wake phrase of a waveform is: the other shortcut of this path."""
+        self._phrases[waveform_sha] = phrase
 
     def _reach_device(self, room: _Room, play_id: str, starts_s: float, waveform_sha: str, samples: Samples) -> None:
         connection, ear = room.connection, room.ear
@@ -270,3 +379,8 @@ class InProcess:
         """… and back."""
         self._lost = False
         self._tell(LinkBack(self.id, Stamp(self._clock.now_s())))
+
+    def restart(self) -> None:
+        """As if the device had been reset: what it was given is cut off, and it says that it has started."""
+        self.stop()
+        self._tell(Status(self.id, Stamp(self._clock.now_s()), DeviceState.STARTED))

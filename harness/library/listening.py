@@ -1,0 +1,163 @@
+"""The keys of wake, command and ambient trials: which belong to which kind, and what ambient sound is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from harness.library.assets import Assets
+from harness.library.findings import Findings
+from harness.library.findings import Path as KeyPath
+from harness.library.scenario_file import SequentialKeys, SourceKeys, StoppingKeys, TrialKeys, VoiceKeys
+from harness.model.scenario import (
+    AmbientSource,
+    AmbientSpec,
+    SequentialTest,
+    Stopping,
+    TrialKind,
+    TrialTemplate,
+    WakeSettings,
+)
+from harness.model.stimulus import NoiseKind, VoiceSpec
+
+_ASKING = ("query", "gap_ms", "close_dialogue", "evidence", "wake")
+_HEARING = ("devices", "route")
+_CALLING = ("phrase", "recordings", "lead_in_s", "tail_s")
+_SOAKING = ("hours", "segment_s", "sources")
+_FOREIGN: Mapping[TrialKind, tuple[str, ...]] = {
+    TrialKind.QUERY: (*_HEARING, *_CALLING, *_SOAKING),
+    TrialKind.WAKE: (*_ASKING, *_SOAKING),
+    TrialKind.COMMAND: ("close_dialogue", "evidence", "wake", *_SOAKING),
+    TrialKind.AMBIENT: (*_ASKING, *_CALLING, "voice"),
+}
+_WANTED: Mapping[TrialKind, tuple[str, ...]] = {
+    TrialKind.QUERY: ("query",),
+    TrialKind.WAKE: (),
+    TrialKind.COMMAND: ("query",),
+    TrialKind.AMBIENT: ("hours", "sources"),
+}
+_EXAMPLES = {"query": "…", "hours": "1", "sources": "[{noise: pink}]"}
+
+VoiceOf = Callable[[str | VoiceKeys | None, KeyPath], VoiceSpec | None]
+TextOf = Callable[[str, KeyPath], str]
+
+
+def check_kind(keys: TrialKeys, at: KeyPath, found: Findings) -> None:
+    """Notes keys that another kind of trial has, and those that this kind wants."""
+    for key in _FOREIGN[keys.kind]:
+        if key in keys.model_fields_set:
+            kinds = [kind.value for kind in TrialKind if key not in _FOREIGN[kind]]
+            what = f"the key {key!r} has no meaning in a trial of kind {keys.kind.value}"
+            found.add((*at, key), what, f"Remove it; it belongs to kind {' or '.join(kinds)}", key=True)
+    for key in _WANTED[keys.kind]:
+        if key not in keys.model_fields_set:
+            found.add(at, f"the key {key!r} is missing", f"Add `{key}: {_EXAMPLES[key]}` here")
+    if "device" in keys.model_fields_set and "devices" in keys.model_fields_set:
+        found.add((*at, "device"), "the trial has both device and devices", "Remove one of the two", key=True)
+    if keys.kind is TrialKind.WAKE and "recordings" in keys.model_fields_set and "voice" in keys.model_fields_set:
+        found.add((*at, "voice"), "recordings have a voice of their own", "Remove `voice`", key=True)
+
+
+def name_of(keys: TrialKeys) -> str:
+    """What a trial is called that has no id."""
+    if keys.kind in (TrialKind.QUERY, TrialKind.COMMAND):
+        return keys.query or ""
+    return keys.kind.value
+
+
+def sounds(written: str | list[str], at: KeyPath, assets: Assets) -> tuple[tuple[str, float], ...]:
+    """Absolute paths and durations (s) of the files that are meant, each once, in a fixed order."""
+    places = [(written, at)] if isinstance(written, str) else [(one, (*at, n)) for n, one in enumerate(written)]
+    meant: dict[str, float] = {}
+    for one, where in places:
+        meant.update(assets.sounds(one, where))
+    return tuple(meant.items())
+
+
+def ambient(
+    keys: TrialKeys, at: KeyPath, assets: Assets, found: Findings, voice_of: VoiceOf, text_of: TextOf
+) -> AmbientSpec | None:
+    """What an ambient trial is made of; None when keys are missing, which is noted."""
+    if keys.hours is None or keys.sources is None:
+        return None
+    sources: list[AmbientSource] = []
+    for number, one in enumerate(keys.sources):
+        source = _source(one, number, (*at, "sources", number), assets, found, voice_of, text_of)
+        if source is None:
+            continue
+        if source.id in (known.id for known in sources):
+            remedy = "Give it another `id: …`"
+            found.add((*at, "sources", number), f"a second source is called {source.id!r}", remedy)
+        sources.append(source)
+    segment_s = keys.segment_s if keys.segment_s is not None else AmbientSpec(1.0, ()).segment_s
+    return AmbientSpec(keys.hours, tuple(sources), segment_s) if sources else None
+
+
+def _source(
+    keys: SourceKeys,
+    number: int,
+    at: KeyPath,
+    assets: Assets,
+    found: Findings,
+    voice_of: VoiceOf,
+    text_of: TextOf,
+) -> AmbientSource | None:
+    given = [name for name in ("recordings", "noise", "texts") if getattr(keys, name) is not None]
+    if len(given) != 1:
+        said = "neither recordings, noise nor texts" if not given else f"both {' and '.join(given)}"
+        found.add(at, f"the source has {said}", "Write one of them; several sources make a list")
+        return None
+    if keys.voices is not None and keys.texts is None:
+        found.add((*at, "voices"), "voices belong to texts", "Remove it, or add `texts: [...]`", key=True)
+    if keys.noise is not None:
+        return AmbientSource(keys.id or keys.noise, noise=NoiseKind(keys.noise), share=keys.share)
+    if keys.recordings is not None:
+        files = sounds(keys.recordings, (*at, "recordings"), assets)
+        return AmbientSource(
+            keys.id or (f"recordings{number + 1}" if number else "recordings"),
+            recordings=tuple(path for path, _ in files),
+            share=keys.share,
+            durations_s=tuple(duration_s for _, duration_s in files),
+        )
+    voices = [voice_of(voice, (*at, "voices", n)) for n, voice in enumerate(keys.voices or ())]
+    texts = tuple(text_of(text, (*at, "texts", n)) for n, text in enumerate(keys.texts or ()))
+    name = keys.id or (f"texts{number + 1}" if number else "texts")
+    return AmbientSource(name, texts=texts, voices=tuple(one for one in voices if one), share=keys.share)
+
+
+def spoken_by_default(template: TrialTemplate, voice: VoiceSpec) -> AmbientSpec | None:
+    """The ambient sound with the default voice for texts that name none."""
+    if template.ambient is None:
+        return None
+    sources = tuple(
+        AmbientSource(one.id, one.recordings, one.noise, one.texts, (voice,), one.share, one.durations_s)
+        if one.texts and not one.voices
+        else one
+        for one in template.ambient.sources
+    )
+    return AmbientSpec(template.ambient.hours, sources, template.ambient.segment_s)
+
+
+def lead_in(keys: TrialKeys, settings: WakeSettings) -> float:
+    """As written; else the refractory time, so that no event before the stimulus can hide the one in it."""
+    return keys.lead_in_s if keys.lead_in_s is not None else settings.refractory_s
+
+
+def stopping(keys: StoppingKeys, found: Findings) -> Stopping:
+    """The sequential tests; those that cannot decide anything are noted."""
+    return Stopping(
+        _sequential(keys.false_accepts, "false_accepts", None, found),
+        _sequential(keys.false_rejects, "false_rejects", 1.0, found),
+    )
+
+
+def _sequential(
+    keys: SequentialKeys | None, name: str, highest: float | None, found: Findings
+) -> SequentialTest | None:
+    if keys is None:
+        return None
+    at = ("stopping", name)
+    if not 0 < keys.good < keys.bad:
+        found.add(at, "good must be more than 0, and less than bad", "Write {good: 0.1, bad: 0.5}")
+    elif highest is not None and keys.bad >= highest:
+        found.add((*at, "bad"), f"{keys.bad:g} is no share", "Write a share below 1, such as 0.1")
+    return SequentialTest(keys.good, keys.bad, keys.alpha, keys.beta)

@@ -1,0 +1,213 @@
+"""The sound around wake events that nothing had called for, kept without holding up the next trial."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.model.clip import Clip
+from harness.model.errors import DeviceError, LogError
+from harness.model.observation import StimulusEnded, StimulusStarted, Wake
+from harness.model.record import Entry, Observed
+from harness.model.scenario import TrialKind, WakeSettings
+from harness.model.stimulus import Waveform
+from harness.model.trial import Listening, Target, Trial
+from harness.ports import Clock, Hears, SessionLog
+from harness.session.actions import StimulusTiming
+from harness.session.stage import Clipped, Told
+
+ARRIVAL_S = 0.3
+
+
+@dataclass(slots=True)
+class _Sound:
+    """A stimulus as one player plays it; starts_s on the player's line: of audio (injected), else of the host."""
+
+    listening: Listening
+    timing: StimulusTiming
+    waveform: Waveform
+    starts_s: float
+    ends_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A clip to cut; at_s: host time of the event. line_s: its place on the audio line, None through the air."""
+
+    seq: int
+    player: str
+    at_s: float
+    line_s: float | None
+    settings: WakeSettings
+    since_s: float
+
+
+class EventClips:
+    """Decides which wake events want a clip, and cuts it when the sound after them is there.
+
+    An event wants one unless it is the first of its device within a stimulus's window, or comes within the refractory
+    time of another. Through the air the clip is the microphone's, over a wire it is what the device was given.
+    Everything but the cutting and storing, which has a thread of its own, happens in the conductor's thread.
+    """
+
+    def __init__(self, log: SessionLog, microphone: Hears | None, clock: Clock, told: Callable[[Told], None]) -> None:
+        self._log = log
+        self._microphone = microphone
+        self._clock = clock
+        self._told = told
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="event-clips")
+        self._plays: dict[str, tuple[Listening, StimulusTiming, Waveform]] = {}
+        self._lines: dict[str, list[_Sound]] = {}
+        self._last: dict[str, float] = {}
+        self._matched: set[tuple[str, str, float]] = set()
+        self._listening: Listening | None = None
+        self._wanted: list[_Wanted] = []
+        self._saving: set[Future[None]] = set()
+
+    @property
+    def pending(self) -> bool:
+        """True while a clip is still to come."""
+        return bool(self._wanted) or any(not each.done() for each in self._saving)
+
+    def begins(self, trial: Trial, play_id: str, timing: StimulusTiming, waveform: Waveform) -> None:
+        """A listening trial's stimulus is about to be played under that name."""
+        if trial.listening is not None:
+            self._listening = trial.listening
+            self._plays = {play_id: (trial.listening, timing, waveform)}
+
+    def saw(self, entry: Entry) -> None:
+        """A row that was committed."""
+        match entry.record:
+            case Observed(observation=StimulusStarted() as started) if started.play_id in self._plays:
+                self._started(started)
+            case Observed(observation=StimulusEnded(complete=False) as ended) if ended.play_id in self._plays:
+                self._cut_short(ended)
+            case Observed(observation=Wake() as wake):
+                self._woke(wake, entry.seq)
+            case _:
+                pass
+
+    def tick(self, now_s: float, *, hurry: bool = False) -> None:
+        """Cuts what is due; hurry: with the sound that there is, since no more will come."""
+        self._saving = {each for each in self._saving if not each.done()}
+        left = []
+        for wanted in self._wanted:
+            if hurry or self._is_due(wanted, now_s):
+                self._saving.add(self._pool.submit(self._save, wanted, self._cutter(wanted, now_s)))
+            else:
+                left.append(wanted)
+        self._wanted = left
+
+    def close(self) -> None:
+        """Waits for the clip that is being stored."""
+        self._pool.shutdown(cancel_futures=True)
+
+    # What was played
+
+    def _started(self, started: StimulusStarted) -> None:
+        listening, timing, waveform = self._plays[started.play_id]
+        starts_s = started.at.at_s if started.audio_s is None else started.audio_s
+        sound = _Sound(listening, timing, waveform, starts_s, starts_s + waveform.duration_s)
+        line = self._lines.setdefault(started.source, [])
+        oldest_s = starts_s - 2 * (listening.settings.clip_before_s + listening.settings.clip_after_s)
+        line[:] = [one for one in line if one.ends_s > oldest_s] + [sound]
+
+    def _cut_short(self, ended: StimulusEnded) -> None:
+        line = self._lines.get(ended.source)
+        if line:
+            ends_s = ended.at.at_s if ended.audio_s is None else ended.audio_s
+            line[-1].ends_s = min(line[-1].ends_s, max(ends_s, line[-1].starts_s))
+
+    # What woke
+
+    def _woke(self, wake: Wake, seq: int) -> None:
+        target = self._target(wake.source)
+        if self._listening is None or target is None:
+            return
+        settings = self._listening.settings
+        place_s = wake.at.at_s if wake.audio_s is None else wake.audio_s
+        last_s, self._last[wake.source] = self._last.get(wake.source), place_s
+        if self._is_called_for(target, place_s):
+            return
+        if last_s is not None and 0 <= place_s - last_s < settings.refractory_s:
+            return
+        if not target.injected and self._microphone is None:
+            return
+        since_s = self._clock.now_s()
+        line_s = wake.audio_s if target.injected else None
+        self._wanted.append(_Wanted(seq, target.player, wake.at.at_s, line_s, settings, since_s))
+
+    def _target(self, connection: str) -> Target | None:
+        targets = self._listening.targets if self._listening else ()
+        return next((one for one in targets if one.connection == connection), None)
+
+    def _is_called_for(self, target: Target, place_s: float) -> bool:
+        """Whether it is the first event of its device within the window of a stimulus."""
+        for sound in self._lines.get(target.player, ()):
+            if sound.listening.kind is TrialKind.AMBIENT:
+                continue
+            settings, timing = sound.listening.settings, sound.timing
+            from_s = sound.starts_s + timing.query_start_s - settings.window_before_s
+            until_s = sound.starts_s + timing.query_end_s + settings.window_after_s
+            key = (target.device, target.player, sound.starts_s)
+            if from_s <= place_s <= until_s and key not in self._matched:
+                self._matched.add(key)
+                return True
+        return False
+
+    # Cutting
+
+    def _is_due(self, wanted: _Wanted, now_s: float) -> bool:
+        after_s = wanted.settings.clip_after_s
+        if wanted.line_s is None:
+            return now_s >= wanted.at_s + after_s + ARRIVAL_S
+        line = self._lines.get(wanted.player)
+        return now_s >= wanted.since_s + after_s or bool(line and line[-1].ends_s >= wanted.line_s + after_s)
+
+    def _cutter(self, wanted: _Wanted, now_s: float) -> Callable[[], tuple[Waveform, float] | None]:
+        before_s, after_s = wanted.settings.clip_before_s, wanted.settings.clip_after_s
+        if wanted.line_s is not None:
+            cut = _of_line(self._lines.get(wanted.player, []), wanted.line_s - before_s, wanted.line_s + after_s)
+            if cut is None:
+                return lambda: None
+            # The clip's time line is the host's, with the event where it was stamped.
+            return lambda: (cut[0], wanted.at_s - (wanted.line_s or 0.0) + cut[1])
+        microphone = self._microphone
+        if microphone is None:
+            return lambda: None
+        return lambda: microphone.cut(wanted.at_s - before_s, min(wanted.at_s + after_s, now_s))
+
+    def _save(self, wanted: _Wanted, cut: Callable[[], tuple[Waveform, float] | None]) -> None:
+        """In the thread of clips."""
+        clip: Clip | None = None
+        why = "the sound around it is not kept any more"
+        try:
+            found = cut()
+            if found is not None and len(found[0].samples):
+                clip = self._log.save_clip(*found)
+        except (DeviceError, LogError) as error:
+            why = str(error)
+        self._told(Clipped(wanted.seq, clip, "" if clip else why))
+
+
+def _of_line(line: list[_Sound], from_s: float, until_s: float) -> tuple[Waveform, float] | None:
+    """The sound of a span of an audio line, and where it begins; None when nothing of it is kept."""
+    within = [sound for sound in line if sound.ends_s > from_s and sound.starts_s < until_s]
+    if not within:
+        return None
+    rate_hz = within[-1].waveform.rate_hz
+    starts_s = max(from_s, within[0].starts_s)
+    count = round((min(until_s, within[-1].ends_s) - starts_s) * rate_hz)
+    samples = np.zeros(max(0, count), dtype=np.float32)
+    for sound in within:
+        if sound.waveform.rate_hz != rate_hz:
+            continue
+        first = round((sound.starts_s - starts_s) * rate_hz)
+        given = sound.waveform.samples[: round((sound.ends_s - sound.starts_s) * rate_hz)]
+        low, high = max(0, first), min(count, first + len(given))
+        if low < high:
+            samples[low:high] = given[low - first : high - first]
+    return Waveform(samples, rate_hz), starts_s

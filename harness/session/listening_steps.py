@@ -1,0 +1,244 @@
+"""The phases of a listening trial and what leads from one to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum, auto
+
+from harness.model.observation import (
+    DeviceState,
+)
+from harness.model.record import AttemptFinished, AttemptStarted, TrialFinished
+from harness.model.scenario import TrialKind
+from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
+from harness.session.actions import (
+    Action,
+    FinishAttempt,
+    FinishTrial,
+    StartAttempt,
+    StimulusTiming,
+    StopStimulus,
+)
+from harness.session.bench_state import BenchState
+from harness.session.listening_attempt import ListeningAttempt
+from harness.session.verdict import Verdict, trial_verdict
+
+RETRY_S = 2.0
+"""Between an interruption and the next attempt."""
+ENDING_S = 10.0
+"""So long a player that was stopped is waited for."""
+_BUSY = (DeviceState.LISTENING, DeviceState.THINKING, DeviceState.SPEAKING, DeviceState.DIALOGUE_OPEN)
+
+
+class Phase(Enum):
+    """Where the machine is; `StateWord` is what people see of it."""
+
+    READY = auto()
+    WAITING = auto()
+    PLAYING = auto()
+    LISTENING = auto()
+    LINK = auto()
+    DONE = auto()
+
+
+UNDER_WAY = (Phase.PLAYING, Phase.LISTENING)
+
+
+class ListeningSteps:
+    """The state of one take of one listening trial. `ListeningMachine` is what others use."""
+
+    def __init__(
+        self,
+        trial: Trial,
+        take: int,
+        timing: StimulusTiming,
+        *,
+        before: Sequence[AttemptFinished] = (),
+        attended: bool = False,
+        link_wait_s: float = 600.0,
+    ) -> None:
+        if trial.listening is None:
+            raise ValueError(f"{trial.id} is a query trial")
+        self.trial = trial
+        self.take = take
+        self.attended = attended
+        self._listening = trial.listening
+        self._timing = timing
+        self._rule = trial.reprompt
+        self._link_wait_s = link_wait_s
+        self._rows = {row.attempt: row for row in before}
+        self._last_number = max(self._rows, default=0)
+        self._current: ListeningAttempt | None = None
+        self._phase = Phase.READY
+        self._now_s = 0.0
+        self._since_s = 0.0
+        self._reason = ""
+        self._not_before_s = 0.0
+        self._held = False
+        self._seen = BenchState()
+        self._sounding: set[str] = set()
+        self._last_sound_s: float | None = None
+        self._actions: list[Action] = []
+
+    # Time
+
+    def _tell(self, now_s: float) -> None:
+        self._now_s = max(self._now_s, now_s)
+
+    def _enter(self, phase: Phase, reason: str) -> None:
+        self._phase, self._since_s, self._reason = phase, self._now_s, reason
+
+    def _taken(self) -> list[Action]:
+        actions, self._actions = self._actions, []
+        return actions
+
+    def _advance(self) -> list[Action]:
+        before: tuple[Phase, int] | None = None
+        while before != (now := (self._phase, self._last_number)):
+            before = now
+            self._step()
+        return self._taken()
+
+    def _until(self) -> float | None:
+        attempt = self._current
+        match self._phase:
+            case Phase.WAITING:
+                return self._waiting_until()
+            case Phase.PLAYING if attempt:
+                return attempt.lost_at_s()
+            case Phase.LISTENING if attempt:
+                return max(attempt.listens_until_s(), self._since_s)
+            case Phase.LINK:
+                return self._since_s + self._link_wait_s
+            case _:
+                return None
+
+    def _waiting_until(self) -> float:
+        until_s = self._not_before_s
+        if self._sounding:
+            until_s = max(until_s, self._since_s + ENDING_S)
+        for target in self._listening.targets:
+            if target.injected:  # its line of audio stands still while nothing is injected
+                continue
+            woke_s = self._seen.woke_s.get(target.connection)
+            if woke_s is not None:
+                until_s = max(until_s, woke_s + self._listening.settings.refractory_s)
+            if self._seen.states.get(target.connection) in _BUSY:
+                until_s = max(until_s, self._since_s + self._rule.response_max_s)
+        return until_s
+
+    # Steps
+
+    def _step(self) -> None:
+        until_s = self._until()
+        due = until_s is not None and self._now_s >= until_s
+        attempt = self._current
+        match self._phase:
+            case Phase.WAITING if due and not self._held:
+                self._go_on()
+            case Phase.PLAYING if attempt:
+                if attempt.ended:
+                    self._enter(Phase.LISTENING, "")
+                elif due:
+                    self._interrupt(f"sound_lost: {', '.join(attempt.unfinished)} did not end the stimulus")
+            case Phase.LISTENING if due or (attempt and attempt.complete):
+                self._conclude()
+            case Phase.LINK:
+                if not self._missing():
+                    self._enter(Phase.WAITING, self._reason)
+                elif due:
+                    missing = ", ".join(self._missing())
+                    self._finish(Verdict(Outcome.INTERRUPTED, None, f"link_lost: {missing} did not come back"))
+            case _:
+                pass
+
+    def _go_on(self) -> None:
+        verdict = trial_verdict(self._rule, self._rows)
+        missing = self._missing()
+        if verdict is not None:
+            self._finish(verdict)
+        elif missing:
+            self._enter(Phase.LINK, f"waits for {', '.join(missing)}")
+        else:
+            self._start()
+
+    def _start(self) -> None:
+        self._last_number += 1
+        play_id = f"{self.trial.id}.t{self.take}.a{self._last_number}"
+        self._current = ListeningAttempt(self.trial, self._listening, self._timing, play_id, self._now_s)
+        self._sounding = set(self._listening.players)
+        quiet_s = None if self._last_sound_s is None else max(0.0, self._now_s - self._last_sound_s)
+        self._enter(Phase.PLAYING, "")
+        self._actions.append(
+            StartAttempt(
+                AttemptStarted(
+                    trial_id=self.trial.id,
+                    take=self.take,
+                    attempt=self._last_number,
+                    play_id=play_id,
+                    stimulus_sha256=self._timing.sha256,
+                    query_start_s=self._timing.query_start_s,
+                    query_end_s=self._timing.query_end_s,
+                    duration_s=self._timing.duration_s,
+                    waited_s=quiet_s,
+                )
+            )
+        )
+
+    def _conclude(self) -> None:
+        self._write(Outcome.COUNTED, "")
+        verdict = trial_verdict(self._rule, self._rows)
+        assert verdict is not None, "a counted attempt decides its trial"
+        self._finish(verdict)
+
+    def _write(self, outcome: Outcome, cause: str) -> None:
+        asked = self._listening.kind is TrialKind.COMMAND
+        recognition = Recognition.UNKNOWN if asked else Recognition.NOT_ASSESSED
+        source = EvidenceSource.DEVICE if asked else EvidenceSource.NONE
+        row = AttemptFinished(self.trial.id, self.take, self._last_number, outcome, recognition, source, cause=cause)
+        self._rows[row.attempt] = row
+        self._actions.append(FinishAttempt(row))
+
+    def _interrupt(self, cause: str) -> None:
+        if self._phase not in UNDER_WAY:
+            return
+        if self._sounding:
+            self._actions.append(StopStimulus())
+        self._write(Outcome.INTERRUPTED, cause)
+        self._not_before_s = self._now_s + RETRY_S
+        self._enter(Phase.WAITING, cause)
+
+    def _end(self, now_s: float, outcome: Outcome, reason: str) -> list[Action]:
+        self._tell(now_s)
+        if self._phase is Phase.DONE:
+            return []
+        cause = f"operator: {reason}" if reason else "operator"
+        if self._phase in UNDER_WAY:
+            if self._sounding:
+                self._actions.append(StopStimulus())
+            self._write(outcome, cause)
+        self._finish(Verdict(outcome, None, cause))
+        return self._taken()
+
+    def _finish(self, verdict: Verdict) -> None:
+        self._enter(Phase.DONE, "")
+        self._actions.append(
+            FinishTrial(
+                TrialFinished(
+                    self.trial.id,
+                    self.take,
+                    verdict.outcome,
+                    self._last_number,
+                    verdict.deciding_attempt,
+                    verdict.cause,
+                )
+            )
+        )
+
+    def _connections(self) -> set[str]:
+        return {target.connection for target in self._listening.targets} - {""}
+
+    def _missing(self) -> list[str]:
+        """Players and connections that are not there."""
+        needed = self._connections() | set(self._listening.players)
+        return sorted((self._seen.lost | self._seen.gone) & needed)
