@@ -1,0 +1,60 @@
+"""The promises of intervals and sequential tests, over many more runs than a quick test can afford."""
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from harness.metrics.anytime import rate_sequence
+from harness.metrics.exact import garwood
+from harness.metrics.sequential import Verdict
+from harness.model.scenario import SequentialTest
+from tests.unit.metrics.simulations import kept_rate, kept_share, rate_verdicts, share_verdicts
+
+RUNS = 20_000
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("rate", [0.05, 0.1, 0.5, 2.0, 10.0])
+def test_hourly_looks_over_200_hours_keep_the_truth(rate: float) -> None:
+    random = np.random.default_rng(11)
+    runs = 4000
+    assert kept_rate(random, rate, runs, 200, rate_sequence) >= 0.95 * runs
+
+
+@pytest.mark.soak
+def test_garwood_looked_at_hourly_does_not() -> None:
+    random = np.random.default_rng(12)
+    assert kept_rate(random, 0.5, 1000, 200, garwood) < 0.8 * 1000
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("share", [0.01, 0.05, 0.3])
+def test_looks_after_every_trial_keep_the_true_share(share: float) -> None:
+    random = np.random.default_rng(13)
+    runs = 1000
+    assert kept_share(random, share, runs, 2000, 1) >= 0.95 * runs
+
+
+def _at_most(count: int, runs: int, declared: float) -> bool:
+    """No evidence, at one in a thousand, of more than was declared."""
+    return binomtest(count, runs, declared, alternative="greater").pvalue > 0.001
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("look_hours", [1 / 60, 0.25])
+def test_error_rates_of_the_rate(look_hours: float) -> None:
+    random, test = np.random.default_rng(14), SequentialTest(0.1, 0.5)
+    failed = rate_verdicts(random, test, test.good, RUNS, look_hours)[Verdict.FAILED]
+    passed = rate_verdicts(random, test, test.bad, RUNS, look_hours)[Verdict.PASSED]
+    assert _at_most(failed, RUNS, test.alpha)
+    assert _at_most(passed, RUNS, test.beta)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("bad", [0.05, 0.1])
+def test_error_rates_of_the_share(bad: float) -> None:
+    random, test = np.random.default_rng(15), SequentialTest(0.02, bad)
+    failed = share_verdicts(random, test, test.good, RUNS)[Verdict.FAILED]
+    passed = share_verdicts(random, test, test.bad, RUNS)[Verdict.PASSED]
+    assert _at_most(failed, RUNS, test.alpha)
+    assert _at_most(passed, RUNS, test.beta)
