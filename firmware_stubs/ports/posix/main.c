@@ -19,6 +19,7 @@ static int64_t read_ns; /* when the counter was read last */
 static double drift_ppm;
 static FILE *truth;
 static volatile sig_atomic_t ended;
+static volatile sig_atomic_t pressed; /* the reset button */
 
 static int64_t host_ns(void) {
     struct timespec now;
@@ -57,6 +58,11 @@ static void end(int signal) {
     ended = 1;
 }
 
+static void press(int signal) {
+    (void)signal;
+    pressed = 1;
+}
+
 static int usage(char const *wrong) {
     (void)fprintf(stderr,
                   "vh_board: %s\n"
@@ -69,7 +75,8 @@ static int usage(char const *wrong) {
                   "  --uart-noise RATE[:SEED]  change each byte on the line with this probability\n"
                   "  --clock-offset-us N       the event clock shows N at boot\n"
                   "  --clock-ppm X             the event clock runs X ppm fast\n"
-                  "  --truth FILE              a line for each event: its number, CLOCK_MONOTONIC in ns\n",
+                  "  --truth FILE              a line for each event: its number, CLOCK_MONOTONIC in ns\n"
+                  "SIGUSR1 presses the reset button.\n",
                   wrong);
     return 2;
 }
@@ -173,15 +180,18 @@ int main(int count, char **arguments) {
     (void)sigaction(SIGTERM, &ending, NULL);
     (void)sigaction(SIGINT, &ending, NULL);
     (void)sigaction(SIGHUP, &ending, NULL);
+    struct sigaction pressing = {.sa_handler = press};
+    (void)sigaction(SIGUSR1, &pressing, NULL);
 
     while (!ended) {
         boot_ns = host_ns();
+        pressed = 0;
         vh_board_start(&board, &config);
         if (config.device != NULL && board.config.device == NULL) {
             line_close();
             return usage("--device: letters, digits, - and _, at most 48");
         }
-        while (!ended && !board.reset) {
+        while (!ended && !pressed && !board.reset) {
             if (!vh_board_round(&board)) {
                 vh_hal_idle();
             }
