@@ -15,7 +15,7 @@ import soundfile
 from harness.log.folder import disk_errors, write_whole
 from harness.model.clip import Clip
 from harness.model.errors import LogError
-from harness.model.record import Entry, ResponseFrozen
+from harness.model.record import Entry, EventClipped, ResponseFrozen, StimulusStored
 from harness.model.stimulus import Waveform
 
 
@@ -57,7 +57,7 @@ class ClipFinding:
 def named_clips(entries: Iterable[Entry]) -> Iterator[tuple[int, Clip]]:
     """Clips that rows name, with the row's seq."""
     for entry in entries:
-        if isinstance(entry.record, ResponseFrozen):
+        if isinstance(entry.record, ResponseFrozen | EventClipped | StimulusStored):
             yield entry.seq, entry.record.clip
 
 

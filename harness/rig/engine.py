@@ -16,6 +16,8 @@ from typing import cast
 from harness import __version__
 from harness.evaluate.limits import check_limits
 from harness.evaluate.progress import SessionFigures
+from harness.evaluate.wake import WakeFigures, due_decisions, needless
+from harness.evaluate.wake_progress import WakeProgress
 from harness.log.folder import SessionFolder
 from harness.log.writer import SqliteLog
 from harness.model.bench import Bench, Equipment, OperatorPresence
@@ -23,7 +25,16 @@ from harness.model.clip import Clip
 from harness.model.errors import DeviceError, HarnessError, LogError
 from harness.model.feed import Answered, Command, Goodbye, Meters, Replay, StateChanged, StateWord, Welcome
 from harness.model.observation import LinkBack, LinkLost, Observation
-from harness.model.record import EndReason, EngineStarted, Entry, FaultMet, NoteWritten, ResponseFrozen
+from harness.model.record import (
+    EndReason,
+    EngineStarted,
+    Entry,
+    EventClipped,
+    FaultMet,
+    NoteWritten,
+    ResponseFrozen,
+    StimulusStored,
+)
 from harness.ports import Clock, Driver, Hears, Stimulates
 from harness.rig.assemble import IN_PROCESS, assemble, clock_of, renderer, script_words
 from harness.rig.engine_place import boot_id, publish, this_process, withdraw
@@ -48,6 +59,8 @@ class Engine:
         self._resolved = resolved
         self._clock = log_clock
         self._figures = SessionFigures()
+        self._wake = WakeFigures()
+        self._counting = threading.Lock()
         self._clips: dict[str, Clip] = {}
         self._state = StateChanged(StateWord.PREPARING, log_clock.now_s())
         self._conductor: Conductor | None = None
@@ -115,6 +128,8 @@ class Engine:
                 on_rendered=script_words(drivers),
                 linger=self._attended_by_a_client,
                 between_trials_s=scenario.defaults.between_trials_s,
+                needless=lambda trial: needless(trial, self._wake_progress(), scenario.stopping),
+                decisions=lambda: due_decisions(self._wake_progress(), scenario.stopping),
             )
             conductor = Conductor(started.trials, stage, Resumption.of(history))
             self._conductor = conductor
@@ -140,7 +155,7 @@ class Engine:
             return Goodbye(FAULT, "aborted")
         if reason is EndReason.STOPPED and progress.left:
             return Goodbye(FAULT, "stopped")
-        verdicts = check_limits(self._resolved.scenario.limits, progress.totals)
+        verdicts = check_limits(self._resolved.scenario.limits, progress.totals, self._wake_progress())
         failed = [verdict.name for verdict in verdicts if not verdict.ok]
         return Goodbye(LIMIT_FAILED, f"failed: {', '.join(failed)}") if failed else Goodbye(DONE, "")
 
@@ -220,9 +235,15 @@ class Engine:
     def _attended_by_a_client(self) -> bool:
         return self._server is not None and self._server.attended
 
+    def _wake_progress(self) -> WakeProgress:
+        with self._counting:  # rows are added on the log's thread
+            return self._wake.snapshot()
+
     def _take_in(self, entry: Entry) -> None:
         self._figures.add(entry)
-        if isinstance(entry.record, ResponseFrozen):
+        with self._counting:
+            self._wake.add(entry)
+        if isinstance(entry.record, ResponseFrozen | EventClipped | StimulusStored):
             self._clips[entry.record.clip.name] = entry.record.clip
 
     def _committed(self, entry: Entry) -> None:

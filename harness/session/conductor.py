@@ -45,6 +45,7 @@ from harness.session.event_clips import EventClips
 from harness.session.full_disk import FullDisk
 from harness.session.inbox import Inbox
 from harness.session.listening_trial import ListeningMachine
+from harness.session.players import Players
 from harness.session.query_trial import TrialMachine
 from harness.session.rendering import Rendering
 from harness.session.resumption import Resumption, Take
@@ -90,6 +91,7 @@ class Conductor:
         self._seen = BenchState()
         self._clips = EventClips(stage.log, stage.microphone, stage.clock, self.arrivals.put)
         self._screen = Screen(stage)
+        self._players = Players(stage, self.append)
         self._last_sound_s: float | None = None
         self._transcribing: set[tuple[str, int, int]] = set()
 
@@ -327,7 +329,7 @@ class Conductor:
             case SayClosing(play_id=play_id) if isinstance(machine, TrialMachine):
                 return self._say_closing(machine, play_id)
             case StopStimulus():
-                self._silence(machine)
+                self._players.stop(machine)
             case FreezeResponse():
                 return self._freeze(action, machine)
             case AskOperator(attempt=attempt, question=question):
@@ -340,20 +342,7 @@ class Conductor:
 
     def _sound(self, machine: Machine, play_id: str) -> Sequence[Action]:
         """Plays, unless the disk was full meanwhile: then the attempt is interrupted without a sound."""
-        if self._room.was_full:
-            return ()
-        sounding: list[str] = []
-        for player in machine.trial.players:
-            try:
-                self.stage.loudspeakers[player].play(play_id, self._sounds[play_id])
-            except DeviceError as error:
-                self.append(FaultMet(player, str(error)))
-                now_s = self.stage.clock.now_s()
-                if isinstance(machine, ListeningMachine):
-                    return machine.play_refused(now_s, play_id, error.what, sounding)
-                return machine.play_refused(now_s, play_id, error.what)
-            sounding.append(player)
-        return ()
+        return () if self._room.was_full else self._players.play(machine, play_id, self._sounds[play_id])
 
     def _say_closing(self, machine: TrialMachine, play_id: str) -> Sequence[Action]:
         try:
@@ -362,13 +351,6 @@ class Conductor:
             self.append(FaultMet("stimulus", str(error)))
             return machine.play_refused(self.stage.clock.now_s(), play_id, error.what)
         return self._sound(machine, play_id)
-
-    def _silence(self, machine: Machine) -> None:
-        for player in machine.trial.players:
-            try:
-                self.stage.loudspeakers[player].stop()
-            except DeviceError as error:
-                self.append(FaultMet(player, str(error)))
 
     def _freeze(self, freeze: FreezeResponse, machine: Machine) -> Sequence[Action]:
         """Cuts, stores and names the clip, in this order, and has it transcribed for people."""
