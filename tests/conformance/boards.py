@@ -29,7 +29,6 @@ from typing import Any, Protocol
 FIRMWARE = Path(__file__).parents[2] / "firmware_stubs"
 MICRO_BIT = Path("/usr/share/firmware-microbit-micropython/firmware.hex")
 _SETTINGS_ADDRESS = 0x000BFF00
-_SETTINGS_BYTES = 256
 STYLES = ("none", "esp_idf", "zephyr", "arduino")
 
 
@@ -194,10 +193,13 @@ def qemu_board(
 ) -> Iterator[QemuBoard]:
     """The Cortex-M4. device, broker: its name in the MQTT topics and the broker's port on this machine; 0: no MQTT."""
     image = built("qemu_ast1030") / "vh_board.elf"
-    settings = folder / "settings.bin"
     texts = b"".join(text.encode().ljust(64, b"\0") for text in (device, user, password))
-    settings.write_bytes((texts + STYLES.index(style).to_bytes(4, "little")).ljust(_SETTINGS_BYTES, b"\0"))
-    extra = ["-kernel", str(image), "-device", f"loader,file={settings},addr={_SETTINGS_ADDRESS:#x},force-raw=on"]
+    settings = texts + STYLES.index(style).to_bytes(8, "little")
+    extra = ["-kernel", str(image)]
+    for at in range(0, len(settings), 8):  # from a file, QEMU loads only where the machine has memory by option
+        word = int.from_bytes(settings[at : at + 8], "little")
+        if word:
+            extra += ["-device", f"loader,addr={_SETTINGS_ADDRESS + at:#x},data={word:#x},data-len=8"]
     bridge = []
     if broker:
         bridge = ["-chardev", f"socket,id=m,host=127.0.0.1,port={broker},reconnect=1", "-serial", "chardev:m"]
