@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.model.observation import (
+    Intent,
     LinkBack,
     LinkLost,
     OperatorAnswer,
@@ -13,8 +14,11 @@ from harness.model.observation import (
 from harness.model.record import (
     AttemptFinished,
     AttemptStarted,
+    DecisionReached,
     EndReason,
     EngineStarted,
+    EventClipped,
+    EventReviewed,
     FaultMet,
     JudgmentGiven,
     MarkSet,
@@ -27,14 +31,16 @@ from harness.model.record import (
     ResponseFrozen,
     ResponseTranscribed,
     Resumed,
+    ReviewWord,
     SessionFinished,
     SessionStarted,
     TrialFinished,
     TrialStarted,
 )
-from harness.model.stimulus import SpokenText
+from harness.model.scenario import TrialKind
+from harness.model.stimulus import Ambience, Recording, SpokenText
 from harness.model.time import Measured
-from harness.model.trial import Outcome, Recognition, Trial
+from harness.model.trial import Listening, Outcome, Recognition, Trial
 from harness.wire.foreign import plain_text
 
 LONGEST_LINE = 1000
@@ -49,6 +55,13 @@ IN_WORDS: dict[Outcome, str] = {
     Outcome.INCONCLUSIVE: "inconclusive: nothing says whether it understood",
     Outcome.SKIPPED: "skipped",
     Outcome.ABORTED: "aborted",
+    Outcome.COUNTED: "heard in full, and counted",
+}
+REVIEW_WORDS: dict[ReviewWord, str] = {
+    ReviewWord.FALSE_ACCEPT: "false accept",
+    ReviewWord.REAL_PERSON: "real person",
+    ReviewWord.SELF_WAKE: "self-wake",
+    ReviewWord.STIMULUS_FAULT: "stimulus fault",
 }
 _RECOGNITION: dict[Recognition, str] = {
     Recognition.YES: "recognised",
@@ -76,7 +89,10 @@ def quoted(text: str, limit: int = 200) -> str:
 
 
 class Happenings:
-    """Turns records into lines, in order; remembers the plan, so that a line can say what is asked."""
+    """Turns records into lines, in order; remembers the plan, so that a line can say what is asked.
+
+    Of wake, command and ambient trials it says only what goes wrong: what they come to is said by `WakeLines`.
+    """
 
     def __init__(self) -> None:
         self._trials: dict[str, Trial] = {}
@@ -87,6 +103,8 @@ class Happenings:
         return None if line is None else plain_text(line, LONGEST_LINE)
 
     def _words(self, record: Record) -> str | None:
+        if self._is_counted_elsewhere(record):
+            return None
         match record:
             case SessionStarted(title=title, bench_id=bench, sound_path=path, trials=trials):
                 self._trials = {trial.id: trial for trial in trials}
@@ -114,10 +132,32 @@ class Happenings:
                 return f"PAUSED by {plain_text(by, 40)}{_because(reason)}"
             case Resumed(by=by):
                 return f"goes on, by {plain_text(by, 40)}"
+            case EventClipped(event_seq=seq, clip=clip):
+                return f"    sound around event {seq} kept as {plain_text(clip.name, 80)}"
+            case EventReviewed(event_seq=seq, word=word, by=by):
+                said = "what it was is taken back" if word is None else REVIEW_WORDS[word]
+                return f"event {seq}: {said}, by {plain_text(by, 40)}"
+            case DecisionReached(device=device, figure=figure, passed=passed):
+                does = "pass" if passed else "FAIL"
+                return f"DECIDED {plain_text(device, 60)}: {figure.replace('_', ' ')} {does} the sequential test"
             case FaultMet(source=source, what=what):
                 return f"FAULT {plain_text(source, 60)}: {plain_text(what, 400)}"
             case _:
                 return _of_attempt(record)
+
+    def _is_counted_elsewhere(self, record: Record) -> bool:
+        match record:
+            case TrialStarted(take=1) | AttemptStarted(attempt=1) | Observed(observation=Wake() | Transcript()):
+                pass
+            case AttemptFinished(outcome=Outcome.COUNTED) | TrialFinished(outcome=Outcome.COUNTED):
+                pass
+            case _:
+                return False
+        trial = self._trials.get(record.trial_id or "")
+        if trial is None or trial.listening is None:
+            return False
+        # Ambient sound lasts, so its beginning is worth a line.
+        return not (isinstance(record, TrialStarted) and trial.listening.kind is TrialKind.AMBIENT)
 
     def _trial(self, trial_id: str, take: int) -> str:
         trial = self._trials.get(trial_id)
@@ -125,6 +165,8 @@ class Happenings:
         if trial is None:
             return f"TRIAL {plain_text(trial_id, 80)}{again}"
         asked = trial.recipe.query
+        if trial.listening is not None:
+            return f"TRIAL {trial.number}/{len(self._trials)} {trial.id}{again}: {_listening(trial, trial.listening)}"
         said = quoted(asked.text if isinstance(asked, SpokenText) else trial.reference)
         where = "".join(f" · {axis} {plain_text(label, 40)}" for axis, label in trial.conditions)
         place = f"{trial.number}/{len(self._trials)}"
@@ -134,6 +176,21 @@ class Happenings:
         attempts = _many(row.attempts, "attempt")
         outcome = IN_WORDS[row.outcome].partition(":")[0].upper()
         return f"  = {row.trial_id}: {outcome} after {attempts}{_because(row.cause)}"
+
+
+def _listening(trial: Trial, listening: Listening) -> str:
+    """What listening devices hear in a trial, and by which way."""
+    sound = trial.recipe.query
+    match sound:
+        case Ambience(duration_s=duration_s):
+            what = f"{duration_s:g} s of {plain_text(listening.source, 60)}"
+        case Recording(path=path):
+            what = f"{quoted(listening.phrase, 60)} from {plain_text(path.rpartition('/')[2], 80)}"
+        case SpokenText(text=text):
+            what = f"{quoted(text)}, {trial.recipe.voice.label()}"
+    to = ", ".join(f"{one.device}{' (injected)' if one.injected else ''}" for one in listening.targets)
+    where = "".join(f" · {axis} {plain_text(label, 40)}" for axis, label in trial.conditions)
+    return f"{listening.kind.value} {what} to {to}{where}"
 
 
 def _of_attempt(record: Record) -> str | None:
@@ -157,6 +214,8 @@ def _of_attempt(record: Record) -> str | None:
 
 
 def _verdict(row: AttemptFinished) -> str:
+    if row.outcome is Outcome.COUNTED:
+        return f"  attempt {row.attempt}: {IN_WORDS[row.outcome]}"
     heard = f"; heard {quoted(row.heard)}" if row.heard is not None else ""
     latency = f"; latency {milliseconds(row.latency)}" if row.latency is not None else ""
     words = f"{IN_WORDS[row.outcome]}, {_RECOGNITION[row.recognition]}"
@@ -167,6 +226,9 @@ def _observed(observation: object) -> str | None:
     match observation:
         case Wake(source=source, phrase=phrase):
             return f"    {source} woke{' on ' + quoted(phrase, 60) if phrase else ''}"
+        case Intent(source=source, name=name, slots=slots):
+            found = "".join(f", {slot} {quoted(value, 60)}" for slot, value in slots[:20])
+            return f"    {source} reports that it understood {plain_text(name, 80)}{found}"
         case Transcript(source=source, text=text, final=True):
             return f"    {source} reports that it heard {quoted(text)}"
         case ResponseText(source=source, text=text):

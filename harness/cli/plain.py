@@ -9,8 +9,11 @@ from typing import TextIO
 
 from harness.cli import summary
 from harness.cli.happenings import Happenings
+from harness.cli.wake_lines import WakeLines
+from harness.cli.wake_summary import wake_summary
 from harness.evaluate.limits import check_limits
 from harness.evaluate.progress import Progress, SessionFigures
+from harness.evaluate.wake import WakeFigures
 from harness.model.errors import HarnessError
 from harness.model.feed import Answered, Goodbye, Logged, Message, StateChanged, StateWord, Welcome
 from harness.model.record import Entry
@@ -18,7 +21,8 @@ from harness.rig.resolved import read_resolved
 from harness.wire.codec import MESSAGES, encode
 from harness.wire.foreign import plain_text
 
-_COLOURS = {"FAULT": "31", "LOST": "31", "END": "1", "TRIAL": "1", "PAUSED": "33", "ASKING": "36", "BACK": "32"}
+_COLOURS = {"FAULT": "31", "LOST": "31", "END": "1", "TRIAL": "1", "PAUSED": "33", "ASKING": "36", "BACK": "32",
+            "UNMATCHED": "33", "DECIDED": "1"}  # fmt: skip
 _STATES = {StateWord.WAITING, StateWord.INTERRUPTED, StateWord.CLOSING}
 _COUNTS_DOWN = {StateWord.WAITING, StateWord.ASKING, StateWord.INTERRUPTED}
 """States whose end is worth a number; the others end with what they wait for."""
@@ -36,6 +40,7 @@ class PlainPrinter:
         self._colour = stream.isatty() if colour is None else colour
         self._happenings = Happenings()
         self._figures = SessionFigures()
+        self._wake = WakeLines()
         self._old_until = 0
         self._folder: Path | None = None
         self._told: tuple[StateWord, str, str | None, int | None] | None = None
@@ -61,8 +66,10 @@ class PlainPrinter:
     def _row(self, entry: Entry) -> None:
         self._figures.add(entry)
         line = self._happenings.line(entry.record)
-        if entry.seq > self._old_until and line is not None:
-            self._print(line, entry.wall_s)
+        lines = [*([] if line is None else [line]), *self._wake.add(entry)]
+        if entry.seq > self._old_until and lines:
+            for one in lines:
+                self._print(one, entry.wall_s)
             self._told = None
         elif entry.seq == self._old_until:
             figures = self._figures.snapshot().totals
@@ -84,7 +91,7 @@ class PlainPrinter:
 
     def _end(self, goodbye: Goodbye) -> None:
         progress = self._figures.snapshot()
-        for line in ("", *end_of_session(progress, self._folder)):
+        for line in ("", *end_of_session(progress, self._wake.figures, self._folder)):
             self._print(line)
         if goodbye.reason:
             self._print(plain_text(goodbye.reason))
@@ -113,9 +120,15 @@ class JsonPrinter:
         self._stream.flush()
 
 
-def end_of_session(progress: Progress, folder: Path | None) -> list[str]:
-    """Table, totals and limits."""
-    lines = [*summary.table(progress), "", *summary.totals(progress.totals)]
+def end_of_session(progress: Progress, wake: WakeFigures, folder: Path | None) -> list[str]:
+    """Table of queries, totals, wake figures of each device, and limits."""
+    lines: list[str] = []
+    if any(one.trial.listening is None for one in progress.trials) or not progress.trials:
+        lines += [*summary.table(summary.queries(progress)), "", *summary.totals(progress.totals)]
+    else:
+        lines.append(summary.finished(progress.totals))
+    if figures := wake_summary(wake):
+        lines += ["", *figures]
     if progress.overruns:
         lines.append(f"sound                {progress.overruns} blocks were late or lost")
     if folder is not None:
@@ -123,7 +136,7 @@ def end_of_session(progress: Progress, folder: Path | None) -> list[str]:
             limits = read_resolved(folder).scenario.limits
         except HarnessError as error:
             return [*lines, f"limits: {error}"]
-        lines += summary.limits(check_limits(limits, progress.totals))
+        lines += summary.limits(check_limits(limits, progress.totals, wake.snapshot()))
     return lines
 
 

@@ -10,7 +10,7 @@ import click
 from harness.cli import summary
 from harness.cli.happenings import Happenings
 from harness.cli.plain import end_of_session, next_steps, standard_output
-from harness.cli.watching import progress_of, session_folder
+from harness.cli.watching import figures_of, session_folder
 from harness.evaluate.progress import Progress
 from harness.log.reader import LogReader, check
 from harness.model.errors import InputError
@@ -22,11 +22,13 @@ from harness.wire.foreign import plain_text
 @click.command("show")
 @click.argument("session")
 @click.option("--json", "as_json", is_flag=True, help="Every row as a line of JSON.")
-@click.option("--csv", "as_csv", is_flag=True, help="One row per trial, for a spreadsheet.")
+@click.option("--csv", "as_csv", is_flag=True, help="One row per trial (and device), for a spreadsheet.")
 @click.option("--trials", is_flag=True, help="Only the table of trials.")
 @click.option("--check", "checking", is_flag=True, help="Check rows and clips for damage; status 3 when there is any.")
 def command(session: str, as_json: bool, as_csv: bool, trials: bool, checking: bool) -> None:
-    """Print what a session log says: the table of trials, totals and limits. Works while the session is running.
+    """Print what a session log says: the table of trials, totals, wake figures and limits.
+
+    Works while the session is running.
 
     SESSION: its folder, or its name below ./sessions.
     """
@@ -42,13 +44,13 @@ def command(session: str, as_json: bool, as_csv: bool, trials: bool, checking: b
                 for entry in reader.entries():
                     stream.write(encode(MESSAGES, Logged(entry)).decode("utf-8") + "\n")
             return
-        progress = progress_of(folder)
+        progress, wake = figures_of(folder)
         if as_csv:
-            stream.write(summary.as_csv(progress))
+            stream.write(summary.as_csv(progress, wake))
         elif trials:
             stream.write("\n".join(summary.table(progress)) + "\n")
         else:
-            lines = [*_head(progress), "", *end_of_session(progress, folder), *next_steps(progress, folder)]
+            lines = [*_head(progress), "", *end_of_session(progress, wake, folder), *next_steps(progress, folder)]
             stream.write("\n".join(lines) + "\n")
         stream.flush()
     except BrokenPipeError:

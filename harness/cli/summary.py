@@ -7,7 +7,7 @@ import io
 import shutil
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.cli.happenings import IN_WORDS, milliseconds
 from harness.evaluate.limits import LimitVerdict
@@ -15,8 +15,11 @@ from harness.evaluate.names import short_names
 from harness.evaluate.progress import Progress
 from harness.evaluate.totals import Totals
 from harness.evaluate.trials import TrialProgress, TrialState
+from harness.evaluate.wake import WakeFigures
+from harness.evaluate.wake_plays import Play
 from harness.metrics.intervals import Share
 from harness.metrics.latency import LatencyFigures
+from harness.model.scenario import TrialKind
 from harness.wire.foreign import plain_text
 
 COLUMNS = ("#", "trial", "outcome", "tries", "latency", "it heard", "it answered (by our transcription)")
@@ -28,6 +31,7 @@ CSV_COLUMNS = (
     "number", "trial", "take", "device", "conditions", "reference", "outcome", "recognition", "evidence", "attempts",
     "heard", "errors", "words", "latency_ms", "latency_error_ms", "wake_delay_ms", "wake_delay_error_ms", "length_ms",
     "response_clip", "response_transcript", "cause",
+    "kind", "hit", "unmatched", "exposure_s", "unproven_s",
 )  # fmt: skip
 
 
@@ -89,11 +93,21 @@ def _widths(width: int) -> tuple[int, ...]:
     return (*WIDTHS, left * 2 // 5, left - left * 2 // 5) if left >= LEAST_TEXT else WIDTHS
 
 
+def queries(progress: Progress) -> Progress:
+    """Without wake, command and ambient trials, which a table of single trials says nothing about."""
+    return replace(progress, trials=tuple(one for one in progress.trials if one.trial.listening is None))
+
+
+def finished(figures: Totals) -> str:
+    """How far the plan was played."""
+    outcomes = ", ".join(f"{count} {_short(IN_WORDS[outcome])}" for outcome, count in figures.by_outcome) or "none"
+    return f"finished             {figures.finished} of {figures.planned}: {outcomes}"
+
+
 def totals(figures: Totals) -> list[str]:
     """Lines with the totals; a figure over nothing is n/a."""
-    outcomes = ", ".join(f"{count} {_short(IN_WORDS[outcome])}" for outcome, count in figures.by_outcome) or "none"
     return [
-        f"finished             {figures.finished} of {figures.planned}: {outcomes}",
+        finished(figures),
         f"recognised           {_share(figures.recognised)}",
         f"at the first attempt {_share(figures.first_attempt)}",
         f"answered             {_share(figures.answered)}",
@@ -112,14 +126,42 @@ def limits(verdicts: Iterable[LimitVerdict]) -> list[str]:
     ]
 
 
-def as_csv(progress: Progress) -> str:
-    """The table of trials for a spreadsheet: one row a trial, empty where there is nothing."""
+def as_csv(progress: Progress, wake: WakeFigures | None = None) -> str:
+    """The table of trials for a spreadsheet, empty where there is nothing.
+
+    One row a trial; of a wake, command or ambient trial one for each device, by what it counts as.
+    """
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(CSV_COLUMNS)
+    heard: dict[str, list[Play]] = {}
+    for device in wake.snapshot().devices if wake else ():
+        for play in wake.plays(device.device) if wake else ():
+            heard.setdefault(play.trial.id, []).append(play)
     for one in progress.trials:
-        writer.writerow(_csv_row(one))
+        kind = "query" if one.trial.listening is None else one.trial.listening.kind.value
+        row = [*_csv_row(one), kind]
+        if plays := heard.get(one.trial.id):
+            writer.writerows(_of_device(row, play) for play in plays)
+        else:
+            writer.writerow([*row, "", "", "", ""])
     return text.getvalue()
+
+
+def _of_device(row: Sequence[object], play: Play) -> list[object]:
+    found = dict(zip(CSV_COLUMNS, [*row, "", "", "", ""], strict=True))
+    reading = play.reading
+    found["device"] = plain_text(play.target.device, 80)
+    if play.kind is not TrialKind.AMBIENT:
+        found["hit"] = int(reading.hit is not None)
+    if reading.delay is not None:
+        found["wake_delay_ms"] = f"{reading.delay.value_s * 1000:.1f}"
+        found["wake_delay_error_ms"] = f"{reading.delay.error_s * 1000:.1f}"
+    if play.kind is TrialKind.COMMAND:
+        found["heard"] = plain_text(reading.heard)
+    found["unmatched"] = len(reading.unmatched)
+    found["exposure_s"], found["unproven_s"] = f"{reading.exposure_s:.3f}", f"{reading.unproven_s:.3f}"
+    return list(found.values())
 
 
 def _csv_row(one: TrialProgress) -> Sequence[object]:

@@ -18,6 +18,7 @@ from harness.cli import INTERRUPTED
 from harness.cli.operator_prompt import OperatorPrompt
 from harness.cli.plain import JsonPrinter, PlainPrinter, end_of_session, next_steps, standard_output
 from harness.evaluate.progress import Progress, SessionFigures
+from harness.evaluate.wake import WakeFigures
 from harness.log.folder import SessionFolder
 from harness.log.reader import LogReader
 from harness.model.errors import EngineError, InputError, LogError
@@ -87,9 +88,9 @@ def _show(place: EnginePlace, view: View, *, attended: bool, history: bool) -> i
         from harness.dashboard.app import run_dashboard  # Textual is slow to import, and plain output needs none of it
 
         status = run_dashboard(Path(place.socket), Path(place.folder), user_name())
-        progress = progress_of(Path(place.folder))
+        progress, wake = figures_of(Path(place.folder))
         if progress.finished is not None:
-            lines = [*end_of_session(progress, Path(place.folder)), *next_steps(progress, Path(place.folder))]
+            lines = [*end_of_session(progress, wake, Path(place.folder)), *next_steps(progress, Path(place.folder))]
             standard_output().write("\n".join(lines) + "\n")
         return status
     stream = standard_output()
@@ -97,13 +98,19 @@ def _show(place: EnginePlace, view: View, *, attended: bool, history: bool) -> i
     return _Watch(place, printer, attended=attended).until_it_ends()
 
 
-def progress_of(folder: Path) -> Progress:
+def figures_of(folder: Path) -> tuple[Progress, WakeFigures]:
     """Where a session stands, from its log; works while it is running."""
-    figures = SessionFigures()
+    figures, wake = SessionFigures(), WakeFigures()
     with LogReader(folder) as reader:
         for entry in reader.entries():
             figures.add(entry)
-    return figures.snapshot()
+            wake.add(entry)
+    return figures.snapshot(), wake
+
+
+def progress_of(folder: Path) -> Progress:
+    """Of its trials alone."""
+    return figures_of(folder)[0]
 
 
 def user_name() -> str:

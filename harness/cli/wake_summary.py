@@ -1,0 +1,144 @@
+"""The wake figures of a session, a block for each device; plain text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import combinations
+
+from harness.evaluate.wake import WakeFigures
+from harness.evaluate.wake_progress import DeviceWake, Interval, Rate, Ratio
+from harness.metrics.comparison import Discordance
+from harness.metrics.intervals import Share
+from harness.metrics.latency import LatencyFigures, Quantile
+from harness.model.record import ReviewWord
+from harness.wire.foreign import plain_text
+
+NOTHING = "n/a (of none)"
+EVENT_WORDS: dict[ReviewWord | None, str] = {
+    None: "unreviewed",
+    ReviewWord.FALSE_ACCEPT: "false accepts",
+    ReviewWord.REAL_PERSON: "real persons",
+    ReviewWord.SELF_WAKE: "self-wakes",
+    ReviewWord.STIMULUS_FAULT: "stimulus faults",
+}
+
+
+def wake_summary(figures: WakeFigures) -> list[str]:
+    """Lines on every device that listened, and on each two of them; none where there were no such trials."""
+    progress = figures.snapshot()
+    if not progress.planned:
+        return []
+    lines = [f"wake trials          {progress.counted} of {progress.planned} counted"]
+    for device in progress.devices:
+        lines += ["", *_device(device)]
+    if len(progress.devices) > 1:
+        lines += ["", *_pairs({one.device: figures.hits(one.device) for one in progress.devices})]
+    return lines
+
+
+def _device(device: DeviceWake) -> Iterator[str]:
+    yield f"device {plain_text(device.device, 80)}"
+    yield f"  false rejects      {ratio(device.false_rejects)}"
+    yield f"  false accepts      {rate(device.after_review)}, after review"
+    yield f"                     {rate(device.false_accepts)}, before review"
+    yield f"  heard              {in_hours(device.exposure_s)}, and {in_hours(device.unproven_s)} without proof"
+    yield f"  wake delay         {delays(device.delays)}"
+    if device.commands.total:
+        wrong = f"{device.substituted} misunderstood, {device.missed} missed"
+        yield f"  commands           {share(device.commands)}; {wrong}"
+    events = ", ".join(f"{count} {EVENT_WORDS[word]}" for word, count in device.events) or "none"
+    more = [
+        f"{count} {what}"
+        for count, what in (
+            (device.in_vocabulary_events, "in wake trials"),
+            (device.ambient_events_outside, "outside of exposure"),
+            (device.suppressed, "within the refractory time"),
+        )
+        if count
+    ]
+    beside = f" ({', '.join(more)})" if more else ""
+    yield f"  unmatched events   {events}{beside}"
+    for figure, passed in device.decisions:
+        yield f"  sequential test    {figure.replace('_', ' ')}: {'passed' if passed else 'FAILED'}"
+    for condition, found in device.conditions:
+        yield f"    {plain_text(condition, 60)}: {ratio(found)}"
+
+
+def _pairs(hits: Mapping[str, Mapping[str, bool]]) -> Iterator[str]:
+    """McNemar's test of each two devices, on the stimuli that count for both."""
+    for first, second in combinations(hits, 2):
+        found = discordance(hits[first], hits[second])
+        names = f"{plain_text(first, 60)} against {plain_text(second, 60)}"
+        p = "n/a (they never differ)" if found.p is None else f"{found.p:.3g}"
+        yield (
+            f"{names}: on the same {found.total} stimuli {found.both} heard by both, {found.only_first} only by the "
+            f"first, {found.only_second} only by the second, {found.neither} by none; McNemar p = {p}"
+        )
+
+
+def discordance(first: Mapping[str, bool], second: Mapping[str, bool]) -> Discordance:
+    """Two devices on the stimuli that both have heard: trial → did it wake?"""
+    pairs = [(first[trial], second[trial]) for trial in first if trial in second]
+    return Discordance(*(pairs.count(pair) for pair in ((True, True), (True, False), (False, True), (False, False))))
+
+
+def ratio(value: Ratio) -> str:
+    """`3 of 120 = 2.50% (95 % exact 0.52% to 7.13%; at any time 0.15% to 10.36%)`."""
+    found = value.share
+    if found.value is None:
+        return NOTHING
+    return (
+        f"{found.count} of {found.total} = {found.value:.2%} (95 % exact {_percent(value.interval)};"
+        f" at any time {_percent(value.any_time)})"
+    )
+
+
+def rate(value: Rate) -> str:
+    """`4 in 0.500 h = 8.00/h (95 % exact 2.18 to 20.48; at any time 0.51 to 34.10)`."""
+    if value.per_hour is None:
+        return f"{value.count} in 0 h: n/a"
+    return (
+        f"{value.count} in {value.hours:.3f} h = {value.per_hour:.3g}/h (95 % exact {_per_hour(value.interval)};"
+        f" at any time {_per_hour(value.any_time)})"
+    )
+
+
+def share(value: Share) -> str:
+    if value.value is None or value.interval is None:
+        return NOTHING
+    low, high = value.interval
+    return f"{value.count} of {value.total} = {value.value:.1%} (95 % interval {low:.1%} to {high:.1%})"
+
+
+def delays(figures: LatencyFigures) -> str:
+    """`median 312 ms (290 to 330), p95 512 ms (480 to ?), clocks ± 1 ms (of 117)`."""
+    if figures.p50 is None or figures.p95 is None:
+        return NOTHING
+    error = max(figures.p50.clock_error_s, figures.p95.clock_error_s)
+    return (
+        f"median {_quantile(figures.p50)}, p95 {_quantile(figures.p95)}, clocks ± {error * 1000:.2g} ms"
+        f" (of {figures.total})"
+    )
+
+
+def in_hours(value_s: float) -> str:
+    """H:MM:SS.s, the hours not padded."""
+    tenths = round(value_s * 10)
+    return f"{tenths // 36000}:{tenths // 600 % 60:02}:{tenths % 600 / 10:04.1f}"
+
+
+def span(value_s: float) -> str:
+    return f"{value_s:.1f} s"
+
+
+def _quantile(value: Quantile) -> str:
+    low, high = ("?" if end is None else f"{end * 1000:.0f}" for end in (value.low_s, value.high_s))
+    return f"{value.value_s * 1000:.0f} ms ({low} to {high})"
+
+
+def _percent(interval: Interval | None) -> str:
+    return "n/a" if interval is None else f"{interval[0]:.2%} to {interval[1]:.2%}"
+
+
+def _per_hour(interval: Interval | None) -> str:
+    return "n/a" if interval is None else f"{interval[0]:.3g} to {interval[1]:.3g}"

@@ -1,0 +1,253 @@
+"""The device monitor: what a device says on the left, what its profile makes of it on the right."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from pathlib import Path
+from typing import ClassVar
+
+from rich.cells import set_cell_size
+from rich.text import Text
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widgets import Footer, Static
+
+from harness.dashboard import palette
+from harness.dashboard.screens.help import HelpPanel
+from harness.dashboard.widgets.lines import Lines
+from harness.rig.device_monitor import DeviceMonitor, MonitorRow, now_heard
+from harness.rig.device_sources import DeviceSource
+from harness.wire.foreign import plain_text
+
+KEPT = 5000
+REDRAW_S = 0.1
+BYTES_A_REDRAW = 64 * 1024
+CLOCK = 13
+
+HELP = """\
+Left: what the device says. Right: what the mappings of its profile make of it.
+The profile is read again whenever it is saved; what is wrong with it is shown above the keys.
+
+space  pauses the list and goes on; what comes meanwhile is kept
+u      only lines that no mapping took, for the next rule to write
+up, down, page up, page down   choose a line (and pause)
+end    follows the newest line
+c      adds the chosen line to a file as a sample, with what it gives, and copies it
+q      leaves
+"""
+
+
+class MonitorRows(Lines):
+    """The last rows in two columns; follows the newest, until somebody chooses a line."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "move(-1)", "Line before", show=False),
+        Binding("down", "move(1)", "Next line", show=False),
+        Binding("pageup", "move(-10)", "Ten back", show=False),
+        Binding("pagedown", "move(10)", "Ten on", show=False),
+        Binding("home", "move(-1000000)", "First line", show=False),
+        Binding("end", "follow", "Newest", show=False),
+    ]
+
+    def __init__(self, *, unmapped: bool) -> None:
+        super().__init__(id="rows")
+        self.only_unmapped = unmapped
+        self.following = True
+        self._all: deque[MonitorRow] = deque(maxlen=KEPT)
+        self._waiting: deque[MonitorRow] = deque(maxlen=KEPT)
+        self._shown: list[MonitorRow] = []
+        self._chosen = -1
+
+    @property
+    def count(self) -> int:
+        return len(self._shown)
+
+    @property
+    def chosen(self) -> MonitorRow | None:
+        """The chosen row; while following, the newest."""
+        if not self._shown:
+            return None
+        return self._shown[-1 if self.following else min(self._chosen, len(self._shown) - 1)]
+
+    @property
+    def waiting(self) -> int:
+        return len(self._waiting)
+
+    def extend(self, rows: list[MonitorRow]) -> None:
+        """Adds rows in one go; while paused they wait."""
+        if not rows:
+            return
+        if not self.following:
+            self._waiting.extend(rows)
+            return
+        self._all.extend(rows)
+        self._filter()
+
+    def filter_unmapped(self, only: bool) -> None:
+        self.only_unmapped = only
+        self._filter()
+
+    def pause(self) -> None:
+        self.following = False
+        self._chosen = max(0, len(self._shown) - 1)
+        self.refresh()
+
+    def action_follow(self) -> None:
+        self.following = True
+        self._all.extend(self._waiting)
+        self._waiting.clear()
+        self._filter()
+
+    def action_move(self, by: int) -> None:
+        if self.following:
+            self.pause()
+        self._chosen = min(max(0, self._chosen + by), max(0, len(self._shown) - 1))
+        self.scroll_to(y=max(0, self._chosen - self.size.height // 2), animate=False)
+        self.refresh()
+
+    def on_resize(self) -> None:
+        self._to_the_end()
+
+    def _filter(self) -> None:
+        self._shown = [row for row in self._all if not (self.only_unmapped and row.mapped)]
+        self.fit()
+        self._to_the_end()
+
+    def _to_the_end(self) -> None:
+        if self.following:
+            self.call_after_refresh(self.scroll_end, animate=False)
+
+    def line(self, index: int, width: int) -> Text:
+        row = self._shown[index]
+        clock = time.strftime("%H:%M:%S", time.localtime(row.wall_s)) + f".{int(row.wall_s * 1000) % 1000:03d}"
+        room = max(8, width - CLOCK - 3)
+        left = room * 11 // 20
+        style = f"on {palette.SELECTED}" if not self.following and index == self._chosen else ""
+        text = Text(f"{clock} ", style=style)
+        text.stylize(palette.QUIET)
+        # A text of others is cut to its column here: it may hold wide characters.
+        text.append(_cut(row.said, left), palette.TEXT)
+        if row.mapped:
+            text.append(" > ", palette.RULE)
+            text.append(_cut(row.made, room - left), palette.GREEN)
+        else:
+            text.append(" - ", palette.RULE)
+            text.append(_cut(row.why or "not mapped", room - left), palette.YELLOW if row.why else palette.QUIET)
+        return text
+
+
+class MonitorApp(App[None]):
+    """Takes what the source has brought ten times a second, at most so many bytes, so that keys work in a flood."""
+
+    CSS = f"""
+    Screen {{ background: {palette.BACKGROUND}; }}
+    #head {{ height: 1; background: {palette.PANEL}; padding: 0 1; }}
+    #rows {{ height: 1fr; padding: 0 1; }}
+    #problem {{ height: auto; max-height: 6; color: {palette.RED}; padding: 0 1; display: none; }}
+    #told {{ height: 1; color: {palette.CYAN}; padding: 0 1; }}
+    """
+    TITLE = "device monitor"
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("space,p", "pause", "Pause"),
+        Binding("u", "unmapped", "Unmapped only"),
+        Binding("c", "sample", "Copy as sample"),
+        Binding("question_mark,f1", "help", "Help"),
+        Binding("q,ctrl+q,ctrl+c", "quit", "Quit", priority=False),
+    ]
+
+    def __init__(self, monitor: DeviceMonitor, source: DeviceSource, snippets: Path, *, unmapped: bool) -> None:
+        super().__init__()
+        self._monitor = monitor
+        self._source = source
+        self._snippets = snippets
+        self._rows = MonitorRows(unmapped=unmapped)
+        self._told = ""
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="head", markup=False)
+        yield self._rows
+        yield Static(id="problem", markup=False)
+        yield Static(id="told", markup=False)
+        yield Footer()
+
+    def on_mount(self) -> None:
+        self.register_theme(palette.THEME)
+        self.theme = palette.THEME.name
+        self._rows.focus()
+        self.set_interval(REDRAW_S, self.redraw)
+
+    def redraw(self) -> None:
+        """Takes what has come, and shows it."""
+        if not self.is_running or not self._rows.is_mounted:
+            return
+        rows: list[MonitorRow] = []
+        for heard in (*self._source.queue.take(BYTES_A_REDRAW), now_heard(b"")):
+            rows += self._monitor.take(heard)
+        self._rows.extend(rows)
+        if self._monitor.look(time.monotonic()) and not self._monitor.problem:
+            self._told = "the profile was read again"
+        self._show()
+
+    def _show(self) -> None:
+        monitor, source = self._monitor, self._source
+        parts = [
+            f"{monitor.profile.id} · {source.name}",
+            f"{monitor.lines} lines, {monitor.unmapped} not mapped",
+        ]
+        if not self._rows.following:
+            parts.append(f"PAUSED, {self._rows.waiting} wait")
+        if self._rows.only_unmapped:
+            parts.append("unmapped only")
+        if source.queue.lost_bytes:
+            parts.append(f"{source.queue.lost_bytes} bytes came too fast")
+        if source.ended:
+            parts.append("ended")
+        head, problem, told = (self.query_one(f"#{name}", Static) for name in ("head", "problem", "told"))
+        head.update(Text(plain_text("  ".join(parts)), style=palette.TEXT))
+        wrong = "\n".join(text for text in (monitor.problem, plain_text(source.trouble)) if text)
+        problem.update(Text(wrong, style=palette.RED))
+        problem.display = bool(wrong)
+        told.update(Text(plain_text(self._told), style=palette.CYAN))
+
+    def action_pause(self) -> None:
+        if self._rows.following:
+            self._rows.pause()
+        else:
+            self._rows.action_follow()
+        self._show()
+
+    def action_unmapped(self) -> None:
+        self._rows.filter_unmapped(not self._rows.only_unmapped)
+        self._show()
+
+    def action_sample(self) -> None:
+        row = self._rows.chosen
+        if row is None or not row.snippet:
+            self._told = "this line cannot be a sample"
+        else:
+            try:
+                with self._snippets.open("a", encoding="utf-8") as file:
+                    file.write(row.snippet)
+            except OSError as error:
+                self._told = f"{self._snippets} cannot be written: {error.strerror}"
+            else:
+                self.copy_to_clipboard(row.snippet)
+                self._told = f"added to {self._snippets}: paste it under `samples:` of the profile"
+        self._show()
+
+    def action_help(self) -> None:
+        if not isinstance(self.screen, HelpPanel):
+            self.push_screen(HelpPanel(HELP))
+
+
+def run_monitor(monitor: DeviceMonitor, source: DeviceSource, snippets: Path, *, unmapped: bool) -> None:
+    """Shows the monitor until somebody leaves it."""
+    MonitorApp(monitor, source, snippets, unmapped=unmapped).run()
+
+
+def _cut(text: str, width: int) -> str:
+    """At most so many cells, filled with spaces."""
+    cut = set_cell_size(text, width)
+    return cut if cut.rstrip() == text.rstrip() else set_cell_size(text, max(0, width - 1)) + "…"
