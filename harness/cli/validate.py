@@ -12,6 +12,7 @@ import click
 
 from harness.library import check_together, load_bench, load_profile, load_scenario, planned_trials
 from harness.library.kinds import FileKind, is_foreign, kind_of
+from harness.library.profile_samples import check_samples
 from harness.model.bench import Bench, DeviceProfile
 from harness.model.errors import InputError, InputProblems, Place, UnmetNeed
 from harness.model.scenario import Scenario
@@ -48,8 +49,17 @@ class Findings:
                     self.benches[path] = load_bench(path)
                 case FileKind.DEVICE:
                     self.profiles[path] = load_profile(path, beside=Path())
+                    self._try_samples(path)
         except InputError as error:
             self.note(error)
+
+    def _try_samples(self, path: Path) -> None:
+        """Samples are a profile's tests: one that gives something else is a problem of the file."""
+        for result in check_samples(self.profiles[path]):
+            if result.wrong:
+                what = f"the sample gives something else: {'; '.join(line.strip() for line in result.wrong)}"
+                remedy = f"Change the rules, or what it gives; see harness devices test {path}"
+                self.note(InputError(what, place=Place(str(path), result.sample.line), remedy=remedy))
 
     def pair(self) -> None:
         """Checks every scenario on the bench, when exactly one was given: else it is not known which one is meant."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from harness.wire.console import Console
 from harness.wire.mappings import for_device, observations
 
 Fields = dict[str, PlainValue]
+_WORD = re.compile(r"[A-Za-z][A-Za-z_]*")
 SCORE_STEP = 0.0005
 _LINE_S = 0.01
 _DEFAULTS: dict[str, Fields] = {
@@ -125,6 +127,8 @@ def _value(value: PlainValue) -> str:
             return shown(value)
         case bool():
             return "true" if value else "false"
+        case str() if _WORD.fullmatch(value) and value not in ("true", "false", "null"):
+            return value
         case str():
-            return "'" + value.replace("'", "''") + "'" if value else "''"
+            return "'" + value.replace("'", "''") + "'"
     return str(value)

@@ -1,0 +1,111 @@
+"""`harness devices monitor`: live lines on the left, what the mappings made of them on the right."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TextIO
+
+import click
+
+from harness.cli.devices.connection import STDIN, chosen_source, connection_options
+from harness.cli.plain import standard_output
+from harness.model.errors import InputError
+from harness.rig.device_monitor import DeviceMonitor, MonitorRow, now_heard
+from harness.rig.device_sources import CHUNK_BYTES, DeviceSource
+
+LEFT = 60
+
+
+@click.command("monitor")
+@click.argument("profile")
+@connection_options
+@click.option("--file", type=click.Path(path_type=Path), help="Lines from a file.")
+@click.option("--unmapped", is_flag=True, help="Only lines that no mapping took.")
+@click.option(
+    "--snippets", type=click.Path(path_type=Path), help="File that samples are added to. Default ID.samples.yaml"
+)
+@click.option("--plain", is_flag=True, help="Lines instead of a screen; by itself in a pipe.")
+@click.option("--json", "as_json", is_flag=True, help="A JSON object for each line.")
+def monitor(
+    profile: str,
+    port: str | None,
+    baud: int | None,
+    address: str | None,
+    topics: tuple[str, ...],
+    device: str,
+    username: str,
+    password_env: str,
+    file: Path | None,
+    unmapped: bool,
+    snippets: Path | None,
+    plain: bool,
+    as_json: bool,
+) -> None:
+    """Show what PROFILE makes of a device, live; without --port, --address or --file, of standard input.
+
+    PROFILE is read again whenever it is saved.
+    """
+    watched = DeviceMonitor(profile, Path(), device)
+    source = chosen_source(
+        watched.profile, port=port, baud=baud, address=address, topics=topics, device=device, username=username,
+        password_env=password_env, file=file,
+    )  # fmt: skip
+    if source.name == STDIN and sys.stdin.isatty():
+        raise InputError("nothing is named to watch", remedy="Give --port, --address or --file, or pipe lines in")
+    source.open()
+    try:
+        if plain or as_json or source.name == STDIN or not sys.stdout.isatty():
+            _plain(watched, source, standard_output(), unmapped=unmapped, as_json=as_json)
+        else:
+            from harness.dashboard.screens.monitor import run_monitor
+
+            run_monitor(watched, source, snippets or Path(f"{watched.profile.id}.samples.yaml"), unmapped=unmapped)
+    finally:
+        source.close()
+
+
+def _plain(watched: DeviceMonitor, source: DeviceSource, stream: TextIO, *, unmapped: bool, as_json: bool) -> None:
+    """Prints until the source ends, or somebody presses Ctrl-C."""
+    told_lost, told_trouble = 0, ""
+    with contextlib.suppress(KeyboardInterrupt, BrokenPipeError):
+        ended = False
+        while not ended:
+            ended = source.ended
+            taken = source.queue.take(16 * CHUNK_BYTES)
+            for heard in (*taken, now_heard(b"")):
+                for row in watched.take(heard):
+                    if not (unmapped and row.mapped):
+                        stream.write(json.dumps(asdict(row), ensure_ascii=False) if as_json else _line(row))
+                        stream.write("\n")
+            if watched.look(time.monotonic()):
+                _note(stream, watched.problem or "the profile was read again", as_json=as_json)
+            if source.queue.lost_bytes != told_lost:
+                told_lost = source.queue.lost_bytes
+                _note(stream, f"{told_lost} bytes came too fast and were left out", as_json=as_json)
+            if source.trouble != told_trouble:
+                told_trouble = source.trouble
+                _note(stream, told_trouble or "it is back", as_json=as_json)
+            stream.flush()
+            if taken:
+                ended = False
+            elif not ended:
+                time.sleep(0.05)
+        for row in watched.rest():
+            stream.write((json.dumps(asdict(row), ensure_ascii=False) if as_json else _line(row)) + "\n")
+        _note(stream, f"{watched.lines} lines: {watched.mapped} mapped, {watched.unmapped} not", as_json=as_json)
+
+
+def _line(row: MonitorRow) -> str:
+    clock = time.strftime("%H:%M:%S", time.localtime(row.wall_s)) + f".{int(row.wall_s * 1000) % 1000:03d}"
+    made = f"=> {row.made}" if row.mapped else f"-- {row.why or 'not mapped'}"
+    return f"{clock}  {row.said:{LEFT}}  {made}"
+
+
+def _note(stream: TextIO, text: str, *, as_json: bool) -> None:
+    for line in text.splitlines():
+        stream.write(json.dumps({"note": line}, ensure_ascii=False) + "\n" if as_json else f"*** {line}\n")

@@ -1,0 +1,205 @@
+"""What a profile makes of what a device says, line by line: for whoever writes a profile."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.library.profile import load_profile
+from harness.library.profile_samples import sample_fields, shown
+from harness.model.bench import DeviceProfile, Framing
+from harness.model.errors import HarnessError, InputError
+from harness.model.observation import LogLine, Observation
+from harness.model.time import Stamp
+from harness.wire import messages
+from harness.wire.console import Console
+from harness.wire.foreign import plain_text
+from harness.wire.frames import Decoder, Frame
+from harness.wire.lines import Reading
+from harness.wire.mappings import for_device, observations
+
+LOOK_S = 0.5
+LONGEST = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """Something a device said: console bytes, or a message when `topic` is set. wall_s: Unix time of its arrival."""
+
+    at: Stamp
+    wall_s: float
+    data: bytes
+    topic: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MonitorRow:
+    """A line with what the mappings made of it. said, made, why: safe to print. snippet: it as a sample, in YAML."""
+
+    wall_s: float
+    said: str
+    made: str
+    mapped: bool
+    why: str = ""
+    snippet: str = ""
+
+
+class DeviceMonitor:
+    """Applies a profile that may change while it is looked at; a file that is wrong leaves the last right one in use.
+
+    problem: what is wrong with the file at present, with its place; empty when it is right.
+    """
+
+    def __init__(self, profile: str, folder: Path, device: str = "") -> None:
+        """Reads the profile (an id or a path); InputError when there is none or it is wrong."""
+        self.profile: DeviceProfile = load_profile(profile, beside=folder)
+        self.problem = ""
+        self.reloads = self.lines = self.mapped = self.unmapped = 0
+        self.device = device or self.profile.id
+        self._path = Path(self.profile.path)
+        self._seen = self._state_of_file()
+        self._look_at_s = 0.0
+        self._begin()
+
+    def _begin(self) -> None:
+        self._console = Console(self.profile, self.device)
+        self._mappings = for_device(self.profile.mappings, self.device)
+        self._decoder = Decoder() if self.profile.console.framing is Framing.VH else None
+        self._gathered: list[str] = []
+        self._gathered_rule: int | None = None
+
+    def take(self, heard: Heard) -> list[MonitorRow]:
+        """The rows of what was heard."""
+        rows = self._message(heard) if heard.topic else self._bytes(heard)
+        self._count(rows)
+        return rows
+
+    def _count(self, rows: list[MonitorRow]) -> None:
+        for row in rows:
+            self.lines += bool(row.said)
+            self.mapped += row.mapped and bool(row.said)
+            self.unmapped += not row.mapped
+
+    def rest(self) -> list[MonitorRow]:
+        """What is held back still, when nothing more will come."""
+        heard = now_heard(b"")
+        rows = [self._row(reading, heard) for reading in self._console.read_rest(heard.at)]
+        self._count(rows)
+        return rows
+
+    def look(self, now_s: float) -> bool:
+        """Reads the profile's file again when it was saved since; whether anything has changed."""
+        if now_s - self._look_at_s < LOOK_S:
+            return False
+        self._look_at_s = now_s
+        state = self._state_of_file()
+        if state == self._seen:
+            return False
+        self._seen = state
+        try:
+            self.profile = load_profile(self._path.name, beside=self._path.parent)
+        except InputError as error:
+            self.problem = plain_text_lines(str(error))
+            return True
+        self.problem = ""
+        self.reloads += 1
+        self._begin()
+        return True
+
+    def _state_of_file(self) -> tuple[int, int] | None:
+        try:
+            found = self._path.stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size
+
+    def _bytes(self, heard: Heard) -> list[MonitorRow]:
+        if self._decoder is None:
+            return self._read(heard.data, heard)
+        rows: list[MonitorRow] = []
+        for one in self._decoder.feed(heard.data) if heard.data else ():
+            rows += [_frame(one, heard)] if isinstance(one, Frame) else self._read(one, heard)
+        return rows
+
+    def _read(self, data: bytes, heard: Heard) -> list[MonitorRow]:
+        return [self._row(reading, heard) for reading in self._console.read(data, heard.at)]
+
+    def _row(self, reading: Reading, heard: Heard) -> MonitorRow:
+        if reading.rule is None or reading.rule != self._gathered_rule:
+            self._gathered = []
+        self._gathered_rule = reading.rule
+        if reading.text:
+            self._gathered.append(reading.text)
+        made = _words(reading.observations)
+        if reading.rule is not None and not made:
+            made = f"lines[{reading.rule}]: waits for more, or nothing to tell"
+        snippet = _line_snippet(self._gathered[-20:], reading.observations)
+        if reading.observations:
+            self._gathered = []
+        said = plain_text(reading.text, LONGEST)
+        return MonitorRow(heard.wall_s, said, made, reading.rule is not None, plain_text(reading.why), snippet)
+
+    def _message(self, heard: Heard) -> list[MonitorRow]:
+        seen = observations(self._mappings, heard.topic, heard.data, heard.at, self.device)
+        text = heard.data.decode("utf-8", errors="backslashreplace")
+        said = plain_text(f"{heard.topic} {text}", LONGEST)
+        # One log line and nothing else: no mapping took it, and its end says why.
+        mapped = not (len(seen) == 1 and isinstance(seen[0], LogLine) and seen[0].text.startswith(f"{heard.topic}: "))
+        reason = re.search(r" \(([^()]*)\)$", seen[0].text) if not mapped and isinstance(seen[0], LogLine) else None
+        snippet = _message_snippet(heard.topic, text, seen if mapped else ())
+        why = plain_text(reason[1]) if reason else ""
+        return [MonitorRow(heard.wall_s, said, _words(seen) if mapped else "", mapped, why, snippet)]
+
+
+def now_heard(data: bytes, topic: str = "", *, error_s: float = 0.0) -> Heard:
+    """Something that has arrived at this moment."""
+    return Heard(Stamp(time.monotonic(), error_s), time.time(), data, topic)
+
+
+def plain_text_lines(text: str) -> str:
+    """Several lines, each made harmless."""
+    return "\n".join(plain_text(line, LONGEST) for line in text.splitlines())
+
+
+def _frame(frame: Frame, heard: Heard) -> MonitorRow:
+    try:
+        message = messages.decode(frame)
+    except HarnessError as error:
+        return MonitorRow(heard.wall_s, f"frame {frame.kind.name}", "", False, plain_text(str(error)))
+    said = f"frame {frame.kind.name}" + (f" {frame.seq}" if frame.seq else "")
+    return MonitorRow(heard.wall_s, said, plain_text(repr(message)), True)
+
+
+def _words(seen: tuple[Observation, ...]) -> str:
+    return plain_text("; ".join(shown(sample_fields(one))[1:-1] for one in seen), LONGEST)
+
+
+def _line_snippet(lines: list[str], seen: tuple[Observation, ...]) -> str:
+    if not lines:
+        return ""
+    return f"  - lines: [{', '.join(_quoted(line) for line in lines)}]\n    gives: [{_gives(seen)}]\n"
+
+
+def _message_snippet(topic: str, text: str, seen: tuple[Observation, ...]) -> str:
+    # A payload is kept as the text that came, whatever it is.
+    return f"  - topic: {_quoted(topic)}\n    payload: {_quoted(text)}\n    gives: [{_gives(seen)}]\n"
+
+
+def _gives(seen: tuple[Observation, ...]) -> str:
+    return ", ".join(shown(sample_fields(one)) for one in seen if not isinstance(one, LogLine))
+
+
+def _quoted(text: str) -> str:
+    """In YAML's single quotes; what may not stand there as \\e or \\x00, as a sample has it."""
+    safe = "".join(_escaped(letter) for letter in text)
+    return "'" + safe.replace("'", "''") + "'"
+
+
+def _escaped(letter: str) -> str:
+    if letter == "\x1b":
+        return "\\e"
+    if letter.isprintable():
+        return letter
+    return "".join(f"\\x{byte:02x}" for byte in letter.encode("utf-8", errors="replace"))
