@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
+from harness import plugins
 from harness.library import kinds, strict_yaml
 from harness.library.bench_file import BenchKeys, DeviceKeys, EquipmentKeys
 from harness.library.driver_options import checked, installed_driver
@@ -85,6 +87,8 @@ class _Reader:
         profile = self._profile(keys.profile, (*at, "profile")) if keys else None
         if keys is None or profile is None:
             return None
+        if connection is not None and connection.id == name:
+            connection = replace(connection, injects=_injects(connection, profile))
         return Device(name, profile, connection, keys.position or "")
 
     def _profile(self, path_or_id: str, at: KeyPath) -> DeviceProfile | None:
@@ -122,8 +126,7 @@ class _Reader:
         if options is None:
             return None
         place = self._found.place(at, key=True)
-        injects = at[0] == "devices" and _injects(driver, options)
-        return Equipment(name, keys.driver, options, place, keys.position or default_position, injects)
+        return Equipment(name, keys.driver, options, place, keys.position or default_position)
 
     def _same(self, name: str, written: dict[str, Plain], at: KeyPath, ability: str) -> Equipment | None:
         for key in written:
@@ -145,7 +148,20 @@ class _Reader:
             self._found.add(at, f"the driver {name!r} {_SOUND[ability]}", remedy)
 
 
-def _injects(driver: type, options: object) -> bool:
-    """Whether a connection brings sound to its device: the driver's `injects(options)` says so, or it has `play`."""
-    says = getattr(driver, "injects", None)
-    return bool(says(options)) if says is not None else hasattr(driver, "play")
+def _injects(connection: Equipment, profile: DeviceProfile) -> bool:
+    """Whether a connection brings sound to its device, past its microphones.
+
+    Its driver must have `play`. Its options say so by a method `injection_of(profile)`, else by an option `injection`:
+    true, false, `none`, the name of a dialogue, or `profile`: whether that names one under `audio`.
+    """
+    options = connection.options
+    if not hasattr(plugins.load(plugins.Group.DRIVERS, connection.driver), "play"):
+        return False
+    by_profile = getattr(options, "injection_of", None)
+    match by_profile(profile) if by_profile else getattr(options, "injection", True):
+        case "profile":
+            return profile.audio is not None
+        case "none" | False:
+            return False
+        case _:
+            return True

@@ -156,11 +156,6 @@ class InProcess:
         if sink is not None:
             sink(observation)
 
-    @staticmethod
-    def injects(options: object) -> bool:
-        """Whether a connection with these options brings sound to its device past the air."""
-        return isinstance(options, InProcessOptions) and options.injection
-
     # A loudspeaker
 
     def play(self, play_id: str, waveform: Waveform) -> None:
