@@ -116,6 +116,7 @@ class BrokerLink:
         client.on_message = self._guarded(self._message)
         self._pulse = Pulse(client, self._clock.now_s, self._options.keepalive_s, self._frozen)
         try:
+            self._shake_hands(host, port)
             client.connect_timeout = _OPEN_LIMIT_S
             client.connect(host, port, keepalive=max(2, round(self._options.keepalive_s)))
         except (OSError, ValueError) as error:
@@ -160,6 +161,16 @@ class BrokerLink:
             client.tls_insecure_set(self._options.tls_insecure)
         client.on_socket_open = self._guarded(_without_delay)
         return client
+
+    def _shake_hands(self, host: str, port: int) -> None:
+        """Tries the encryption before paho does, which tells less of what is wrong and leaves its socket behind."""
+        context = encryption(self._options)
+        if context is not None:
+            with (
+                socket.create_connection((host, port), timeout=_OPEN_LIMIT_S) as plain,
+                context.wrap_socket(plain, server_hostname=host),
+            ):
+                pass
 
     def _forget(self) -> None:
         """Ends the session that the broker keeps, so that it collects nothing for somebody who never comes."""
@@ -249,6 +260,8 @@ class BrokerLink:
     def _disconnected(
         self, client: mqtt.Client, __: object, ___: object, reason: ReasonCode, ____: Properties | None
     ) -> None:
+        if not self._subscribed.is_set():
+            self._refuse(self._refusal or f"it ends the connection: {reason}")
         self._lose(f"the connection to the broker is gone: {reason}")
         self._follow(client)
 

@@ -1,0 +1,227 @@
+"""TLS, users and access lists of the MQTT driver, against a real mosquitto with certificates made here."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.drivers.mqtt.options import MessageFraming, MqttOptions
+from harness.model.errors import DeviceError, InputError
+from harness.model.observation import LinkBack, LinkLost, LogLine, StimulusEnded, Transcript
+from tests.conformance.mqtt_bench import Board, Broker, Watch, until
+from tests.conformance.mqtt_board import FramedBoard, clicks
+
+
+def _openssl(folder: Path, *arguments: str) -> None:
+    subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An authority, a broker called `localhost`, a client, and another authority."""
+    folder = tmp_path_factory.mktemp("tls")
+    for name in ("ca", "other"):
+        _openssl(
+            folder, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN=lab {name}",
+            "-keyout", f"{name}.key", "-out", f"{name}.pem",
+            "-addext", "basicConstraints=critical,CA:TRUE", "-addext", "keyUsage=critical,keyCertSign",
+        )  # fmt: skip
+    for name, extra in (("localhost", "subjectAltName=DNS:localhost"), ("harness", "subjectAltName=DNS:harness")):
+        _openssl(folder, "req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}", "-keyout", f"{name}.key",
+                 "-out", f"{name}.csr")  # fmt: skip
+        (folder / f"{name}.ext").write_text(f"{extra}\nauthorityKeyIdentifier=keyid\n", encoding="ascii")
+        _openssl(folder, "x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial",
+                 "-days", "2", "-out", f"{name}.pem", "-extfile", f"{name}.ext")  # fmt: skip
+    for path in (folder.parent, folder, *folder.iterdir()):
+        path.chmod(0o755)
+    return folder
+
+
+Started = Callable[..., Broker]
+
+
+@pytest.fixture
+def started(tmp_path: Path) -> Iterator[Started]:
+    brokers: list[Broker] = []
+
+    def start(*lines: str) -> Broker:
+        one = Broker("mosquitto", tmp_path)
+        one.start(*lines, "user root")
+        brokers.append(one)
+        return one
+
+    yield start
+    for one in brokers:
+        if one.process is not None:
+            one.kill()
+
+
+def tls(folder: Path, *more: str) -> tuple[str, ...]:
+    files = (f"cafile {folder}/ca.pem", f"certfile {folder}/localhost.pem", f"keyfile {folder}/localhost.key")
+    return ("allow_anonymous true", *files, *more)
+
+
+def test_an_encrypted_link_with_a_known_authority(started: Started, certificates: Path, tmp_path: Path) -> None:
+    broker = started(*tls(certificates))
+    watch = Watch(tmp_path, address=f"localhost:{broker.port}", ca_file=str(certificates / "ca.pem"))
+    try:
+        until(lambda: watch.driver.acknowledged > 0)
+        broker.kill()
+        until(lambda: watch.of(LinkLost))
+        broker.start(*tls(certificates), "user root")
+        until(lambda: watch.of(LinkBack), 20)
+        assert not watch.of(LogLine)
+    finally:
+        watch.driver.close()
+
+
+def test_what_does_not_hold_is_refused_with_its_reason(started: Started, certificates: Path, tmp_path: Path) -> None:
+    broker = started(*tls(certificates))
+    ca = str(certificates / "ca.pem")
+    with pytest.raises(DeviceError, match=r"certificate does not hold: .*(self-signed|issuer)"):
+        Watch(tmp_path, address=f"localhost:{broker.port}", tls=True)
+    with pytest.raises(DeviceError, match="certificate does not hold"):
+        Watch(tmp_path, address=f"localhost:{broker.port}", ca_file=str(certificates / "other.pem"))
+    with pytest.raises(DeviceError, match=r"certificate does not hold: .*127\.0\.0\.1"):
+        Watch(tmp_path, address=f"127.0.0.1:{broker.port}", ca_file=ca)
+    with pytest.raises(DeviceError, match="cannot be used"):
+        Watch(tmp_path, address=f"localhost:{broker.port}")  # no TLS
+    plain = started("allow_anonymous true")
+    with pytest.raises(DeviceError, match="cannot be used"):
+        Watch(tmp_path, address=f"localhost:{plain.port}", ca_file=ca)
+
+
+def test_unchecked_only_when_asked_for_and_told(started: Started, certificates: Path, tmp_path: Path) -> None:
+    broker = started(*tls(certificates))
+    watch = Watch(tmp_path, address=f"127.0.0.1:{broker.port}", tls_insecure=True)
+    watch.driver.close()
+    (told,) = watch.of(LogLine)
+    assert isinstance(told, LogLine)
+    assert "not checked" in told.text
+
+
+def test_a_client_certificate(started: Started, certificates: Path, tmp_path: Path) -> None:
+    broker = started(*tls(certificates, "require_certificate true"))
+    address, ca = f"localhost:{broker.port}", str(certificates / "ca.pem")
+    with pytest.raises(DeviceError, match="cannot be used"):
+        Watch(tmp_path, address=address, ca_file=ca)
+    files = {"cert_file": str(certificates / "harness.pem"), "key_file": str(certificates / "harness.key")}
+    Watch(tmp_path, address=address, ca_file=ca, **files).driver.close()
+    with pytest.raises(DeviceError, match=r"cert_file, key_file: .* cannot be used"):
+        Watch(
+            tmp_path, address=address, ca_file=ca, cert_file=files["cert_file"], key_file=str(certificates / "ca.key")
+        )
+    with pytest.raises(DeviceError, match=r"ca_file: nowhere\.pem cannot be used: No such file"):
+        Watch(tmp_path, address=address, ca_file="nowhere.pem")
+
+
+def test_options_that_contradict_each_other() -> None:
+    for options, what in (
+        ({"address": "lab", "tls": True}, "no TLS"),
+        ({"address": "embedded", "username": "x"}, "knows no users"),
+        ({"address": "h", "key_file": "k"}, "without cert_file"),
+        ({"address": "h", "password_env": "P"}, "without username"),
+        ({"address": "h", "listen": "nothing:"}, "no address"),
+    ):
+        with pytest.raises(InputError, match=what):
+            MqttOptions(**options)  # type: ignore[arg-type]
+    assert MqttOptions("h", tls=True).broker == ("h", 8883)
+    assert MqttOptions("h").broker == ("h", 1883)
+
+
+@pytest.fixture
+def access(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], tuple[str, ...]]:
+    """Lines of a broker with the users `harness` and `board`, and an access list."""
+    passwords, rules = tmp_path / "passwords", tmp_path / "acl"
+    for user, flags in (("harness", ["-c"]), ("board", [])):
+        subprocess.run(["mosquitto_passwd", "-b", *flags, str(passwords), user, "secret"], check=True)
+    monkeypatch.setenv("VH_TEST_WORD", "secret")
+    os.chmod(tmp_path, 0o755)
+
+    def lines(content: str) -> tuple[str, ...]:
+        rules.write_text(content, encoding="ascii")
+        for path in (passwords, rules):
+            path.chmod(0o644)
+        return "allow_anonymous false", f"password_file {passwords}", f"acl_file {rules}"
+
+    return lines
+
+
+ALL = "user board\ntopic readwrite vh/#\n"
+
+
+def test_an_access_list_that_lets_us_through(
+    started: Started, access: Callable[[str], tuple[str, ...]], tmp_path: Path
+) -> None:
+    broker = started(*access(f"{ALL}user harness\ntopic read vh/board/+\ntopic write vh/board/in/+\n"))
+    board = FramedBoard(broker, login=("board", "secret"))
+    login = {"username": "harness", "password_env": "VH_TEST_WORD"}
+    watch = Watch(tmp_path, address=f"127.0.0.1:{broker.port}", framing=MessageFraming.VH, **login)
+    try:
+        watch.driver.play("one", clicks(1.0, 0.5))
+        until(lambda: watch.of(StimulusEnded))
+        # The broker acknowledges the pulse, though it may not be written.
+        until(lambda: watch.driver.acknowledged > 0)
+    finally:
+        watch.driver.close()
+        board.close()
+
+
+@pytest.mark.parametrize(
+    "rules",
+    ["user harness\ntopic write vh/board/in/+\n", "user harness\ntopic read vh/board/+\n"],
+    ids=["may-not-read", "may-not-write"],
+)
+def test_an_access_list_that_does_not_is_an_error_that_names_it(
+    rules: str, started: Started, access: Callable[[str], tuple[str, ...]], tmp_path: Path
+) -> None:
+    broker = started(*access(ALL + rules))
+    board = FramedBoard(broker, login=("board", "secret"))
+    login = {"username": "harness", "password_env": "VH_TEST_WORD"}
+    try:
+        with pytest.raises(DeviceError) as caught:
+            Watch(tmp_path, address=f"127.0.0.1:{broker.port}", framing=MessageFraming.VH, hello_wait_s=0.5, **login)
+        assert "access list" in str(caught.value) or "refuses the subscription" in str(caught.value)
+    finally:
+        board.close()
+
+
+def test_a_refused_subscription_is_told(started: Started, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """mosquitto's dynamic security refuses the subscription itself; its access lists only keep messages back."""
+    plugin = next(Path("/usr/lib").rglob("mosquitto_dynamic_security.so"))
+    rules = tmp_path / "dynsec.json"
+    subprocess.run(["mosquitto_ctrl", "dynsec", "init", str(rules), "admin", "secret"], check=True, capture_output=True)
+    content = json.loads(rules.read_text(encoding="utf-8"))
+    for rule in content["roles"][0]["acls"]:
+        if rule["topic"] == "#" and rule["acltype"] == "subscribePattern":
+            rule["topic"] = "vh/board/wake"
+    rules.write_text(json.dumps(content), encoding="utf-8")
+    os.chmod(tmp_path, 0o755)
+    rules.chmod(0o666)
+    broker = started("allow_anonymous false", f"plugin {plugin}", f"plugin_opt_config_file {rules}")
+    monkeypatch.setenv("VH_TEST_WORD", "secret")
+    login = {"username": "admin", "password_env": "VH_TEST_WORD"}
+    with pytest.raises(DeviceError, match=r"refuses the subscription to vh/board/response ") as caught:
+        Watch(tmp_path, address=f"127.0.0.1:{broker.port}", **login)
+    assert "vh/board/wake" not in caught.value.what
+
+
+def test_an_encrypted_link_carries_events(started: Started, certificates: Path, tmp_path: Path) -> None:
+    # A second listener without TLS, for the board of this test.
+    broker = started(*tls(certificates))
+    plain = Broker("mosquitto", tmp_path)
+    broker.kill()
+    broker.start(*tls(certificates), f"listener {plain.port} 127.0.0.1", "allow_anonymous true", "user root")
+    watch = Watch(tmp_path, address=f"localhost:{broker.port}", ca_file=str(certificates / "ca.pem"))
+    board = Board(plain)
+    try:
+        board.say("transcript", text="what time is it")
+        until(lambda: watch.of(Transcript))
+    finally:
+        board.close()
+        watch.driver.close()
