@@ -1,0 +1,88 @@
+"""An open serial port: bytes as they come, nothing that blocks, one error when it is gone."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import termios
+
+import serial
+
+from harness.model.errors import DeviceError
+
+_READ_BYTES = 65536
+
+
+class LineGone(DeviceError):
+    """The port is no longer there."""
+
+
+class Line:
+    """Opened with the constructor, for us alone; DeviceError when that fails.
+
+    pyserial sets the port up. Reading and writing go past it: its reads wait for a full buffer, its writes give up half
+    done, and it raises four kinds of errors for one unplugged cable.
+    """
+
+    def __init__(self, path: str, baud: int) -> None:
+        self.path = path
+        try:
+            self._port = serial.Serial(path, baud, timeout=0, write_timeout=0, exclusive=True)
+        except (OSError, termios.error, ValueError) as error:
+            raise DeviceError(f"{path} cannot be opened: {error}", remedy=_remedy(path, error)) from error
+        with contextlib.suppress(OSError, ValueError, NotImplementedError):
+            # USB adapters gather bytes for 16 ms otherwise; a pty knows no such mode.
+            self._port.set_low_latency_mode(True)
+        self._file = self._port.fileno()
+        os.set_blocking(self._file, False)
+
+    def fileno(self) -> int:
+        return self._file
+
+    def read(self) -> bytes:
+        """What has come; b"" for nothing. LineGone."""
+        try:
+            found = os.read(self._file, _READ_BYTES)
+        except BlockingIOError:
+            return b""
+        except OSError as error:
+            raise self._gone(error) from error
+        if not found:
+            raise LineGone(f"{self.path} is gone: end of file")
+        return found
+
+    def write(self, data: bytes) -> int:
+        """How many bytes were taken. LineGone."""
+        try:
+            return os.write(self._file, data)
+        except BlockingIOError:
+            return 0
+        except OSError as error:
+            raise self._gone(error) from error
+
+    def close(self) -> None:
+        """In any state; what has not left yet is dropped."""
+        with contextlib.suppress(OSError, termios.error):
+            termios.tcflush(self._file, termios.TCOFLUSH)
+        with contextlib.suppress(OSError, termios.error, TypeError):
+            self._port.close()
+
+    def _gone(self, error: OSError) -> LineGone:
+        return LineGone(f"{self.path} is gone: {error.strerror}")
+
+
+def is_pty(path: str) -> bool:
+    """A line without a rate of its own."""
+    return os.path.realpath(path).startswith("/dev/pts/")
+
+
+def _remedy(path: str, error: Exception) -> str:
+    code = getattr(error, "errno", None)
+    if code in (errno.EACCES, errno.EPERM):
+        return "Join the group that may use it: sudo usermod -aG dialout $USER, then log in again"
+    if code in (errno.EBUSY, errno.EAGAIN, errno.EWOULDBLOCK) or "lock" in str(error):
+        return f"Another program has it open; find it with: fuser {path}"
+    if isinstance(error, ValueError):
+        return "Choose a rate that the port can do"
+    return "Check the cable, and `port` in the bench"
