@@ -7,9 +7,7 @@ import sys
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from rich.cells import cell_len, set_cell_size
 
 from harness.cli.devices.monitor import monitor
 from harness.cli.devices.testing import test
@@ -52,15 +50,18 @@ def list_profiles(as_json: bool) -> None:
 
 
 def _print(profiles: list[DeviceProfile]) -> None:
-    table = Table(box=None, pad_edge=False)
-    for heading in ("id", "transport", "reports", "wake phrases", "title"):
-        table.add_column(heading, no_wrap=True, overflow="ellipsis")
+    rows = [("id", "transport", "tells", "wake phrases", "title")]
     for one in profiles:
-        transport = f"{one.transport.value}, sound" if one.audio else one.transport.value
-        cells = (one.id, transport, _letters(one), ", ".join(one.wake_phrases) or "none", one.title)
-        table.add_row(*(Text(plain_text(cell)) for cell in cells))
-    Console(file=sys.stdout).print(table)
-    click.echo("\nreports: W wake, T transcript, I intent, R response, S status. sound: it takes sound over its wire.")
+        transport = f"{one.transport.value}+sound" if one.audio else one.transport.value
+        rows.append((one.id, transport, _letters(one), ", ".join(one.wake_phrases) or "none", one.title))
+    plain = [tuple(plain_text(cell) for cell in row) for row in rows]
+    widths = [max(cell_len(row[column]) for row in plain) for column in range(4)]
+    for *cells, title in plain:
+        sized = [set_cell_size(cell, width) for cell, width in zip(cells, widths, strict=True)]
+        click.echo("  ".join((*sized, title)))
+    click.echo(
+        "\ntells: W wake, T transcript, I intent, R response, S status. +sound: it takes sound over its wire as well."
+    )
 
 
 def _letters(profile: DeviceProfile) -> str:

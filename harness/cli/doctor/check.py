@@ -1,0 +1,27 @@
+"""What a check found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Level(StrEnum):
+    """OK; WARN: it may disturb a measurement, or is missed only sometimes; FAIL: it does not work."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One finding; remedy: what to do about it, when it is not OK."""
+
+    name: str
+    level: Level
+    says: str
+    remedy: str = ""
+
+    def as_json(self) -> dict[str, str]:
+        return {"name": self.name, "level": self.level.value, "says": self.says, "remedy": self.remedy}

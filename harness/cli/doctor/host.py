@@ -1,0 +1,149 @@
+"""The host itself: disk, clock, processor."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from harness.cli.doctor.check import Check, Level
+
+SYNCS = 20
+SYNC_WARN_S, SYNC_FAIL_S = 0.05, 1.0
+FREE_WARN_GB, FREE_FAIL_GB = 5.0, 0.5
+SLEEPS = 200
+LATE_WARN_S = 0.005
+LOAD_WARN = 0.7
+_REMOTE = ("nfs", "cifs", "smb", "9p", "fuse.sshfs", "afs")
+_NOT_SYNCHRONISED = 0x40  # STA_UNSYNC of adjtimex(2)
+
+
+def disk(folder: Path) -> Iterator[Check]:
+    """Room, kind of file system, and how long it takes until a row is on the disk."""
+    while not folder.exists():
+        folder = folder.parent
+    free_gb = shutil.disk_usage(folder).free / 1e9
+    level = Level.FAIL if free_gb < FREE_FAIL_GB else Level.WARN if free_gb < FREE_WARN_GB else Level.OK
+    yield Check(
+        "disk room", level, f"{free_gb:.1f} GB free at {folder.absolute()}", "Make room, or choose another folder"
+    )
+    if (kind := _file_system(folder)).startswith(_REMOTE):
+        remedy = "Keep sessions on a disk of this host: a lost network stops a run"
+        yield Check("file system", Level.WARN, f"{folder.absolute()} is remote ({kind})", remedy)
+    try:
+        times = sorted(_sync_times(folder))
+    except OSError as error:
+        yield Check("disk sync", Level.FAIL, f"{folder} cannot be written: {error.strerror}", "Choose another folder")
+        return
+    median_s, worst_s = times[len(times) // 2], times[-1]
+    level = Level.FAIL if median_s > SYNC_FAIL_S else Level.WARN if median_s > SYNC_WARN_S else Level.OK
+    says = f"a row is safe after {median_s * 1e3:.1f} ms (median of {SYNCS}; longest {worst_s * 1e3:.1f} ms)"
+    yield Check("disk sync", level, says, "Every event waits so long; use a faster disk")
+
+
+def _sync_times(folder: Path) -> list[float]:
+    times: list[float] = []
+    with tempfile.NamedTemporaryFile(dir=folder, prefix=".doctor-") as file:
+        for _ in range(SYNCS):
+            file.write(b"\0" * 4096)
+            file.flush()
+            start_s = time.perf_counter()
+            os.fsync(file.fileno())
+            times.append(time.perf_counter() - start_s)
+    return times
+
+
+def _file_system(folder: Path) -> str:
+    """The kind of the mount that a folder is on; "" when it is not known."""
+    path = str(folder.absolute().resolve())
+    best, kind = "", ""
+    try:
+        mounts = Path("/proc/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    for line in mounts:
+        fields = line.split()
+        point = fields[1] if len(fields) > 2 else ""
+        if point and (path == point or path.startswith(point.rstrip("/") + "/")) and len(point) >= len(best):
+            best, kind = point, fields[2]
+    return kind
+
+
+def clock() -> Iterator[Check]:
+    """Resolution, lateness of short sleeps, whether the wall clock is kept right and left alone."""
+    step_s = time.get_clock_info("monotonic").resolution
+    difference_s = time.time() - time.monotonic()
+    late = sorted(_lateness())
+    p99_s = late[len(late) * 99 // 100]
+    moved_s = abs(time.time() - time.monotonic() - difference_s)
+    level = Level.OK if step_s <= 1e-6 else Level.WARN
+    yield Check("clock", level, f"monotonic, resolution {step_s * 1e9:.0f} ns", "Times are no better than that")
+    level = Level.OK if p99_s <= LATE_WARN_S else Level.WARN
+    says = f"a sleep of 1 ms is late by {p99_s * 1e3:.2f} ms at p99 (longest {late[-1] * 1e3:.2f} ms)"
+    yield Check("wake-ups", level, says, "The host is busy or a guest: end other programs, or pin fewer processors")
+    if moved_s > 0.001:
+        says = f"the wall clock was moved by {moved_s * 1e3:.1f} ms while we looked"
+        yield Check(
+            "wall clock", Level.WARN, says, "Figures use the monotonic clock; only dates in the log are affected"
+        )
+    synchronised, error_s = _kernel_clock()
+    if synchronised is None:
+        yield Check("time service", Level.WARN, "not known whether the clock is synchronised", "Check it by hand")
+    elif synchronised:
+        yield Check("time service", Level.OK, f"the clock is synchronised, to {error_s * 1e3:.0f} ms at worst")
+    else:
+        remedy = "Start chrony or systemd-timesyncd: dates of logs on several hosts are compared by it"
+        yield Check("time service", Level.WARN, "the clock is not synchronised", remedy)
+
+
+def _lateness() -> Iterator[float]:
+    for _ in range(SLEEPS):
+        start_s = time.perf_counter()
+        time.sleep(0.001)
+        yield time.perf_counter() - start_s - 0.001
+
+
+class _Timex(ctypes.Structure):
+    """The head of struct timex (adjtimex(2)); the rest is room."""
+
+    _fields_ = (
+        ("modes", ctypes.c_uint),
+        ("offset", ctypes.c_long),
+        ("freq", ctypes.c_long),
+        ("maxerror", ctypes.c_long),
+        ("esterror", ctypes.c_long),
+        ("status", ctypes.c_int),
+        ("rest", ctypes.c_char * 256),
+    )
+
+
+def _kernel_clock() -> tuple[bool | None, float]:
+    """Whether the kernel holds its clock for synchronised, and its largest error in s; None: it does not say."""
+    asked = _Timex()
+    try:
+        if ctypes.CDLL(None, use_errno=True).adjtimex(ctypes.byref(asked)) < 0:
+            return None, 0.0
+    except (AttributeError, OSError):
+        return None, 0.0
+    return not asked.status & _NOT_SYNCHRONISED, asked.maxerror / 1e6
+
+
+def processor() -> Iterator[Check]:
+    """Load, and whether real-time priority may be had."""
+    count = os.cpu_count() or 1
+    load = os.getloadavg()[0] / count
+    level = Level.OK if load <= LOAD_WARN else Level.WARN
+    yield Check(
+        "processor", level, f"{load:.0%} loaded ({count} processors)", "End other programs: sound may come late"
+    )
+    allowed = max(resource.getrlimit(resource.RLIMIT_RTPRIO))
+    may = allowed > 0 or os.geteuid() == 0 or allowed == resource.RLIM_INFINITY
+    says = (
+        "may be had" if may else "may not be had; needed only when sound comes late (group audio, limits.conf: rtprio)"
+    )
+    yield Check("real time", Level.OK, says)
