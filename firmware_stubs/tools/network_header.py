@@ -32,7 +32,7 @@ def text(layers: list[Layer], seed: int, data: str) -> str:
     parts = [
         f"""/* Made by tools/train_spotter.py, seed {seed}: {data}.
  * Training speech, all synthetic: espeak-ng (7 accents, four fifths of its variants, 8 other languages for speech without the phrase)
- * and flite (awb, kal16, rms); random rates, pitches, tilts, rooms, noises, levels of -42 to -14 dBFS. See README.md. */
+ * flite (awb, kal16, rms) and hibari; random rates, pitches, tilts, rooms, noises, levels of -42 to -14 dBFS. See README.md. */
 #ifndef VH_SPOTTER_TABLES_H
 #define VH_SPOTTER_TABLES_H
 

@@ -64,8 +64,8 @@ def spoken_span(pcm: PCM) -> tuple[int, int]:
 
 
 def other_speaker(rng: np.random.Generator, sound: Sound) -> Sound:
-    """Faster and higher or slower and lower, by up to 18 per cent."""
-    factor = float(np.exp(rng.uniform(-0.17, 0.17)))
+    """Faster and higher or slower and lower, by up to 25 per cent."""
+    factor = float(np.exp(rng.uniform(-0.22, 0.22)))
     return np.asarray(soxr.resample(sound, RATE_HZ, round(RATE_HZ * factor), quality="LQ"))
 
 

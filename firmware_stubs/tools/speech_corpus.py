@@ -28,7 +28,7 @@ HELD_OUT_FLITE = "slt"
 # They whisper, quack or sing: no listener would take them for a person who speaks.
 UNLIKE_SPEECH = frozenset({"whisper", "whisperf", "Demonic", "Half-LifeAnnouncementSystem", "fast_test", "Alien"})
 ACCENTS = ("en-us", "en-gb", "en-gb-x-rp", "en-gb-scotland", "en-029", "en-gb-x-gbclan", "en-gb-x-gbcwmd")
-OTHER_LANGUAGES = ("fr", "de", "es", "it", "nl", "pl", "pt", "sv")
+OTHER_LANGUAGES = ("fr-fr", "de", "es", "it", "nl", "pl", "pt", "sv")
 
 PHRASES = ("Alexa", "Alexa.", "Alexa!", "Alexa?", "Alexa,")
 
@@ -87,21 +87,23 @@ def variants(espeak: EspeakVoice, held_out: bool) -> list[str]:
 
 
 def positives(espeak: EspeakVoice, held_out: bool, count: int, seed: int) -> list[Line]:
-    """The phrase by espeak's variants, flite and, held out only, hibari."""
+    """The phrase by espeak's variants, a sixth of them of voices for other languages, then by flite and hibari."""
     rng = random.Random(f"positives {held_out} {seed}")
     names = variants(espeak, held_out)
     lines = []
     for index in range(count):
-        voice = f"{rng.choice(ACCENTS)}+{names[index % len(names)]}"
-        spec = VoiceSpec("espeak", voice, rng.randint(110, 240), rng.randint(20, 80), "en")
+        code = rng.choice(ACCENTS if held_out or index % 6 else OTHER_LANGUAGES)
+        voice, language = f"{code}+{names[index % len(names)]}", "en" if code in ACCENTS else code
+        spec = VoiceSpec("espeak", voice, rng.randint(110, 240), rng.randint(20, 80), language)
         lines.append(Line("espeak", spec, rng.choice(PHRASES)))
     flite = (HELD_OUT_FLITE,) if held_out else ("awb", "kal16", "rms")
     for name in flite:
         for rate in range(100, 241, 5):
             lines += [Line("flite", VoiceSpec("flite", name, rate, None, "en"), text) for text in ("Alexa", "Alexa?")]
-    if held_out:
-        for rate in range(120, 231, 5):
-            lines += [Line("hibari", VoiceSpec("hibari", "heart", rate, None, "en"), text) for text in ("Alexa.", "Alexa!")]
+    # hibari has one voice only, so the held-out part has other rates of it, not another speaker.
+    for rate in range(105, 256, 10) if held_out else range(100, 261, 10):
+        for text in ("Alexa.", "Alexa!", "Alexa", "Alexa?"):
+            lines.append(Line("hibari", VoiceSpec("hibari", "heart", rate, None, "en"), text))
     return lines
 
 
@@ -132,7 +134,7 @@ def near_phrases() -> list[str]:
 
 
 def negatives(espeak: EspeakVoice, held_out: bool, count: int, seed: int) -> list[Line]:
-    """Speech without the phrase: espeak in English and in other languages, flite, and, held out only, hibari."""
+    """Speech without the phrase: espeak in English and in other languages, flite and hibari."""
     rng = random.Random(f"negatives {held_out} {seed}")
     names = variants(espeak, held_out)
     flite = (HELD_OUT_FLITE,) if held_out else ("awb", "kal16", "rms")
@@ -141,7 +143,7 @@ def negatives(espeak: EspeakVoice, held_out: bool, count: int, seed: int) -> lis
         text, draw = sentence(rng), rng.random()
         if draw < 0.2:
             lines.append(Line("flite", VoiceSpec("flite", rng.choice(flite), rng.randint(110, 230), None, "en"), text))
-        elif held_out and draw < 0.35:
+        elif draw < 0.32:
             lines.append(Line("hibari", VoiceSpec("hibari", "heart", rng.randint(120, 230), None, "en"), text))
         else:
             code = rng.choice(OTHER_LANGUAGES) if draw > 0.85 else rng.choice(ACCENTS)

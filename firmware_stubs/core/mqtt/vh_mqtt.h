@@ -46,11 +46,12 @@ typedef struct {
 
 /* Strings are NUL-terminated and must outlive the client; NULL means "without". */
 typedef struct {
-    void *user; /* first argument of every callback */
+    void *transport; /* first argument of send and connect */
+    void *user;      /* first argument of message and online */
     /* Takes up to `count` bytes, returns how many it took (0: none now, will be offered again). Never blocks. */
-    size_t (*send)(void *user, const uint8_t *bytes, size_t count);
+    size_t (*send)(void *transport, const uint8_t *bytes, size_t count);
     /* Asks the transport for a fresh connection, before each attempt. Returns false when it has none yet. May be NULL. */
-    bool (*connect)(void *user);
+    bool (*connect)(void *transport);
     /* A message came. It may call vh_mqtt_publish. Payload and topic are valid within the call only. */
     void (*message)(void *user, const vh_mqtt_message_t *message);
     /* The session came up (true) or went away (false). May be NULL. */
@@ -61,10 +62,10 @@ typedef struct {
     uint16_t will_len;
     uint8_t will_qos;
     bool will_retained;
-    uint16_t keepalive_s;    /* 1 … 65535: PINGREQ when idle for half of it, gone when a whole one passed unanswered */
+    uint16_t keepalive_s;    /* 1 … 65535: PINGREQ every half of it, gone after a whole one without a byte */
     uint16_t connack_ms;     /* patience for a CONNACK */
     uint16_t retry_ms;       /* a QoS 1 publish is sent again after it; after five such times the link is given up */
-    uint16_t back_off_ms;    /* before the second attempt; doubled each time up to back_off_max_ms */
+    uint16_t back_off_ms;    /* before the next attempt; doubled with each failure up to back_off_max_ms */
     uint16_t back_off_max_ms;
 } vh_mqtt_config_t;
 
@@ -96,7 +97,8 @@ typedef struct {
     vh_mqtt_counters_t counters;
     vh_mqtt_state_t state;
     uint8_t attempts; /* since the last session, saturating */
-    uint64_t wait_until_us, connect_us, heard_us, sent_us, ping_us;
+    uint64_t wait_until_us, connect_us, heard_us, ping_us;
+    uint64_t asked_us; /* last CONNECT or PINGREQ */
     bool ping_open;
     uint16_t next_id;
     uint32_t next_order;

@@ -44,7 +44,7 @@ typedef struct {
     vh_mqtt_board_config_t config;
     vh_mqtt_board_counters_t counters;
     vh_mqtt_t client;
-    bool greet;             /* newly online: ask the board for its HELLO, say its status again */
+    uint8_t greet;          /* newly online: 2 say the status again, 1 ask the board for its HELLO */
     uint32_t command;       /* number of the last command carried out */
     uint64_t next;          /* of the last AUDIO_ACK */
     uint32_t events;
