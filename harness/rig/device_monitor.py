@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from harness.wire.mappings import for_device, observations
 
 LOOK_S = 0.5
 LONGEST = 2000
+RECENT_BYTES = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,8 @@ class DeviceMonitor:
         self._path = Path(self.profile.path)
         self._seen = self._state_of_file()
         self._look_at_s = 0.0
+        self._recent: deque[Heard] = deque()
+        self._recent_bytes = 0
         self._begin()
 
     def _begin(self) -> None:
@@ -72,6 +76,21 @@ class DeviceMonitor:
 
     def take(self, heard: Heard) -> list[MonitorRow]:
         """The rows of what was heard."""
+        if heard.data:
+            self._recent.append(heard)
+            self._recent_bytes += len(heard.data) + len(heard.topic)
+        while self._recent_bytes > RECENT_BYTES:
+            oldest = self._recent.popleft()
+            self._recent_bytes -= len(oldest.data) + len(oldest.topic)
+        return self._rows(heard)
+
+    def again(self) -> list[MonitorRow]:
+        """The rows of what was heard lately, by the profile as it is now; the counts are those of these rows."""
+        self._begin()
+        self.lines = self.mapped = self.unmapped = 0
+        return [row for heard in self._recent for row in self._rows(heard)]
+
+    def _rows(self, heard: Heard) -> list[MonitorRow]:
         rows = self._message(heard) if heard.topic else self._bytes(heard)
         self._count(rows)
         return rows

@@ -14,6 +14,8 @@ from serial.tools import list_ports
 from harness.audio.sound_devices import sound_devices
 from harness.cli.doctor.check import Check, Level
 from harness.drivers.mqtt.options import MqttOptions
+from harness.drivers.serial.options import SerialOptions
+from harness.drivers.serial.port_finding import find
 from harness.model.bench import Bench, Equipment
 from harness.model.errors import DeviceError, HarnessError, LabError
 from harness.places import lab_state
@@ -25,7 +27,13 @@ _LOCAL = ("embedded",)
 
 def ports(bench: Bench | None) -> Iterator[Check]:
     """Each port that there is, or that the bench names: rights, a lasting name, who has it open."""
-    named = [path for one in _connections(bench, "serial") if (path := str(getattr(one.options, "port", "")))]
+    named: list[str] = []
+    for one in _connections(bench, "serial"):
+        if isinstance(one.options, SerialOptions):
+            try:
+                named.append(one.options.port or find(one.options).path)
+            except DeviceError as error:
+                yield Check("port", Level.FAIL, f"{one.id}: {error.what}", error.remedy)
     found = sorted(port.device for port in list_ports.comports())
     lasting = _lasting_names()
     for path in dict.fromkeys((*named, *found)):

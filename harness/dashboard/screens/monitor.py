@@ -27,7 +27,8 @@ CLOCK = 13
 
 HELP = """\
 Left: what the device says. Right: what the mappings of its profile make of it.
-The profile is read again whenever it is saved; what is wrong with it is shown above the keys.
+The profile is read again whenever it is saved, and what was heard lately is mapped anew; what is wrong with
+the file is shown above the keys.
 
 space  pauses the list and goes on; what comes meanwhile is kept
 u      only lines that no mapping took, for the next rule to write
@@ -81,6 +82,13 @@ class MonitorRows(Lines):
         if not self.following:
             self._waiting.extend(rows)
             return
+        self._all.extend(rows)
+        self._filter()
+
+    def replace(self, rows: list[MonitorRow]) -> None:
+        """Shows these rows and no others; a line that was chosen stays where it was."""
+        self._all.clear()
+        self._waiting.clear()
         self._all.extend(rows)
         self._filter()
 
@@ -187,7 +195,8 @@ class MonitorApp(App[None]):
             rows += self._monitor.take(heard)
         self._rows.extend(rows)
         if self._monitor.look(time.monotonic()) and not self._monitor.problem:
-            self._told = "the profile was read again"
+            self._told = "the profile was read again; the lines are mapped anew"
+            self._rows.replace(self._monitor.again())
         self._show()
 
     def _show(self) -> None:
