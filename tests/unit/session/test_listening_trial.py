@@ -1,0 +1,333 @@
+"""The listening machine in simulated time: when it plays, what interrupts it, how it ends."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.model.observation import (
+    DeviceState,
+    LinkBack,
+    LinkLost,
+    ListeningProved,
+    Observation,
+    Proof,
+    Status,
+    StimulusEnded,
+    StimulusHeard,
+    StimulusStarted,
+    Transcript,
+    Wake,
+)
+from harness.model.record import AttemptFinished
+from harness.model.scenario import TrialKind, WakeSettings
+from harness.model.time import Stamp
+from harness.model.trial import EvidenceSource, Outcome, Recognition
+from harness.session.bench_state import BenchState
+from harness.session.listening_attempt import INJECTION_GUARD_S, SOUND_GUARD_S
+from harness.session.listening_steps import RETRY_S, Phase
+from tests.unit.session.listening_material import BY_AIR, TIMING, WIRED, Play
+
+
+def test_a_wired_device_is_through_with_the_last_acknowledged_sample() -> None:
+    play = Play(WIRED)
+    play.starts("wired", 0.0)
+    play.wait(0.2)  # faster than real time
+    play.ends("wired", audio_s=3.0)
+    assert play.verdict is not None
+    assert (play.verdict.outcome, play.verdict.deciding_attempt) == (Outcome.COUNTED, 1)
+    row = play.started[0].row
+    assert (row.query_start_s, row.query_end_s, row.duration_s) == (1.0, 1.6, 3.0)
+
+
+def test_by_air_the_window_is_waited_for_after_the_phrase() -> None:
+    play = Play(BY_AIR, settings=WakeSettings(window_after_s=4.0))
+    play.starts("speaker")
+    begins_s = play.now_s
+    play.wait(3.0)
+    play.ends("speaker")
+    assert play.machine.phase is Phase.LISTENING
+    play.wait(2.5)
+    assert play.verdict is None, "1.6 s + 4 s + arrival is not over yet"
+    play.wait(0.5)
+    assert play.verdict is not None
+    assert play.verdict.outcome is Outcome.COUNTED
+    assert play.now_s - begins_s == pytest.approx(6.0)
+
+
+def test_all_players_must_have_ended() -> None:
+    play = Play(BY_AIR, WIRED)
+    assert play.trial.players == ("speaker", "wired")
+    play.starts("speaker")
+    play.starts("wired", 7.0)
+    play.ends("wired", audio_s=10.0)
+    assert play.verdict is None
+    play.wait(3.0)
+    play.ends("speaker")
+    play.wait(1.0)
+    assert play.verdict is not None
+    assert play.verdict.outcome is Outcome.COUNTED
+
+
+def test_wake_events_are_credited_to_the_attempt_under_way_and_to_no_other() -> None:
+    play = Play(WIRED, not_before_s=105.0)
+    early, within, late = (Wake("wired", Stamp(at), "alexa", 0.9, at) for at in (1.0, 2.0, 3.0))
+    stranger = Wake("somebody", Stamp(2.0))
+    play.feed(early)
+    play.wait(5.0)
+    play.starts("wired", 0.0)
+    play.feed(within)
+    play.feed(stranger)
+    play.ends("wired", audio_s=3.0)
+    play.feed(late)
+    assert [play.credited(each) for each in (early, within, stranger, late)] == [None, 1, None, None]
+
+
+@pytest.mark.parametrize(
+    ("what", "cause"),
+    [
+        (LinkLost("wired", Stamp(100.0), "the port is gone"), "link_lost: wired: the port is gone"),
+        (Status("wired", Stamp(100.0), DeviceState.STARTED), "device_restarted: wired"),
+        (Status("wired", Stamp(100.0), DeviceState.GONE), "device_gone: wired"),
+        (StimulusEnded("wired", Stamp(100.0), "call.r1.t1.a1", False, 1.0), "stimulus_cut: wired"),
+    ],
+)
+def test_what_interrupts_an_attempt_and_that_it_is_repeated(what: Observation, cause: str) -> None:
+    play = Play(BY_AIR, WIRED)
+    play.starts("speaker")
+    play.starts("wired", 0.0)
+    play.wait(1.0)
+    play.feed(what)
+    assert [(row.outcome, row.cause) for row in play.attempts] == [(Outcome.INTERRUPTED, cause)]
+    assert play.stops == 1, "the other player is stopped"
+    play.ends("speaker", complete=False)
+    if not isinstance(what, StimulusEnded):
+        play.ends("wired", complete=False, audio_s=1.0)
+    play.feed(LinkBack("wired", play.at()))
+    play.feed(Status("wired", play.at(), DeviceState.IDLE))
+    play.wait(RETRY_S)
+    assert [action.row.attempt for action in play.started] == [1, 2]
+    play.starts("speaker")
+    play.starts("wired", 1.0)
+    play.wait(3.0)
+    play.ends("speaker")
+    play.ends("wired", audio_s=4.0)
+    play.wait(1.0)
+    assert play.verdict is not None
+    assert (play.verdict.outcome, play.verdict.attempts, play.verdict.deciding_attempt) == (Outcome.COUNTED, 2, 2)
+
+
+def test_what_happens_to_others_interrupts_nothing() -> None:
+    play = Play(WIRED)
+    play.starts("wired", 0.0)
+    play.feed(LinkLost("mic", play.at(), "unplugged"))
+    play.feed(Status("other", play.at(), DeviceState.STARTED))
+    play.ends("wired", audio_s=3.0)
+    assert play.verdict is not None
+    assert play.verdict.outcome is Outcome.COUNTED
+
+
+def test_nothing_is_played_while_a_link_is_down_and_the_trial_is_given_up_after_a_while() -> None:
+    seen = BenchState()
+    seen.see(LinkLost("wired", Stamp(99.0), "unplugged"))
+    play = Play(WIRED, seen=seen)
+    assert play.machine.phase is Phase.LINK
+    assert not play.started
+    play.wait(59.0)
+    assert play.verdict is None
+    play.wait(1.0)
+    assert play.verdict is not None
+    assert (play.verdict.outcome, play.verdict.attempts) == (Outcome.INTERRUPTED, 0)
+    assert play.verdict.cause == "link_lost: wired did not come back"
+
+
+def test_a_device_that_was_said_to_be_gone_is_back_when_it_shows_that_it_listens() -> None:
+    seen = BenchState()
+    seen.see(Status("wired", Stamp(99.0), DeviceState.GONE))
+    play = Play(WIRED, seen=seen)
+    assert play.machine.phase is Phase.LINK
+    play.feed(ListeningProved("wired", play.at(), Proof.HEARTBEAT))
+    assert play.started
+
+
+def test_too_many_interruptions_give_the_trial_up() -> None:
+    play = Play(WIRED)
+    for number in range(1, 7):
+        assert len(play.started) == number
+        play.starts("wired", 0.0)
+        play.ends("wired", complete=False, audio_s=0.1)
+        play.wait(RETRY_S)
+    assert play.verdict is not None
+    assert (play.verdict.outcome, play.verdict.attempts) == (Outcome.INTERRUPTED, 6)
+    assert play.verdict.cause.startswith("too_many_interruptions")
+
+
+def test_by_air_the_refractory_time_after_a_wake_event_is_waited_for_and_over_a_wire_it_is_not() -> None:
+    seen = BenchState()
+    for source in ("shelf_link", "wired"):
+        seen.see(Wake(source, Stamp(99.5), "alexa"))
+    assert Play(WIRED, seen=seen).started
+    play = Play(BY_AIR, seen=seen)
+    assert not play.started
+    play.wait(1.4)
+    assert not play.started
+    play.wait(0.1)
+    assert play.started
+
+
+def test_a_device_by_air_is_to_be_idle_first_but_not_for_ever() -> None:
+    seen = BenchState()
+    seen.see(Status("shelf_link", Stamp(99.0), DeviceState.SPEAKING))
+    play = Play(BY_AIR, seen=seen)
+    play.wait(5.0)
+    assert not play.started
+    play.feed(Status("shelf_link", play.at(), DeviceState.IDLE))
+    assert play.started
+    stubborn = Play(BY_AIR, seen=seen)
+    stubborn.wait(stubborn.trial.reprompt.response_max_s)
+    assert stubborn.started
+
+
+def test_a_stopped_player_is_waited_for_before_it_plays_again() -> None:
+    play = Play(WIRED)
+    play.starts("wired", 0.0)
+    play.feed(Status("wired", play.at(), DeviceState.STARTED))
+    play.wait(RETRY_S + 1.0)
+    assert len(play.started) == 1, "it has not said that it ended"
+    play.feed(StimulusEnded("wired", play.at(), "call.r1.t1.a1", False, 0.5))
+    assert len(play.started) == 2
+
+
+def test_a_sound_that_never_ends_is_given_up() -> None:
+    play = Play(BY_AIR)
+    play.starts("speaker")
+    play.wait(TIMING.duration_s + SOUND_GUARD_S)
+    assert play.attempts[0].cause == "sound_lost: speaker did not end the stimulus"
+    slow = Play(WIRED)
+    slow.starts("wired", 0.0)
+    for _ in range(20):  # a slow line gets on, and is not given up
+        slow.wait(INJECTION_GUARD_S - 1.0)
+        slow.feed(ListeningProved("wired", slow.at(), Proof.ACKNOWLEDGED, 1.0))
+    assert not slow.attempts
+    for _ in range(13):  # a heartbeat is no progress
+        slow.wait(5.0)
+        slow.feed(ListeningProved("wired", slow.at(), Proof.HEARTBEAT))
+    assert slow.attempts[0].cause == "sound_lost: wired did not end the stimulus"
+
+
+def test_a_command_by_air_waits_for_what_the_device_heard() -> None:
+    play = Play(BY_AIR, kind=TrialKind.COMMAND)
+    play.starts("speaker")
+    begins_s = play.now_s
+    play.wait(3.0)
+    play.ends("speaker")
+    play.wait(0.4)
+    assert play.verdict is None, "it may still say what it heard: evidence_wait_s after the command"
+    play.feed(Transcript("shelf_link", play.at(), "what time is it"))
+    assert play.verdict is not None
+    assert play.now_s - begins_s == pytest.approx(3.4)
+    row = play.attempts[0]
+    assert (row.recognition, row.evidence) == (Recognition.UNKNOWN, EvidenceSource.DEVICE)
+
+
+def test_the_microphones_word_on_when_it_sounded_counts() -> None:
+    play = Play(BY_AIR, settings=WakeSettings(window_after_s=4.0))
+    play.starts("speaker")
+    play.feed(StimulusHeard("mic", Stamp(play.now_s + 0.4), play.play_id, 0.9))
+    play.wait(3.0)
+    play.ends("speaker")
+    play.wait(3.2)
+    assert play.verdict is None
+    play.wait(0.1)
+    assert play.verdict is not None
+
+
+def test_an_earlier_run_of_the_engine_counts_on() -> None:
+    before = AttemptFinished(
+        "call.r1", 1, 1, Outcome.INTERRUPTED, Recognition.UNKNOWN, EvidenceSource.NONE, cause="engine_ended: killed"
+    )
+    play = Play(WIRED, before=(before,))
+    assert play.started[0].row.attempt == 2
+
+
+def test_pause_stop_and_skip() -> None:
+    play = Play(WIRED, not_before_s=101.0)
+    play.machine.hold()
+    play.wait(5.0)
+    assert not play.started
+    assert play.machine.held_now
+    play.take(play.machine.release(play.now_s))
+    assert play.started
+    play.starts("wired", 0.0)
+    play.take(play.machine.stop(play.now_s, "stopped: asked"))
+    assert play.machine.finished
+    assert play.verdict is None, "the trial stays open for a resume"
+    assert play.attempts[0].cause == "stopped: asked"
+    skipped = Play(WIRED)
+    skipped.take(skipped.machine.skip(skipped.now_s, "enough"))
+    assert skipped.verdict is not None
+    assert (skipped.verdict.outcome, skipped.attempts[0].outcome) == (Outcome.SKIPPED, Outcome.SKIPPED)
+
+
+def test_a_player_that_refuses_stops_those_that_play() -> None:
+    play = Play(BY_AIR, WIRED)
+    play.take(play.machine.play_refused(play.now_s, play.play_id, "it is busy", ["speaker"]))
+    assert play.attempts[0].cause == "sound_refused: it is busy"
+    assert play.stops == 1
+    play.ends("speaker", complete=False)
+    play.wait(RETRY_S)
+    assert len(play.started) == 2
+
+
+SOURCES = st.sampled_from(["speaker", "wired", "shelf_link", "mic"])
+ANYTHING = st.one_of(
+    st.builds(lambda s: ("lost", s), SOURCES),
+    st.builds(lambda s: ("back", s), SOURCES),
+    st.builds(lambda s: ("starts", s), SOURCES),
+    st.builds(lambda s, c: ("ends", s, c), SOURCES, st.booleans()),
+    st.builds(lambda s, w: ("state", s, w), SOURCES, st.sampled_from(DeviceState)),
+    st.builds(lambda s: ("wake", s), SOURCES),
+    st.builds(lambda s: ("wait", s), st.floats(0.01, 20.0)),
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(ANYTHING, max_size=40))
+def test_whatever_comes_in_whatever_order_every_attempt_ends_once_and_only_whole_ones_count(
+    happenings: list[tuple[object, ...]],
+) -> None:
+    play = Play(BY_AIR, WIRED)
+    ended: dict[str, set[str]] = {}
+    for happening in happenings:
+        if play.machine.finished:
+            break
+        match happening:
+            case ("wait", float(seconds)):
+                play.wait(seconds)
+            case ("lost", str(source)):
+                play.feed(LinkLost(source, play.at(), "gone"))
+            case ("back", str(source)):
+                play.feed(LinkBack(source, play.at()))
+            case ("wake", str(source)):
+                play.feed(Wake(source, play.at()))
+            case ("state", str(source), DeviceState() as state):
+                play.feed(Status(source, play.at(), state))
+            case ("starts", str(source)) if play.started:
+                play.feed(StimulusStarted(source, play.at(), play.play_id))
+            case ("ends", str(source), bool(complete)) if play.started:
+                if complete:
+                    ended.setdefault(play.play_id, set()).add(source)
+                play.feed(StimulusEnded(source, play.at(), play.play_id, complete))
+            case _:
+                pass
+    numbers = [row.attempt for row in play.attempts]
+    assert numbers == sorted(set(numbers)), "each attempt has one verdict"
+    for row in play.attempts:
+        if row.outcome is Outcome.COUNTED:
+            assert {"speaker", "wired"} <= ended[f"call.r1.t1.a{row.attempt}"]
+    if play.machine.finished:
+        assert play.verdict is not None
+        assert len(play.attempts) == len(play.started)
+    else:
+        assert play.machine.deadline_s is not None, "it must never hang"
