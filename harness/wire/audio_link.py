@@ -19,7 +19,7 @@ from harness.wire.adpcm import EncodedSound, Encoding
 PROBE_SAMPLE = 1 << 63
 """A first sample that no board expects: the frame is dropped, and answered with the one that it does expect."""
 RESEND_S = 0.5
-_SOONEST_S = 0.03
+_SOONEST_S = 0.008
 _AHEAD_S = 0.1
 _FEWEST = 480.0
 _MOST_SHRUNK = 3
@@ -82,6 +82,9 @@ class AudioLink:
         self._shrink = 0
         self._good = 0
         self._timeouts = 0
+        self._flying = 0  # frames that may still be answered
+        self._ignored = 0  # of these: answers to come that say nothing new
+        self._timed_again = False
         self._went_back_s = float("-inf")
         self._last_s = float("-inf")  # of the last progress, or of the first sending since
         self._timing: tuple[int, float] | None = None  # end of a chunk sent once, and when
@@ -118,7 +121,7 @@ class AudioLink:
         self.lose()
         self._line_s, self._base = self.line_s(self._end), self._end
         self._rate_hz, self._window, self._allowed = rate_hz, window, float(window)
-        self._shrink = self._good = self._timeouts = 0
+        self._shrink = self._good = self._timeouts = self._flying = self._ignored = 0
         self._trip_s, self._spread_s = None, 0.0
         self._went_back_s = self._last_s = float("-inf")
 
@@ -169,6 +172,7 @@ class AudioLink:
         if self._heard < self._next and now_s - self._last_s >= self._patience_s():
             self._timeouts += 1
             self._go_back(now_s)
+            self._flying = self._ignored = 0
         span = self._span()
         if span is None or (self._realtime and span[1] > self._paced(now_s)):
             return None
@@ -188,9 +192,16 @@ class AudioLink:
         if position > self._heard:
             self._advance(position, now_s)
             return Answer.ADVANCED
-        # Frames that were under way when it went back are answered within a round trip: they prove no further loss.
-        if self._heard < self._next and now_s - self._went_back_s > 1.5 * (self._trip_s or _SOONEST_S):
+        # Frames that were under way when it went back are answered too: they prove no further loss.
+        self._flying = max(0, self._flying - 1)
+        self._ignored = max(0, self._ignored - 1)
+        if self._heard < self._next and (
+            not self._ignored or now_s - self._went_back_s > 1.5 * (self._trip_s or _SOONEST_S)
+        ):
             self._go_back(now_s)
+            self._ignored = self._flying
+            # What it now sends again was not heard before, so its acknowledgement tells the round trip.
+            self._timed_again = True
         return Answer.REPEATED
 
     def wait_s(self, now_s: float) -> float | None:
@@ -226,10 +237,12 @@ class AudioLink:
         piece = next(one for one in self._pieces if one.end > start)
         if start == self._heard:
             self._last_s = now_s
+        again, self._timed_again = self._timed_again, False
         if start < self._sent:
             self.resent += 1
-        elif self._timing is None:
+        if self._timing is None and (again or start >= self._sent):
             self._timing = end, now_s
+        self._flying += 1
         self._next, self._sent = end, max(self._sent, end)
         data = piece.sound.cut(start - piece.start, end - piece.start)
         return Chunk(piece.sound.encoding, start - self._shift, end - start, data)
@@ -238,6 +251,8 @@ class AudioLink:
         if self._timing is not None and position >= self._timing[0]:
             self._measure(now_s - self._timing[1])
             self._timing = None
+        self._flying = 0 if position >= self._next else max(0, self._flying - 1)
+        self._ignored = 0
         self._allowed = min(float(self._window), self._allowed + position - self._heard)
         self._good += 1
         if self._good >= _GOOD_CHUNKS and self._shrink:
