@@ -145,6 +145,8 @@ class InProcess:
                 del _ROOMS[self._key]
                 room.air.close()
         self._sink = None
+        with self._lock:
+            self._playing = None
 
     def _here(self) -> _Room:
         if self._room is None or self._lost:

@@ -1,0 +1,269 @@
+"""The suite that every driver passes, each against its real far end. A new driver is one row in driver_rows.py."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.lab.sound_server import LabSoundServer
+from harness.model.errors import DeviceError
+from harness.model.observation import LinkBack, LinkLost, Observation, StimulusEnded, StimulusStarted
+from harness.plugins import Group, load, names
+from harness.ports import Driver, Stimulates
+from tests.conformance.driver_rows import ROWS, Row, Seen, hum, opened
+
+pytestmark = pytest.mark.sound
+
+CLOSE_LIMIT_S = 2.0
+
+
+@pytest.fixture(params=list(ROWS))
+def row(request: pytest.FixtureRequest, tmp_path: Path, lab_sound: LabSoundServer) -> Iterator[Row]:
+    with ROWS[request.param](tmp_path, lab_sound) as one:
+        yield one
+
+
+@pytest.fixture
+def playing_row(row: Row) -> Row:
+    """Of drivers that stimulate."""
+    if not isinstance(row.make(), Stimulates):
+        pytest.skip("it plays nothing")
+    return row
+
+
+def closed_in_time(driver: Driver) -> None:
+    began_s = time.monotonic()
+    driver.close()
+    assert time.monotonic() - began_s < CLOSE_LIMIT_S
+
+
+def nothing_more(seen: Seen, for_s: float = 0.5) -> None:
+    """Nothing is told for a while: there is no event to wait for."""
+    count = len(seen.all)
+    deadline = time.monotonic() + for_s
+    while time.monotonic() < deadline:
+        assert len(seen.all) == count, f"told after close: {seen.all[count:]}"
+        time.sleep(0.01)
+
+
+def ended(seen: Seen, play_id: str) -> StimulusEnded | None:
+    return next((one for one in seen.all if isinstance(one, StimulusEnded) and one.play_id == play_id), None)
+
+
+def started(seen: Seen, play_id: str) -> StimulusStarted | None:
+    return next((one for one in seen.all if isinstance(one, StimulusStarted) and one.play_id == play_id), None)
+
+
+def stimulates(driver: Driver) -> Stimulates:
+    assert isinstance(driver, Stimulates)
+    return driver
+
+
+def play_whole(driver: Driver, seen: Seen, play_id: str, seconds: float = 0.4) -> None:
+    stimulates(driver).play(play_id, hum(seconds))
+    seen.wait(lambda: ended(seen, play_id), 15, f"the end of {play_id}")
+    end = ended(seen, play_id)
+    assert end is not None
+    assert end.complete
+
+
+def test_every_installed_driver_has_its_row() -> None:
+    assert set(ROWS) == set(names(Group.DRIVERS))
+    for name in ROWS:
+        options = load(Group.DRIVERS, name).Options
+        assert dataclasses.is_dataclass(options)
+        assert options.__dataclass_params__.frozen  # type: ignore[attr-defined]
+
+
+def test_constructing_does_no_io(row: Row, tmp_path: Path) -> None:
+    before = (len(os.listdir("/proc/self/fd")), set(threading.enumerate()), sorted(tmp_path.rglob("*")))
+    driver = row.make()
+    assert driver.id == "it"
+    assert before == (len(os.listdir("/proc/self/fd")), set(threading.enumerate()), sorted(tmp_path.rglob("*")))
+    closed_in_time(driver)
+
+
+def test_an_absent_far_end_is_refused_with_a_remedy_and_leaves_nothing_behind(row: Row) -> None:
+    if row.absent is None:
+        pytest.skip("its far end is always there")
+    driver, seen, before = row.absent(), Seen(), set(threading.enumerate())
+    with pytest.raises(DeviceError) as caught:
+        driver.open(seen)
+    assert caught.value.remedy
+    closed_in_time(driver)
+    seen.wait(lambda: not set(threading.enumerate()) - before, 2, "the end of its threads")
+    nothing_more(seen, 0.1)
+
+
+def test_it_closes_twice_and_opens_again(row: Row) -> None:
+    seen, before = Seen(), set(threading.enumerate())
+    driver = row.make()
+    for _ in range(2):
+        driver.open(seen)
+        count = len(seen.all)
+        row.provoke(driver)
+        seen.wait(lambda count=count: len(seen.all) > count, 5, "a word of it")  # type: ignore[misc]
+        closed_in_time(driver)
+        closed_in_time(driver)
+        seen.wait(lambda: not set(threading.enumerate()) - before, 2, "the end of its threads")
+
+
+def test_nothing_is_told_after_close(row: Row) -> None:
+    seen = Seen()
+    with opened(row, seen) as driver:
+        row.provoke(driver)
+        closed_in_time(driver)
+        nothing_more(seen)
+
+
+def test_it_closes_while_its_far_end_is_gone(row: Row) -> None:
+    seen = Seen()
+    with opened(row, seen) as driver:
+        row.lose(driver)
+        try:
+            closed_in_time(driver)
+        finally:
+            row.mend(driver)
+        nothing_more(seen)
+
+
+def test_loss_and_return_are_told_once_each(row: Row) -> None:
+    seen = Seen()
+    with opened(row, seen) as driver:
+        row.lose(driver)
+        try:
+            seen.wait(lambda: seen.of(LinkLost), 8, "the loss")
+        finally:
+            row.mend(driver)
+        seen.wait(lambda: seen.of(LinkBack), 15, "the return")
+        assert [type(one) for one in seen.of(LinkLost, LinkBack)] == [LinkLost, LinkBack]
+        (lost,) = seen.of(LinkLost)
+        assert isinstance(lost, LinkLost)
+        assert lost.what
+        count = len(seen.all)
+        row.provoke(driver)
+        seen.wait(lambda: len(seen.all) > count, 5, "a word of it after its return")
+
+
+def test_stamps_lie_where_they_were_made(row: Row) -> None:
+    seen, before_s = Seen(), time.monotonic()
+    with opened(row, seen) as driver:
+        if isinstance(driver, Stimulates):
+            play_whole(driver, seen, "one")
+        count = len(seen.all)
+        row.provoke(driver)
+        seen.wait(lambda: len(seen.all) > count, 5, "a word of it")
+    after_s = time.monotonic()
+    for one in seen.all:
+        assert one.source == "it"
+        assert before_s - one.at.error_s <= one.at.at_s <= after_s + one.at.error_s, one
+        assert one.at.error_s < 1.0
+
+
+def test_a_sound_begins_and_ends(playing_row: Row) -> None:
+    seen = Seen()
+    with opened(playing_row, seen) as driver:
+        for play_id in ("one", "two"):
+            play_whole(driver, seen, play_id)
+    order = [(type(one), one.play_id) for one in seen.all if isinstance(one, StimulusStarted | StimulusEnded)]
+    assert order == [
+        (StimulusStarted, "one"),
+        (StimulusEnded, "one"),
+        (StimulusStarted, "two"),
+        (StimulusEnded, "two"),
+    ]
+    for play_id in ("one", "two"):
+        first, last = started(seen, play_id), ended(seen, play_id)
+        assert first is not None
+        assert last is not None
+        if first.audio_s is not None and last.audio_s is not None:
+            assert last.audio_s - first.audio_s == pytest.approx(0.4, abs=0.01)
+        if playing_row.on_air:
+            assert last.at.at_s - first.at.at_s == pytest.approx(0.4, abs=0.05)
+
+
+def test_two_sounds_never_mix(playing_row: Row) -> None:
+    seen = Seen()
+    with opened(playing_row, seen) as driver:
+        player = stimulates(driver)
+        player.play("one", hum(600.0))
+        seen.wait(lambda: started(seen, "one"), 3, "the start")
+        if playing_row.queues:
+            player.play("two", hum(0.2))
+            player.stop()
+            seen.wait(lambda: ended(seen, "one"), 3, "the end of the first")
+        else:
+            with pytest.raises(DeviceError, match="already"):
+                player.play("two", hum(0.2))
+            player.stop()
+            seen.wait(lambda: ended(seen, "one"), 3, "the end of the first")
+        first, second = ended(seen, "one"), started(seen, "two")
+        assert first is not None
+        assert second is None or second.at.at_s >= first.at.at_s
+
+
+def test_a_stop_ends_a_sound_at_once(playing_row: Row) -> None:
+    seen = Seen()
+    with opened(playing_row, seen) as driver:
+        player = stimulates(driver)
+        player.stop()
+        assert not seen.of(StimulusEnded)
+        player.play("one", hum(600.0))
+        seen.wait(lambda: started(seen, "one"), 3, "the start")
+        stopped_s = time.monotonic()
+        player.stop()
+        seen.wait(lambda: ended(seen, "one"), 1, "the end")
+        end = ended(seen, "one")
+        assert end is not None
+        assert not end.complete
+        assert end.at.at_s - stopped_s <= 0.05 + end.at.error_s
+        player.stop()
+        play_whole(driver, seen, "two")
+        assert len([one for one in seen.all if isinstance(one, StimulusEnded)]) == 2
+
+
+def test_a_loss_cuts_what_plays_off_and_what_follows_is_whole(playing_row: Row) -> None:
+    seen = Seen()
+    with opened(playing_row, seen) as driver:
+        player = stimulates(driver)
+        player.play("one", hum(600.0))
+        seen.wait(lambda: started(seen, "one"), 3, "the start")
+        playing_row.lose(driver)
+        try:
+            seen.wait(lambda: ended(seen, "one") and seen.of(LinkLost), 8, "the loss and the end")
+            end = ended(seen, "one")
+            assert end is not None
+            assert not end.complete
+        finally:
+            playing_row.mend(driver)
+        seen.wait(lambda: seen.of(LinkBack), 15, "the return")
+        play_whole(driver, seen, "two")
+
+
+def test_it_closes_while_it_plays(playing_row: Row) -> None:
+    seen, before = Seen(), set(threading.enumerate())
+    with opened(playing_row, seen) as driver:
+        stimulates(driver).play("one", hum(600.0))
+        seen.wait(lambda: started(seen, "one"), 3, "the start")
+        closed_in_time(driver)
+        nothing_more(seen)
+        seen.wait(lambda: not set(threading.enumerate()) - before, 2, "the end of its threads")
+
+
+def test_what_is_not_open_plays_nothing(playing_row: Row) -> None:
+    seen: list[Observation] = []
+    driver = playing_row.make()
+    for _ in range(2):
+        player = stimulates(driver)
+        with pytest.raises(DeviceError):
+            player.play("one", hum(0.1))
+        player.stop()
+        assert player.level_dbfs() is None
+        driver.open(seen.append)
+        driver.close()
