@@ -1,0 +1,231 @@
+"""Wake sessions as engines run them: what the log holds against what the devices did, resumes, reviews, stopping."""
+
+import random
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from harness.drivers.in_process.wakes import Phrase, WakeAt, wakes_in
+from harness.evaluate.wake import WakeFigures
+from harness.evaluate.wake_progress import WakeProgress
+from harness.log.clips import read_clip
+from harness.log.folder import SessionFolder
+from harness.log.reader import check
+from harness.model.feed import Review
+from harness.model.observation import StimulusStarted, Wake
+from harness.model.record import (
+    AttemptFinished,
+    AttemptStarted,
+    DecisionReached,
+    Entry,
+    EventClipped,
+    EventReviewed,
+    Observed,
+    ReviewWord,
+    SessionStarted,
+    StimulusStored,
+    TrialFinished,
+)
+from harness.model.scenario import TrialKind
+from harness.model.trial import Outcome, Trial
+from harness.rig.launch import start_engine
+from tests.conformance.engine_runs import Runs, kill, rows, runs, wait_for
+from tests.conformance.test_engine_life import Client
+
+__all__ = ["runs"]
+
+MISSES = {"shelf": 0.3, "wired": 0.2}
+FALSE_PER_HOUR = 60.0
+
+
+def run(folder: Path) -> tuple[list[Entry], int, str]:
+    """Runs the session to its end; its rows, and the exit status and reason that clients were told."""
+    client = Client(start_engine(folder))
+    wait_for(lambda: bool(client.closed), 120, "the end of the run")
+    goodbye = client.goodbye()
+    return rows(folder), goodbye.exit_code, goodbye.reason
+
+
+def plan_of(entries: list[Entry]) -> dict[str, Trial]:
+    started = entries[0].record
+    assert isinstance(started, SessionStarted)
+    return {trial.id: trial for trial in started.trials}
+
+
+def truth(entries: list[Entry], device: str) -> dict[str, tuple[WakeAt, ...]]:
+    """What the device did in each attempt, from its seed: play_id → its events."""
+    started = entries[0].record
+    assert isinstance(started, SessionStarted)
+    plan = plan_of(entries)
+    found = {}
+    for entry in entries:
+        row = entry.record
+        if not isinstance(row, AttemptStarted):
+            continue
+        listening = plan[row.trial_id].listening
+        assert listening is not None
+        if device not in (target.device for target in listening.targets):
+            continue
+        phrase = Phrase(listening.phrase, row.query_end_s) if listening.kind is TrialKind.WAKE else None
+        if listening.kind is TrialKind.COMMAND:
+            continue  # where the phrase ends in it the log does not say
+        found[row.play_id] = wakes_in(
+            row.duration_s,
+            phrase,
+            miss_share=MISSES[device],
+            false_per_hour=FALSE_PER_HOUR,
+            seed=f"{started.seed}:{device}:{row.play_id}",
+        )
+    return found
+
+
+def figures(entries: list[Entry]) -> WakeProgress:
+    made = WakeFigures()
+    for entry in entries:
+        made.add(entry)
+    return made.snapshot()
+
+
+@pytest.mark.timeout(150)
+def test_the_log_holds_what_two_devices_did_by_air_and_by_wire(runs: Runs) -> None:
+    folder = runs.prepare("wake.yaml", "wake_bench.yaml")
+    entries, status, why = run(folder)
+    assert (status, why) == (0, "")
+    assert check(folder).damage == ()
+    plan = plan_of(entries)
+    assert Counter(trial.listening.kind for trial in plan.values() if trial.listening) == {
+        TrialKind.WAKE: 20,
+        TrialKind.COMMAND: 3,
+        TrialKind.AMBIENT: 12,
+    }
+    outcomes = Counter(entry.record.outcome for entry in entries if isinstance(entry.record, TrialFinished))
+    assert outcomes == {Outcome.COUNTED: 35}
+
+    for device in ("shelf", "wired"):
+        starts: dict[str, float] = {}
+        heard: dict[str, list[float]] = {}
+        for entry in entries:
+            match entry.record:
+                case Observed(observation=StimulusStarted(source=source, play_id=play_id, at=at, audio_s=audio_s)):
+                    if source == ("near" if device == "shelf" else "wired"):
+                        starts[play_id] = at.at_s if audio_s is None else audio_s
+                case Observed(observation=Wake(source=source) as wake) as row if source == device:
+                    play_id = f"{row.trial_id}.t{row.take}.a{row.attempt}"
+                    place_s = wake.at.at_s if wake.audio_s is None else wake.audio_s
+                    heard.setdefault(play_id, []).append(place_s - starts[play_id])
+                case _:
+                    pass
+        for play_id, events in truth(entries, device).items():
+            assert heard.pop(play_id, []) == pytest.approx([event.at_s for event in events], abs=1e-6), play_id
+        assert {name.partition(".")[0] for name in heard} <= {"ask"}, "an event that nobody sent"
+
+    found = figures(entries)
+    for device in found.devices:
+        missed = sum(
+            not any(event.score >= 0.7 for event in events)
+            for play_id, events in truth(entries, device.device).items()
+            if play_id.startswith("call")
+        )
+        assert device.false_rejects.share.count <= missed, "a false wake in the window can hide a miss"
+        assert device.exposure_s == pytest.approx(360.0)
+        assert missed > 0
+        assert device.false_accepts.count > 0, "nothing was tested"
+    assert found.counted == 35
+
+
+@pytest.mark.timeout(150)
+def test_unmatched_events_have_clips_and_stimuli_are_stored_once(runs: Runs) -> None:
+    folder = runs.prepare("wake.yaml", "wake_bench.yaml")
+    entries, _, _ = run(folder)
+    clips = {row.event_seq: row.clip for entry in entries if isinstance(row := entry.record, EventClipped)}
+    found = figures(entries)
+    assert found.unmatched
+    by_seq = {entry.seq: entry.record for entry in entries}
+    for event in found.unmatched:
+        assert event.seq in clips, event
+        clip = clips[event.seq]
+        assert 0 < clip.duration_s <= 10.0 + 1e-3
+        row = by_seq[event.seq]
+        assert isinstance(row, Observed)
+        assert clip.start_s <= row.observation.at.at_s <= clip.start_s + clip.duration_s + 1e-6
+        sound = read_clip(SessionFolder(folder).clips, clip)
+        assert abs(sound.samples).max() > 1e-4
+    stored = [entry.record.sha256 for entry in entries if isinstance(entry.record, StimulusStored)]
+    assert len(stored) == len(set(stored)) == 2, "the phrase, and the phrase with the command"
+    first = {row.sha256: n for n, entry in enumerate(entries) if isinstance(row := entry.record, StimulusStored)}
+    for n, entry in enumerate(entries):
+        if isinstance(entry.record, AttemptStarted) and entry.record.stimulus_sha256 in first:
+            assert first[entry.record.stimulus_sha256] < n, "before its first sound"
+
+
+@pytest.mark.timeout(120)
+def test_a_review_is_a_row_and_only_of_a_wake_event(runs: Runs) -> None:
+    folder = runs.prepare("wake.yaml", "wake_bench.yaml")
+    client = Client(start_engine(folder))
+    event: list[int] = []
+
+    def woken() -> bool:
+        event.extend(entry.seq for entry in rows(folder) if _is_wake(entry))
+        return bool(event)
+
+    wait_for(woken, 60, "a wake event")
+    assert client.ask(Review("1", "ann", event[0], ReviewWord.REAL_PERSON)).ok
+    refused = client.ask(Review("2", "ann", 1, ReviewWord.FALSE_ACCEPT))
+    assert (refused.ok, refused.why) == (False, "row 1 of this session is no wake event")
+    reviews = [entry.record for entry in rows(folder) if isinstance(entry.record, EventReviewed)]
+    assert reviews == [EventReviewed(event[0], ReviewWord.REAL_PERSON, "ann")]
+
+
+def _is_wake(entry: Entry) -> bool:
+    return isinstance(entry.record, Observed) and isinstance(entry.record.observation, Wake)
+
+
+@pytest.mark.timeout(120)
+def test_a_decided_question_makes_trials_needless_and_limits_set_the_exit_status(runs: Runs) -> None:
+    folder = runs.prepare("wake_stopping.yaml", "wake_bench.yaml")
+    entries, status, why = run(folder)
+    decided = [entry.record for entry in entries if isinstance(entry.record, DecisionReached)]
+    assert [(row.device, row.figure) for row in decided] == [("wired", "false_rejects")]
+    at = next(n for n, entry in enumerate(entries) if isinstance(entry.record, DecisionReached))
+    after = [entry.record for entry in entries[at:] if isinstance(entry.record, TrialFinished)]
+    calls = [row for row in after if row.trial_id.startswith("call")]
+    assert calls, "it was decided before the last trial"
+    assert {(row.outcome, row.cause) for row in calls} == {
+        (Outcome.SKIPPED, "needless: false rejects are decided for every device")
+    }
+    soaks = [row.outcome for row in after if row.trial_id.startswith("soak")]
+    assert soaks == [Outcome.COUNTED] * 3, "no test makes them needless"
+    assert status == 1
+    assert why == "failed: max_false_accepts_per_hour[wired], false_rejects_test[wired]"
+
+
+@pytest.mark.timeout(150)
+def test_a_killed_soak_goes_on_at_the_segment_that_was_cut_off(runs: Runs) -> None:
+    folder = runs.prepare("wake_long.yaml", "wake_bench.yaml")
+    chance = random.Random(3)
+    for _ in range(4):
+        place = start_engine(folder)
+        before = len(rows(folder))
+        wait_for(lambda before=before: len(rows(folder)) > before + 5, 30, "some rows")  # type: ignore[misc]
+        time.sleep(chance.uniform(0.0, 0.2))  # any moment will do
+        assert place.alive, "the run was over before it was killed"
+        kill(place)
+    entries, _, _ = run(folder)
+    assert check(folder).damage == ()
+    finished = Counter(row.trial_id for entry in entries if isinstance(row := entry.record, TrialFinished))
+    assert set(finished.values()) == {1}
+    assert len(finished) == 60
+    counted = Counter(
+        row.trial_id
+        for entry in entries
+        if isinstance(row := entry.record, AttemptFinished) and row.outcome is Outcome.COUNTED
+    )
+    assert counted == finished, "each segment counts once"
+    cut = [row for entry in entries if isinstance(row := entry.record, AttemptFinished) and row.cause]
+    assert cut, "no kill hit an attempt: the test proves nothing"
+    order = [row.trial_id for entry in entries if isinstance(row := entry.record, TrialFinished)]
+    assert order == list(plan_of(entries)), "it goes on where it was"
+    (device,) = figures(entries).devices
+    assert device.exposure_s == pytest.approx(1800.0)
