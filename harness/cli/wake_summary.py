@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from itertools import combinations
+from collections.abc import Iterable, Iterator
 
 from harness.evaluate.wake import WakeFigures
+from harness.evaluate.wake_comparison import Comparison, comparisons
 from harness.evaluate.wake_progress import DeviceWake, Interval, Rate, Ratio
-from harness.metrics.comparison import Discordance
 from harness.metrics.intervals import Share
 from harness.metrics.latency import LatencyFigures, Quantile
 from harness.model.record import ReviewWord
@@ -32,7 +31,7 @@ def wake_summary(figures: WakeFigures) -> list[str]:
     for device in progress.devices:
         lines += ["", *_device(device)]
     if len(progress.devices) > 1:
-        lines += ["", *_pairs({one.device: figures.hits(one.device) for one in progress.devices})]
+        lines += ["", *_pairs(comparisons(figures))]
     return lines
 
 
@@ -64,22 +63,16 @@ def _device(device: DeviceWake) -> Iterator[str]:
         yield f"    {plain_text(condition, 60)}: {ratio(found)}"
 
 
-def _pairs(hits: Mapping[str, Mapping[str, bool]]) -> Iterator[str]:
-    """McNemar's test of each two devices, on the stimuli that count for both."""
-    for first, second in combinations(hits, 2):
-        found = discordance(hits[first], hits[second])
-        names = f"{plain_text(first, 60)} against {plain_text(second, 60)}"
-        p = "n/a (they never differ)" if found.p is None else f"{found.p:.3g}"
+def _pairs(found: Iterable[Comparison]) -> Iterator[str]:
+    """McNemar's test of two devices each, on the stimuli that count for both."""
+    for one in found:
+        both = one.found
+        p = "n/a (they never differ)" if both.p is None else f"{both.p:.3g}"
         yield (
-            f"{names}: on the same {found.total} stimuli {found.both} heard by both, {found.only_first} only by the "
-            f"first, {found.only_second} only by the second, {found.neither} by none; McNemar p = {p}"
+            f"{plain_text(one.first, 60)} against {plain_text(one.second, 60)}: of the same {both.total} stimuli both "
+            f"heard {both.both}, only the first {both.only_first}, only the second {both.only_second}, "
+            f"none {both.neither}; McNemar p = {p}"
         )
-
-
-def discordance(first: Mapping[str, bool], second: Mapping[str, bool]) -> Discordance:
-    """Two devices on the stimuli that both have heard: trial → did it wake?"""
-    pairs = [(first[trial], second[trial]) for trial in first if trial in second]
-    return Discordance(*(pairs.count(pair) for pair in ((True, True), (True, False), (False, True), (False, False))))
 
 
 def ratio(value: Ratio) -> str:

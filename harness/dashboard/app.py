@@ -23,7 +23,7 @@ from harness.dashboard.screens.rating import RatingScreen
 from harness.dashboard.screens.run import RunScreen
 from harness.dashboard.screens.sheet import Panel, Sheet
 from harness.dashboard.screens.wake import REVIEW_KEYS, WakeScreen
-from harness.dashboard.watch import View, WakeFold, Watch
+from harness.dashboard.watch import View, Watch
 from harness.dashboard.wording import REVIEW_WORDS
 from harness.model.errors import EngineError
 from harness.model.feed import Answered, Hello, StateWord
@@ -47,20 +47,13 @@ class Dashboard(App[int]):
         Binding("f1", "help", "Help", show=False),
     ]
 
-    def __init__(
-        self,
-        connect: Connect,
-        folder: Path,
-        rater: str,
-        now: Callable[[], float] = time.monotonic,
-        wake: WakeFold | None = None,
-    ) -> None:
+    def __init__(self, connect: Connect, folder: Path, rater: str, now: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self._connect = connect
         self._folder = folder
         self._rater = rater
         self._link: Link | None = None
-        self.watch_ = Watch(now, wake)
+        self.watch_ = Watch(now)
         self._run = RunScreen(rater)
         self._answered: tuple[str, int] | None = None
         self._opened: tuple[str, int] | None = None

@@ -10,15 +10,15 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from harness.dashboard.declared import Declared, read_declared
 from harness.dashboard.events import EventLine, event_line
 from harness.evaluate.progress import Progress, SessionFigures
 from harness.evaluate.wake import WakeFigures
+from harness.evaluate.wake_comparison import Comparison, comparisons
 from harness.evaluate.wake_progress import WakeProgress
 from harness.model.feed import Answered, Command, Goodbye, Hello, Logged, Message, Meters, StateChanged, Welcome
-from harness.model.record import EngineStarted, Entry
+from harness.model.record import EngineStarted
 from harness.wire.foreign import plain_text
 
 Then = Callable[[Answered], None]
@@ -34,13 +34,6 @@ class Notice:
     ok: bool | None
 
 
-class WakeFold(Protocol):
-    """What makes wake figures of rows: `evaluate.wake.WakeFigures`."""
-
-    def add(self, entry: Entry) -> None: ...
-    def snapshot(self) -> WakeProgress: ...
-
-
 @dataclass(frozen=True, slots=True)
 class View:
     """One moment, as it is drawn. remaining_s: until the state ends by itself. gone: why the engine is not there.
@@ -50,6 +43,7 @@ class View:
 
     progress: Progress
     wake: WakeProgress = field(default_factory=WakeProgress)
+    comparisons: tuple[Comparison, ...] = ()
     declared: Declared = field(default_factory=Declared)
     session_s: float = 0.0
     state: StateChanged | None = None
@@ -82,10 +76,12 @@ class _Closed:
 class Watch:
     """Messages in, view out. `now` is CLOCK_MONOTONIC of this host."""
 
-    def __init__(self, now: Callable[[], float] = time.monotonic, wake: WakeFold | None = None) -> None:
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
-        self._wake: WakeFold = WakeFigures() if wake is None else wake
+        self._wake = WakeFigures()
         self._wake_progress: WakeProgress | None = None
+        self._comparisons: tuple[Comparison, ...] = ()
+        self._compared = 0
         self._declared = Declared()
         self._arrived: queue.SimpleQueue[Message | _Closed] = queue.SimpleQueue()
         self._figures = SessionFigures()
@@ -196,9 +192,12 @@ class Watch:
             remaining = max(0.0, self._state.until_s / self._speed - now)
         if self._wake_progress is None:
             self._wake_progress = self._wake.snapshot()
+            if self._wake_progress.counted != self._compared:
+                self._compared, self._comparisons = self._wake_progress.counted, comparisons(self._wake)
         return View(
             progress=self._figures.snapshot(),
             wake=self._wake_progress,
+            comparisons=self._comparisons,
             declared=self._declared,
             session_s=now * self._speed,
             state=self._state,

@@ -22,11 +22,12 @@ from harness.model.feed import (
     Logged,
     Message,
     Meters,
+    Review,
     StateChanged,
     StateWord,
     Welcome,
 )
-from harness.model.record import JudgmentGiven, Record
+from harness.model.record import EventReviewed, JudgmentGiven, Record
 from harness.wire.codec import COMMANDS, MESSAGES, decode, encode
 from tests.unit.evaluate.rows import Rows
 
@@ -44,7 +45,7 @@ def write_clip(folder: Path, name: str, seconds: float = 1.2) -> Clip:
 
 
 class EngineDouble:
-    """Serves one client. answers: what a command is answered with; judgments are logged as the engine does."""
+    """Serves one client. answers: what a command is answered with; judgments and reviews are logged."""
 
     def __init__(self, folder: Path, rows: Rows, *, has_monitor: bool = True) -> None:
         self.folder = folder
@@ -122,6 +123,8 @@ class EngineDouble:
             return
         if isinstance(command, Judge) and self.refuse is None:
             self.log(JudgmentGiven(command.judgment))
+        if isinstance(command, Review) and self.refuse is None:
+            self.log(EventReviewed(command.event_seq, command.word, command.by))
         self.send(Answered(command.id, self.refuse is None, self.refuse or ""))
 
 

@@ -7,11 +7,13 @@ import pytest
 from textual.pilot import Pilot
 
 from harness.dashboard.widgets.event_log import EventLog
+from harness.dashboard.widgets.unmatched_list import UnmatchedList
 from harness.dashboard.widgets.waveform import Waveform
 from harness.model.feed import StateWord
 from harness.model.record import Paused
 from tests.dashboard.bench import LARGE, SMALL, dashboard, double, shows, until
 from tests.dashboard.engine_double import START_S
+from tests.dashboard.wake_bench import NAMES, wake_dashboard, wake_double
 
 SCREENS = ("run", "asking", "rating", "paused", "gone")
 
@@ -51,5 +53,27 @@ def test_screen(
             await until(pilot, lambda: all(wave.drawn for wave in pilot.app.screen.query(Waveform)))
             logs = pilot.app.screen_stack[1].query(EventLog)
             await until(pilot, lambda: all(log.scroll_offset.y == log.max_scroll_y for log in logs))
+
+        assert snap_compare(app, terminal_size=size, run_before=before)
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
+@pytest.mark.parametrize("devices", [1, 2, 4])
+def test_wake_screen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snap_compare: Compare, devices: int, size: tuple[int, int]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with wake_double(tmp_path, NAMES[:devices]) as engine:
+        engine.named = "."
+        app = wake_dashboard(engine)
+
+        async def before(pilot: Pilot[int]) -> None:
+            await until(pilot, shows(pilot, "87 of 90"))
+            await until(pilot, shows(pilot, "00:47:29" if devices == 2 else "to review"))
+            last = engine.rows.entries[-1].seq
+            await until(pilot, lambda: app.watch_.view().progress.seq == last)
+            app.redraw()
+            events = pilot.app.screen.query_one(UnmatchedList)
+            await until(pilot, lambda: events.selected is not None and events.scroll_offset.y == 0)
 
         assert snap_compare(app, terminal_size=size, run_before=before)

@@ -60,6 +60,18 @@ KEYS = (
     ("?", "help"),
     ("^q", "detach"),
 )
+WAKE_KEYS = (
+    ("p", "pause"),
+    ("s", "skip"),
+    ("r", "re-run"),
+    ("n", "note"),
+    ("j", "judge"),
+    ("w", "wake"),
+    ("a", "abort"),
+    ("?", "help"),
+    ("^q", "detach"),
+)
+"""Where there are wake trials; a mark can be set all the same."""
 
 
 class RunScreen(Sheet):
@@ -117,6 +129,7 @@ class RunScreen(Sheet):
         self.query_one(LastResponse).show(view.progress, folder)
         self.query_one(TotalsPanel).show(view.progress)
         self.query_one(NoticeLine).show(view.notice)
+        self.query_one(KeyBar).offer(WAKE_KEYS if view.wake.planned else KEYS)
 
     def add_events(self, lines: Sequence[EventLine]) -> None:
         self.query_one(EventLog).extend(lines)

@@ -89,6 +89,7 @@ class WakeScreen(Sheet):
         super().__init__()
         self._by = by
         self._view: View | None = None
+        self._seen_seq = 0
         self._saving = False
         self._given: list[int] = []
 
@@ -114,13 +115,15 @@ class WakeScreen(Sheet):
         self.query_one(StateLine).show(view)
         self.query_one(ProgressLine).show(view)
         self.query_one(DeviceBlocks).show(view, self._room())
-        self.query_one(UnmatchedList).show(view.wake)
+        caught_up = view.welcome is not None and self._seen_seq >= view.welcome.last_seq
+        self.query_one(UnmatchedList).show(view.wake, caught_up)
+        self._seen_seq = view.progress.seq
         self.query_one(NoticeLine).show(view.notice)
 
     def _room(self) -> int:
         """Lines for the devices: what is left of the screen beside the list's least."""
-        both = sum(self.query_one(kind).outer_size.height for kind in (DeviceBlocks, UnmatchedList))
-        return max(4, both - 2 - LEAST_EVENTS)
+        others = (one for one in self.children if not isinstance(one, DeviceBlocks | UnmatchedList) and one.display)
+        return max(4, self.size.height - sum(one.outer_size.height for one in others) - 2 - LEAST_EVENTS)
 
     def action_pause(self) -> None:
         self.post_message(pause_or_go_on(self._view, self._by))

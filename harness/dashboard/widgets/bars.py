@@ -98,12 +98,19 @@ class KeyBar(Line):
     DEFAULT_CSS = "KeyBar { background: $panel; }"
 
     def __init__(self, keys: tuple[tuple[str, str], ...], *, id: str | None = None) -> None:
+        super().__init__(self._words(keys), id=id)
+
+    def offer(self, keys: tuple[tuple[str, str], ...]) -> None:
+        self.write(self._words(keys))
+
+    @staticmethod
+    def _words(keys: tuple[tuple[str, str], ...]) -> Text:
         text = Text()
         for key, what in keys:
             text.append(key, style=f"bold {palette.BLUE}")
             text.append(f" {what}  ", style=palette.TEXT)
         text.rstrip()
-        super().__init__(text, id=id)
+        return text
 
 
 class StateStrip(Line):

@@ -25,6 +25,7 @@ from harness.dashboard.watch import View
 from harness.dashboard.widgets.funnel import Point, funnel, top_of
 from harness.dashboard.widgets.lines import Lines
 from harness.dashboard.widgets.timeline import legend, timeline
+from harness.evaluate.wake_comparison import Comparison
 from harness.evaluate.wake_progress import DeviceWake, Rate
 from harness.model.scenario import WakeSettings
 from harness.wire.foreign import plain_text
@@ -55,6 +56,7 @@ class DeviceBlocks(Lines):
         self._view: View | None = None
         self._shown: object = None
         self._rows: list[Text] = []
+        self._lines_high = 0
 
     @property
     def count(self) -> int:
@@ -70,8 +72,9 @@ class DeviceBlocks(Lines):
         self._shown, self._view = shown, view
         count = len(self._rows)
         self._rows = block_rows(view, width, room)
-        if len(self._rows) != count:
-            self.styles.height = min(len(self._rows), room) + 1
+        height = min(len(self._rows), room) + 1
+        if len(self._rows) != count or height != self._lines_high:
+            self._lines_high = self.styles.height = height
             self.fit()
         self.refresh()
 
@@ -84,13 +87,14 @@ def block_rows(view: View, width: int, room: int) -> list[Text]:
     devices = view.wake.devices
     if not devices:
         return [Text("no device listens yet", style=palette.QUIET)]
-    each = room // len(devices)
+    compared = [_compared(one) for one in view.comparisons]
+    each = (room - len(compared)) // len(devices)
     figure_lines = next((one for one in (TALL, FULL) if lines_of(one) <= each), COMPACT)
     settings = next((one.trial.listening.settings for one in view.progress.trials if one.trial.listening), None)
     rows: list[Text] = []
     for device in devices:
         rows += _block(device, view, width, figure_lines, settings or WakeSettings())
-    return rows
+    return rows + compared
 
 
 def _block(device: DeviceWake, view: View, width: int, lines: int, settings: WakeSettings) -> list[Text]:
@@ -140,6 +144,18 @@ def _block(device: DeviceWake, view: View, width: int, lines: int, settings: Wak
 def _around(interval: tuple[float, float] | None, value: float | None) -> tuple[float, float, float]:
     low, high = interval or (0.0, 0.0)
     return low, min(high, max(low, value or 0.0)), high
+
+
+def _compared(one: Comparison) -> Text:
+    found = one.found
+    first, second = plain_text(one.first, 14), plain_text(one.second, 14)
+    p = "n/a" if found.p is None else f"{found.p:.2g}"
+    text = Text.assemble((f"{first} : {second}", f"bold {palette.TEXT}"))
+    text.append(
+        f"  same {found.total}: only 1st {found.only_first}, only 2nd {found.only_second} · McNemar p {p}",
+        style=palette.TEXT,
+    )
+    return text
 
 
 def _head(device: DeviceWake, view: View, settings: WakeSettings) -> Text:
@@ -202,7 +218,7 @@ def _figure(
 ) -> list[Text]:
     """The figure in words, how it narrowed, the scale of that, and what is wanted of it."""
     left = width - FIGURES - SCALE
-    plot_width = max(8, left * 2 // 5 if left < 60 else left // 2)
+    plot_width = max(8, left * (3 if lines == COMPACT else 4) // 10 if left < 60 else left // 2)
     plot = funnel(points, plot_width, lines, top)
     rows: list[Text] = []
     for index in range(lines):

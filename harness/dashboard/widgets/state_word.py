@@ -12,6 +12,7 @@ from harness.dashboard.widgets import letters
 from harness.dashboard.widgets.painted import Painted
 from harness.dashboard.wording import query_text
 from harness.model.feed import StateChanged, StateWord
+from harness.model.scenario import TrialKind
 from harness.wire.foreign import plain_text
 
 COUNTED = frozenset({StateWord.LISTENING, StateWord.ASKING, StateWord.INTERRUPTED})
@@ -42,11 +43,13 @@ def state_line(view: View) -> str:
     trial = view.progress.trial(state.trial_id) if state.trial_id else None
     if trial is not None:
         parts.append(f"trial {trial.trial.number} of {len(view.progress.trials)}")
-        if trial.trial.listening is not None:
-            parts.append(trial.trial.listening.kind.value)
-        elif state.attempt is not None:
+        listening = trial.trial.listening
+        if listening is not None and listening.kind is not TrialKind.AMBIENT:
+            parts.append(listening.kind.value)
+        elif listening is None and state.attempt is not None:
             parts.append(f"attempt {state.attempt} of {trial.trial.reprompt.max_attempts}")
-        parts.append(f"“{query_text(trial.trial)}”")
+        said = query_text(trial.trial)
+        parts.append(said if listening is not None and listening.kind is TrialKind.AMBIENT else f"“{said}”")
     if view.remaining_s is not None and state.word in COUNTED:
         parts.append(f"{view.remaining_s:.0f} s left")
     if state.reason and state.word not in (StateWord.ASKING, StateWord.PAUSED):

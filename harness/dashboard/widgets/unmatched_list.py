@@ -14,6 +14,7 @@ from textual.content import Content
 from harness.dashboard import palette
 from harness.dashboard.widgets.lines import Lines
 from harness.dashboard.wording import REVIEW_WORDS
+from harness.evaluate.names import cut
 from harness.evaluate.wake_progress import WakeEvent, WakeProgress
 from harness.model.record import ReviewWord
 from harness.wire.foreign import plain_text
@@ -50,7 +51,6 @@ class UnmatchedList(Lines):
         super().__init__(id=id)
         self.border_title = "Unmatched wake events"
         self._events: tuple[WakeEvent, ...] = ()
-        self._total = 0
         self._seq: int | None = None
 
     @property
@@ -64,7 +64,8 @@ class UnmatchedList(Lines):
     def event(self, seq: int) -> WakeEvent | None:
         return next((one for one in self._events if one.seq == seq), None)
 
-    def show(self, wake: WakeProgress) -> None:
+    def show(self, wake: WakeProgress, caught_up: bool = True) -> None:
+        """caught_up: what comes now is new; before that the selection stays with the latest."""
         if wake.unmatched is self._events:
             return
         grown = len(wake.unmatched) != len(self._events)
@@ -76,7 +77,7 @@ class UnmatchedList(Lines):
             else ("Unmatched wake events: none")
         )
         self.border_title = Content(words)
-        if self.selected is None:
+        if self.selected is None or not caught_up:
             self._seq = next((one.seq for one in self._events if one.word is None), None)
             if self._seq is None and self._events:
                 self._seq = self._events[0].seq
@@ -121,11 +122,12 @@ class UnmatchedList(Lines):
         wide = width >= 100
         clock = time.strftime("%H:%M:%S", time.localtime(event.wall_s))
         text = Text(f"{'›' if chosen else ' '}{clock} ", style=palette.TEXT if chosen else palette.QUIET)
-        text.append(f"{set_cell_size(plain_text(event.device, 16), 16 if wide else 12)} ", style=palette.TEXT)
+        text.append(f"{set_cell_size(plain_text(event.device, 20), 20 if wide else 14)} ", style=palette.TEXT)
         offset = f"+{event.offset_s:.2f} s" if event.offset_s is not None else ""
         text.append(f"{offset:>9} ", style=palette.TEXT)
-        where = plain_text(event.trial_id, 40) if event.trial_id else "between trials"
-        text.append(f"{set_cell_size(where, 24 if wide else 13)} ", style=palette.QUIET)
+        room = 24 if wide else 12
+        where = cut(plain_text(event.trial_id, 200), room, room // 2) if event.trial_id else "no trial"
+        text.append(f"{set_cell_size(where, room)} ", style=palette.QUIET)
         score = "" if event.score is None else f" {event.score:.2f}"
         phrase = set_cell_size(plain_text(event.phrase, 20), 14 if wide else 8)
         text.append(f"{phrase}{score:<5} ", style=palette.TEXT)
