@@ -46,13 +46,13 @@ Publish = Callable[[str, bytes, int], None]
 """Topic below the board's own, payload, QoS."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Command:
     topic: str
     fields: dict[str, object]
     number: int = 0
-    first_s: float = 0.0
     sent_s: float = float("-inf")
+    taken: bool = False
 
 
 class Board:
@@ -208,7 +208,7 @@ class Board:
                 pass
         self._acked = ack
         while self._commands and 0 < self._commands[0].number <= ack.command:
-            self._commands.popleft()
+            self._commands.popleft().taken = True
         playing = self._playing
         if playing is not None and playing.needed is None and self._audio.heard >= playing.end:
             playing.needed, playing.due_s = ack.events, now_s + _EVENTS_LIMIT_S
@@ -276,12 +276,20 @@ class Board:
             return None if playing is None else playing.level_dbfs(self._audio.sent)
 
     def command(self, topic: str, fields: dict[str, object]) -> None:
-        """Sent until it is acknowledged, after those before it; one that is never acknowledged is told."""
+        """Returns when the board has acknowledged it, after those before; DeviceError when it does not within 5 s."""
+        command = _Command(topic, fields)
         with self._changed:
             if not self._met.is_set():
                 raise DeviceError(f"{self._id}: the board is not there", remedy="Wait until its link is back")
-            self._commands.append(_Command(topic, fields))
+            self._commands.append(command)
             self._changed.notify_all()
+            self._changed.wait_for(lambda: command.taken or command not in self._commands, _COMMAND_LIMIT_S)
+            if command in self._commands:
+                self._commands.remove(command)
+            if not command.taken:
+                raise DeviceError(
+                    f"{self._id}: the board has not acknowledged {topic}", remedy="See whether it restarted or was lost"
+                )
 
     def _settle(self, at: Stamp) -> None:
         """Ends what plays when the last sample and every event up to there have come."""
@@ -360,12 +368,7 @@ class Board:
             return []
         first = self._commands[0]
         if not first.number:
-            self._command = max(self._command, self._acked.command) + 1
-            first.number, first.first_s = self._command, now_s
-        if now_s - first.first_s > _COMMAND_LIMIT_S:
-            self._commands.popleft()
-            self._outlet.remark(f"the board did not take {first.topic} number {first.number}")
-            return []
+            self._command = first.number = max(self._command, self._acked.command) + 1
         if now_s - first.sent_s < _COMMAND_AGAIN_S:
             return []
         first.sent_s = now_s

@@ -147,17 +147,22 @@ class MqttDevice:
         return hermes.level_dbfs() if hermes is not None else None
 
     def say(self, text: str) -> None:
-        """A query in words, to a board with our framing; one that it does not take is told as a LogLine."""
+        """A query in words; returns when the board has acknowledged it. DeviceError when it does not within 5 s.
+
+        Not from within the sink, which the answer has to come through.
+        """
         if len(text.encode()) > _TEXT_MAX_BYTES:
             raise DeviceError(f"{self.id}: a query in words has at most {_TEXT_MAX_BYTES} bytes", remedy="Shorten it")
         self._command("in/text", {"text": text})
 
     def set_operating_point(self, point: int) -> None:
-        """Its sensitivity, 0–100."""
+        """Sensitivity of its wake word, 0–100; as `say`."""
+        if not 0 <= point <= 100:
+            raise DeviceError(f"an operating point is 0 to 100, not {point}")
         self._command("in/set", {"key": 1, "value": point})
 
-    def reset(self) -> None:
-        """Starts the board anew, as far as it does as told."""
+    def restart(self) -> None:
+        """Asks the board to reset itself; Status(STARTED) follows."""
         self._to_board("in/reset", b"", 1)
 
     def _command(self, topic: str, fields: dict[str, object]) -> None:

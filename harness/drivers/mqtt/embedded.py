@@ -65,6 +65,7 @@ class EmbeddedBroker:
         """Starts it again when it has died, without waiting for it."""
         with self._lock:
             if self._leases > 0 and (self._process is None or self._process.poll() is not None):
+                self._end()
                 self._start()
 
     @property

@@ -1,0 +1,114 @@
+"""`address: embedded`: a broker of our own, as long as a driver needs it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.drivers.mqtt.options import MessageFraming
+from harness.model.errors import DeviceError
+from harness.model.observation import LinkBack, LinkLost, LogLine, StimulusEnded
+from tests.conformance.mqtt_bench import Broker, Watch, until
+from tests.conformance.mqtt_board import FramedBoard, clicks
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class At(Broker):
+    """Where a broker that we did not start listens."""
+
+    def __init__(self, folder: Path, port: int) -> None:
+        super().__init__("none", folder)
+        self.port = port
+
+
+def told(watch: Watch) -> list[str]:
+    return [one.text for one in watch.of(LogLine) if isinstance(one, LogLine)]
+
+
+def listens(port: int) -> bool:
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=0.2):
+            return True
+    except OSError:
+        return False
+
+
+def test_a_board_comes_to_our_broker_wherever_that_is(tmp_path: Path) -> None:
+    watch = Watch(tmp_path, address="embedded", framing=MessageFraming.VH)
+    address = (tmp_path / "broker.address").read_text(encoding="ascii").strip()
+    port = int(address.rpartition(":")[2])
+    try:
+        assert any(address in text for text in told(watch))
+        (lost,) = watch.of(LinkLost)
+        assert isinstance(lost, LinkLost)
+        assert address in lost.what
+        with pytest.raises(DeviceError):
+            watch.driver.play("early", clicks(1.0))
+        board = FramedBoard(At(tmp_path, port))
+        until(lambda: watch.of(LinkBack))
+        watch.driver.play("one", clicks(2.0, 0.5))
+        until(lambda: watch.of(StimulusEnded))
+        (end,) = watch.of(StimulusEnded)
+        assert isinstance(end, StimulusEnded)
+        assert end.complete
+        board.close()
+    finally:
+        watch.driver.close()
+    assert not listens(port)
+
+
+def test_boards_of_one_bench_share_a_broker_that_is_restarted_when_it_dies(tmp_path: Path) -> None:
+    port = free_port()
+    options = {"address": "embedded", "listen": f"127.0.0.1:{port}", "keepalive_s": 2.0}
+    first, second = Watch(tmp_path / "a", **options), Watch(tmp_path / "b", **options)
+    try:
+        pid = int(subprocess.run(["pgrep", "-f", f"127.0.0.1:{port}"], capture_output=True, check=True).stdout)
+        os.kill(pid, signal.SIGKILL)
+        until(lambda: first.of(LinkLost) and second.of(LinkLost))
+        until(lambda: first.of(LinkBack) and second.of(LinkBack), 30)
+        first.driver.close()
+        assert listens(port)
+    finally:
+        first.driver.close()
+        second.driver.close()
+    assert not listens(port)
+
+
+def test_a_port_that_is_taken_is_refused_with_a_remedy(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(DeviceError, match="address already in use") as caught:
+            Watch(tmp_path, address="embedded", listen=f"127.0.0.1:{taken.getsockname()[1]}")
+    assert "listen" in caught.value.remedy
+
+
+def test_without_its_extra_the_remedy_is_the_pip_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [part for part in sys.path if "site-packages" not in part])
+    for name in [name for name in sys.modules if name.partition(".")[0] == "amqtt"]:
+        monkeypatch.delitem(sys.modules, name)
+    with pytest.raises(DeviceError, match=r"pip install 'voice-harness\[broker\]'"):
+        Watch(tmp_path, address="embedded")
+
+
+def test_it_ends_with_whoever_started_it(tmp_path: Path) -> None:
+    port = free_port()
+    script = (
+        "import os, pathlib, signal\n"
+        "from harness.drivers.mqtt.embedded import EmbeddedBroker\n"
+        f"EmbeddedBroker.lease('127.0.0.1:{port}', pathlib.Path({str(tmp_path)!r}))\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=False)
+    until(lambda: not listens(port))
