@@ -1,0 +1,92 @@
+"""`harness export`: what a session found as a wake-evaluation log, or its wake figures as JSON."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+
+import click
+
+from harness.cli.watching import session_folder
+from harness.model.errors import HarnessError, InputError, LogError, Place
+from harness.reports import comparison
+from harness.reports.wake_json import as_json as figures_as_json
+from harness.reports.wake_log import differences, summary
+from harness.reports.wake_log_session import wake_log
+from harness.reports.wake_log_text import read, write
+from harness.reports.wake_session import read_session
+from harness.wire.foreign import plain_text
+
+STDOUT = "-"
+BY_DEVICE = ""
+
+
+@click.command("export")
+@click.argument("session")
+@click.option(
+    "--wake-log",
+    "target",
+    is_flag=False,
+    flag_value=BY_DEVICE,
+    default=None,
+    metavar="[FILE]",
+    help="Write the wake-evaluation log to FILE (- is standard output); without FILE to SESSION.DEVICE.log, one each.",
+)
+@click.option("--device", help="Only this device.")
+@click.option("--reviewed", is_flag=True, help="Let the reviews say which events are false accepts.")
+@click.option("--json", "as_json", is_flag=True, help="The figures as one JSON object on standard output.")
+def command(session: str, target: str | None, device: str | None, reviewed: bool, as_json: bool) -> None:
+    """Write what a session found as a wake-evaluation log. Works while the session is running.
+
+    SESSION: its folder, or its name below ./sessions. With neither --wake-log nor --json, logs are written as
+    SESSION.DEVICE.log into the current folder.
+    """
+    if as_json and target == STDOUT:
+        raise InputError("--json and --wake-log - both want standard output", remedy="Give the log a file name")
+    folder = session_folder(session)
+    found = read_session(folder)
+    devices = found.demand(device)
+    if target is not None or not as_json:
+        if target and len(devices) > 1:
+            raise InputError(
+                f"one file cannot hold the logs of {len(devices)} devices",
+                remedy=f"Name one with --device: {', '.join(devices)}",
+            )
+        command_line = shlex.join(["harness", *sys.argv[1:]])
+        for name in devices:
+            log = wake_log(found, name, reviewed=reviewed, command_line=command_line)
+            text = write(log)
+            if wrong := differences(read(text)):
+                raise HarnessError(
+                    f"the log of {name} does not add up: {'; '.join(wrong)}",
+                    remedy="Please report this; nothing was written",
+                )
+            if target == STDOUT:
+                sys.stdout.write(text)
+                continue
+            path = Path(target) if target else Path(f"{_file_name(found.started.session_id)}.{_file_name(name)}.log")
+            _write(path, text)
+            click.echo(f'Writing log to "{plain_text(str(path))}"', err=as_json)
+            click.echo(summary(log), err=as_json)
+        if target != STDOUT:
+            for line in comparison.lines(comparison.compare_devices(found.figures)):
+                click.echo(line, err=as_json)
+    if as_json:
+        click.echo(json.dumps(figures_as_json(found, devices, reviewed=reviewed), ensure_ascii=True))
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise LogError(
+            f"the wake-evaluation log cannot be written: {error.strerror or error}",
+            place=Place(str(path)),
+            remedy="Name another file: --wake-log FILE",
+        ) from error
+
+
+def _file_name(text: str) -> str:
+    return "".join(sign if sign.isalnum() or sign in "-_." else "_" for sign in text) or "_"

@@ -1,0 +1,178 @@
+"""A live session as wake-evaluation logs, one a device.
+
+Wake trials are in-vocabulary files, commands files with a reference, ambient trials out-of-vocabulary files; the files
+are the clips of their stimuli. docs/wake-log.md says what stands where.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness import __version__
+from harness.evaluate.wake_plays import CommandWord, Heard, Play
+from harness.evaluate.wake_progress import Interval, WakeEvent
+from harness.metrics.exact import clopper_pearson, garwood
+from harness.model.record import ReviewWord
+from harness.model.scenario import TrialKind
+from harness.reports.wake_log import (
+    TOTALS,
+    Command,
+    Extras,
+    Happening,
+    ManySpots,
+    Missed,
+    Spot,
+    WakeLog,
+    computed,
+    hours_text,
+    moment,
+)
+from harness.reports.wake_log_text import quoted
+from harness.reports.wake_session import WakeSession
+
+FORMULA = "OOVFA / oov-hours"
+FORMULA_WITH_U = "(OOVFA + INVFA) / (oov-hours + inv/oov-hours)"
+
+
+def wake_log(session: WakeSession, device: str, *, reviewed: bool = False, command_line: str = "") -> WakeLog:
+    """The log of one device. reviewed: reviews decide what a false accept is, not the rules alone."""
+    return _Writer(session, device, reviewed).log(command_line)
+
+
+class _Writer:
+    def __init__(self, session: WakeSession, device: str, reviewed: bool) -> None:
+        self._session, self._device, self._reviewed = session, device, reviewed
+        self._plays = session.figures.plays(device)
+        self._events = {event.seq: event for event in session.figures.unmatched(device)}
+        self._settings = session.figures.settings
+
+    def log(self, command_line: str) -> WakeLog:
+        happenings = tuple(line for play in self._plays for line in self._lines(play))
+        bare = WakeLog(tuple(self._info(command_line)), happenings)
+        found = computed(bare)
+        intervals = tuple(self._intervals(bare, found))
+        totals = tuple((key, found[key]) for key in TOTALS if key in found)
+        return WakeLog((*bare.info, *intervals, *self._set_aside()), happenings, totals)
+
+    def _file(self, play: Play) -> str:
+        if play.kind is TrialKind.AMBIENT:
+            source = play.trial.listening.source if play.trial.listening else ""
+            return f"{play.trial.id}/{source}" if source else play.trial.id
+        clip = self._session.clips.get(play.row.stimulus_sha256)
+        return clip.name if clip else play.trial.id
+
+    def _lines(self, play: Play) -> Iterator[Happening]:
+        file, reading = self._file(play), play.reading
+        trial = (("x-trial", play.trial.id),)
+        spots: list[tuple[float, Happening]] = []
+        for event in reading.unmatched:
+            if self._false(self._events[event.seq]):
+                at_ms = self._ms(play, event)
+                in_vocabulary = play.kind is not TrialKind.AMBIENT
+                phrase, extras = event.phrase, _extras(event, trial)
+                spot = Spot("INVFA" if in_vocabulary else "OOVFA", file, at_ms, at_ms, phrase, extras=extras)
+                spots.append((at_ms, spot))
+        start_ms = play.row.query_start_s * 1000
+        expected = play.trial.listening.phrase if play.trial.listening else ""
+        if play.kind is TrialKind.WAKE and reading.hit is not None:
+            at_ms = self._ms(play, reading.hit)
+            phrase, extras = reading.hit.phrase or expected, _extras(reading.hit, trial)
+            spots.append((at_ms, Spot("INVTA", file, min(start_ms, at_ms), at_ms, phrase, extras=extras)))
+        yield from (spot for _, spot in sorted(spots, key=lambda one: one[0]))
+        reference = play.trial.reference
+        if play.kind is TrialKind.WAKE and reading.hit is None:
+            yield Missed("INVFR", file, extras=trial)
+        match reading.command:
+            case CommandWord.MISSING:
+                yield Missed("CMDFR", file, reference, trial)
+            case CommandWord.MATCH | CommandWord.SUBSTITUTION as word:
+                said_ms = round(max(0.0, (reading.heard_s or 0.0) * 1000), 3)
+                span = min(start_ms, said_ms), said_ms
+                match = word is CommandWord.MATCH
+                yield Command("CMDTA" if match else "CMDSB", file, *span, reading.heard, reference, extras=trial)
+            case None:
+                pass
+        if play.kind is TrialKind.WAKE and len(spots) > 1:
+            yield ManySpots(file, len(spots), trial)
+
+    def _ms(self, play: Play, event: Heard) -> float:
+        return round((play.place(event) - play.start_s) * 1000, 3)
+
+    def _false(self, event: WakeEvent) -> bool:
+        """Is it a false accept; in-vocabulary lines are always written, whether they count or not."""
+        if not event.exposed:
+            return False
+        return event.word in (None, ReviewWord.FALSE_ACCEPT) if self._reviewed else event.rule is None
+
+    def _info(self, command_line: str) -> Iterator[tuple[str, str]]:
+        session, started, settings = self._session, self._session.started, self._settings
+        took_s = session.last_s - session.first_s
+        spoken = [play for play in self._plays if play.kind is not TrialKind.AMBIENT]
+        ambient = [play for play in self._plays if play.kind is TrialKind.AMBIENT]
+        inv_s = sum(play.end_s - play.start_s for play in spoken)
+        oov_s = sum(play.reading.exposure_s for play in ambient)
+        rest_s = sum(play.end_s - play.start_s - play.reading.spot_s for play in spoken)
+        yield "start-time", moment(session.first_s)
+        yield "sdk-name", "voice-harness"
+        yield "sdk-version", __version__
+        yield "command-line", command_line
+        for part, files, seconds in (
+            ("inv", len(spoken), inv_s),
+            ("oov", len(ambient), oov_s),
+            ("inv/oov", None, rest_s),
+        ):
+            if files is not None:
+                yield f"{part}-files", str(files)
+            yield f"{part}-seconds", f"{seconds:.0f}"
+            yield f"{part}-hours", hours_text(seconds)
+        yield "rejected-files", "0"
+        yield "x-session", started.session_id
+        yield "x-scenario", f"{started.scenario_id} {started.scenario_sha256}"
+        yield "x-bench", f"{started.bench_id} {started.bench_sha256}"
+        yield "x-device", self._device
+        yield "x-seed", str(started.seed)
+        yield "x-sound-path", started.sound_path
+        yield "x-review", "after" if self._reviewed else "before"
+        yield "x-count-in-vocabulary", "yes" if settings.count_in_vocabulary else "no"
+        yield "x-false-accept-rate", FORMULA_WITH_U if settings.count_in_vocabulary else FORMULA
+        yield "x-window-seconds", f"{settings.window_before_s:g} before, {settings.window_after_s:g} after"
+        yield "x-refractory-seconds", f"{settings.refractory_s:g}"
+        yield "x-proof-within-seconds", f"{settings.proof_within_s:g}"
+        yield "x-unproven-seconds", f"{sum(play.reading.unproven_s for play in ambient):.3f}"
+        yield "x-suppressed-events", str(sum(play.reading.suppressed for play in self._plays))
+        for play in ambient:
+            yield "x-oov-file", f"{quoted(self._file(play))} {play.reading.exposure_s:.3f}"
+        for name, how in session.not_counted.items():
+            yield "x-not-counted", f"{quoted(name)} {how.value}"
+        yield "completion-time", moment(session.last_s)
+        yield "duration", f"{took_s:.3f}"
+        if took_s > 0:
+            yield "real-time-factor", f"{(inv_s + oov_s) / took_s:.1f}"
+
+    def _intervals(self, log: WakeLog, found: dict[str, float]) -> Iterator[tuple[str, str]]:
+        if "FARATE" in found:
+            parts = ("oov", "inv/oov") if log.counts_in_vocabulary else ("oov",)
+            hours = sum(log.seconds(part) for part in parts) / 3600
+            yield from _interval("x-farate-interval", garwood(int(found["FACOUNT"]), hours), 1.0, "/ hr, Garwood")
+        files = sum(1 for play in self._plays if play.kind is not TrialKind.AMBIENT)
+        for name, count in (("x-frratio-interval", "FRCOUNT"), ("x-fr+sbratio-interval", "FR+SBCOUNT")):
+            if count in found:
+                yield from _interval(name, clopper_pearson(int(found[count]), files), 100.0, "%, Clopper-Pearson")
+
+    def _set_aside(self) -> Iterator[tuple[str, str]]:
+        """Events that are no false accept: what they were, so that nothing is left out in silence."""
+        for event in self._events.values():
+            if self._false(event):
+                continue
+            what = (event.word if self._reviewed else event.rule) or "outside_exposure"
+            where = quoted(event.trial_id or "between trials")
+            yield "x-event", f"{where} {moment(event.wall_s)} {quoted(event.phrase)} {what} {event.why}".rstrip()
+
+
+def _interval(name: str, interval: Interval | None, scale: float, unit: str) -> Iterator[tuple[str, str]]:
+    if interval is not None:
+        yield name, f"{interval[0] * scale:.4f} to {interval[1] * scale:.4f} {unit}, 95 %"
+
+
+def _extras(event: Heard, more: Extras) -> Extras:
+    return (*([("x-score", f"{event.score:g}")] if event.score is not None else []), *more)
