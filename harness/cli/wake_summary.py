@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from harness.cli.happenings import REVIEW_WORDS
 from harness.evaluate.wake import WakeFigures
 from harness.evaluate.wake_comparison import Comparison, comparisons
 from harness.evaluate.wake_progress import DeviceWake, Interval, Rate, Ratio
 from harness.metrics.intervals import Share
 from harness.metrics.latency import LatencyFigures, Quantile
-from harness.model.record import ReviewWord
 from harness.wire.foreign import plain_text
 
 NOTHING = "n/a (of none)"
-EVENT_WORDS: dict[ReviewWord | None, str] = {
-    None: "unreviewed",
-    ReviewWord.FALSE_ACCEPT: "false accepts",
-    ReviewWord.REAL_PERSON: "real persons",
-    ReviewWord.SELF_WAKE: "self-wakes",
-    ReviewWord.STIMULUS_FAULT: "stimulus faults",
-}
 
 
 def wake_summary(figures: WakeFigures) -> list[str]:
@@ -45,7 +38,8 @@ def _device(device: DeviceWake) -> Iterator[str]:
     if device.commands.total:
         wrong = f"{device.substituted} misunderstood, {device.missed} missed"
         yield f"  commands           {share(device.commands)}; {wrong}"
-    events = ", ".join(f"{count} {EVENT_WORDS[word]}" for word, count in device.events) or "none"
+    words = ((count, "unreviewed" if word is None else REVIEW_WORDS[word]) for word, count in device.events)
+    events = ", ".join(f"{word} {count}" for count, word in words) or "none"
     more = [
         f"{count} {what}"
         for count, what in (
