@@ -41,7 +41,13 @@ class Spotter:
         library = Path(self._folder.name, "spotter.so")
         subprocess.run(["gcc", "-O2", "-shared", "-fPIC", *map(str, CORE.glob("*.c")), "-o", str(library)], check=True)
         self._core = ctypes.CDLL(str(library))
-        self._core.vh_spotter_feed.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, FOUND, ctypes.c_void_p)
+        self._core.vh_spotter_feed.argtypes = (
+            ctypes.c_void_p,
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            FOUND,
+            ctypes.c_void_p,
+        )
         self._state = ctypes.create_string_buffer(65_536)
         self._core.vh_spotter_init(self._state)
         self._core.vh_spotter_set_operating_point(self._state, operating_point)
@@ -64,13 +70,21 @@ def levelled(pcm: PCM, level_dbfs: float) -> Sound:
     return sound.astype(np.float64) * 32768 * 10 ** (gain / 20)
 
 
-def rejects(spotter: Spotter, phrases: list[PCM], level_dbfs: float, snr_db: float | None) -> tuple[int, int, list[float]]:
+def rejects(
+    spotter: Spotter, phrases: list[PCM], level_dbfs: float, snr_db: float | None
+) -> tuple[int, int, list[float]]:
     """Missed, with more than one event, and delays after the end of the phrase in ms."""
     rng = np.random.default_rng(5)
     missed, twice, delays = 0, 0, []
     for phrase in phrases:
         start, end = spoken_span(phrase)
-        sound = np.concatenate([np.zeros(round(LEAD_IN_S * RATE_HZ)), levelled(phrase[start:end], level_dbfs), np.zeros(round(TAIL_S * RATE_HZ))])
+        sound = np.concatenate(
+            [
+                np.zeros(round(LEAD_IN_S * RATE_HZ)),
+                levelled(phrase[start:end], level_dbfs),
+                np.zeros(round(TAIL_S * RATE_HZ)),
+            ]
+        )
         if snr_db is not None:
             sound = sound + noise(rng, len(sound)) * 32768 * 10 ** ((level_dbfs - snr_db) / 20)
         found = spotter.events(np.clip(np.round(sound), -32768, 32767).astype(np.int16))
@@ -91,13 +105,19 @@ def accepts(spotter: Spotter, name: str, speech: list[PCM]) -> None:
     began = time.process_time()
     found = spotter.events(pcm)
     spent, hours = time.process_time() - began, len(pcm) / RATE_HZ / 3600
-    say(f"{name}: {len(found)} false accepts in {hours:.2f} h = {len(found) / hours:.2f} per hour; {spent / hours / 3.6:.3f} ms of CPU a second")
+    say(
+        f"{name}: {len(found)} false accepts in {hours:.2f} h = {len(found) / hours:.2f} per hour; {spent / hours / 3.6:.3f} ms of CPU a second"
+    )
 
 
 def human(folder: Path) -> list[PCM]:
     recordings = []
     for path in sorted(folder.rglob("*.g722")):
-        raw = subprocess.run(["ffmpeg", "-v", "error", "-f", "g722", "-i", str(path), "-ar", "16000", "-f", "s16le", "-"], check=True, capture_output=True).stdout
+        raw = subprocess.run(
+            ["ffmpeg", "-v", "error", "-f", "g722", "-i", str(path), "-ar", "16000", "-f", "s16le", "-"],
+            check=True,
+            capture_output=True,
+        ).stdout
         if len(raw) > RATE_HZ:
             recordings.append(np.frombuffer(raw, "<i2"))
     return recordings
@@ -119,7 +139,9 @@ def main() -> None:
             missed, twice, delays = rejects(spotter, own, level, snr)
             where = "clean" if snr is None else f"{snr:.0f} dB SNR"
             delay = f"delay {np.median(delays):.0f} ms (p95 {np.percentile(delays, 95):.0f})" if delays else "no delay"
-            say(f"{engine} {level} dBFS {where}: {missed}/{len(own)} missed = {100 * missed / len(own):.1f} %, {twice} twice, {delay}")
+            say(
+                f"{engine} {level} dBFS {where}: {missed}/{len(own)} missed = {100 * missed / len(own):.1f} %, {twice} twice, {delay}"
+            )
     accepts(spotter, "held-out voices", speakers.say_all(negatives(speakers.espeak, True, 900, 1), arguments.cache))
     for folder in arguments.human:
         accepts(spotter, f"human {folder.name}", human(folder))

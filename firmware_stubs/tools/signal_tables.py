@@ -1,6 +1,6 @@
 """Writes core/spotter/vh_spotter_signal.h: window, sine, mel edges and logarithm of the spotter's front end.
 
-    python firmware_stubs/tools/signal_tables.py > firmware_stubs/core/spotter/vh_spotter_signal.h
+python firmware_stubs/tools/signal_tables.py > firmware_stubs/core/spotter/vh_spotter_signal.h
 """
 
 from __future__ import annotations

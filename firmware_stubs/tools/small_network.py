@@ -87,7 +87,9 @@ class Network:
 
     def _adam(self, gradients: list[Array], rate: float) -> None:
         self._steps += 1
-        for parameter, gradient, (mean, square) in zip((*self.weights, *self.biases), gradients, self._moments, strict=True):
+        for parameter, gradient, (mean, square) in zip(
+            (*self.weights, *self.biases), gradients, self._moments, strict=True
+        ):
             mean += np.float32(0.1) * (gradient - mean)
             square += np.float32(0.001) * (gradient**2 - square)
             corrected = mean / np.float32(1 - 0.9**self._steps)

@@ -37,7 +37,9 @@ class FrontEnd:
         frames = max(0, (len(pcm) - WINDOW) // HOP + 1)
         out = np.zeros((frames, BANDS), np.int8)
         sound = np.ascontiguousarray(pcm)
-        counted = self._stream(sound.ctypes.data_as(ctypes.c_void_p), ctypes.c_long(len(sound)), out.ctypes.data_as(ctypes.c_void_p))
+        counted = self._stream(
+            sound.ctypes.data_as(ctypes.c_void_p), ctypes.c_long(len(sound)), out.ctypes.data_as(ctypes.c_void_p)
+        )
         assert counted == frames, (counted, frames)
         return out
 
@@ -106,7 +108,9 @@ def noise(rng: np.random.Generator, count: int) -> Sound:
         for start in range(0, count, 6400):
             note = t[: min(6400, count - start)]
             for pitch in rng.uniform(110, 900, 3):
-                made[start : start + len(note)] += sum(np.sin(2 * np.pi * pitch * h * note) / h**1.3 for h in range(1, 7)) * np.exp(-3 * note)
+                made[start : start + len(note)] += sum(
+                    np.sin(2 * np.pi * pitch * h * note) / h**1.3 for h in range(1, 7)
+                ) * np.exp(-3 * note)
     else:
         made = white
     rms = float(np.sqrt(np.mean(made**2)))

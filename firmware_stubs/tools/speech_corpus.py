@@ -109,7 +109,26 @@ def positives(espeak: EspeakVoice, held_out: bool, count: int, seed: int) -> lis
 
 def pseudo_word(rng: random.Random) -> str:
     """Syllables in any order, those of the phrase among them, never the phrase."""
-    parts = ("a", "lex", "sa", "la", "le", "ex", "xa", "ki", "to", "mer", "lin", "sel", "tak", "so", "der", "ness", "bo", "ix")
+    parts = (
+        "a",
+        "lex",
+        "sa",
+        "la",
+        "le",
+        "ex",
+        "xa",
+        "ki",
+        "to",
+        "mer",
+        "lin",
+        "sel",
+        "tak",
+        "so",
+        "der",
+        "ness",
+        "bo",
+        "ix",
+    )
     while True:
         word = "".join(rng.choice(parts) for _ in range(rng.randint(2, 4)))
         if "lexa" not in word and "lexsa" not in word and "lessa" not in word:
@@ -129,7 +148,9 @@ def sentence(rng: random.Random) -> str:
 def near_phrases() -> list[str]:
     """Near words, one or two at a time ("a lesson", "elixir")."""
     words = " ".join(NEAR_WORDS).split()
-    pairs = [f"{one} {two}" for one, two in zip(words, words[1:], strict=False) if one in {"a", "hey", "okay", "select"}]
+    pairs = [
+        f"{one} {two}" for one, two in zip(words, words[1:], strict=False) if one in {"a", "hey", "okay", "select"}
+    ]
     return [word for word in words if len(word) > 2] + pairs
 
 
@@ -148,7 +169,9 @@ def negatives(espeak: EspeakVoice, held_out: bool, count: int, seed: int) -> lis
         else:
             code = rng.choice(OTHER_LANGUAGES) if draw > 0.85 else rng.choice(ACCENTS)
             language = code if draw > 0.85 else "en"
-            spec = VoiceSpec("espeak", f"{code}+{names[index % len(names)]}", rng.randint(110, 260), rng.randint(15, 85), language)
+            spec = VoiceSpec(
+                "espeak", f"{code}+{names[index % len(names)]}", rng.randint(110, 260), rng.randint(15, 85), language
+            )
             lines.append(Line("espeak", spec, text))
     return lines
 
@@ -158,7 +181,17 @@ def commands(espeak: EspeakVoice, held_out: bool, count: int, seed: int) -> list
     rng = random.Random(f"commands {held_out} {seed}")
     names = variants(espeak, held_out)
     return [
-        Line("espeak", VoiceSpec("espeak", f"{rng.choice(ACCENTS)}+{names[i % len(names)]}", rng.randint(120, 220), rng.randint(25, 75), "en"), rng.choice(COMMANDS))
+        Line(
+            "espeak",
+            VoiceSpec(
+                "espeak",
+                f"{rng.choice(ACCENTS)}+{names[i % len(names)]}",
+                rng.randint(120, 220),
+                rng.randint(25, 75),
+                "en",
+            ),
+            rng.choice(COMMANDS),
+        )
         for i in range(count)
     ]
 

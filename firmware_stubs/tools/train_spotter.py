@@ -80,7 +80,9 @@ def without_phrase(rng: np.random.Generator, speech: Speech, index: int, front: 
     other = cut(speech.others[index])
     if rng.random() < MIXING.speaker_share:
         other = other_speaker(rng, other)
-    return Stream(front.levels(mixed(rng, np.concatenate([silence(rng, 0, 0.8), other, silence(rng, 0.2, 0.8)]), MIXING)), None)
+    return Stream(
+        front.levels(mixed(rng, np.concatenate([silence(rng, 0, 0.8), other, silence(rng, 0.2, 0.8)]), MIXING)), None
+    )
 
 
 def noise_alone(rng: np.random.Generator, front: FrontEnd) -> Stream:
@@ -130,7 +132,13 @@ def chosen(streams: list[Stream], rng: np.random.Generator) -> tuple[npt.NDArray
 
 def logits_of(network: Network, stream: Stream) -> Array:
     """One a window of `windows`, every frame."""
-    padded = np.concatenate([np.zeros((FRAMES - 1, stream.levels.shape[1]), np.int8), stream.levels, np.zeros((1, stream.levels.shape[1]), np.int8)])
+    padded = np.concatenate(
+        [
+            np.zeros((FRAMES - 1, stream.levels.shape[1]), np.int8),
+            stream.levels,
+            np.zeros((1, stream.levels.shape[1]), np.int8),
+        ]
+    )
     x = padded[None].astype(np.float32)
     out = np.zeros(len(stream.levels), np.float32)
     for phase in (0, 1):
@@ -170,7 +178,9 @@ def train(streams: list[Stream], rng: np.random.Generator) -> Network:
             for start in range(0, len(order) - 255, 256):
                 rows = order[start : start + 256]
                 losses.append(network.learn(x[rows].astype(np.float32), wanted[rows], weight[rows], rate, rng))
-            print(f"round {turn} epoch {epoch}: {len(x)} windows, loss {np.mean(losses):.4f}", file=sys.stderr, flush=True)
+            print(
+                f"round {turn} epoch {epoch}: {len(x)} windows, loss {np.mean(losses):.4f}", file=sys.stderr, flush=True
+            )
         if turn + 1 < ROUNDS:
             fresh = hard(network, silent, -3, 20_000)
             print(f"hard: {len(fresh)}", file=sys.stderr, flush=True)

@@ -27,7 +27,7 @@ void vh_json_close(vh_json_writer_t *json);
 bool vh_json_number(vh_json_writer_t *json, const char *name, uint64_t value);
 bool vh_json_signed(vh_json_writer_t *json, const char *name, int64_t value);
 bool vh_json_bool(vh_json_writer_t *json, const char *name, bool value);
-/* 0 to 65535 as 0.00000 to 1.00000, cut to what tells all of them apart. */
+/* 0 to 65535 as 0.000000 to 1.000000: enough to tell all of them apart. */
 bool vh_json_score(vh_json_writer_t *json, const char *name, uint16_t score);
 bool vh_json_hex(vh_json_writer_t *json, const char *name, uint32_t value);
 /* Bytes that are no UTF-8 become U+FFFD; control characters are escaped. */

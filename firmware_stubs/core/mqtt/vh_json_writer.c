@@ -133,9 +133,9 @@ bool vh_json_bool(vh_json_writer_t *json, const char *name, bool value) {
 }
 
 bool vh_json_score(vh_json_writer_t *json, const char *name, uint16_t score) {
-    uint32_t parts = ((uint32_t)score * 100000u + 32767u) / 65535u;
-    char room[7] = {(char)('0' + parts / 100000u), '.', '0', '0', '0', '0', '0'};
-    for (unsigned i = 6; i > 1; i--, parts /= 10u) room[i] = (char)('0' + parts % 10u);
+    uint32_t parts = (uint32_t)(((uint64_t)score * 1000000u + 32767u) / 65535u);
+    char room[8] = {(char)('0' + parts / 1000000u), '.', '0', '0', '0', '0', '0', '0'};
+    for (unsigned i = 7; i > 1; i--, parts /= 10u) room[i] = (char)('0' + parts % 10u);
     return put_member(json, name, room, sizeof room);
 }
 
