@@ -93,15 +93,19 @@ class StreamSource:
         self._thread.start()
 
     def close(self) -> None:
+        """A thread that waits for standard input is left to the end of the program."""
         self._closing = True
         self.queue.close()
+        if self._thread.is_alive():
+            self._thread.join(0.2)
 
     def _run(self) -> None:
-        # read1 gives what there is: a pipe's line is not to wait for a full buffer.
-        read = getattr(self._stream, "read1", self._stream.read)
         try:
-            while not self._closing and (data := read(CHUNK_BYTES)):
-                self.queue.put(now_heard(data), wait=True)
+            with self._stream as stream:
+                # read1 gives what there is: a pipe's line is not to wait for a full buffer.
+                read = getattr(stream, "read1", stream.read)
+                while not self._closing and (data := read(CHUNK_BYTES)):
+                    self.queue.put(now_heard(data), wait=True)
         except (OSError, ValueError) as error:
             self.trouble = f"it cannot be read any more: {error}"
         self.ended = True

@@ -203,7 +203,7 @@ class MonitorApp(App[None]):
         monitor, source = self._monitor, self._source
         parts = [
             f"{monitor.profile.id} · {source.name}",
-            f"{monitor.lines} lines, {monitor.unmapped} not mapped",
+            f"lines {monitor.lines}, not mapped {monitor.unmapped}",
         ]
         if not self._rows.following:
             parts.append(f"PAUSED, {self._rows.waiting} wait")

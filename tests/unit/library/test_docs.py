@@ -13,6 +13,7 @@ import soundfile
 from harness.library import load_bench, load_profile, load_scenario
 from harness.library.json_schema import json_schema
 from harness.library.kinds import FileKind
+from harness.library.profile_samples import check_samples
 
 DOCS = Path(__file__).parents[3] / "docs"
 
@@ -34,7 +35,7 @@ def examples(page: str) -> list[str]:
 
 @pytest.mark.parametrize(
     ("kind", "page"),
-    [(FileKind.SCENARIO, "scenario.md"), (FileKind.BENCH, "bench.md"), (FileKind.DEVICE, "bench.md")],
+    [(FileKind.SCENARIO, "scenario.md"), (FileKind.BENCH, "bench.md"), (FileKind.DEVICE, "devices.md")],
 )
 def test_every_key_is_named(kind: FileKind, page: str) -> None:
     text = (DOCS / page).read_text(encoding="utf-8")
@@ -53,3 +54,17 @@ def test_the_examples_are_right(tmp_path: Path) -> None:
     assert len(load_scenario(tmp_path / "scenarios" / "scenario.yaml").trials) == 2
     assert len(load_bench(tmp_path / "scenarios" / "bench.yaml").devices) == 2
     assert load_profile("device", beside=tmp_path / "scenarios").id == "lamp_kit"
+
+
+def test_the_example_of_a_device_is_right(tmp_path: Path) -> None:
+    (example,) = examples("devices.md")
+    (tmp_path / "door_panel.yaml").write_text(example, encoding="utf-8")
+    profile = load_profile("door_panel.yaml", beside=tmp_path)
+    assert profile.id == "door_panel"
+    assert [one.wrong for one in check_samples(profile) if one.wrong] == []
+
+
+def test_every_profile_is_in_the_table() -> None:
+    text = (DOCS / "devices.md").read_text(encoding="utf-8")
+    ours = {path.stem for path in (DOCS.parent / "devices").glob("*.yaml")} - {"reference_assistant"}
+    assert not {name for name in ours - {"reference_assistant_black_box"} if f"`{name}`" not in text}

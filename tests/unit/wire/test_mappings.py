@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model.bench import MessageMapping, ObservationKind
-from harness.model.observation import DeviceState, LogLine, ResponseText, Status, Transcript, Wake
+from harness.model.observation import DeviceState, Intent, LogLine, ResponseText, Status, Transcript, Wake
 from harness.model.time import Stamp
-from harness.wire.mappings import Unmapped, observations, pointed, topic_matches
+from harness.wire.mappings import Unmapped, for_device, observations, pointed, topic_matches
 
 AT = Stamp(5.0, 0.1)
 KIND = ObservationKind
@@ -123,3 +123,44 @@ def test_what_does_not_fit_is_a_log_line_that_says_why(payload: bytes, reason: s
 def test_no_payload_raises(payload: bytes) -> None:
     rules = [MessageMapping("t", kind, (("text", "/text"),)) for kind in (KIND.TRANSCRIPT, KIND.LOG)]
     assert observations(rules, "t", payload, AT, "dev")
+
+
+@pytest.mark.parametrize(
+    ("slots", "wanted"),
+    [
+        ({"room": "hall", "level": 3}, (("room", "hall"), ("level", "3"))),
+        ([{"slotName": "room", "value": {"kind": "Unknown", "value": "hall"}}], (("room", "hall"),)),
+        ([{"entity": "room", "value": "hall"}], (("room", "hall"),)),
+        (None, ()),
+    ],
+)
+def test_an_intent_with_its_slots(slots: object, wanted: tuple[tuple[str, str], ...]) -> None:
+    rule = MessageMapping(
+        "t", KIND.INTENT, (("name", "/n"), ("slots", "/s"), ("score", "/c")), (("ON", "turn on"),), score_scale=100
+    )
+    assert seen(rule, {"n": "ON", "s": slots, "c": 50}) == Intent("dev", AT, "turn on", wanted, 0.5)
+
+
+@pytest.mark.parametrize("slots", [7, "text", [1], [{"value": "x"}]])
+def test_slots_of_another_shape_are_a_log_line(slots: object) -> None:
+    rule = MessageMapping("t", KIND.INTENT, (("name", "/n"), ("slots", "/s")))
+    one = seen(rule, {"n": "ON", "s": slots})
+    assert isinstance(one, LogLine)
+    assert "slot" in one.text
+
+
+def test_a_text_payload_is_searched_like_a_console_line() -> None:
+    rules = [
+        MessageMapping("t", KIND.WAKE, match="Detected '(?P<phrase>[^']+)'.* is (?P<score>[0-9.]+)"),
+        MessageMapping("t", KIND.TRANSCRIPT, (("text", "{who}: {said}"),), match='(?P<who>I) heard "(?P<said>.*)"'),
+    ]
+    found = observations(rules, "t", b"\x1b[36m[D] Detected 'Okay Nabu' with average is 0.97\x1b[0m", AT, "dev")
+    assert found == (Wake("dev", AT, "Okay Nabu", 0.97),)
+    assert observations(rules, "t", b'I heard "yes"', AT, "dev") == (Transcript("dev", AT, "I: yes"),)
+    (line,) = observations(rules, "t", b"nothing", AT, "dev")
+    assert isinstance(line, LogLine)
+
+
+def test_topics_are_those_of_the_device_on_the_bench() -> None:
+    (rule,) = for_device([MessageMapping("a/{device}/b", KIND.INTENT, (("name", "/n"),), score_scale=7)], "one")
+    assert (rule.topic, rule.score_scale) == ("a/one/b", 7)

@@ -1,0 +1,182 @@
+"""`harness devices`, as a user types it: list, test, monitor."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from harness.cli import group
+from harness.model.errors import DeviceError, InputError
+from harness.rig.device_monitor import DeviceMonitor, now_heard
+from harness.rig.device_sources import HeardQueue, SerialSource
+
+LAMP = """\
+device: lamp
+wake_phrases: [hey lamp]
+reports: [wake]
+lines:
+  - {match: '^WAKE (?P<phrase>.+)$', kind: wake}
+samples:
+  - {lines: [WAKE hey lamp], gives: [{kind: wake, phrase: PHRASE}]}
+"""
+
+
+def harness(*arguments: str | Path, stdin: bytes = b"") -> Result:
+    return CliRunner().invoke(group, [str(one) for one in arguments], input=stdin)
+
+
+def lamp(folder: Path, phrase: str = "hey lamp") -> Path:
+    path = folder / "lamp.yaml"
+    path.write_text(LAMP.replace("PHRASE", phrase), encoding="utf-8")
+    return path
+
+
+def test_the_list_has_every_profile() -> None:
+    listed = harness("devices", "list")
+    assert listed.exit_code == 0
+    assert "esp_skainet" in listed.stdout
+    assert "dfrobot_df2301q" in listed.stdout
+    rows = {row["id"]: row for row in json.loads(harness("devices", "list", "--json").stdout)}
+    assert rows["tflm_test_over_serial"]["audio"] == "tflm_test_over_serial"
+    assert rows["vh_board"]["framing"] == "vh"
+    assert rows["reference_assistant"]["transport"] == "mqtt"
+
+
+def test_a_wrong_profile_is_named_with_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "devices").mkdir()
+    (tmp_path / "devices" / "bad.yaml").write_text("device: bad\nwake_phrases: 7\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    listed = harness("devices", "list")
+    assert listed.exit_code == 2
+    assert "bad.yaml:2:15" in listed.stderr
+    assert "esp_skainet" in listed.stdout
+
+
+def test_samples_are_run_and_a_difference_is_shown(tmp_path: Path) -> None:
+    assert harness("devices", "test", "--all").exit_code == 0
+    assert harness("devices", "test", lamp(tmp_path)).exit_code == 0
+    wrong = harness("devices", "test", lamp(tmp_path, "hey you"))
+    assert wrong.exit_code == 1
+    assert "lamp.yaml:7" in wrong.stdout
+    assert "said WAKE hey lamp" in wrong.stdout
+    assert "wanted {kind: wake, phrase: 'hey you'}" in wrong.stdout
+    assert "got {kind: wake, phrase: 'hey lamp'}" in wrong.stdout
+    validated = harness("validate", tmp_path / "lamp.yaml")
+    assert validated.exit_code == 2
+    assert "lamp.yaml:7: the sample gives something else" in validated.stderr
+
+
+@pytest.mark.parametrize("arguments", [("test",), ("test", "x", "--all"), ("test", "--all", "--port", "p")])
+def test_what_cannot_be_meant_is_refused(arguments: tuple[str, ...]) -> None:
+    assert isinstance(harness("devices", *arguments).exception, InputError)
+
+
+def test_a_device_on_a_port_is_watched(tmp_path: Path) -> None:
+    board, port = os.openpty()
+    name = os.ttyname(port)
+    stop = threading.Event()
+
+    def talk() -> None:
+        while not stop.wait(0.05):
+            os.write(board, b"WAKE hey lamp\r\ntick 17\r\n")
+
+    thread = threading.Thread(target=talk)
+    thread.start()
+    try:
+        watched = harness("devices", "test", lamp(tmp_path), "--port", name, "--seconds", "1")
+    finally:
+        stop.set()
+        thread.join()
+        os.close(port)
+        os.close(board)
+    assert watched.exit_code == 0, watched.output
+    assert "kind: wake, phrase: 'hey lamp'" in watched.stdout
+    assert "× tick #" in watched.stdout
+
+
+def test_a_silent_port_fails_and_a_missing_one_has_a_remedy(tmp_path: Path) -> None:
+    board, port = os.openpty()
+    silent = harness("devices", "test", lamp(tmp_path), "--port", os.ttyname(port), "--seconds", "0.5")
+    os.close(port)
+    os.close(board)
+    assert silent.exit_code == 1
+    assert "nothing came" in silent.stdout
+    missing = harness("devices", "test", lamp(tmp_path), "--port", "/dev/ttyNONE")
+    assert isinstance(missing.exception, DeviceError)
+    assert missing.exception.remedy
+
+
+def test_the_monitor_in_a_pipe_shows_what_was_made(tmp_path: Path) -> None:
+    lines = tmp_path / "log.txt"
+    lines.write_bytes(b"WAKE hey lamp\n\x1b]0;owned\x07[/red]\nhalf a line")
+    shown = harness("devices", "monitor", lamp(tmp_path), "--file", lines)
+    assert shown.exit_code == 0, shown.output
+    assert "=> kind: wake, phrase: 'hey lamp'" in shown.stdout
+    assert "\\e]0;owned\\x07[/red]" in shown.stdout
+    assert "\x1b" not in shown.stdout
+    assert "*** 3 lines: 1 mapped, 2 not" in shown.stdout
+    told = harness("devices", "monitor", lamp(tmp_path), "--file", lines, "--json", "--unmapped").stdout
+    rows = [json.loads(row) for row in told.splitlines()]
+    assert [row["said"] for row in rows if "said" in row] == ["\\e]0;owned\\x07[/red]", "half a line"]
+
+
+def test_standard_input_ends_the_monitor(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "from harness.cli import main; main()", "devices", "monitor", str(lamp(tmp_path))],
+        input=b"WAKE hey lamp\n" * 20_000,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"20000 lines: 20000 mapped, 0 not" in done.stdout
+
+
+def test_a_saved_profile_is_read_again_and_a_wrong_one_leaves_the_last_in_use(tmp_path: Path) -> None:
+    path = lamp(tmp_path)
+    monitor = DeviceMonitor(str(path), Path())
+    assert [row.mapped for row in monitor.take(now_heard(b"GO hey lamp\n"))] == [False]
+    path.write_text(path.read_text(encoding="utf-8").replace("^WAKE", "^(?:GO|WAKE"), encoding="utf-8")
+    assert monitor.look(1.0)
+    assert "lamp.yaml:5" in monitor.problem
+    assert monitor.take(now_heard(b"WAKE hey lamp\n"))[0].mapped
+    path.write_text(path.read_text(encoding="utf-8").replace("(?:GO|WAKE", "(?:GO|WAKE)"), encoding="utf-8")
+    assert monitor.look(2.0)
+    assert monitor.problem == ""
+    assert [(row.said, row.mapped) for row in monitor.again()] == [("GO hey lamp", True), ("WAKE hey lamp", True)]
+    assert not monitor.look(3.0)
+
+
+def test_a_row_is_copied_as_a_sample_that_is_right(tmp_path: Path) -> None:
+    path = lamp(tmp_path)
+    monitor = DeviceMonitor(str(path), Path())
+    (row,) = monitor.take(now_heard(b"\x1b[31mWAKE it's 5: [a]\x1b[0m\n"))
+    path.write_text(path.read_text(encoding="utf-8") + row.snippet, encoding="utf-8")
+    assert harness("devices", "test", path).exit_code == 0
+    assert "2 of 2" in harness("devices", "test", path).stdout
+
+
+def test_a_port_that_is_lost_is_told_and_the_queue_is_bounded() -> None:
+    board, port = os.openpty()
+    source = SerialSource(os.ttyname(port), 115200)
+    os.close(port)
+    source.open()
+    os.close(board)
+    limit_s = time.monotonic() + 10
+    while not source.trouble and time.monotonic() < limit_s:
+        time.sleep(0.02)
+    source.close()
+    assert "the port is gone" in source.trouble
+    queue = HeardQueue()
+    for _ in range(300):
+        queue.put(now_heard(b"x" * 10_000))
+    assert sum(len(one.data) for one in queue.take(10**9)) + queue.lost_bytes == 3_000_000
+    assert queue.lost_bytes >= 2_000_000

@@ -1,0 +1,94 @@
+"""`harness doctor` on this host, and on benches with something wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from harness.cli import group
+from harness.cli.doctor import host, wires
+from harness.cli.doctor.check import Level
+
+
+def doctor(*arguments: str | Path) -> tuple[int, list[dict[str, Any]]]:
+    done = CliRunner().invoke(group, ["doctor", "--json", *map(str, arguments)])
+    return done.exit_code, json.loads(done.stdout)["checks"]
+
+
+def bench(folder: Path, devices: str) -> Path:
+    path = folder / "bench.yaml"
+    path.write_text(f"bench: b\ndevices:\n{devices}", encoding="utf-8")
+    return path
+
+
+def named(checks: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
+    return [one for one in checks if one["name"] == name]
+
+
+def test_everything_is_looked_at_and_every_complaint_has_a_remedy(tmp_path: Path) -> None:
+    status, checks = doctor("--folder", tmp_path)
+    wanted = {"port", "sound", "disk room", "disk sync", "clock", "wake-ups", "time service", "processor", "drivers"}
+    assert wanted | {"real time", "extras", "voices"} <= {one["name"] for one in checks}
+    assert all(one["remedy"] for one in checks if one["level"] != "ok")
+    worst = {one["level"] for one in checks}
+    assert status == (3 if "fail" in worst else 1 if "warn" in worst else 0)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_board_that_is_not_there_fails(tmp_path: Path) -> None:
+    file = bench(tmp_path, "  one: {profile: vh_board, connection: {driver: serial, port: /dev/ttyNONE}}\n")
+    status, checks = doctor("--bench", file)
+    assert status == 3
+    (port,) = [one for one in named(checks, "port") if "/dev/ttyNONE" in one["says"]]
+    assert port["level"] == "fail"
+    assert named(checks, "sound")[0]["says"] == "the bench needs no sound device"
+
+
+def test_a_port_that_another_program_has_open_is_named(tmp_path: Path) -> None:
+    board, port = os.openpty()
+    name = os.ttyname(port)
+    reader = subprocess.Popen(
+        [sys.executable, "-c", f"open({name!r}).read()"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        file = bench(tmp_path, f"  one: {{profile: vh_board, connection: {{driver: serial, port: {name}}}}}\n")
+        found: list[dict[str, Any]] = []
+        for _ in range(5):
+            found = [one for one in named(doctor("--bench", file)[1], "port") if name in one["says"]]
+            if str(reader.pid) in found[0]["says"]:
+                break
+        assert found[0]["level"] == "fail"
+        assert str(reader.pid) in found[0]["says"]
+    finally:
+        reader.kill()
+        reader.wait()
+        os.close(port)
+        os.close(board)
+
+
+def test_a_broker_that_is_not_there_fails(tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    connection = f"{{driver: mqtt, address: '127.0.0.1:{port}'}}"
+    file = bench(tmp_path, f"  one: {{profile: vh_board_mqtt, connection: {connection}}}\n")
+    status, checks = doctor("--bench", file)
+    assert status == 3
+    assert named(checks, "broker")[0]["level"] == "fail"
+    assert f"127.0.0.1:{port}" in named(checks, "broker")[0]["says"]
+
+
+def test_a_file_is_no_port_and_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "port"
+    path.touch()
+    assert wires._port(str(path), {}, needed=True).level is Level.FAIL
+    monkeypatch.setattr(host, "FREE_FAIL_GB", 1e9)
+    assert next(iter(host.disk(tmp_path))).level is Level.FAIL
