@@ -100,7 +100,16 @@ class Happenings:
     def line(self, record: Record) -> str | None:
         """The line for a row, without its time; None for rows that a reader of the output does not need."""
         line = self._words(record)
+        if line is not None and isinstance(record, AttemptStarted | AttemptFinished):
+            line = self._named(record.trial_id, line)
         return None if line is None else plain_text(line, LONGEST_LINE)
+
+    def _named(self, trial_id: str, line: str) -> str:
+        """With its trial, where no line before it says which that is."""
+        trial = self._trials.get(trial_id)
+        if trial is None or trial.listening is None:
+            return line
+        return f"{trial.number}/{len(self._trials)} {trial.id} {line.lstrip()}"
 
     def _words(self, record: Record) -> str | None:
         if self._is_counted_elsewhere(record):

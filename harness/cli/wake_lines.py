@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness.cli.happenings import REVIEW_WORDS, milliseconds, quoted
-from harness.cli.wake_summary import in_hours, rate, span
+from harness.cli.wake_summary import rate, span
 from harness.evaluate.wake import WakeFigures
 from harness.evaluate.wake_plays import CommandWord, Play
 from harness.evaluate.wake_progress import WakeEvent
@@ -64,10 +64,7 @@ class WakeLines:
         found = self.figures.snapshot().device(play.target.device)
         assert found is not None
         unproven = f", {span(play.reading.unproven_s)} of it unproven" if play.reading.unproven_s >= 0.05 else ""
-        return (
-            f"ambient {span(play.end_s - play.start_s)}{unproven}; so far {rate(found.after_review)}"
-            f" ({in_hours(found.exposure_s)} heard)"
-        )
+        return f"ambient {span(play.end_s - play.start_s)}{unproven}; so far {rate(found.after_review)}"
 
     def _unmatched(self) -> Iterator[str]:
         for event in reversed(self.figures.snapshot().unmatched):

@@ -85,7 +85,7 @@ def rate(value: Rate) -> str:
     if value.per_hour is None:
         return f"{value.count} in 0 h: n/a"
     return (
-        f"{value.count} in {value.hours:.3f} h = {value.per_hour:.3g}/h (95 % exact {_per_hour(value.interval)};"
+        f"{value.count} in {value.hours:.3f} h = {_number(value.per_hour)}/h (95 % exact {_per_hour(value.interval)};"
         f" at any time {_per_hour(value.any_time)})"
     )
 
@@ -128,4 +128,8 @@ def _percent(interval: Interval | None) -> str:
 
 
 def _per_hour(interval: Interval | None) -> str:
-    return "n/a" if interval is None else f"{interval[0]:.3g} to {interval[1]:.3g}"
+    return "n/a" if interval is None else f"{_number(interval[0])} to {_number(interval[1])}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
