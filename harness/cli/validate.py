@@ -10,12 +10,12 @@ from pathlib import Path
 
 import click
 
-from harness.library import check_together, load_bench, load_profile, load_scenario, planned_trials
+from harness.library import check_together, load_bench, load_profile, load_scenario, planned_of, planned_trials
 from harness.library.kinds import FileKind, is_foreign, kind_of
 from harness.library.profile_samples import check_samples
 from harness.model.bench import Bench, DeviceProfile
 from harness.model.errors import InputError, InputProblems, Place, UnmetNeed
-from harness.model.scenario import Scenario
+from harness.model.scenario import Scenario, TrialKind
 from harness.wire.foreign import plain_text
 
 EXIT_PROBLEMS = 2
@@ -136,9 +136,7 @@ def _print(findings: Findings) -> None:
 
 def _summaries(findings: Findings) -> Iterator[tuple[Path, str]]:
     for path, scenario in findings.scenarios.items():
-        trials, cells = planned_trials(scenario)
-        planned = f"{_counted(trials, 'trial')} × {_counted(cells, 'cell')} = {trials * cells} planned"
-        yield path, f"scenario {scenario.id}: {planned}"
+        yield path, f"scenario {scenario.id}: {_planned(scenario)}"
     for path, bench in findings.benches.items():
         speakers = _counted(len(bench.loudspeakers), "loudspeaker")
         yield path, f"bench {bench.id}: {_counted(len(bench.devices), 'device')}, {speakers}"
@@ -147,11 +145,27 @@ def _summaries(findings: Findings) -> Iterator[tuple[Path, str]]:
         yield path, f"device {profile.id}: wakes to {', '.join(profile.wake_phrases) or 'nothing'}; reports {reports}"
 
 
+def _planned(scenario: Scenario) -> str:
+    """How many trials; wake, command and ambient trials are not multiplied by every axis, and are counted by kind."""
+    by_kind = _by_kind(scenario)
+    if set(by_kind) <= {TrialKind.QUERY}:
+        trials, cells = planned_trials(scenario)
+        return f"{_counted(trials, 'trial')} × {_counted(cells, 'cell')} = {trials * cells} planned"
+    return f"{' + '.join(f'{count} {kind}' for kind, count in by_kind.items())} = {sum(by_kind.values())} planned"
+
+
+def _by_kind(scenario: Scenario) -> dict[TrialKind, int]:
+    counts: dict[TrialKind, int] = {}
+    for trial in scenario.trials:
+        counts[trial.kind] = counts.get(trial.kind, 0) + planned_of(trial, scenario.matrix)
+    return counts
+
+
 def _as_json(findings: Findings) -> dict[str, object]:
     files: list[dict[str, object]] = []
     for path, scenario in findings.scenarios.items():
         trials, cells = planned_trials(scenario)
-        planned = {"trials": trials, "cells": cells, "planned": trials * cells}
+        planned = {"trials": trials, "cells": cells, "planned": sum(_by_kind(scenario).values())}
         files.append({"file": str(path), "kind": "scenario", "id": scenario.id, **planned})
     files += [{"file": str(path), "kind": "bench", "id": bench.id} for path, bench in findings.benches.items()]
     files += [{"file": str(path), "kind": "device", "id": profile.id} for path, profile in findings.profiles.items()]

@@ -42,19 +42,24 @@ TextOf = Callable[[str, KeyPath], str]
 
 
 def check_kind(keys: TrialKeys, at: KeyPath, found: Findings) -> None:
-    """Notes keys that another kind of trial has, and those that this kind wants."""
+    """Notes keys that only another kind of trial has, and those that exclude each other."""
     for key in _FOREIGN[keys.kind]:
         if key in keys.model_fields_set:
             kinds = [kind.value for kind in TrialKind if key not in _FOREIGN[kind]]
             what = f"the key {key!r} has no meaning in a trial of kind {keys.kind.value}"
             found.add((*at, key), what, f"Remove it; it belongs to kind {' or '.join(kinds)}", key=True)
-    for key in _WANTED[keys.kind]:
-        if key not in keys.model_fields_set:
-            found.add(at, f"the key {key!r} is missing", f"Add `{key}: {_EXAMPLES[key]}` here")
     if "device" in keys.model_fields_set and "devices" in keys.model_fields_set:
         found.add((*at, "device"), "the trial has both device and devices", "Remove one of the two", key=True)
     if keys.kind is TrialKind.WAKE and "recordings" in keys.model_fields_set and "voice" in keys.model_fields_set:
         found.add((*at, "voice"), "recordings have a voice of their own", "Remove `voice`", key=True)
+
+
+def check_wanted(written: Mapping[str, object], at: KeyPath, found: Findings) -> None:
+    """Notes keys that a trial of this kind must have, whatever else is wrong with it."""
+    kind = written.get("kind", TrialKind.QUERY.value)
+    for key in _WANTED[TrialKind(str(kind))] if kind in tuple(TrialKind) else ():
+        if key not in written:
+            found.add(at, f"the key {key!r} is missing", f"Add `{key}: {_EXAMPLES[key]}` here")
 
 
 def name_of(keys: TrialKeys) -> str:

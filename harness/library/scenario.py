@@ -103,7 +103,10 @@ def planned_of(trial: TrialTemplate, matrix: Matrix) -> int:
 
 
 def planned_trials(scenario: Scenario) -> tuple[int, int]:
-    """How many trials a cell of the matrix has, repetitions included, and how many cells are run."""
+    """How many trials a cell of the matrix has, repetitions included, and how many cells are run.
+
+    For a scenario of query trials only; others are multiplied by the axes that concern them: `planned_of`.
+    """
     return sum(trial.repeat for trial in scenario.trials), len(cells(scenario.matrix))
 
 
@@ -210,6 +213,8 @@ class _Reader:
 
     def _trial(self, written: Plain, at: KeyPath) -> TrialTemplate | None:
         query = written.get("query") if isinstance(written, dict) else None
+        if isinstance(written, dict):
+            listening.check_wanted(written, at, self._found)
         if isinstance(query, str) and query not in self._queries:
             remedy = nearest(query, self._queries, listed="Stimuli")
             self._found.add((*at, "query"), f"no stimulus is called {query!r}", remedy)
