@@ -201,10 +201,8 @@ class MonitorApp(App[None]):
 
     def _show(self) -> None:
         monitor, source = self._monitor, self._source
-        parts = [
-            f"{monitor.profile.id} · {source.name}",
-            f"lines {monitor.lines}, not mapped {monitor.unmapped}",
-        ]
+        # What matters first: the end is cut off on a narrow screen.
+        parts = [f"lines {monitor.lines}, not mapped {monitor.unmapped}"]
         if not self._rows.following:
             parts.append(f"PAUSED, {self._rows.waiting} wait")
         if self._rows.only_unmapped:
@@ -213,6 +211,7 @@ class MonitorApp(App[None]):
             parts.append(f"{source.queue.lost_bytes} bytes came too fast")
         if source.ended:
             parts.append("ended")
+        parts.append(f"{monitor.profile.id} · {source.name}")
         head, problem, told = (self.query_one(f"#{name}", Static) for name in ("head", "problem", "told"))
         head.update(Text(plain_text("  ".join(parts)), style=palette.TEXT))
         wrong = "\n".join(text for text in (monitor.problem, plain_text(source.trouble)) if text)
