@@ -6,7 +6,7 @@ All times are on one line (the host's clock, or the audio that a device was give
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -87,35 +87,77 @@ def merge(
 def _pairs(windows: Sequence[Window], events: Sequence[tuple[int, float]]) -> tuple[tuple[int, int], ...]:
     """(window, event) of the best matching; events: (index, time)."""
     times = [at_s for _, at_s in events]
-    rows: list[int] = []
-    columns: list[int] = []
-    costs: list[float] = []
-    for row, window in enumerate(windows):
-        for column in range(bisect_left(times, window.start_s), bisect_right(times, window.end_s)):
-            rows.append(row)
-            columns.append(column)
-            costs.append(abs(times[column] - window.near_s))
-    if not rows:
-        return ()
-    contested = _contested(rows, columns)
-    pairs = [(rows[edge], columns[edge]) for edge, open_ in enumerate(contested) if not open_]
-    edges = [edge for edge, open_ in enumerate(contested) if open_]
-    if edges:
-        pairs += _assign(
-            [rows[edge] for edge in edges], [columns[edge] for edge in edges], [costs[edge] for edge in edges]
-        )
+    found = [(bisect_left(times, one.start_s), bisect_right(times, one.end_s)) for one in windows]
+    ends = [one.end_s for one in windows]
+    nears = [one.near_s for one in windows]
+    if ends == sorted(ends) and nears == sorted(nears):
+        pairs = _in_order(found, times, nears)
+    else:
+        edges = [
+            (row, column, abs(times[column] - nears[row]))
+            for row, (first, last) in enumerate(found)
+            for column in range(first, last)
+        ]
+        pairs = _assign(edges)
     return tuple(sorted((row, events[column][0]) for row, column in pairs))
 
 
-def _contested(rows: Sequence[int], columns: Sequence[int]) -> list[bool]:
-    """For each edge: does its window or its event have another one? The others need no search."""
-    of_row, of_column = np.bincount(rows), np.bincount(columns)
-    return [bool(of_row[row] > 1 or of_column[column] > 1) for row, column in zip(rows, columns, strict=True)]
+def _in_order(
+    ranges: Sequence[tuple[int, int]], times: Sequence[float], nears: Sequence[float]
+) -> list[tuple[int, int]]:
+    """The best matching where no window lies within another: then one exists whose pairs do not cross.
+
+    ranges: for each window the events [first, last) that it may have. Time and memory grow with their lengths only.
+    """
+    count = [0] * (len(times) + 1)  # the best of the windows so far with the first j events: pairs, and their cost
+    cost = [0.0] * (len(times) + 1)
+    took: list[bytearray] = []  # for each window and event of its range: is that pair in the best of the events so far?
+    filled = 0
+    for row, (first, last) in enumerate(ranges):
+        for event in range(filled, last):  # no window before had these
+            count[event + 1], cost[event + 1] = count[event], cost[event]
+        filled = max(filled, last)
+        choice = bytearray(last - first)
+        before_count, before_cost = count[first], cost[first]
+        for event in range(first, last):
+            pair = before_count + 1, before_cost + abs(times[event] - nears[row])
+            before_count, before_cost = count[event + 1], cost[event + 1]
+            # Against: this window without a pair among these events, or with an earlier one of them.
+            without = min((-count[event + 1], cost[event + 1]), (-count[event], cost[event]))
+            if (-pair[0], pair[1]) < without:
+                choice[event - first] = 1
+                count[event + 1], cost[event + 1] = pair
+            else:
+                choice[event - first] = 2 if (-count[event], cost[event]) < (-count[event + 1], cost[event + 1]) else 0
+                count[event + 1], cost[event + 1] = -without[0], without[1]
+        took.append(choice)
+    return list(_traced(ranges, took, len(times)))
 
 
-def _assign(rows: Sequence[int], columns: Sequence[int], costs: Sequence[float]) -> list[tuple[int, int]]:
-    """Maximum matching of least total cost. Each row gets a column of its own as a way out, dearer than all else."""
-    row_of = {row: index for index, row in enumerate(dict.fromkeys(rows))}
+def _traced(ranges: Sequence[tuple[int, int]], took: Sequence[bytearray], events: int) -> Iterator[tuple[int, int]]:
+    """The pairs of the best matching, from its end."""
+    left = events
+    for row in range(len(ranges) - 1, -1, -1):
+        first, last = ranges[row]
+        event = min(left, last) - 1
+        while event >= first and took[row][event - first] == 2:
+            event -= 1
+        if event >= first and took[row][event - first] == 1:
+            yield row, event
+            left = event
+        elif left > event + 1 and event + 1 < last:
+            left = event + 1
+
+
+def _assign(edges: Sequence[tuple[int, int, float]]) -> list[tuple[int, int]]:
+    """Maximum matching of least total cost; edges: (row, column, cost).
+
+    Each row gets a column of its own as a way out, dearer than all else.
+    """
+    if not edges:
+        return []
+    rows, columns, costs = zip(*edges, strict=True)
+    row_of = {row: index for index, row in enumerate(sorted(set(rows)))}
     column_of = {column: index for index, column in enumerate(sorted(set(columns)))}
     n, m = len(row_of), len(column_of)
     # Costs must not be 0, which a sparse matrix takes for "no edge".

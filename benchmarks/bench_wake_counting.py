@@ -1,0 +1,90 @@
+"""Cost of counting wake events: a row taken in, a snapshot for the screen, matching, and a whole log.
+
+python benchmarks/bench_wake_counting.py      under a minute
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1]))  # rows as the tests write them
+
+from harness.evaluate.wake import WakeFigures  # noqa: E402
+from harness.metrics.wake import Window, match_events  # noqa: E402
+from harness.model.record import EventReviewed, ReviewWord  # noqa: E402
+from harness.model.scenario import TrialKind  # noqa: E402
+from harness.reports.wake_log_session import wake_log  # noqa: E402
+from harness.reports.wake_log_text import read, write  # noqa: E402
+from harness.reports.wake_session import session_of  # noqa: E402
+from tests.unit.evaluate.wake_rows import WakeRows, wake_trial  # noqa: E402
+
+WAKES = 2_000
+SEGMENTS = 4_000
+EVENTS_A_SEGMENT = 25
+"""60 s segments with an event each 2.4 s: 100,000 unmatched events."""
+
+
+def session() -> WakeRows:
+    wakes = [wake_trial(number, devices=("a", "b")) for number in range(WAKES)]
+    ambient = [wake_trial(WAKES + number, TrialKind.AMBIENT, ("a", "b")) for number in range(SEGMENTS)]
+    rows = WakeRows()
+    rows.plan(*wakes, *ambient)
+    for number, trial in enumerate(wakes):
+        rows.play(trial, [("a", 1.8)] if number % 20 else [])
+    for trial in ambient:
+        rows.play(trial, [("a", 0.5 + 2.4 * index) for index in range(EVENTS_A_SEGMENT)])
+    return rows
+
+
+def main() -> None:
+    rows = session()
+    figures = WakeFigures()
+    began = time.perf_counter()
+    for entry in rows.entries[:-2000]:
+        figures.add(entry)
+    took_s = time.perf_counter() - began
+    per_row_us = took_s / (len(rows.entries) - 2000) * 1e6
+    print(f"{len(rows.entries):,} rows, {len(figures.unmatched('a')):,} unmatched events: {per_row_us:.0f} µs a row")
+    began = time.perf_counter()
+    figures.snapshot()
+    print(f"first snapshot: {(time.perf_counter() - began) * 1e3:.0f} ms")
+    last_rows, snapshots = [], []
+    for entry in rows.entries[-2000:]:
+        began = time.perf_counter()
+        figures.add(entry)
+        middle = time.perf_counter()
+        figures.snapshot()
+        last_rows.append(middle - began)
+        snapshots.append(time.perf_counter() - middle)
+    print(f"the last rows: median {statistics.median(last_rows) * 1e6:.0f} µs, worst {max(last_rows) * 1e3:.1f} ms")
+    ninety_nine = sorted(snapshots)[len(snapshots) * 99 // 100]
+    print(
+        f"a snapshot after each: median {statistics.median(snapshots) * 1e3:.1f} ms, p99 {ninety_nine * 1e3:.1f} ms, "
+        f"at 5 Hz {ninety_nine * 5:.1%} of a core at most"
+    )
+    seq = figures.unmatched("a")[0].seq
+    entry = rows.add(EventReviewed(seq, ReviewWord.REAL_PERSON, "ann"))
+    began = time.perf_counter()
+    figures.add(entry)
+    figures.snapshot()
+    print(f"a review of the oldest event, and a snapshot: {(time.perf_counter() - began) * 1e3:.1f} ms")
+    windows = [Window(index * 2.0, index * 2.0 + 2.7, index * 2.0 + 1.6) for index in range(50_000)]
+    events = [index * 1.0 for index in range(100_000)]
+    began = time.perf_counter()
+    match_events(windows, events, 0.5)
+    print(f"matching 100,000 events with 50,000 overlapping windows: {time.perf_counter() - began:.2f} s")
+    began = time.perf_counter()
+    text = write(wake_log(session_of(rows.entries), "a"))
+    middle = time.perf_counter()
+    read(text)
+    print(
+        f"the wake-evaluation log, {len(text) / 1e6:.1f} MB: {middle - began:.1f} s from rows to text, "
+        f"{time.perf_counter() - middle:.1f} s read back"
+    )
+
+
+if __name__ == "__main__":
+    main()
