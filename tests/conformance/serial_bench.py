@@ -1,0 +1,112 @@
+"""What the tests of the serial driver share: an open driver with what it saw, and sound whose wake events are known."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import soxr
+
+from harness.drivers.serial import SerialDevice, SerialOptions
+from harness.model.bench import DeviceProfile
+from harness.model.observation import Observation, StimulusEnded, Wake
+from harness.model.stimulus import VoiceSpec, Waveform
+from harness.stimuli.voices.espeak import EspeakVoice
+from tests.conformance.boards import built
+from tests.conformance.mqtt_bench import Around
+
+T = TypeVar("T", bound=Observation)
+RATE_HZ = 16000
+
+
+def until(holds: Callable[[], object], limit_s: float = 10.0, otherwise: str = "it did not come in time") -> None:
+    deadline = time.monotonic() + limit_s
+    while not holds():
+        assert time.monotonic() < deadline, otherwise
+        time.sleep(0.005)
+
+
+class Bench:
+    """A driver and all that it told."""
+
+    def __init__(self, folder: Path, port: str, profile: DeviceProfile | None = None, **options: object) -> None:
+        self.seen: list[Observation] = []
+        self.threads: set[str] = set()
+        self.driver = SerialDevice(
+            "board",
+            SerialOptions(port=port, **options),  # type: ignore[arg-type]
+            Around(folder, profile),
+        )
+
+    def __enter__(self) -> Bench:
+        self.driver.open(self.take)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.driver.close()
+
+    def take(self, observation: Observation) -> None:
+        self.threads.add(threading.current_thread().name)
+        self.seen.append(observation)
+
+    def of(self, kind: type[T], since: int = 0) -> list[T]:
+        return [one for one in self.seen[since:] if isinstance(one, kind)]
+
+    def play(self, waveform: Waveform, play_id: str = "p", limit_s: float = 60.0) -> StimulusEnded:
+        """Gives a sound and waits for its end."""
+        self.driver.play(play_id, waveform)
+        until(lambda: any(one.play_id == play_id for one in self.of(StimulusEnded)), limit_s)
+        return next(one for one in self.of(StimulusEnded) if one.play_id == play_id)
+
+    def wakes(self, since_s: float = 0.0) -> list[tuple[int, float, str]]:
+        """Sample since a moment of the audio line, score, phrase."""
+        found = []
+        for one in self.of(Wake):
+            assert one.audio_s is not None
+            assert one.score is not None
+            if one.audio_s > since_s:
+                found.append((round((one.audio_s - since_s) * RATE_HZ), round(one.score, 6), one.phrase))
+        return found
+
+
+@cache
+def spoken() -> Waveform:
+    """`alexa` by a few voices, in silence."""
+    pieces = []
+    for voice in ("en-us", "en-gb"):
+        said = EspeakVoice().speak("alexa", VoiceSpec(name=voice))
+        samples = soxr.resample(said.samples, said.rate_hz, RATE_HZ)
+        samples = samples / np.abs(samples).max() * 0.3
+        pieces += [np.zeros(RATE_HZ), samples, np.zeros(RATE_HZ)]
+    whole = np.concatenate(pieces)
+    return Waveform((whole + np.random.default_rng(1).normal(0, 5e-4, len(whole))).astype(np.float32), RATE_HZ)
+
+
+def repeated(waveform: Waveform, times: int) -> Waveform:
+    return Waveform(np.tile(waveform.samples, times), waveform.rate_hz)
+
+
+def truth(folder: Path, waveform: Waveform) -> list[tuple[int, float, str]]:
+    """What the firmware's own spotter finds in it: sample, score, phrase."""
+    assert waveform.rate_hz == RATE_HZ
+    path = folder / "truth.s16"
+    np.clip(np.round(waveform.samples * 32768), -32768, 32767).astype("<i2").tofile(path)
+    done = subprocess.run([str(built("host") / "vh_spot"), str(path)], capture_output=True, text=True, check=True)
+    found = []
+    for line in done.stdout.splitlines():
+        sample, score, phrase = line.split(maxsplit=2)
+        found.append((int(sample), float(score), phrase))
+    return found
+
+
+def near(seen: list[tuple[int, float, str]], expected: list[tuple[int, float, str]]) -> bool:
+    """The same events at the same samples; scores are rounded to a 65535th on their way."""
+    return [(sample, phrase) for sample, _, phrase in seen] == [
+        (sample, phrase) for sample, _, phrase in expected
+    ] and all(abs(one[1] - other[1]) < 1e-4 for one, other in zip(seen, expected, strict=True))

@@ -1,0 +1,32 @@
+"""Times of events against the moments at which the board took them, by a clock that is wrong on purpose."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from harness.model.observation import ClockFitted, LogLine, ResponseText, Transcript
+from tests.conformance.boards import posix_board
+from tests.conformance.serial_bench import Bench, until
+
+
+@pytest.mark.parametrize("ppm", [0, 80, -300])
+def test_the_stated_error_holds_and_is_small(tmp_path: Path, ppm: int) -> None:
+    options = ("--clock-offset-us", "123456789012", "--clock-ppm", str(ppm))
+    with posix_board(tmp_path, *options) as board, Bench(tmp_path, board.port) as bench:
+        for number in range(150):
+            bench.driver.say(f"word {number}")
+            time.sleep(0.02)  # events over some seconds, between pings
+        until(lambda: len(bench.of(ResponseText)) == 150)
+        told = [one for one in bench.seen if isinstance(one, Transcript | LogLine | ResponseText)]
+        (moments,) = board.truth()
+        truth = [moments[number] * 1e-9 for number in sorted(moments)][1:]  # the first one is its start
+        assert len(told) == len(truth) == 450
+        errors = [abs(one.at.at_s - true_s) for one, true_s in zip(told, truth, strict=True)]
+        honest = sum(error <= one.at.error_s for error, one in zip(errors, told, strict=True))
+        assert honest >= 0.99 * len(errors)
+        assert sorted(errors)[int(0.99 * len(errors))] < 1e-3
+        assert sorted(one.at.error_s for one in told)[len(told) // 2] < 1e-3
+        assert bench.of(ClockFitted)

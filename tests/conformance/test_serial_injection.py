@@ -1,0 +1,106 @@
+"""Sound given to the real firmware over its port: every wake event is the one that its spotter finds, noise or not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.drivers.serial.options import Pace
+from harness.model.observation import ListeningProved, Proof, StimulusEnded, StimulusStarted, Wake
+from harness.wire.adpcm import EncodingName
+from tests.conformance.boards import posix_board
+from tests.conformance.serial_bench import RATE_HZ, Bench, near, repeated, spoken, truth, until
+
+
+def test_the_wake_events_are_those_of_the_spotter_and_come_before_the_end(tmp_path: Path) -> None:
+    sound = repeated(spoken(), 10)
+    expected = truth(tmp_path, sound)
+    assert len(expected) >= 10
+    with posix_board(tmp_path) as board, Bench(tmp_path, board.port) as bench:
+        ended = bench.play(sound)
+        assert ended.complete
+        assert near(bench.wakes(), expected)
+        (started,) = bench.of(StimulusStarted)
+        assert started.audio_s == 0.0
+        assert ended.audio_s == pytest.approx(sound.duration_s)
+        order = [type(one) for one in bench.seen]
+        assert order.index(StimulusStarted) < order.index(Wake)
+        assert max(n for n, kind in enumerate(order) if kind is Wake) < order.index(StimulusEnded)
+        proofs = bench.of(ListeningProved)
+        assert proofs[-1].proof is Proof.ACKNOWLEDGED
+        assert proofs[-1].audio_s == pytest.approx(sound.duration_s)
+        # Much faster than it sounds, even here.
+        assert ended.at.at_s - started.at.at_s < sound.duration_s / 10
+
+
+def test_a_second_sound_goes_on_where_the_first_one_ended(tmp_path: Path) -> None:
+    sound = spoken()
+    with posix_board(tmp_path) as board, Bench(tmp_path, board.port) as bench:
+        first = bench.play(sound, "a")
+        count = len(bench.wakes())
+        second = bench.play(sound, "b")
+        assert first.audio_s is not None
+        assert bench.of(StimulusStarted)[1].audio_s == pytest.approx(first.audio_s)
+        assert second.audio_s == pytest.approx(2 * sound.duration_s)
+        assert near(bench.wakes(), truth(tmp_path, repeated(sound, 2)))
+        assert len(bench.wakes()) > count > 0
+
+
+@pytest.mark.parametrize("encoding", [EncodingName.PCM16, EncodingName.ADPCM])
+def test_a_line_that_corrupts_bytes_changes_no_count(tmp_path: Path, encoding: EncodingName) -> None:
+    sound = repeated(spoken(), 24)
+    assert sound.duration_s > 120
+    with (
+        posix_board(tmp_path, "--uart-noise", "1e-3:5") as board,
+        Bench(tmp_path, board.port, encoding=encoding) as bench,
+    ):
+        assert bench.play(sound, limit_s=120).complete
+        expected = truth(tmp_path, sound)
+        framed = bench.driver.framed
+        assert framed is not None
+        assert framed.decoder.garbage > 0
+        assert framed.injection.link.went_back > 0
+        if encoding is EncodingName.PCM16:
+            assert near(bench.wakes(), expected)
+        else:
+            assert len(bench.wakes()) == len(expected)  # ADPCM changes the samples a little
+
+
+def test_a_sound_of_another_rate_is_resampled(tmp_path: Path) -> None:
+    import soxr
+
+    from harness.model.stimulus import Waveform
+
+    sound = spoken()
+    faster = Waveform(soxr.resample(sound.samples, RATE_HZ, 48000), 48000)
+    with posix_board(tmp_path) as board, Bench(tmp_path, board.port) as bench:
+        ended = bench.play(faster)
+        assert ended.audio_s == pytest.approx(sound.duration_s, abs=1e-3)
+        assert len(bench.wakes()) == len(truth(tmp_path, sound))
+
+
+def test_in_real_time_if_asked_and_stopped_at_once(tmp_path: Path) -> None:
+    with posix_board(tmp_path) as board, Bench(tmp_path, board.port, pace=Pace.REALTIME) as bench:
+        bench.driver.play("p", repeated(spoken(), 10))
+        until(lambda: bench.of(StimulusStarted))
+        until(lambda: (bench.driver.level_dbfs() or -100) > -60, 5)
+        started = bench.of(StimulusStarted)[0].at.at_s
+        bench.driver.stop()
+        (ended,) = bench.of(StimulusEnded)
+        assert not ended.complete
+        assert ended.audio_s is not None
+        assert ended.audio_s <= ended.at.at_s - started + 0.15
+        assert bench.driver.level_dbfs() is None
+        bench.driver.stop()
+        assert len(bench.of(StimulusEnded)) == 1
+
+
+def test_a_new_sound_ends_the_one_before(tmp_path: Path) -> None:
+    with posix_board(tmp_path) as board, Bench(tmp_path, board.port, pace=Pace.REALTIME) as bench:
+        bench.driver.play("a", repeated(spoken(), 10))
+        until(lambda: bench.of(StimulusStarted))
+        bench.driver.play("b", spoken())
+        until(lambda: len(bench.of(StimulusStarted)) == 2)
+        (first,) = bench.of(StimulusEnded)
+        assert (first.play_id, first.complete) == ("a", False)
