@@ -12,14 +12,14 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1]))  # rows as the tests write them
 
-from harness.evaluate.wake import WakeFigures  # noqa: E402
-from harness.metrics.wake import Window, match_events  # noqa: E402
-from harness.model.record import EventReviewed, ReviewWord  # noqa: E402
-from harness.model.scenario import TrialKind  # noqa: E402
-from harness.reports.wake_log_session import wake_log  # noqa: E402
-from harness.reports.wake_log_text import read, write  # noqa: E402
-from harness.reports.wake_session import session_of  # noqa: E402
-from tests.unit.evaluate.wake_rows import WakeRows, wake_trial  # noqa: E402
+from harness.evaluate.wake import WakeFigures
+from harness.metrics.wake import Window, match_events
+from harness.model.record import EventReviewed, ReviewWord
+from harness.model.scenario import TrialKind
+from harness.reports.wake_log_session import wake_log
+from harness.reports.wake_log_text import read, write
+from harness.reports.wake_session import session_of
+from tests.unit.evaluate.wake_rows import WakeRows, wake_trial
 
 WAKES = 2_000
 SEGMENTS = 4_000
