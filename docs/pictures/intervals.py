@@ -45,8 +45,10 @@ def text(x: float, y: float, words: str, anchor: str = "start", colour: str = "#
 def main() -> None:
     counts = [int(one) for one in np.random.default_rng(SEED).poisson(TRUTH, HOURS).cumsum()]
     drawn = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
-        'font-family="sans-serif" font-size="13">',
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
+            'font-family="sans-serif" font-size="13">'
+        ),
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
         band(counts, rate_sequence, COLOURS["any time"], 0.6),
         band(counts, garwood, COLOURS["one look"], 0.35),
@@ -58,8 +60,10 @@ def main() -> None:
     rates = [(hour, count / hour) for hour, count in enumerate(counts, start=1)]
     drawn += [
         f'<path d="{path(rates)}" stroke="{COLOURS["rate"]}" stroke-width="1.6" fill="none"/>',
-        f'<path d="{path([(0, TRUTH), (HOURS, TRUTH)])}" stroke="{COLOURS["truth"]}" '
-        'stroke-dasharray="6 4" fill="none"/>',
+        (
+            f'<path d="{path([(0, TRUTH), (HOURS, TRUTH)])}" stroke="{COLOURS["truth"]}" '
+            'stroke-dasharray="6 4" fill="none"/>'
+        ),
         text(LEFT, 20, "False accepts an hour, and 95 % intervals, by hours heard"),
         text(WIDTH - RIGHT, TOP + 14, "light: at any time · dark: one look (Garwood)", "end", COLOURS["one look"]),
         text(WIDTH - RIGHT, TOP + 32, f"line: counted · dashed: the truth, {TRUTH:g}", "end", COLOURS["truth"]),
