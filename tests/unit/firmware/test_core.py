@@ -1,0 +1,167 @@
+"""The C core against its own host tests, and against the host's side of the protocol."""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+import subprocess
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.wire import adpcm, frames, messages
+from tests.conformance.boards import FIRMWARE, posix_board
+from tests.unit.firmware.c_programs import CORE, build
+
+SANITIZERS = {**os.environ, "UBSAN_OPTIONS": "print_stacktrace=1", "ASAN_OPTIONS": "detect_leaks=0"}
+
+
+@pytest.mark.parametrize("name", ["test_parts", "test_board"])
+def test_host_tests_of_the_core(firmware_host_tests: Path, name: str) -> None:
+    done = subprocess.run([firmware_host_tests / name], capture_output=True, text=True, env=SANITIZERS, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", ["fuzz_frames", "fuzz_board"])
+def test_a_second_of_fuzzing(firmware_host_tests: Path, name: str, tmp_path: Path) -> None:
+    corpus = sorted((FIRMWARE / "fuzz" / "corpus").iterdir())
+    done = subprocess.run(
+        [firmware_host_tests / name, "1", "7", *corpus],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=SANITIZERS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_both_sides_number_the_messages_alike() -> None:
+    """vh_messages.def is the firmware's one list; docs/framing.md is what both were written from."""
+    listed = (FIRMWARE / "core" / "vh_messages.def").read_text(encoding="utf-8")
+    board = {name: int(number, 16) for name, number in re.findall(r"^VH_\w+\((\w+), (0x\w+)\)$", listed, re.MULTILINE)}
+    page = (FIRMWARE.parent / "docs" / "framing.md").read_text(encoding="utf-8")
+    written = {name: int(number, 16) for number, name in re.findall(r"^\| (0x\w\w) \| (\w+) \|", page, re.MULTILINE)}
+    assert board == {kind.name: kind.value for kind in frames.Kind} == written
+
+
+class Talk:
+    """A host at a board's pty, made of the harness's own frames."""
+
+    def __init__(self, port: str) -> None:
+        self.line = os.open(port, os.O_RDWR | os.O_NOCTTY)
+        os.set_blocking(self.line, False)
+        self.decoder = frames.Decoder()
+        self.console = b""
+
+    def say(self, message: messages.Message, seq: int = 0) -> None:
+        waiting = messages.to_frame(message, seq)
+        while waiting:
+            waiting = waiting[os.write(self.line, waiting) :]
+
+    def hear(self, kind: type, count: int = 1, limit_s: float = 5.0) -> list[tuple[int, messages.Message]]:
+        """The next `count` messages of a kind, with their numbers; events are acknowledged."""
+        found: list[tuple[int, messages.Message]] = []
+        deadline = time.monotonic() + limit_s
+        while len(found) < count:
+            assert time.monotonic() < deadline, f"no {kind.__name__}"
+            try:
+                received = os.read(self.line, 65536)
+            except BlockingIOError:
+                time.sleep(0.001)
+                continue
+            for item in self.decoder.feed(received):
+                if isinstance(item, bytes):
+                    self.console += item
+                    continue
+                if item.seq:
+                    self.say(messages.EventAck(item.seq))
+                message = messages.decode(item)
+                if isinstance(message, kind):
+                    found.append((item.seq, message))
+        return found
+
+    def close(self) -> None:
+        os.close(self.line)
+
+
+@pytest.fixture(scope="module")
+def unpack(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    sources = [Path(__file__).with_name("unpack.c"), CORE / "vh_codecs.c"]
+    return build(sources, tmp_path_factory.mktemp("unpack") / "unpack")
+
+
+@pytest.mark.parametrize("encoding", list(adpcm.Encoding))
+def test_the_board_decodes_what_the_host_encodes(encoding: adpcm.Encoding, unpack: Path) -> None:
+    """Loud noise and a quiet tone: as the host's own decoder has it, and near to what was given."""
+    loud = np.random.default_rng(3).standard_normal(4000) * 6000
+    quiet = 200 * np.sin(np.arange(4000) * 0.2)
+    given = np.concatenate([loud, quiet]).astype(np.int16)
+    sound = adpcm.EncodedSound(given, encoding)
+    heard = []
+    for at in range(0, given.size, sound.largest):
+        data = sound.cut(at, min(at + sound.largest, given.size))
+        done = subprocess.run([unpack, str(int(encoding))], input=data, capture_output=True, check=True)
+        heard.append(np.frombuffer(done.stdout, "<i2"))
+        assert np.array_equal(heard[-1], adpcm.decode(encoding, data))
+    error = np.concatenate(heard).astype(float) - given
+    allowed_db = {adpcm.Encoding.PCM16: -200.0, adpcm.Encoding.ULAW: -30.0, adpcm.Encoding.ADPCM: -10.0}[encoding]
+    for part in (slice(0, 4000), slice(4000, 8000)):
+        relative = np.sum(error[part] ** 2) / np.sum(given[part].astype(float) ** 2)
+        assert 10 * np.log10(relative + 1e-30) <= allowed_db
+
+
+def test_the_truth_of_a_clock_with_a_known_offset_and_drift(tmp_path: Path) -> None:
+    with posix_board(tmp_path, "--clock-offset-us", "5000000", "--clock-ppm", "80000") as board:
+        talk = Talk(board.port)
+        numbered = []
+        for number in range(1, 4):
+            talk.say(messages.Text("turn on the light"), number)
+            numbered += talk.hear(messages.ResponseEvent)
+            time.sleep(0.05)
+        talk.close()
+        truth = board.truth()[0]
+    times = [(event.time_us, truth[number]) for number, event in numbered if isinstance(event, messages.ResponseEvent)]
+    (first_us, first_ns), *_, (last_us, last_ns) = times
+    assert first_us > 5_000_000
+    assert (last_us - first_us) * 1000 / (last_ns - first_ns) == pytest.approx(1.08, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("style", "line"),
+    [
+        (1, rb"I \(\d+\) vh: heard: lamp off\r\n"),
+        (2, rb"\[\d\d:\d\d:\d\d\.\d{3},\d{3}\] <inf> vh: heard: lamp off\r\n"),
+        (3, rb"heard: lamp off\r\n"),
+    ],
+)
+def test_events_are_printed_in_the_chosen_style(style: int, line: bytes, tmp_path: Path) -> None:
+    with posix_board(tmp_path) as board:
+        talk = Talk(board.port)
+        talk.say(messages.Set(messages.SetKey.CONSOLE_STYLE, style), 1)
+        talk.say(messages.Text("lamp off"), 2)
+        talk.hear(messages.ResponseEvent)
+        talk.close()
+    assert re.search(line, talk.console)
+
+
+def test_a_pressed_reset_button_is_a_new_boot(tmp_path: Path) -> None:
+    with posix_board(tmp_path) as board:
+        talk = Talk(board.port)
+        (_, before) = talk.hear(messages.Hello)[0]
+        board.reset()
+        (_, after) = talk.hear(messages.Hello)[0]
+        talk.close()
+    assert isinstance(before, messages.Hello)
+    assert isinstance(after, messages.Hello)
+    assert before.boot != after.boot
+
+
+def test_the_spotter_of_a_file_says_where_a_wrong_option_is(vh_spot: Path, tmp_path: Path) -> None:
+    quiet = tmp_path / "quiet.s16"
+    quiet.write_bytes(struct.pack("<16000h", *([0] * 16000)))
+    assert subprocess.run([vh_spot, quiet], capture_output=True, check=True).stdout == b""
+    assert subprocess.run([vh_spot, "--loud", quiet], capture_output=True, check=False).returncode == 2
