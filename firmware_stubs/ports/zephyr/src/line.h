@@ -1,0 +1,15 @@
+/* The UART of the harness, with its interrupt and rings. */
+#ifndef VH_ZEPHYR_LINE_H
+#define VH_ZEPHYR_LINE_H
+
+#include <stdbool.h>
+
+#define LINE_RX 16384u
+#define LINE_TX 8192u
+
+/* False when the devicetree's UART is not ready. */
+bool line_open(void);
+/* Until a byte came, for at most 10 ms. */
+void line_wait(void);
+
+#endif
