@@ -28,7 +28,6 @@ from harness.ports import Driver
 from harness.session.clock import HostClock
 from tests.conformance.boards import posix_board
 from tests.conformance.mqtt_bench import Broker
-from tests.conformance.mqtt_board import FramedBoard
 from tests.conformance.sound_path import LAB, RATE_HZ, player
 
 _CLOCK = HostClock()
@@ -142,21 +141,24 @@ def mqtt(folder: Path, _: LabSoundServer) -> Iterator[Row]:
     broker = Broker("mosquitto", folder)
     broker.start()
     nobody = Broker("mosquitto", folder)
-    board = FramedBoard(broker)
 
     def options(port: int) -> MqttOptions:
         return MqttOptions(f"127.0.0.1:{port}", topic_device="board", framing=MessageFraming.VH, keepalive_s=2.0)
 
+    def ask(driver: Driver) -> None:
+        assert isinstance(driver, MqttDevice)
+        driver.say("how long have you been on")
+
     try:
-        yield Row(
-            lambda: MqttDevice("it", options(broker.port), Place(folder)),
-            lambda: MqttDevice("it", options(nobody.port), Place(folder)),
-            lambda _: broker.kill(),
-            lambda _: broker.start(),
-            lambda _: board.event("response", text="Hello."),
-        )
+        with posix_board(folder, "--device", "board", "--mqtt", f"127.0.0.1:{broker.port}"):
+            yield Row(
+                lambda: MqttDevice("it", options(broker.port), Place(folder)),
+                lambda: MqttDevice("it", options(nobody.port), Place(folder)),
+                lambda _: broker.kill(),
+                lambda _: broker.start(),
+                ask,
+            )
     finally:
-        board.close()
         if broker.process is not None:
             broker.kill()
 
