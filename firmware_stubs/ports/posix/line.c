@@ -98,7 +98,7 @@ static void flush(void) {
 }
 
 void line_drop(void) {
-    (void)tcflush(slave, TCIFLUSH); /* what the host sent */
+    (void)tcflush(slave, TCOFLUSH); /* what the host sent; what was sent to it is on its way */
     tx_size = 0;
 }
 
