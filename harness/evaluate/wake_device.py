@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from harness.evaluate.wake_events import UnmatchedEvents
@@ -168,7 +168,7 @@ class DeviceFigures:
             timeline=self._timeline(),
             looks=self._looks.snapshot(),
             decisions=tuple(self.decisions.items()),
-            conditions=tuple((name, ratio(Share(*cell))) for name, cell in sums.cells.items() if cell[1]),
+            conditions=tuple((name, ratio(Share(*cell))) for name, cell in _by_axis(sums.cells) if cell[1]),
         )
         return self._found
 
@@ -281,6 +281,12 @@ class DeviceFigures:
         for seq in seqs:
             if (event := self._events.of(seq)) is not None:
                 yield TimelineMark(MarkKind.UNMATCHED, event.at.at_s, event.at.at_s, trial_id, seq)
+
+
+def _by_axis(cells: Mapping[str, list[int]]) -> list[tuple[str, list[int]]]:
+    """Cells of one axis beside each other, in the order in which they first occurred."""
+    axes = list(dict.fromkeys(name.partition("=")[0] for name in cells))
+    return sorted(cells.items(), key=lambda cell: axes.index(cell[0].partition("=")[0]))
 
 
 def _last_place(play: Play) -> float | None:

@@ -327,6 +327,7 @@ def test_several_devices_and_conditions_have_their_own_counts() -> None:
     assert rows.device("den").false_rejects.share == Share(1, 2)
     cells = {name: ratio.share for name, ratio in rows.device("den").conditions}
     assert cells == {"voice=slt": Share(0, 1), "noise=quiet": Share(1, 2), "voice=rms": Share(1, 1)}
+    assert [name for name, _ in rows.device().conditions] == ["voice=slt", "voice=rms", "noise=quiet"]
     assert all(ratio.interval for _, ratio in rows.device("den").conditions)
     assert rows.figures.hits("den") == {"wake-1": True, "wake-2": False}
 

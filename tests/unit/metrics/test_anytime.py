@@ -56,13 +56,20 @@ def test_the_shares_ends_are_where_the_mixture_reaches_twenty(count: int, total:
 
 
 @given(st.integers(0, 100_000), st.floats(1e-4, 1e4))
+def test_the_rate_that_was_counted_lies_within(count: int, hours: float) -> None:
+    found = rate_sequence(count, hours)
+    assert found is not None
+    assert 0 <= found[0] <= count / hours <= found[1]
+
+
+@given(st.integers(0, 10_000), st.floats(4, 1e4))
 def test_wider_than_the_interval_of_one_look(count: int, hours: float) -> None:
+    # Sooner the two may differ the other way without an event: one keeps 2.5 % above, the other all of 5 %.
     always, once = rate_sequence(count, hours), garwood(count, hours)
     assert always is not None
     assert once is not None
-    assert 0 <= always[0] <= count / hours <= always[1]
-    if hours > 0.1:
-        assert always[1] - always[0] >= once[1] - once[0]
+    assert always[1] >= once[1]
+    assert always[0] <= once[0]
 
 
 @given(st.integers(1, 20_000).flatmap(lambda total: st.tuples(st.integers(0, total), st.just(total))))
