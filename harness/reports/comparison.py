@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from harness.evaluate.wake import WakeFigures
+from harness.evaluate.wake_comparison import discordance
 from harness.metrics.comparison import Discordance, poisson_rates
 from harness.wire.foreign import plain_text
 
@@ -65,10 +66,7 @@ def _pair(first: str, second: str, a: Mapping[str, bool], b: Mapping[str, bool])
     shared = [trial for trial in a if trial in b]
     only_first = tuple(trial for trial in shared if a[trial] and not b[trial])
     only_second = tuple(trial for trial in shared if b[trial] and not a[trial])
-    both = sum(a[trial] and b[trial] for trial in shared)
-    neither = len(shared) - both - len(only_first) - len(only_second)
-    counts = Discordance(both, len(only_first), len(only_second), neither)
-    return Comparison(first, second, counts, only_first, only_second)
+    return Comparison(first, second, discordance(a, b), only_first, only_second)
 
 
 def _p(value: float | None) -> str:
