@@ -1,6 +1,7 @@
-"""Makes the pictures of this folder from the real thing: the demonstration, in a terminal, in the virtual lab.
+"""Makes the pictures of this folder from the real thing: the demonstration in the virtual lab, and boards over a wire.
 
-    .venv/bin/python docs/pictures/make.py      # about four minutes; needs tmux and chromium
+    .venv/bin/python docs/pictures/make.py            # about six minutes; needs tmux, chromium and mosquitto
+    .venv/bin/python docs/pictures/make.py wake       # the wake screen alone; boards by `make -C firmware_stubs`
 
 The dashboard runs in a private tmux of 120×36. What tmux says is on the screen is drawn as SVG, cell by cell, and
 chromium turns that into PNG.
@@ -10,11 +11,13 @@ from __future__ import annotations
 
 import os
 import shlex
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -24,6 +27,8 @@ from rich.style import Style
 from rich.text import Text
 
 HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+HARNESS = Path(sys.executable).with_name("harness")
 COLUMNS, ROWS = 120, 36
 CELL_WIDTH, CELL_HEIGHT, MARGIN, FONT_SIZE = 9.0, 19.0, 14.0, 15
 FOREGROUND, BACKGROUND = "#d9dfe7", "#13171c"
@@ -152,13 +157,61 @@ def response_just_kept(screen: str) -> bool:
     return finished(screen) >= 8 and kept and "our transcription: “" in screen and "×2" in screen
 
 
+@contextmanager
+def boards(folder: Path) -> Iterator[Path]:
+    """Two posix boards, by serial and by MQTT, each with a place of its own; the bench file of them."""
+    board = ROOT / "firmware_stubs" / "build" / "posix" / "vh_board"
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    bench = (ROOT / "scenarios" / "benches" / "boards.yaml").read_text(encoding="utf-8")
+    bench = bench.replace("/tmp/vh-board", str(folder / "board")).replace("18830", str(port))
+    path = folder / "boards.yaml"
+    path.write_text(bench, encoding="utf-8")
+    with ExitStack() as running:
+        for command in (
+            ["mosquitto", "-p", str(port)],
+            [str(board), "--pty", str(folder / "board")],
+            [str(board), "--pty", str(folder / "board-mqtt"), "--device", "radio", "--mqtt", f"127.0.0.1:{port}"],
+        ):
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            running.callback(process.wait)
+            running.callback(process.terminate)
+            time.sleep(0.5)  # the broker before the board that wants it
+        yield path
+
+
+def wake_picture(folder: Path) -> None:
+    """The wake screen when most of a session on boards is played, and two events are reviewed."""
+    terminal = Terminal(folder)
+    try:
+        with boards(folder) as bench:
+            run = [str(HARNESS), "run", "scenarios/wake_boards.yaml", "--bench", str(bench)]
+            terminal.type(f"clear; {shlex.join([*run, '--sessions', str(folder / 'sessions')])}", "Enter")
+            terminal.wait(lambda screen: finished(screen) >= 235, within_s=900)
+            terminal.type("d")
+            terminal.wait(partial(shows, "done"))
+            screen = terminal.coloured()
+            terminal.type("w", "a")
+            terminal.wait(partial(shows, "Abort this session?"))
+            terminal.type("y")
+            terminal.wait(partial(shows, "The engine has ended"))
+            terminal.type("C-q")
+            terminal.wait(partial(shows, "session folder:"))
+    finally:
+        terminal.close()
+    picture(screen, HERE / "wake.png", folder)
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="vh") as name:
         folder = Path(name)
         os.environ.update(TERM="xterm-256color", COLORTERM="truecolor", HARNESS_RUNTIME=name)
+        wake_picture(folder)
+        if sys.argv[1:] == ["wake"]:
+            return
         terminal = Terminal(folder)
-        harness = Path(sys.executable).with_name("harness")
-        terminal.type(f"clear; {shlex.join([str(harness), 'demo', '--sessions', name + '/sessions'])}", "Enter")
+        terminal.type(f"clear; {shlex.join([str(HARNESS), 'demo', '--sessions', name + '/sessions'])}", "Enter")
         try:
             terminal.wait(lambda screen: finished(screen) == 2)
             terminal.type("s")

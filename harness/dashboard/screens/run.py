@@ -127,7 +127,7 @@ class RunScreen(Sheet):
         self.query_one(TrialList).show(view.progress)
         folder = Path(view.welcome.session_folder) if view.welcome else Path()
         self.query_one(LastResponse).show(view.progress, folder)
-        self.query_one(TotalsPanel).show(view.progress)
+        self.query_one(TotalsPanel).show(view.progress, view.wake)
         self.query_one(NoticeLine).show(view.notice)
         self.query_one(KeyBar).offer(WAKE_KEYS if view.wake.planned else KEYS)
 

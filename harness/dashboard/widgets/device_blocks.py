@@ -176,10 +176,12 @@ def _proof(device: DeviceWake, view: View, settings: WakeSettings) -> Text:
     if last is None:
         return Text("listening unproven", style=palette.YELLOW)
     ago = max(0.0, view.session_s - last)
-    if view.over or view.progress.finished is not None:
-        return Text("listening proved", style=palette.QUIET)
+    since = hours(ago) if ago >= 60 else f"{ago:.0f} s"
+    if view.over or view.progress.running is None:
+        # Nothing is played that a proof would be needed for.
+        return Text("listening proved" if view.over else f"listening last proved {since} ago", style=palette.QUIET)
     if ago > settings.proof_within_s:
-        return Text(f"listening unproven for {hours(ago) if ago >= 60 else f'{ago:.0f} s'}", style=palette.YELLOW)
+        return Text(f"listening unproven for {since}", style=palette.YELLOW)
     return Text(f"listening proved {ago:.0f} s ago", style=palette.GREEN)
 
 

@@ -65,7 +65,7 @@ def funnel(points: Sequence[Point], width: int, height: int, top: float) -> list
     for cells, bright in zip(band, lined, strict=True):
         text = Text()
         for cell, bits in enumerate(cells):
-            text.append(chr(0x2800 + bits) if bits else " ", style=palette.TEXT if cell in bright else palette.BLUE)
+            text.append(chr(0x2800 + bits) if bits else " ", style=palette.CYAN if cell in bright else palette.BLUE)
         rows.append(text)
     return rows
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from rich.text import Text
 
 from harness.dashboard import palette
+from harness.dashboard.wake_wording import rate_interval, rate_value, ratio_interval, ratio_value
 from harness.dashboard.widgets.painted import Painted
 from harness.dashboard.wording import OUTCOME_WORDS, quantile, share
 from harness.evaluate.progress import Progress
+from harness.evaluate.wake_progress import WakeProgress
+from harness.wire.foreign import plain_text
 
 
 class TotalsPanel(Painted):
@@ -17,10 +22,11 @@ class TotalsPanel(Painted):
         super().__init__(id=id)
         self.border_title = "So far (95 % intervals)"
         self._progress = Progress()
+        self._wake = WakeProgress()
 
-    def show(self, progress: Progress) -> None:
-        if progress != self._progress:
-            self._progress = progress
+    def show(self, progress: Progress, wake: WakeProgress) -> None:
+        if progress != self._progress or wake is not self._wake:
+            self._progress, self._wake = progress, wake
             self.refresh()
 
     def paint(self, width: int, height: int) -> Text:
@@ -36,6 +42,9 @@ class TotalsPanel(Painted):
             ("Attempts", attempts),
             ("Faults", f"{progress.faults}   pauses {progress.pauses}   overruns {progress.overruns}"),
         ]
+        if self._wake.planned:
+            queries = any(one.trial.listening is None for one in progress.trials)
+            rows = [*(rows if queries else rows[-1:]), *_wake_rows(self._wake)]
         if progress.unplaced:
             rows.insert(0, ("LOG", f"{progress.unplaced} rows of unknown trials"))
         text = Text()
@@ -47,3 +56,12 @@ class TotalsPanel(Painted):
             text.append(f"{n}\n", style=palette.TEXT)
         text.right_crop(1)
         return text
+
+
+def _wake_rows(wake: WakeProgress) -> Iterator[tuple[str, str]]:
+    """Two lines a device, with the intervals that may be looked at at any time; the wake screen has the rest."""
+    for device in wake.devices:
+        ratio, rate = device.false_rejects, device.after_review
+        name = plain_text(device.device, 10)
+        yield name, f"FR {ratio_value(ratio)} ({ratio_interval(ratio.any_time)})"
+        yield "", f"FA/h {rate_value(rate)} ({rate_interval(rate.any_time)})"
