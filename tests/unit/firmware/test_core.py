@@ -15,6 +15,7 @@ import pytest
 from harness.wire import adpcm, frames, messages
 from tests.conformance.boards import FIRMWARE, posix_board
 from tests.unit.firmware.c_programs import CORE, build
+from tests.unit.firmware.talk import Talk
 
 SANITIZERS = {**os.environ, "UBSAN_OPTIONS": "print_stacktrace=1", "ASAN_OPTIONS": "detect_leaks=0"}
 
@@ -46,46 +47,6 @@ def test_both_sides_number_the_messages_alike() -> None:
     page = (FIRMWARE.parent / "docs" / "framing.md").read_text(encoding="utf-8")
     written = {name: int(number, 16) for number, name in re.findall(r"^\| (0x\w\w) \| (\w+) \|", page, re.MULTILINE)}
     assert board == {kind.name: kind.value for kind in frames.Kind} == written
-
-
-class Talk:
-    """A host at a board's pty, made of the harness's own frames."""
-
-    def __init__(self, port: str) -> None:
-        self.line = os.open(port, os.O_RDWR | os.O_NOCTTY)
-        os.set_blocking(self.line, False)
-        self.decoder = frames.Decoder()
-        self.console = b""
-
-    def say(self, message: messages.Message, seq: int = 0) -> None:
-        waiting = messages.to_frame(message, seq)
-        while waiting:
-            waiting = waiting[os.write(self.line, waiting) :]
-
-    def hear(self, kind: type, count: int = 1, limit_s: float = 5.0) -> list[tuple[int, messages.Message]]:
-        """The next `count` messages of a kind, with their numbers; events are acknowledged."""
-        found: list[tuple[int, messages.Message]] = []
-        deadline = time.monotonic() + limit_s
-        while len(found) < count:
-            assert time.monotonic() < deadline, f"no {kind.__name__}"
-            try:
-                received = os.read(self.line, 65536)
-            except BlockingIOError:
-                time.sleep(0.001)
-                continue
-            for item in self.decoder.feed(received):
-                if isinstance(item, bytes):
-                    self.console += item
-                    continue
-                if item.seq:
-                    self.say(messages.EventAck(item.seq))
-                message = messages.decode(item)
-                if isinstance(message, kind):
-                    found.append((item.seq, message))
-        return found
-
-    def close(self) -> None:
-        os.close(self.line)
 
 
 @pytest.fixture(scope="module")
