@@ -43,6 +43,8 @@ trials:                                  # what is run
   - {id: time, query: time, repeat: 2, query_class: clock}
   - {id: product, query: product, voice: ben, query_class: arithmetic}
   - {id: timer, query: timer, query_class: timers, core_capability: true, close_dialogue: {say: cancel}}
+  # - {id: call, kind: wake, repeat: 20}    # does it wake? docs/wake.md
+  # - {id: soak, kind: ambient, hours: 0.5, sources: [{noise: pink}]}
 
 # matrix:                                # every trial once for each combination
 #   axes: {level_dbfs: [-26, -36], position: [near, far]}

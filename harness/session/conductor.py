@@ -60,7 +60,7 @@ AHEAD = 2
 LAST_WORDS_S = 20.0
 """How long the end of a run waits for transcriptions (real seconds)."""
 LAST_CLIPS_S = 10.0
-"""… and for the sound around the last wake events (real seconds)."""
+"""… and until the sound around the last wake events is stored (real seconds)."""
 LOOK_S = 0.5
 """How often an idle conductor looks whether it still should linger (real seconds)."""
 
@@ -144,9 +144,10 @@ class Conductor:
 
     def _await_clips(self) -> None:
         """The sound after the last wake events is waited for after a whole plan; else what there is, is kept."""
-        until_s = time.monotonic() + LAST_CLIPS_S
-        while self._clips.pending and time.monotonic() < until_s:
-            if self.ending is not EndReason.COMPLETED:
+        waited_s = self.stage.clock.real_s(self._clips.longest_s) if self.ending is EndReason.COMPLETED else 0.0
+        begun_s = time.monotonic()
+        while self._clips.pending and time.monotonic() < begun_s + waited_s + LAST_CLIPS_S:
+            if self.ending is not EndReason.COMPLETED or time.monotonic() > begun_s + waited_s:
                 self._clips.tick(self.stage.clock.now_s(), hurry=True)
             self._pump()
 
@@ -279,6 +280,7 @@ class Conductor:
                 if self.machine is not None and (self.machine.trial.id, self.machine.take) == (trial_id, take):
                     self.perform(self.machine.transcribed(arrived_s))
             case Clipped(event_seq=event_seq, clip=clip, why=why):
+                self._clips.told(event_seq)
                 kept = EventClipped(event_seq, clip) if clip else None
                 self.append(kept or FaultMet("clips", f"the wake event in row {event_seq} has no clip: {why}"))
             case _ if self.desk.takes(told):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -24,13 +24,17 @@ ARRIVAL_S = 0.3
 
 @dataclass(slots=True)
 class _Sound:
-    """A stimulus as one player plays it; starts_s on the player's line: of audio (injected), else of the host."""
+    """A stimulus as one player plays it; starts_s on the player's line: of audio (injected), else of the host.
+
+    answered: devices that have woken in its window.
+    """
 
     listening: Listening
     timing: StimulusTiming
     waveform: Waveform
     starts_s: float
     ends_s: float
+    answered: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +66,19 @@ class EventClips:
         self._plays: dict[str, tuple[Listening, StimulusTiming, Waveform]] = {}
         self._lines: dict[str, list[_Sound]] = {}
         self._last: dict[str, float] = {}
-        self._matched: set[tuple[str, str, float]] = set()
         self._listening: Listening | None = None
         self._wanted: list[_Wanted] = []
-        self._saving: set[Future[None]] = set()
+        self._saving: set[int] = set()
 
     @property
     def pending(self) -> bool:
-        """True while a clip is still to come."""
-        return bool(self._wanted) or any(not each.done() for each in self._saving)
+        """True while a clip is still to come, or to be named by a row."""
+        return bool(self._wanted or self._saving)
+
+    @property
+    def longest_s(self) -> float:
+        """How long after an event its clip may have to wait for its sound."""
+        return max((wanted.settings.clip_after_s for wanted in self._wanted), default=0.0) + ARRIVAL_S
 
     def begins(self, trial: Trial, play_id: str, timing: StimulusTiming, waveform: Waveform) -> None:
         """A listening trial's stimulus is about to be played under that name."""
@@ -92,14 +100,18 @@ class EventClips:
 
     def tick(self, now_s: float, *, hurry: bool = False) -> None:
         """Cuts what is due; hurry: with the sound that there is, since no more will come."""
-        self._saving = {each for each in self._saving if not each.done()}
         left = []
         for wanted in self._wanted:
             if hurry or self._is_due(wanted, now_s):
-                self._saving.add(self._pool.submit(self._save, wanted, self._cutter(wanted, now_s)))
+                self._saving.add(wanted.seq)
+                self._pool.submit(self._save, wanted, self._cutter(wanted, now_s))
             else:
                 left.append(wanted)
         self._wanted = left
+
+    def told(self, seq: int) -> None:
+        """The word on that event's clip has arrived."""
+        self._saving.discard(seq)
 
     def close(self) -> None:
         """Waits for the clip that is being stored."""
@@ -152,9 +164,8 @@ class EventClips:
             settings, timing = sound.listening.settings, sound.timing
             from_s = sound.starts_s + timing.query_start_s - settings.window_before_s
             until_s = sound.starts_s + timing.query_end_s + settings.window_after_s
-            key = (target.device, target.player, sound.starts_s)
-            if from_s <= place_s <= until_s and key not in self._matched:
-                self._matched.add(key)
+            if from_s <= place_s <= until_s and target.device not in sound.answered:
+                sound.answered.add(target.device)
                 return True
         return False
 

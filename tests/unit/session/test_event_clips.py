@@ -1,0 +1,219 @@
+"""Which wake events want a clip, and what is in it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from harness.model.clip import Clip
+from harness.model.errors import DeviceError, LogFull
+from harness.model.observation import Observation, StimulusEnded, StimulusStarted, Wake
+from harness.model.record import Entry, Observed
+from harness.model.scenario import TrialKind
+from harness.model.stimulus import Waveform
+from harness.model.time import Stamp
+from harness.model.trial import Target
+from harness.session.actions import StimulusTiming
+from harness.session.event_clips import EventClips
+from harness.session.stage import Clipped, Told
+from tests.unit.session.listening_material import BY_AIR, WIRED, listening_trial
+from tests.unit.session.material import MemoryLog
+
+RATE = 16_000
+
+
+class Hand:
+    """A clock that is set by hand."""
+
+    speed = 1.0
+
+    def __init__(self) -> None:
+        self.at_s = 1000.0
+
+    def now_s(self) -> float:
+        return self.at_s
+
+    def wall_s(self) -> float:
+        return self.at_s
+
+    def real_s(self, duration_s: float) -> float:
+        return duration_s
+
+
+class Ear:
+    """A microphone that hears its own clock: each sample is its time."""
+
+    id = "mic"
+
+    def own_sound(self, play_id: str, waveform: Waveform, starts_at_s: float) -> None:
+        raise AssertionError("nobody tells it here")
+
+    def cut(self, start_s: float, end_s: float) -> tuple[Waveform, float]:
+        if start_s < 900.0:
+            raise DeviceError("that is long gone")
+        return Waveform(np.arange(start_s, end_s, 0.001).astype(np.float32), 1000), start_s
+
+    def level_dbfs(self) -> float | None:
+        return None
+
+    def noise_floor_dbfs(self) -> float | None:
+        return None
+
+
+class Table:
+    """EventClips with a log, and what it told."""
+
+    def __init__(
+        self, *targets: Target, kind: TrialKind = TrialKind.WAKE, room: Callable[[], bool] = lambda: True
+    ) -> None:
+        self.clock = Hand()
+        self.log = MemoryLog(self.clock, room)
+        self.arrived: list[Told] = []
+        self.clips = EventClips(self.log, Ear(), self.clock, self.arrived.append)
+        self.trial = listening_trial(*targets, kind=kind)
+        self.seq = 0
+
+    def plays(self, play_id: str, value: float, duration_s: float = 4.0) -> None:
+        timing = StimulusTiming("5" * 64, 1.0, 1.6, duration_s)
+        samples = np.full(round(duration_s * RATE), value, dtype=np.float32)
+        self.clips.begins(self.trial, play_id, timing, Waveform(samples, RATE))
+
+    def sees(self, observation: Observation) -> int:
+        self.seq += 1
+        self.clips.saw(Entry(self.seq, 1, self.clock.at_s, self.clock.at_s, Observed(observation)))
+        return self.seq
+
+    def starts(self, player: str, play_id: str, audio_s: float | None = None) -> None:
+        self.sees(StimulusStarted(player, Stamp(self.clock.at_s), play_id, audio_s))
+
+    def wakes(self, source: str, at_s: float, audio_s: float | None = None) -> int:
+        return self.sees(Wake(source, Stamp(at_s), "alexa", 0.9, audio_s))
+
+    def stored(self, count: int, *, hurry: bool = False) -> dict[int, Clip]:
+        self.clips.tick(self.clock.at_s, hurry=hurry)
+        give_up_s = time.monotonic() + 5.0
+        while len(self.arrived) < count:
+            assert time.monotonic() < give_up_s, self.arrived
+            time.sleep(0.001)
+        return {told.event_seq: told.clip for told in self.arrived if isinstance(told, Clipped) and told.clip}
+
+
+def test_over_a_wire_a_clip_is_what_the_device_was_given_across_stimuli() -> None:
+    table = Table(WIRED, kind=TrialKind.AMBIENT)
+    for number, play_id in enumerate(("a", "b", "c", "d")):
+        table.plays(play_id, value=(number + 1) / 10)
+        table.starts("wired", play_id, audio_s=100.0 + 4.0 * number)
+        if play_id == "b":
+            seq = table.wakes("wired", 1000.5, audio_s=106.0)
+            table.clips.tick(table.clock.at_s)
+            assert not table.arrived, "the sound after it is not there yet"
+    clip = table.stored(1)[seq]
+    assert clip.duration_s == pytest.approx(10.0)
+    assert clip.start_s == pytest.approx(1000.5 - 5.0), "the event lies 5 s into its clip"
+    samples = table.log.clips[clip.name].samples
+    assert [round(float(samples[round(s * RATE)]), 1) for s in (0.5, 2.9, 3.1, 6.9, 7.1, 9.9)] == [
+        0.1,
+        0.1,
+        0.2,
+        0.2,
+        0.3,
+        0.3,
+    ]
+
+
+def test_the_first_event_in_a_window_wants_no_clip_and_others_do() -> None:
+    table = Table(WIRED)
+    table.plays("a", 0.1, 10.0)
+    table.starts("wired", "a", audio_s=50.0)
+    wanted = [
+        table.wakes("wired", 1000.0, 50.5),  # in the lead-in
+        table.wakes("wired", 1000.0, 58.0),  # long after
+    ]
+    called = table.wakes("wired", 1000.0, 52.6)  # 1 s after the phrase: the last moment
+    table.clock.at_s += 5.0
+    found = table.stored(2)
+    assert sorted(found) == wanted
+    assert called not in found
+
+
+def test_an_event_within_the_refractory_time_is_the_same_event() -> None:
+    table = Table(WIRED, kind=TrialKind.AMBIENT)
+    table.plays("a", 0.1, 30.0)
+    table.starts("wired", "a", audio_s=0.0)
+    first = table.wakes("wired", 1000.0, 8.0)
+    table.wakes("wired", 1000.0, 9.9)
+    later = table.wakes("wired", 1000.0, 12.0)
+    assert sorted(table.stored(2)) == [first, later]
+
+
+def test_by_air_the_microphone_is_cut_when_the_sound_after_the_event_is_there() -> None:
+    table = Table(BY_AIR, kind=TrialKind.AMBIENT)
+    table.plays("a", 0.1, 30.0)
+    table.starts("speaker", "a")
+    seq = table.wakes("shelf_link", 1003.0)
+    table.clock.at_s = 1008.0
+    table.clips.tick(table.clock.at_s)
+    assert table.clips.pending
+    assert not table.arrived
+    table.clock.at_s = 1008.4
+    clip = table.stored(1)[seq]
+    assert (clip.start_s, clip.duration_s) == (998.0, pytest.approx(10.0))
+    table.clips.told(seq)
+    assert not table.clips.pending
+
+
+def test_at_the_end_of_a_run_what_there_is_is_kept() -> None:
+    table = Table(BY_AIR, kind=TrialKind.AMBIENT)
+    table.plays("a", 0.1, 30.0)
+    table.starts("speaker", "a")
+    table.clock.at_s = 1004.0
+    seq = table.wakes("shelf_link", 1003.0)
+    clip = table.stored(1, hurry=True)[seq]
+    assert (clip.start_s, clip.duration_s) == (998.0, pytest.approx(6.0))
+
+
+def test_two_devices_on_one_sound_each_have_their_event() -> None:
+    other = Target("b", "b", "speaker", BY_AIR.reports)
+    table = Table(BY_AIR, other)
+    table.plays("a", 0.1)
+    table.starts("speaker", "a")
+    table.wakes("shelf_link", 1001.8)
+    table.wakes("b", 1001.9)
+    assert not table.clips.pending
+
+
+def test_a_stimulus_that_was_cut_ends_there() -> None:
+    table = Table(WIRED, kind=TrialKind.AMBIENT)
+    table.plays("a", 0.1, 30.0)
+    table.starts("wired", "a", audio_s=0.0)
+    seq = table.wakes("wired", 1000.0, 6.0)
+    table.sees(StimulusEnded("wired", Stamp(1000.0), "a", False, 7.0))
+    clip = table.stored(1, hurry=True)[seq]
+    assert clip.duration_s == pytest.approx(6.0)
+
+
+def test_what_cannot_be_had_is_said() -> None:
+    gone = Table(BY_AIR, kind=TrialKind.AMBIENT)
+    gone.plays("a", 0.1)
+    gone.starts("speaker", "a")
+    gone.wakes("shelf_link", 200.0)
+    assert gone.stored(1) == {}
+    full = Table(WIRED, kind=TrialKind.AMBIENT, room=lambda: False)
+    full.plays("a", 0.1, 30.0)
+    full.starts("wired", "a", audio_s=0.0)
+    full.wakes("wired", 1000.0, 9.0)
+    assert full.stored(1) == {}
+    whys = [told.why for table in (gone, full) for told in table.arrived if isinstance(told, Clipped)]
+    assert whys == [str(DeviceError("that is long gone")), str(LogFull("no space left on the device"))]
+
+
+def test_strangers_and_events_before_any_listening_trial_want_none() -> None:
+    table = Table(WIRED, kind=TrialKind.AMBIENT)
+    table.wakes("wired", 1000.0, 0.0)
+    table.plays("a", 0.1)
+    table.starts("wired", "a", audio_s=0.0)
+    table.wakes("somebody", 1000.0, 1.0)
+    assert not table.clips.pending
