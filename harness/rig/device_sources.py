@@ -6,6 +6,7 @@ import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
@@ -64,10 +65,20 @@ class HeardQueue:
             self._changed.notify_all()
 
 
+def heard_from(source: DeviceSource, at_most_bytes: int) -> list[Heard]:
+    """What has come; of a live source also that time has gone by, for what waits for further lines."""
+    taken = source.queue.take(at_most_bytes)
+    return [*taken, now_heard(b"")] if source.live else taken
+
+
 class DeviceSource(Protocol):
-    """name: for people. ended: nothing more will come. trouble: what is wrong at present, or ""."""
+    """name: for people. ended: nothing more will come. trouble: what is wrong at present; empty: nothing.
+
+    live: what comes has just been said; of a file, nobody knows when.
+    """
 
     name: str
+    live: bool
     queue: HeardQueue
     ended: bool
     trouble: str
@@ -79,8 +90,9 @@ class DeviceSource(Protocol):
 class StreamSource:
     """A file from its beginning to its end, or standard input until it ends."""
 
-    def __init__(self, name: str, opened: Callable[[], BinaryIO]) -> None:
+    def __init__(self, name: str, opened: Callable[[], BinaryIO], *, live: bool = True) -> None:
         self.name = name
+        self.live = live
         self.queue = HeardQueue()
         self.ended = False
         self.trouble = ""
@@ -104,8 +116,10 @@ class StreamSource:
             with self._stream as stream:
                 # read1 gives what there is: a pipe's line is not to wait for a full buffer.
                 read = getattr(stream, "read1", stream.read)
+                first = now_heard(b"")
                 while not self._closing and (data := read(CHUNK_BYTES)):
-                    self.queue.put(now_heard(data), wait=True)
+                    # The lines of a file are of one moment: how fast we read says nothing about the device.
+                    self.queue.put(now_heard(data) if self.live else replace(first, data=data), wait=True)
         except (OSError, ValueError) as error:
             self.trouble = f"it cannot be read any more: {error}"
         self.ended = True
@@ -120,7 +134,7 @@ def file_source(path: Path) -> StreamSource:
         except OSError as error:
             raise InputError(f"{path} cannot be read: {error.strerror}", remedy="Name a file of lines") from error
 
-    return StreamSource(str(path), opened)
+    return StreamSource(str(path), opened, live=False)
 
 
 class SerialSource:
@@ -128,6 +142,7 @@ class SerialSource:
 
     def __init__(self, port: str, baud: int) -> None:
         self.name = f"{port} at {baud}"
+        self.live = True
         self.queue = HeardQueue()
         self.ended = False
         self.trouble = ""
@@ -191,6 +206,7 @@ class MqttSource:
 
     def __init__(self, host: str, port: int, topics: tuple[str, ...], username: str = "", password: str = "") -> None:
         self.name = f"{host}:{port} {' '.join(topics)}"
+        self.live = True
         self.queue = HeardQueue()
         self.ended = False
         self.trouble = ""

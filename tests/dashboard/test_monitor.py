@@ -28,6 +28,7 @@ class Bench:
     """A source whose bytes the test gives."""
 
     name = "[/red] bench \x1b[2J"
+    live = True
     ended = False
     trouble = ""
 

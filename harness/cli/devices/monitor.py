@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sys
 import time
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TextIO
@@ -15,10 +17,11 @@ import click
 from harness.cli.devices.connection import STDIN, chosen_source, connection_options
 from harness.cli.plain import standard_output
 from harness.model.errors import InputError
-from harness.rig.device_monitor import DeviceMonitor, MonitorRow, now_heard
-from harness.rig.device_sources import CHUNK_BYTES, DeviceSource
+from harness.rig.device_monitor import DeviceMonitor, MonitorRow, plain_text_lines
+from harness.rig.device_sources import CHUNK_BYTES, DeviceSource, heard_from
 
 LEFT = 60
+AT_ONCE_BYTES = 16 * CHUNK_BYTES
 
 
 @click.command("monitor")
@@ -70,34 +73,45 @@ def monitor(
 
 
 def _plain(watched: DeviceMonitor, source: DeviceSource, stream: TextIO, *, unmapped: bool, as_json: bool) -> None:
-    """Prints until the source ends, or somebody presses Ctrl-C."""
-    told_lost, told_trouble = 0, ""
-    with contextlib.suppress(KeyboardInterrupt, BrokenPipeError):
-        ended = False
-        while not ended:
-            ended = source.ended
-            taken = source.queue.take(16 * CHUNK_BYTES)
-            for heard in (*taken, now_heard(b"")):
-                for row in watched.take(heard):
-                    if not (unmapped and row.mapped):
-                        stream.write(json.dumps(asdict(row), ensure_ascii=False) if as_json else _line(row))
-                        stream.write("\n")
-            if watched.look(time.monotonic()):
-                _note(stream, watched.problem or "the profile was read again", as_json=as_json)
-            if source.queue.lost_bytes != told_lost:
-                told_lost = source.queue.lost_bytes
-                _note(stream, f"{told_lost} bytes came too fast and were left out", as_json=as_json)
-            if source.trouble != told_trouble:
-                told_trouble = source.trouble
-                _note(stream, told_trouble or "it is back", as_json=as_json)
-            stream.flush()
-            if taken:
-                ended = False
-            elif not ended:
-                time.sleep(0.05)
-        for row in watched.rest():
-            stream.write((json.dumps(asdict(row), ensure_ascii=False) if as_json else _line(row)) + "\n")
+    """Prints until the source ends, somebody presses Ctrl-C, or nobody reads any more."""
+    try:
+        with contextlib.suppress(KeyboardInterrupt):
+            _follow(watched, source, stream, unmapped=unmapped, as_json=as_json)
+        _rows(stream, watched.rest(), unmapped=unmapped, as_json=as_json)
         _note(stream, f"{watched.lines} lines: {watched.mapped} mapped, {watched.unmapped} not", as_json=as_json)
+        stream.flush()
+    except BrokenPipeError:
+        # What is left in the buffer would be written, and refused, once more at the end of the program.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _follow(watched: DeviceMonitor, source: DeviceSource, stream: TextIO, *, unmapped: bool, as_json: bool) -> None:
+    told_lost, told_trouble = 0, ""
+    while True:
+        ended = source.ended  # asked before taking: what came before the end is taken below
+        taken = heard_from(source, AT_ONCE_BYTES)
+        for heard in taken:
+            _rows(stream, watched.take(heard), unmapped=unmapped, as_json=as_json)
+        if watched.look(time.monotonic()):
+            _note(stream, watched.problem or "the profile was read again", as_json=as_json)
+        if source.queue.lost_bytes != told_lost:
+            told_lost = source.queue.lost_bytes
+            _note(stream, f"{told_lost} bytes came too fast and were left out", as_json=as_json)
+        if source.trouble != told_trouble:
+            told_trouble = source.trouble
+            _note(stream, told_trouble or "it is back", as_json=as_json)
+        stream.flush()
+        idle = not any(heard.data for heard in taken)
+        if ended and idle:
+            return
+        if idle:
+            time.sleep(0.05)
+
+
+def _rows(stream: TextIO, rows: Iterable[MonitorRow], *, unmapped: bool, as_json: bool) -> None:
+    for row in rows:
+        if not (unmapped and row.mapped):
+            stream.write((json.dumps(asdict(row), ensure_ascii=False) if as_json else _line(row)) + "\n")
 
 
 def _line(row: MonitorRow) -> str:
@@ -107,5 +121,5 @@ def _line(row: MonitorRow) -> str:
 
 
 def _note(stream: TextIO, text: str, *, as_json: bool) -> None:
-    for line in text.splitlines():
+    for line in plain_text_lines(text).splitlines():
         stream.write(json.dumps({"note": line}, ensure_ascii=False) + "\n" if as_json else f"*** {line}\n")

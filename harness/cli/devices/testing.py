@@ -15,8 +15,8 @@ from harness.library.profile import load_profile, profile_paths
 from harness.library.profile_samples import check_samples
 from harness.model.bench import DeviceProfile
 from harness.model.errors import InputError
-from harness.rig.device_monitor import DeviceMonitor, now_heard
-from harness.rig.device_sources import CHUNK_BYTES, DeviceSource
+from harness.rig.device_monitor import DeviceMonitor
+from harness.rig.device_sources import CHUNK_BYTES, DeviceSource, heard_from
 from harness.wire.foreign import plain_text
 
 SHOWN_UNMAPPED = 12
@@ -108,7 +108,7 @@ def _watched(monitor: DeviceMonitor, source: DeviceSource, seconds: float) -> bo
         limit_s = time.monotonic() + seconds
         while time.monotonic() < limit_s and not source.ended:
             time.sleep(0.05)
-            for heard in (*source.queue.take(64 * CHUNK_BYTES), now_heard(b"")):
+            for heard in heard_from(source, 64 * CHUNK_BYTES):
                 for row in monitor.take(heard):
                     if row.mapped:
                         made[row.made] += 1

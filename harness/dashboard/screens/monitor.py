@@ -16,8 +16,8 @@ from textual.widgets import Footer, Static
 from harness.dashboard import palette
 from harness.dashboard.screens.help import HelpPanel
 from harness.dashboard.widgets.lines import Lines
-from harness.rig.device_monitor import DeviceMonitor, MonitorRow, now_heard
-from harness.rig.device_sources import DeviceSource
+from harness.rig.device_monitor import DeviceMonitor, MonitorRow
+from harness.rig.device_sources import DeviceSource, heard_from
 from harness.wire.foreign import plain_text
 
 KEPT = 5000
@@ -191,7 +191,7 @@ class MonitorApp(App[None]):
         if not self.is_running or not self._rows.is_mounted:
             return
         rows: list[MonitorRow] = []
-        for heard in (*self._source.queue.take(BYTES_A_REDRAW), now_heard(b"")):
+        for heard in heard_from(self._source, BYTES_A_REDRAW):
             rows += self._monitor.take(heard)
         self._rows.extend(rows)
         if self._monitor.look(time.monotonic()) and not self._monitor.problem:

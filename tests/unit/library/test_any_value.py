@@ -45,7 +45,20 @@ PROFILE: dict[str, Any] = {
     "reports": ["status"],
     "close_dialogue": {"say": "bye"},
     "mappings": [
-        {"topic": "t", "kind": "status", "fields": {"state": "/s"}, "values": {"a": "idle"}, "when": {"/x": 1}}
+        {"topic": "t", "kind": "status", "fields": {"state": "/s"}, "values": {"a": "idle"}, "when": {"/x": 1}},
+        {"topic": "t", "match": "a (?P<text>.*)", "kind": "log", "fields": {"text": "{text}"}, "score_scale": 2},
+    ],
+    "console": {"baud": 9600, "time": "(?P<time>x)", "clock": "ms", "framing": "lines", "log_lines_per_s": 1.5},
+    "frames": {"head": "F4", "length_at": 1, "body_from": 2, "tail": "FB", "checksum": "sum8"},
+    "audio": {"dialogue": "vh", "rate_hz": 16000},
+    "lines": [
+        {"match": "(?P<time>x)", "clock": "s", "kind": "wake", "values": {"a": "b"}, "fields": {"phrase": "{time}"}},
+        {"match": "a", "kind": "intent", "more": ["(?P<name>x)"], "until": "b", "when": {"name": "x"}, "within_s": 2},
+        {"match": "a", "kind": "wake", "more": ["(?P<phrase>x)(?P<score>y)"], "block": {"threshold": 0.5}},
+    ],
+    "samples": [
+        {"lines": ["a"], "gives": [{"kind": "wake", "phrase": "x", "score": 0.5}]},
+        {"topic": "t", "payload": {"a": 1}, "gives": [{"kind": "intent", "slots": {"a": "b"}}]},
     ],
 }
 LOADERS: list[tuple[dict[str, Any], Callable[[Path], object]]] = [
