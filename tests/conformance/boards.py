@@ -151,6 +151,7 @@ def posix_board(folder: Path, *options: str, cable: bool = False) -> Iterator[Po
     """options: of `vh_board` besides --pty and --truth. cable: put one in between, for its faults."""
     program = built("posix") / "vh_board"
     own, truth = folder / "board", folder / "truth"
+    own.unlink(missing_ok=True)  # a killed board leaves its link
     with ExitStack() as stack:
         command = [str(program), "--pty", str(own), "--truth", str(truth), *options]
         process = stack.enter_context(_running(command))
