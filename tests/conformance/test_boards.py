@@ -8,9 +8,12 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from harness.wire import messages
+from harness.model.stimulus import Waveform
+from harness.wire import adpcm, messages
+from harness.wire.adpcm import EncodingName
 from tests.conformance.boards import (
     MICRO_BIT,
     Cable,
@@ -21,6 +24,7 @@ from tests.conformance.boards import (
     qemu_board,
     qemu_installed,
 )
+from tests.conformance.serial_bench import Bench, near, repeated, spoken, truth
 from tests.unit.firmware.talk import Talk
 
 AnyBoard = PosixBoard | QemuBoard
@@ -134,3 +138,21 @@ def test_the_witness_answers_at_its_prompt(tmp_path: Path) -> None:
             except BlockingIOError:
                 time.sleep(0.01)
         os.close(line)
+
+
+@pytest.mark.parametrize("start", KINDS)
+@pytest.mark.parametrize("encoding", [EncodingName.PCM16, EncodingName.ULAW])
+def test_every_port_finds_what_the_spotter_finds_in_a_file(
+    start: Start, encoding: EncodingName, tmp_path: Path
+) -> None:
+    """µ-law: in what is left of the sound after the encoding, as the host decodes it."""
+    sound = repeated(spoken(), 3)
+    heard = sound
+    if encoding is EncodingName.ULAW:
+        samples = adpcm.decode_ulaw(adpcm.encode_ulaw((sound.samples * 32768).round().astype(np.int16)))
+        heard = Waveform((samples / 32768).astype(np.float32), sound.rate_hz)
+    expected = truth(tmp_path, heard)
+    assert len(expected) >= 3
+    with start(tmp_path) as board, Bench(tmp_path, board.port, encoding=encoding) as bench:
+        assert bench.play(sound).complete
+        assert near(bench.wakes(), expected)
