@@ -12,7 +12,7 @@ from harness.dashboard.screens.wake import REVIEW_KEYS, WakeScreen
 from harness.dashboard.widgets.unmatched_list import UnmatchedList
 from harness.model.feed import Command, Goodbye, Logged, Pause, Replay, Review, StateWord
 from harness.model.observation import LinkBack, LinkLost, ListeningProved, Proof, Wake
-from harness.model.record import DecisionReached, Observed, ReviewWord
+from harness.model.record import DecisionReached, Observed, ReviewWord, TrialStarted
 from harness.model.scenario import TrialKind
 from harness.model.time import Stamp
 from tests.dashboard.bench import LARGE, SMALL, dashboard, double, screen_text, shows, until
@@ -240,7 +240,7 @@ async def test_faults_are_said_where_they_are(tmp_path: Path, size: tuple[int, i
             await until(pilot, shows(pilot, "refused, the engine is not there"))
 
 
-async def test_listening_that_is_not_proved_any_more_is_said(tmp_path: Path) -> None:
+async def test_listening_that_is_not_proved_any_more_is_said_while_it_matters(tmp_path: Path) -> None:
     rows = WakeRows()
     rows.plan(wake_trial(1), wake_trial(2))
     rows.play(wake_trial(1), [("kitchen", 1.8)])
@@ -248,8 +248,10 @@ async def test_listening_that_is_not_proved_any_more_is_said(tmp_path: Path) -> 
     with EngineDouble(tmp_path, rows) as engine:
         app = wake_dashboard(engine)
         async with app.run_test(size=SMALL) as pilot:
+            await until(pilot, shows(pilot, "listening last proved 42 s ago"))
+            engine.log(TrialStarted("wake-2", 1))
             await until(pilot, shows(pilot, "listening unproven for 42 s"))
-            engine.log(Observed(ListeningProved("kitchen_link", Stamp(rows.at_s + 2), Proof.HEARTBEAT)))
+            engine.log(Observed(ListeningProved("kitchen_link", Stamp(rows.at_s + 1), Proof.HEARTBEAT)))
             await until(pilot, shows(pilot, "listening proved 0 s ago"))
 
 
