@@ -16,11 +16,11 @@ import time
 from pathlib import Path
 
 import numpy as np
+from sound_mixing import CORE, Sound, noise, spoken_span
+from speech_corpus import PCM, RATE_HZ, Speakers, negatives, positives
 
 from harness.model.stimulus import Waveform
 from harness.stimuli.level import active_speech_level
-from sound_mixing import CORE, Sound, noise, spoken_span
-from speech_corpus import PCM, RATE_HZ, Speakers, negatives, positives
 
 LEVEL_DBFS = -26
 LEAD_IN_S, TAIL_S = 0.8, 1.2
@@ -106,7 +106,8 @@ def accepts(spotter: Spotter, name: str, speech: list[PCM]) -> None:
     found = spotter.events(pcm)
     spent, hours = time.process_time() - began, len(pcm) / RATE_HZ / 3600
     say(
-        f"{name}: {len(found)} false accepts in {hours:.2f} h = {len(found) / hours:.2f} per hour; {spent / hours / 3.6:.3f} ms of CPU a second"
+        f"{name}: {len(found)} false accepts in {hours:.2f} h = {len(found) / hours:.2f} per hour; "
+        f"{spent / hours / 3.6:.3f} ms of CPU a second"
     )
 
 
@@ -140,7 +141,8 @@ def main() -> None:
             where = "clean" if snr is None else f"{snr:.0f} dB SNR"
             delay = f"delay {np.median(delays):.0f} ms (p95 {np.percentile(delays, 95):.0f})" if delays else "no delay"
             say(
-                f"{engine} {level} dBFS {where}: {missed}/{len(own)} missed = {100 * missed / len(own):.1f} %, {twice} twice, {delay}"
+                f"{engine} {level} dBFS {where}: {missed}/{len(own)} missed = {100 * missed / len(own):.1f} %, "
+                f"{twice} twice, {delay}"
             )
     accepts(spotter, "held-out voices", speakers.say_all(negatives(speakers.espeak, True, 900, 1), arguments.cache))
     for folder in arguments.human:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-
 from small_network import FIRST, KERNEL, SECOND, SPAN, THIRD, Layer
 
 NAMES = ("first", "second", "third", "output")
@@ -31,14 +30,16 @@ def text(layers: list[Layer], seed: int, data: str) -> str:
     """The header: weights by filter (one after the other, oldest input first), biases, multipliers."""
     parts = [
         f"""/* Made by tools/train_spotter.py, seed {seed}: {data}.
- * Training speech, all synthetic: espeak-ng (7 accents, four fifths of its variants, 8 other languages for speech without the phrase)
- * flite (awb, kal16, rms) and hibari; random rates, pitches, tilts, rooms, noises, levels of -42 to -14 dBFS. See README.md. */
+ * Training speech, all synthetic: espeak-ng (7 accents, 8 other languages, four fifths of its variants),
+ * flite (awb, kal16, rms) and hibari; random rates, pitches, tilts, rooms, noises, levels of -42 to -14 dBFS.
+ * See README.md. */
 #ifndef VH_SPOTTER_TABLES_H
 #define VH_SPOTTER_TABLES_H
 
 #include <stdint.h>
 
-#define VH_SPOTTER_TABLES_SHAPE ({KERNEL}u * 1000000u + {FIRST}u * 100000u + {SECOND}u * 1000u + {SPAN}u * 100u + {THIRD}u)
+#define VH_SPOTTER_TABLES_SHAPE \\
+    ({KERNEL}u * 1000000u + {FIRST}u * 100000u + {SECOND}u * 1000u + {SPAN}u * 100u + {THIRD}u)
 """
     ]
     for name, layer in zip(NAMES, layers, strict=True):

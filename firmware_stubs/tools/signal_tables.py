@@ -46,7 +46,8 @@ def header() -> str:
     sine = [round(32767 * math.sin(2 * math.pi * k / POINTS)) for k in range(POINTS // 4 + 1)]
     log2 = [round(256 * math.log2(1 + i / 64)) for i in range(64)]
     return (
-        "/* Made by tools/signal_tables.py. */\n#ifndef VH_SPOTTER_SIGNAL_H\n#define VH_SPOTTER_SIGNAL_H\n\n#include <stdint.h>\n\n"
+        "/* Made by tools/signal_tables.py. */\n"
+        "#ifndef VH_SPOTTER_SIGNAL_H\n#define VH_SPOTTER_SIGNAL_H\n\n#include <stdint.h>\n\n"
         f"#define VH_SPOTTER_PEAK_FLOOR {peak_floor()}\n\n"
         + table("int16_t", "hann", hann)
         + table("int16_t", "sine", sine)

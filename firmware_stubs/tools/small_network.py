@@ -27,7 +27,7 @@ def unfolded(x: Array, kernel: int, stride: int = 1) -> Array:
 
 def folded(gradient: Array, kernel: int, shape: tuple[int, ...]) -> Array:
     """The transpose of `unfolded` with stride 1."""
-    batch, time, channels = shape
+    batch, _, channels = shape
     out = np.zeros(shape, np.float32)
     parts = gradient.reshape(batch, -1, kernel, channels)
     for k in range(kernel):
@@ -45,9 +45,9 @@ class Network:
         self._moments = [(np.zeros_like(p), np.zeros_like(p)) for p in (*self.weights, *self.biases)]
         self._steps = 0
 
-    def hidden(self, x: Array, stride: int = 2) -> tuple[Array, Array, Array]:
-        """What each layer says to (batch, frames, bands); stride 1 gives the third layer only when frames are FRAMES."""
-        first = np.maximum(unfolded(x * SCALE, KERNEL, stride) @ self.weights[0] + self.biases[0], 0)
+    def hidden(self, x: Array) -> tuple[Array, Array, Array]:
+        """What each layer says to (batch, frames, bands)."""
+        first = np.maximum(unfolded(x * SCALE, KERNEL, 2) @ self.weights[0] + self.biases[0], 0)
         second = np.maximum(unfolded(first, KERNEL) @ self.weights[1] + self.biases[1], 0)
         third = np.maximum(unfolded(second, SPAN) @ self.weights[2] + self.biases[2], 0)
         return first, second, third
@@ -58,7 +58,7 @@ class Network:
         return out
 
     def learn(self, x: Array, wanted: Array, weight: Array, rate: float, rng: np.random.Generator) -> float:
-        """One step of Adam on windows (batch, FRAMES, bands); the mean loss. A tenth of the third layer's inputs drop out."""
+        """One step of Adam on windows (batch, FRAMES, bands); the mean loss. A tenth of the filters drop out."""
         batch = len(x)
         in1 = unfolded(x * SCALE, KERNEL, 2)
         a1 = np.maximum(in1 @ self.weights[0] + self.biases[0], 0)

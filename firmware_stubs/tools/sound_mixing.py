@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 import soxr
 from scipy.signal import lfilter, oaconvolve
-
 from speech_corpus import PCM, RATE_HZ
 
 Sound = npt.NDArray[np.float64]

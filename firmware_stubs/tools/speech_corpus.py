@@ -1,6 +1,6 @@
 """The synthetic speech that the spotter's tables are made from, and the held-out speech that they are judged by.
 
-Speech is kept as 16 kHz PCM16, normalised to a peak of half of full scale, in one .npz file a part. All choices hang on one seed.
+Speech is kept as 16 kHz PCM16, normalised to a peak of half of full scale, in one .npz file a part.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import hashlib
 import random
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -33,34 +34,36 @@ OTHER_LANGUAGES = ("fr-fr", "de", "es", "it", "nl", "pl", "pt", "sv")
 PHRASES = ("Alexa", "Alexa.", "Alexa!", "Alexa?", "Alexa,")
 
 # Sounds that share a part with the phrase; none contains it.
-NEAR_WORDS = (
-    "alex alexis elect election elector electric electricity a lesson lessons less a lexus lexicon lexical alaska relax"
-    " relaxing relaxes axle axis access excess a taxi taxes texas a texan flex flexes reflex reflects elex elixir collects selects annex"
-    " annexes a lecture lecturer a legacy allergic a letter alerts eleven else elsa a lake alike alice alicia election day"
-    " a lock alec aleck alas a lass a lasso select a collect a wreck a lax lacks a likes a milk silk salsa celsius"
-    " a length next a mexico exit exile extra a lemon a leg say sir a sexton a lexeme a licence licks a lick so a leak"
-    " pixel excel a lesser illicit a luxor luxury deluxe galaxy galaxies a lapse elapsed collapse"
-    " hey siri hey jarvis okay computer hello amelia rebecca jessica erica monica angelica electra"
-).split("  ")
+NEAR_WORDS = """
+alex alexis elect election elector electric electricity a lesson lessons less a lexus lexicon lexical alaska
+relax relaxing relaxes axle axis access excess a taxi taxes texas a texan flex flexes reflex reflects elex
+elixir collects selects annex annexes a lecture lecturer a legacy allergic a letter alerts eleven else elsa a
+lake alike alice alicia election day a lock alec aleck alas a lass a lasso select a collect a wreck a lax
+lacks a likes a milk silk salsa celsius a length next a mexico exit exile extra a lemon a leg say sir a sexton
+a lexeme a licence licks a lick so a leak pixel excel a lesser illicit a luxor luxury deluxe galaxy galaxies a
+lapse elapsed collapse hey siri hey jarvis okay computer hello amelia rebecca jessica erica monica angelica
+electra
+"""
 
-WORDS = (
-    "the of and to in is that for it as was with be by on not he his but at are this have from or had an they which one"
-    " you were all her she there would their we him been has when who will no more if out so up said what its about than"
-    " into them can only other time new some could these two may first then do any like my now over such our man me even"
-    " most made after also did many off before must well back through years where much your way down should because long"
-    " each just state those people too mister how little good world make very year still see own work men day get here"
-    " between both under never week house water night light left right kitchen window garden weather tomorrow music"
-    " volume lamp door street summer winter morning evening coffee table number seven eleven twelve thirty hundred"
-    " thousand minutes second hour timer alarm radio channel recipe butter sugar oven traffic station airport train bus"
-    " ticket letter doctor school teacher question answer story picture mother father sister brother friend market"
-    " money office paper machine engine signal battery button switch speaker microphone language sentence example river"
-    " mountain forest animal yellow purple orange silver simple possible difficult important different together however"
-    " already always perhaps almost against during without another nothing something everything turn play stop pause"
-    " call send read write open close start listen speak tell ask remind order cancel set add remove find show help"
-    " express expect exactly example next text context complex mix fix six box tax wax fox relax luxury success access"
-    " lettuce election electric select collect reflect lesson less else elephant elevator salad balance allow along"
-    " alone alarm album alert follow yellow hello believe delay relay release palace police alas"
-).split()
+WORDS = """
+the of and to in is that for it as was with be by on not he his but at are this have from or had an they which
+one you were all her she there would their we him been has when who will no more if out so up said what its
+about than into them can only other time new some could these two may first then do any like my now over such
+our man me even most made after also did many off before must well back through years where much your way down
+should because long each just state those people too mister how little good world make very year still see own
+work men day get here between both under never week house water night light left right kitchen window garden
+weather tomorrow music volume lamp door street summer winter morning evening coffee table number seven eleven
+twelve thirty hundred thousand minutes second hour timer alarm radio channel recipe butter sugar oven traffic
+station airport train bus ticket letter doctor school teacher question answer story picture mother father
+sister brother friend market money office paper machine engine signal battery button switch speaker microphone
+language sentence example river mountain forest animal yellow purple orange silver simple possible difficult
+important different together however already always perhaps almost against during without another nothing
+something everything turn play stop pause call send read write open close start listen speak tell ask remind
+order cancel set add remove find show help express expect exactly example next text context complex mix fix
+six box tax wax fox relax luxury success access lettuce election electric select collect reflect lesson less
+else elephant elevator salad balance allow along alone alarm album alert follow yellow hello believe delay
+relay release palace police alas
+"""
 
 COMMANDS = (
     "what time is it", "turn on the kitchen light", "play some music", "set a timer for ten minutes", "stop",
@@ -99,7 +102,8 @@ def positives(espeak: EspeakVoice, held_out: bool, count: int, seed: int) -> lis
     flite = (HELD_OUT_FLITE,) if held_out else ("awb", "kal16", "rms")
     for name in flite:
         for rate in range(100, 241, 5):
-            lines += [Line("flite", VoiceSpec("flite", name, rate, None, "en"), text) for text in ("Alexa", "Alexa?")]
+            for text in ("Alexa", "Alexa?"):
+                lines.append(Line("flite", VoiceSpec("flite", name, rate, None, "en"), text))
     # hibari has one voice only, so the held-out part has other rates of it, not another speaker.
     for rate in range(105, 256, 10) if held_out else range(100, 261, 10):
         for text in ("Alexa.", "Alexa!", "Alexa", "Alexa?"):
@@ -137,20 +141,18 @@ def pseudo_word(rng: random.Random) -> str:
 
 def sentence(rng: random.Random) -> str:
     """A few seconds of words in no order, near words and pseudo-words among them; or near words alone."""
-    draw = rng.random()
+    words, draw = WORDS.split(), rng.random()
     if draw < 0.35:
         return ". ".join(rng.choice(near_phrases()) for _ in range(rng.randint(3, 5)))
     if draw < 0.5:
         return ". ".join(pseudo_word(rng) for _ in range(rng.randint(3, 6)))
-    return " ".join(rng.choice(WORDS) for _ in range(rng.randint(8, 18))) + "."
+    return " ".join(rng.choice(words) for _ in range(rng.randint(8, 18))) + "."
 
 
 def near_phrases() -> list[str]:
     """Near words, one or two at a time ("a lesson", "elixir")."""
-    words = " ".join(NEAR_WORDS).split()
-    pairs = [
-        f"{one} {two}" for one, two in zip(words, words[1:], strict=False) if one in {"a", "hey", "okay", "select"}
-    ]
+    words = NEAR_WORDS.split()
+    pairs = [f"{one} {two}" for one, two in pairwise(words) if one in {"a", "hey", "okay", "select"}]
     return [word for word in words if len(word) > 2] + pairs
 
 

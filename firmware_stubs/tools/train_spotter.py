@@ -14,11 +14,10 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+import network_header
 import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
-
-import network_header
 from small_network import FRAMES, Array, Layer, Network, quantised
 from sound_mixing import HOP, WINDOW, FrontEnd, Levels, Mixing, Sound, mixed, noise, other_speaker, spoken_span
 from speech_corpus import PCM, RATE_HZ, Speakers, commands, negatives, positives
@@ -160,12 +159,16 @@ def hard(network: Network, streams: list[Stream], above: float, most: int) -> np
     return np.stack([window for _, window in found[:most]]) if found else np.zeros((0, FRAMES, 16), np.int8)
 
 
+def note(text: str) -> None:
+    sys.stderr.write(text + "\n")
+
+
 def train(streams: list[Stream], rng: np.random.Generator) -> Network:
     network = Network(rng)
     wake, other = chosen(streams, rng)
     mined = np.zeros((0, FRAMES, 16), np.int8)
     silent = [stream for stream in streams if stream.phrase_end_s is None]
-    print(f"{len(wake)} windows wake, {len(other)} do not", file=sys.stderr, flush=True)
+    note(f"{len(wake)} windows wake, {len(other)} do not")
     for turn in range(ROUNDS):
         some = other[rng.permutation(len(other))[: 2 * len(wake)]]
         x = np.concatenate([wake, some, mined])
@@ -178,12 +181,10 @@ def train(streams: list[Stream], rng: np.random.Generator) -> Network:
             for start in range(0, len(order) - 255, 256):
                 rows = order[start : start + 256]
                 losses.append(network.learn(x[rows].astype(np.float32), wanted[rows], weight[rows], rate, rng))
-            print(
-                f"round {turn} epoch {epoch}: {len(x)} windows, loss {np.mean(losses):.4f}", file=sys.stderr, flush=True
-            )
+            note(f"round {turn} epoch {epoch}: {len(x)} windows, loss {np.mean(losses):.4f}")
         if turn + 1 < ROUNDS:
             fresh = hard(network, silent, -3, 20_000)
-            print(f"hard: {len(fresh)}", file=sys.stderr, flush=True)
+            note(f"hard: {len(fresh)}")
             mined = np.concatenate([mined, fresh])[-60_000:]
     return network
 
@@ -215,7 +216,7 @@ def main() -> None:
     sample = np.concatenate([windows(streams[i])[0][::5] for i in rng.permutation(len(streams))[:300]])
     layers: list[Layer] = quantised(network, sample.astype(np.float32))
     hours = sum(len(stream.levels) for stream in streams) * HOP / RATE_HZ / 3600
-    print(network_header.text(layers, SEED, f"{len(streams)} mixed recordings, {hours:.1f} h"))
+    sys.stdout.write(network_header.text(layers, SEED, f"{len(streams)} mixed recordings, {hours:.1f} h") + "\n")
 
 
 if __name__ == "__main__":

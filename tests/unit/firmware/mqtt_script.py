@@ -8,6 +8,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tests.unit.firmware.c_programs import CORE, build
+
+CONNECT, PUBLISH, PUBACK, SUBSCRIBE, PINGREQ = 1, 3, 4, 8, 12
+CONNACK = b"\x20\x02\x00\x00"
+PINGRESP = b"\xd0\x00"
+
+
+def build_script(folder: Path) -> Path:
+    """The program, with the sanitizers."""
+    sources = [Path(__file__).with_name("mqtt_script.c"), *sorted((CORE / "mqtt").glob("*.c")), CORE / "vh_messages.c"]
+    return build(sources, folder / "mqtt_script")
+
 
 @dataclass(frozen=True, slots=True)
 class Packet:
@@ -119,3 +131,13 @@ class Script:
     def counters(self) -> dict[str, int]:
         pairs = " ".join(line.partition(" ")[2] for line in self.tell("counters")).split()
         return {name: int(value) for name, _, value in (pair.partition("=") for pair in pairs)}
+
+
+def connected(script: Script, at_s: float = 1.0) -> Script:
+    """Online, with nothing left to read."""
+    script.at(at_s)
+    script.feed(CONNACK)
+    script.at(at_s)
+    number = next(packet.body[:2] for packet in script.take() if packet.kind == SUBSCRIBE)
+    script.feed(b"\x90\x03" + number + b"\x01")
+    return script
