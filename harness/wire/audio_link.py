@@ -84,8 +84,9 @@ class AudioLink:
         self._timeouts = 0
         self._flying = 0  # frames that may still be answered
         self._ignored = 0  # of these: answers to come that say nothing new
+        self._since_back = 0
+        self._ignored_until_s = float("-inf")
         self._timed_again = False
-        self._went_back_s = float("-inf")
         self._last_s = float("-inf")  # of the last progress, or of the first sending since
         self._timing: tuple[int, float] | None = None  # end of a chunk sent once, and when
         self._trip_s: float | None = None
@@ -123,7 +124,7 @@ class AudioLink:
         self._rate_hz, self._window, self._allowed = rate_hz, window, float(window)
         self._shrink = self._good = self._timeouts = self._flying = self._ignored = 0
         self._trip_s, self._spread_s = None, 0.0
-        self._went_back_s = self._last_s = float("-inf")
+        self._last_s = float("-inf")
 
     def lose(self) -> None:
         """The link or the boot is gone; nothing is due until `start`."""
@@ -171,8 +172,8 @@ class AudioLink:
             return Chunk(Encoding.PCM16, PROBE_SAMPLE, 1, b"\0\0")
         if self._heard < self._next and now_s - self._last_s >= self._patience_s():
             self._timeouts += 1
+            self._flying = 0  # whatever was answered has come by now
             self._go_back(now_s)
-            self._flying = self._ignored = 0
         span = self._span()
         if span is None or (self._realtime and span[1] > self._paced(now_s)):
             return None
@@ -187,19 +188,15 @@ class AudioLink:
             self._shift = self._base - expected
             return Answer.FOUND
         position = expected + self._shift
+        self._answered(now_s)
         if not self._heard <= position <= self._sent:
             return Answer.FOREIGN
         if position > self._heard:
             self._advance(position, now_s)
             return Answer.ADVANCED
-        # Frames that were under way when it went back are answered too: they prove no further loss.
-        self._flying = max(0, self._flying - 1)
-        self._ignored = max(0, self._ignored - 1)
-        if self._heard < self._next and (
-            not self._ignored or now_s - self._went_back_s > 1.5 * (self._trip_s or _SOONEST_S)
-        ):
+        # Frames that were under way when it went back are answered too, and prove no further loss.
+        if self._heard < self._next and not self._ignored:
             self._go_back(now_s)
-            self._ignored = self._flying
             # What it now sends again was not heard before, so its acknowledgement tells the round trip.
             self._timed_again = True
         return Answer.REPEATED
@@ -243,16 +240,23 @@ class AudioLink:
         if self._timing is None and (again or start >= self._sent):
             self._timing = end, now_s
         self._flying += 1
+        self._since_back += 1
         self._next, self._sent = end, max(self._sent, end)
         data = piece.sound.cut(start - piece.start, end - piece.start)
         return Chunk(piece.sound.encoding, start - self._shift, end - start, data)
+
+    def _answered(self, now_s: float) -> None:
+        """An answer belongs to a frame that was under way; some frames and some answers are lost."""
+        self._flying, self._ignored = max(0, self._flying - 1), max(0, self._ignored - 1)
+        if now_s > self._ignored_until_s:
+            self._ignored, self._flying = 0, min(self._flying, self._since_back)
 
     def _advance(self, position: int, now_s: float) -> None:
         if self._timing is not None and position >= self._timing[0]:
             self._measure(now_s - self._timing[1])
             self._timing = None
-        self._flying = 0 if position >= self._next else max(0, self._flying - 1)
-        self._ignored = 0
+        if position >= self._next and not self._ignored:
+            self._flying = 0
         self._allowed = min(float(self._window), self._allowed + position - self._heard)
         self._good += 1
         if self._good >= _GOOD_CHUNKS and self._shrink:
@@ -281,7 +285,9 @@ class AudioLink:
         self._next, self._timing = self._heard, None
         self._allowed = max(_FEWEST, self._allowed / 2)
         self._shrink, self._good = min(self._shrink + 1, _MOST_SHRUNK), 0
-        self._went_back_s = self._last_s = now_s
+        self._ignored, self._since_back = self._flying, 0
+        self._ignored_until_s = now_s + self._patience_s()
+        self._last_s = now_s
 
     def _paced(self, now_s: float) -> int:
         """Position up to which a sound may have left by now."""
