@@ -20,6 +20,8 @@ T = TypeVar("T")
 INJECTED_HZ = 16_000
 """Rate of stimuli that no loudspeaker plays."""
 AIR_HZ = 48_000
+NOTHING_S = 0.001
+"""A rest of a recording that is not worth a piece of its own."""
 LETTERS_A_SECOND = 15.0
 PAUSE_S = 0.9
 """How long sayings are taken to be when they are dealt out; whoever speaks them begins again if they are shorter."""
@@ -164,7 +166,7 @@ class _Stream:
             taken_s = min(left_s, length_s - offset_s)
             yield RecordingPiece(path, round(offset_s, 6), round(taken_s, 6))
             left_s -= taken_s
-            ended = offset_s + taken_s >= length_s - 1e-6
+            ended = offset_s + taken_s >= length_s - NOTHING_S
             self._playing = None if ended else (path, length_s, offset_s + taken_s)
 
     def _said(self, duration_s: float) -> Iterator[Saying]:
