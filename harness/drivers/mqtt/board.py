@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import threading
-from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from harness.drivers.mqtt import board_messages as said
 from harness.drivers.mqtt.board_clock import BoardClock
+from harness.drivers.mqtt.board_commands import AGAIN_S, Command, Commands
 from harness.drivers.mqtt.board_events import observation
 from harness.drivers.mqtt.injection import Injection, at_rate, pcm16
 from harness.drivers.mqtt.numbering import Numbering
@@ -36,7 +34,7 @@ from harness.wire.mappings import Unmapped, shown
 _ASK_S = 1.0
 _PROOF_S = 5.0
 _EVENTS_LIMIT_S = 3.0
-_COMMAND_AGAIN_S = 1.0
+_LEFT_OVER_S = 1.0
 _COMMAND_LIMIT_S = 5.0
 _AT_ONCE = 32
 
@@ -44,15 +42,6 @@ _AT_ONCE = 32
 BOARD = "board"
 Publish = Callable[[str, bytes, int], None]
 """Topic below the board's own, payload, QoS."""
-
-
-@dataclass(slots=True, eq=False)
-class _Command:
-    topic: str
-    fields: dict[str, object]
-    number: int = 0
-    sent_s: float = float("-inf")
-    taken: bool = False
 
 
 class Board:
@@ -77,8 +66,7 @@ class Board:
         self._proved_s = float("-inf")
         self._acked: said.Ack | None = None
         self._started_told = ""
-        self._commands: deque[_Command] = deque()
-        self._command = 0
+        self._commands = Commands()
         self._playing: Injection | None = None
         self._ended = False
         self.duplicates = 0
@@ -159,13 +147,14 @@ class Board:
                     self._answer(message, at)
                 case said.Told():
                     self._hear(message, at)
+                    if self._playing is not None:
+                        self._playing.due_s = self._now_s() + _EVENTS_LIMIT_S  # there may be more behind it
             self._settle(at)
             self._changed.notify_all()
 
     def _rebooted(self, message: said.BoardMessage, at: Stamp) -> None:
         self._hello = None
         self._commands.clear()
-        self._command = 0
         self._part()
         self._asked_s = float("-inf")
         if not (isinstance(message, said.Told) and isinstance(message.what, said.Is)):
@@ -207,12 +196,13 @@ class Board:
             case Answer.ADVANCED | Answer.REPEATED:
                 pass
         self._acked = ack
-        while self._commands and 0 < self._commands[0].number <= ack.command:
-            self._commands.popleft().taken = True
+        self._commands.acknowledge(ack.command)
         playing = self._playing
-        if playing is not None and playing.needed is None and self._audio.heard >= playing.end:
+        if playing is None or playing.sound is not None:
+            return
+        if playing.needed is None and self._audio.heard >= playing.end:
             playing.needed, playing.due_s = ack.events, now_s + _EVENTS_LIMIT_S
-        elif playing is not None and playing.needed is None and self._audio.heard > playing.start:
+        elif playing.needed is None and self._audio.heard > playing.start:
             self._prove(Proof.ACKNOWLEDGED, at)
 
     def _answer(self, pong: said.Pong, at: Stamp) -> None:
@@ -257,10 +247,8 @@ class Board:
                 raise DeviceError(f"{self._id} is playing {self._playing.play_id} already", remedy="Stop it first")
             if self._hello is not hello or not self._met.is_set():
                 raise DeviceError(f"{self._id}: the board has just gone", remedy="Wait until its link is back")
-            if self._acked is not None:
-                self._numbering.settle(self._acked.events)
-            start, end = self._audio.give(sound)
-            self._playing = Injection(play_id, samples, hello.rate_hz, start, end)
+            end = self._audio.end
+            self._playing = Injection(play_id, samples, hello.rate_hz, end, end, sound, self._now_s())
             self._changed.notify_all()
 
     def stop(self) -> None:
@@ -277,15 +265,14 @@ class Board:
 
     def command(self, topic: str, fields: dict[str, object]) -> None:
         """Returns when the board has acknowledged it, after those before; DeviceError when it does not within 5 s."""
-        command = _Command(topic, fields)
+        command = Command(topic, fields)
         with self._changed:
             if not self._met.is_set():
                 raise DeviceError(f"{self._id}: the board is not there", remedy="Wait until its link is back")
-            self._commands.append(command)
+            self._commands.add(command)
             self._changed.notify_all()
-            self._changed.wait_for(lambda: command.taken or command not in self._commands, _COMMAND_LIMIT_S)
-            if command in self._commands:
-                self._commands.remove(command)
+            self._changed.wait_for(lambda: command.taken or not self._commands.holds(command), _COMMAND_LIMIT_S)
+            self._commands.drop(command)
             if not command.taken:
                 raise DeviceError(
                     f"{self._id}: the board has not acknowledged {topic}", remedy="See whether it restarted or was lost"
@@ -308,13 +295,14 @@ class Board:
         playing, self._playing = self._playing, None
         if playing is None:
             return
-        if not playing.started:
-            self._begin(playing)
+        self._begin(playing)
         end = playing.end if complete else min(playing.end, max(playing.start, self._audio.sent))
         audio_s = self._audio.line_s(end)
         self._outlet.tell(StimulusEnded(self._id, Stamp(self._now_s()), playing.play_id, complete, audio_s))
 
     def _begin(self, playing: Injection) -> None:
+        if playing.started:
+            return
         playing.started = True
         at = Stamp(self._now_s())
         self._outlet.tell(StimulusStarted(self._id, at, playing.play_id, self._audio.line_s(playing.start)))
@@ -347,11 +335,12 @@ class Board:
             self._part()
             self._outlet.lose(BOARD, f"the board has said nothing for {silent_s:.1f} s")
             return [], 0.0
-        out = [*self._ping_due(now_s), *self._commands_due(now_s), *self._audio_due(now_s)]
+        out = [*self._ping_due(now_s), *self._commands.due(now_s), *self._audio_due(now_s)]
         self._settle(Stamp(now_s))
         waits = [self._clock.wait_s(now_s), _ASK_S]
-        if self._commands:
-            waits.append(_COMMAND_AGAIN_S)
+        waits.append(AGAIN_S)
+        if self._playing is not None and self._playing.sound is not None:
+            waits.append(_LEFT_OVER_S / 10)
         if (audio_wait_s := self._audio.wait_s(now_s)) is not None:
             waits.append(max(audio_wait_s, 0.001))
         return out, min(waits)
@@ -362,24 +351,26 @@ class Board:
         self._pinged_s = now_s
         return [("in/ping", str(self._clock.ping(now_s)).encode(), 0)]
 
-    def _commands_due(self, now_s: float) -> list[tuple[str, bytes, int]]:
-        """One at a time: the board says the number of the last one only."""
-        if not self._commands or self._acked is None:
-            return []
-        first = self._commands[0]
-        if not first.number:
-            self._command = first.number = max(self._command, self._acked.command) + 1
-        if now_s - first.sent_s < _COMMAND_AGAIN_S:
-            return []
-        first.sent_s = now_s
-        return [(first.topic, json.dumps({"number": first.number, **first.fields}).encode(), 1)]
+    def _give(self, playing: Injection, now_s: float) -> None:
+        """Its place on the line, as soon as what a stop left on its way was heard, and its events have come."""
+        if playing.sound is None or self._audio.heard < self._audio.end:
+            return
+        if self._acked is not None:
+            told = self._numbering.complete_to(self._acked.events)
+            if not told and now_s - playing.asked_s < _LEFT_OVER_S:
+                return
+            self._numbering.settle(self._acked.events)
+        playing.start, playing.end = self._audio.give(playing.sound)
+        playing.sound = None
 
     def _audio_due(self, now_s: float) -> list[tuple[str, bytes, int]]:
         out: list[tuple[str, bytes, int]] = []
+        if self._playing is not None:
+            self._give(self._playing, now_s)
         while len(out) < _AT_ONCE and (chunk := self._audio.due(now_s)) is not None:
             payload = messages.encode(messages.Audio(chunk.encoding, chunk.first, chunk.data))[1]
             out.append(("in/audio", payload, 0))
             playing = self._playing
-            if playing is not None and not playing.started and self._audio.sent > playing.start:
+            if playing is not None and playing.sound is None and self._audio.sent > playing.start:
                 self._begin(playing)
         return out

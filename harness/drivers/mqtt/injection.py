@@ -9,7 +9,7 @@ import soxr
 
 from harness.audio.level import FLOOR_DBFS, rms_dbfs
 from harness.model.stimulus import Samples, Waveform
-from harness.wire.adpcm import Pcm
+from harness.wire.adpcm import EncodedSound, Pcm
 
 METER_S = 0.1
 
@@ -18,6 +18,7 @@ METER_S = 0.1
 class Injection:
     """One `play`. start, end: positions on the audio line.
 
+    sound: as long as it waits for what was sent before it to be heard; then it has its place.
     needed: number of the last event that belongs to it, as soon as the device has said so; due_s: when those events
     must have come.
     """
@@ -27,6 +28,8 @@ class Injection:
     rate_hz: int
     start: int
     end: int
+    sound: EncodedSound | None = None
+    asked_s: float = 0.0
     started: bool = False
     needed: int | None = None
     due_s: float = 0.0
