@@ -12,7 +12,7 @@ from harness.model.scenario import Evidence, RepromptRule
 from harness.model.time import Measured, Stamp, between
 from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
 from harness.session.actions import StimulusTiming
-from harness.session.recognition import recognised
+from harness.metrics.recognition import recognised
 
 GUARD_S = 0.1
 """Speech that starts up to this much before the end of the query still counts as after it (error of the onset)."""

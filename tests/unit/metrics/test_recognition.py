@@ -1,26 +1,38 @@
-"""Recognition of commands is that of queries, but for the phrase that a wake trial itself names."""
+"""Recognised or not: of queries and of commands."""
 
-from dataclasses import replace
+from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from harness.metrics.recognition import recognised
-from harness.model.scenario import TrialKind
-from harness.session.recognition import recognised as recognised_query
-from tests.unit.evaluate.rows import planned
+from harness.model.scenario import Normalisation, Recognised, TrialKind
 from tests.unit.evaluate.wake_rows import wake_trial
+from tests.unit.session.material import trial
 
-words = st.lists(st.sampled_from(["okay", "nabu", "turn", "on", "the", "light", "7", "seven"]), max_size=6).map(
-    " ".join
+
+@pytest.mark.parametrize(
+    ("reference", "heard", "wer", "expected"),
+    [
+        ("what time is it", "What time is it?", 0.0, (True, 0, 4)),
+        ("what time is it", "Alexa, what time is it?", 0.0, (True, 0, 4)),
+        ("what's seven times eight", "what is 7 x 8", 0.0, (True, 0, 5)),
+        ("set an alarm for one", "Set an alarm for 1:00.", 0.0, (True, 0, 5)),
+        ("set an alarm for one", "set an alarm for nine", 0.0, (False, 1, 5)),
+        ("set an alarm for one", "set an alarm for nine", 0.2, (True, 1, 5)),
+        ("what time is it", "", 0.0, (False, 4, 4)),
+        ("alexa", "alexa", 0.0, (True, 0, 1)),
+        ("tell me the time", "tell me the hour", 0.0, (True, 0, 4)),
+    ],
 )
+def test_spoken(reference: str, heard: str, wer: float, expected: tuple[bool, int, int]) -> None:
+    asked = trial(reference=reference, alternatives=("tell me the hour",), recognised=Recognised(wer=wer))
+    assert recognised(asked, heard) == expected
 
 
-@given(words, words)
-def test_a_query_is_judged_as_the_session_judges_it(reference: str, heard: str) -> None:
-    trial = replace(planned(1, reference), wake_phrases=("okay nabu",))
-    assert tuple(recognised(trial, heard)) == tuple(recognised_query(trial, heard))
+def test_verbatim_forgives_nothing() -> None:
+    asked = trial(recognised=Recognised(Normalisation.VERBATIM))
+    assert recognised(asked, "What time is it").recognised is False
+    assert recognised(asked, "what time is it").recognised is True
 
 
 @pytest.mark.parametrize(
