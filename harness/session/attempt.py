@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from harness.metrics.recognition import recognised
 from harness.model.bench import ObservationKind
 from harness.model.observation import OperatorAnswer
 from harness.model.record import AttemptFinished
@@ -12,7 +13,6 @@ from harness.model.scenario import Evidence, RepromptRule
 from harness.model.time import Measured, Stamp, between
 from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
 from harness.session.actions import StimulusTiming
-from harness.metrics.recognition import recognised
 
 GUARD_S = 0.1
 """Speech that starts up to this much before the end of the query still counts as after it (error of the onset)."""

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import Enum, auto
 
 from harness.model.observation import (
     DeviceState,
 )
-from harness.model.record import AttemptFinished, AttemptStarted, TrialFinished
+from harness.model.record import AttemptFinished
 from harness.model.scenario import TrialKind
 from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
 from harness.session.actions import (
     Action,
     FinishAttempt,
-    FinishTrial,
-    StartAttempt,
     StimulusTiming,
     StopStimulus,
 )
 from harness.session.bench_state import BenchState
 from harness.session.listening_attempt import ListeningAttempt
+from harness.session.take import Phase, Take
 from harness.session.verdict import Verdict, trial_verdict
 
 RETRY_S = 2.0
@@ -30,21 +28,10 @@ ENDING_S = 10.0
 _BUSY = (DeviceState.LISTENING, DeviceState.THINKING, DeviceState.SPEAKING, DeviceState.DIALOGUE_OPEN)
 
 
-class Phase(Enum):
-    """Where the machine is; `StateWord` is what people see of it."""
-
-    READY = auto()
-    WAITING = auto()
-    PLAYING = auto()
-    LISTENING = auto()
-    LINK = auto()
-    DONE = auto()
-
-
 UNDER_WAY = (Phase.PLAYING, Phase.LISTENING)
 
 
-class ListeningSteps:
+class ListeningSteps(Take):
     """The state of one take of one listening trial. `ListeningMachine` is what others use."""
 
     def __init__(
@@ -59,45 +46,14 @@ class ListeningSteps:
     ) -> None:
         if trial.listening is None:
             raise ValueError(f"{trial.id} is a query trial")
-        self.trial = trial
-        self.take = take
-        self.attended = attended
+        super().__init__(trial, take, timing, before=before, attended=attended, link_wait_s=link_wait_s)
         self._listening = trial.listening
-        self._timing = timing
-        self._rule = trial.reprompt
-        self._link_wait_s = link_wait_s
-        self._rows = {row.attempt: row for row in before}
-        self._last_number = max(self._rows, default=0)
         self._current: ListeningAttempt | None = None
-        self._phase = Phase.READY
-        self._now_s = 0.0
-        self._since_s = 0.0
-        self._reason = ""
-        self._not_before_s = 0.0
-        self._held = False
         self._seen = BenchState()
         self._sounding: set[str] = set()
         self._last_sound_s: float | None = None
-        self._actions: list[Action] = []
 
     # Time
-
-    def _tell(self, now_s: float) -> None:
-        self._now_s = max(self._now_s, now_s)
-
-    def _enter(self, phase: Phase, reason: str) -> None:
-        self._phase, self._since_s, self._reason = phase, self._now_s, reason
-
-    def _taken(self) -> list[Action]:
-        actions, self._actions = self._actions, []
-        return actions
-
-    def _advance(self) -> list[Action]:
-        before: tuple[Phase, int] | None = None
-        while before != (now := (self._phase, self._last_number)):
-            before = now
-            self._step()
-        return self._taken()
 
     def _until(self) -> float | None:
         attempt = self._current
@@ -164,26 +120,11 @@ class ListeningSteps:
 
     def _start(self) -> None:
         self._last_number += 1
-        play_id = f"{self.trial.id}.t{self.take}.a{self._last_number}"
+        play_id = self._play_id(self._last_number)
         self._current = ListeningAttempt(self.trial, self._listening, self._timing, play_id, self._now_s)
         self._sounding = set(self._listening.players)
-        quiet_s = None if self._last_sound_s is None else max(0.0, self._now_s - self._last_sound_s)
         self._enter(Phase.PLAYING, "")
-        self._actions.append(
-            StartAttempt(
-                AttemptStarted(
-                    trial_id=self.trial.id,
-                    take=self.take,
-                    attempt=self._last_number,
-                    play_id=play_id,
-                    stimulus_sha256=self._timing.sha256,
-                    query_start_s=self._timing.query_start_s,
-                    query_end_s=self._timing.query_end_s,
-                    duration_s=self._timing.duration_s,
-                    waited_s=quiet_s,
-                )
-            )
-        )
+        self._ask_for_sound(self._last_sound_s)
 
     def _conclude(self) -> None:
         self._write(Outcome.COUNTED, "")
@@ -219,21 +160,6 @@ class ListeningSteps:
             self._write(outcome, cause)
         self._finish(Verdict(outcome, None, cause))
         return self._taken()
-
-    def _finish(self, verdict: Verdict) -> None:
-        self._enter(Phase.DONE, "")
-        self._actions.append(
-            FinishTrial(
-                TrialFinished(
-                    self.trial.id,
-                    self.take,
-                    verdict.outcome,
-                    self._last_number,
-                    verdict.deciding_attempt,
-                    verdict.cause,
-                )
-            )
-        )
 
     def _connections(self) -> set[str]:
         return {target.connection for target in self._listening.targets} - {""}

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from harness.model.feed import StateWord
 from harness.model.observation import (
     DeviceState,
     LinkBack,
@@ -24,24 +23,14 @@ from harness.model.observation import (
     Transcript,
     Wake,
 )
-from harness.model.trial import Outcome, Target
+from harness.model.trial import Target
 from harness.session.actions import (
     Action,
     Credit,
-    Shown,
-    StimulusTiming,
 )
 from harness.session.bench_state import BenchState
-from harness.session.listening_steps import UNDER_WAY, ListeningSteps, Phase
-
-_WORDS = {
-    Phase.READY: StateWord.PREPARING,
-    Phase.WAITING: StateWord.WAITING,
-    Phase.PLAYING: StateWord.PLAYING,
-    Phase.LISTENING: StateWord.LISTENING,
-    Phase.LINK: StateWord.INTERRUPTED,
-    Phase.DONE: StateWord.FINISHED,
-}
+from harness.session.listening_steps import UNDER_WAY, ListeningSteps
+from harness.session.take import Phase
 
 
 class ListeningMachine(ListeningSteps):
@@ -72,11 +61,6 @@ class ListeningMachine(ListeningSteps):
         self._take_in(observation)
         return self._advance()
 
-    def tick(self, now_s: float) -> list[Action]:
-        """Lets time pass."""
-        self._tell(now_s)
-        return self._advance()
-
     def interrupt(self, now_s: float, cause: str) -> list[Action]:
         """Something outside ended the attempt that is under way (a full disk)."""
         self._tell(now_s)
@@ -90,22 +74,6 @@ class ListeningMachine(ListeningSteps):
         if self._current is not None and self._current.play_id == play_id:
             self._interrupt(f"sound_refused: {why}")
         return self._advance()
-
-    def hold(self) -> None:
-        """No new attempt begins until `release`."""
-        self._held = True
-
-    def release(self, now_s: float) -> list[Action]:
-        self._held = False
-        return self.tick(now_s)
-
-    def skip(self, now_s: float, reason: str) -> list[Action]:
-        """Ends the trial now; an attempt under way counts nowhere."""
-        return self._end(now_s, Outcome.SKIPPED, reason)
-
-    def abort(self, now_s: float, reason: str) -> list[Action]:
-        """As skip, when the whole session ends for good."""
-        return self._end(now_s, Outcome.ABORTED, reason)
 
     def stop(self, now_s: float, cause: str) -> list[Action]:
         """The engine ends and will be resumed: an attempt under way is interrupted, the trial stays open."""
@@ -129,44 +97,6 @@ class ListeningMachine(ListeningSteps):
     def takes_answer(self, attempt: int) -> bool:
         """Nobody is asked about a listening trial."""
         return False
-
-    @property
-    def timing(self) -> StimulusTiming:
-        """Where the phrase lies in the stimulus."""
-        return self._timing
-
-    @property
-    def phase(self) -> Phase:
-        return self._phase
-
-    @property
-    def finished(self) -> bool:
-        return self._phase is Phase.DONE
-
-    @property
-    def held(self) -> bool:
-        return self._held
-
-    @property
-    def held_now(self) -> bool:
-        """True when a pause keeps the next attempt from beginning."""
-        return self._held and self._phase in (Phase.WAITING, Phase.LINK)
-
-    @property
-    def deadline_s(self) -> float | None:
-        """When `tick` is wanted at the latest; None: only an observation or a command leads on."""
-        return None if self._phase is Phase.DONE or self.held_now else self._until()
-
-    @property
-    def attempt(self) -> int | None:
-        """Number of the latest attempt, None before the first."""
-        return self._last_number or None
-
-    @property
-    def state(self) -> Shown:
-        """What people see."""
-        until_s = None if self.held_now else self._until()
-        return Shown(_WORDS[self._phase], self._since_s, until_s, self.attempt, self._reason)
 
     @property
     def last_sound_s(self) -> float | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from harness.model.feed import StateWord
 from harness.model.observation import (
     DeviceState,
     Earcon,
@@ -29,24 +28,11 @@ from harness.model.observation import (
 )
 from harness.model.record import AttemptFinished
 from harness.model.trial import Outcome, Recognition
-from harness.session.actions import Action, Credit, FinishAttempt, Shown, StopStimulus
+from harness.session.actions import Action, Credit, FinishAttempt, StopStimulus
 from harness.session.attempt import Attempt, Span
-from harness.session.trial_steps import THE_DEVICE, TRANSCRIBE_LIMIT_S, UNDER_WAY, Phase, TrialSteps
+from harness.session.take import Phase
+from harness.session.trial_steps import THE_DEVICE, TRANSCRIBE_LIMIT_S, UNDER_WAY, TrialSteps
 from harness.session.verdict import Verdict, trial_verdict
-
-_WORDS = {
-    Phase.READY: StateWord.PREPARING,
-    Phase.PLAYING: StateWord.PLAYING,
-    Phase.LISTENING: StateWord.LISTENING,
-    Phase.RESPONDING: StateWord.RESPONSE,
-    Phase.FREEZING: StateWord.RESPONSE,
-    Phase.CHECKING: StateWord.CHECKING,
-    Phase.ASKING: StateWord.ASKING,
-    Phase.CLOSING: StateWord.CLOSING,
-    Phase.WAITING: StateWord.WAITING,
-    Phase.LINK: StateWord.INTERRUPTED,
-    Phase.DONE: StateWord.FINISHED,
-}
 
 
 class TrialMachine(TrialSteps):
@@ -83,11 +69,6 @@ class TrialMachine(TrialSteps):
         owner = self._owner(observation)
         self._actions.append(Credit(observation, owner.number if owner else None))
         self._take_in(observation, owner)
-        return self._advance()
-
-    def tick(self, now_s: float) -> list[Action]:
-        """Lets time pass."""
-        self._tell(now_s)
         return self._advance()
 
     def response_frozen(self, now_s: float, *, transcribing: bool) -> list[Action]:
@@ -129,22 +110,6 @@ class TrialMachine(TrialSteps):
             self._interrupt(f"sound_refused: {why}")
         return self._advance()
 
-    def hold(self) -> None:
-        """No new attempt begins until `release`."""
-        self._held = True
-
-    def release(self, now_s: float) -> list[Action]:
-        self._held = False
-        return self.tick(now_s)
-
-    def skip(self, now_s: float, reason: str) -> list[Action]:
-        """Ends the trial now: as what its attempts amount to, else as skipped."""
-        return self._end(now_s, Outcome.SKIPPED, reason)
-
-    def abort(self, now_s: float, reason: str) -> list[Action]:
-        """As skip, when the whole session ends for good."""
-        return self._end(now_s, Outcome.ABORTED, reason)
-
     def stop(self, now_s: float, cause: str) -> list[Action]:
         """The engine ends and will be resumed: an attempt under way is interrupted, the trial stays open."""
         self._tell(now_s)
@@ -156,37 +121,6 @@ class TrialMachine(TrialSteps):
         return self._taken()
 
     @property
-    def phase(self) -> Phase:
-        return self._phase
-
-    @property
-    def finished(self) -> bool:
-        return self._phase is Phase.DONE
-
-    @property
-    def held_now(self) -> bool:
-        """True when a pause keeps the next attempt from beginning."""
-        return self._held and self._phase in (Phase.WAITING, Phase.LINK)
-
-    @property
-    def deadline_s(self) -> float | None:
-        """When `tick` is wanted at the latest; None: only an observation or a command leads on."""
-        if self._phase is Phase.DONE or self.held_now:
-            return None
-        return self._until()
-
-    @property
-    def attempt(self) -> int | None:
-        """Number of the latest attempt, 0 and None before the first."""
-        return self._last_number or None
-
-    @property
-    def state(self) -> Shown:
-        """What people see."""
-        until_s = None if self.held_now else self._until()
-        return Shown(_WORDS[self._phase], self._since_s, until_s, self.attempt, self._reason)
-
-    @property
     def last_sound_s(self) -> float | None:
         """When the device or we were heard last, as far as this machine knows."""
         return self._quiet.last_sound_s
@@ -195,10 +129,6 @@ class TrialMachine(TrialSteps):
         """True when the operator was asked about that attempt and the trial is not over."""
         current = self._current
         return current is not None and current.number == attempt and current.asked and not self.finished
-
-    @property
-    def held(self) -> bool:
-        return self._held
 
     def _end(self, now_s: float, outcome: Outcome, reason: str) -> list[Action]:
         self._tell(now_s)

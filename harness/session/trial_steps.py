@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import Enum, auto
 
 from harness.model.observation import DeviceState
-from harness.model.record import AttemptFinished, AttemptStarted, TrialFinished
+from harness.model.record import AttemptFinished
 from harness.model.scenario import Evidence
 from harness.model.trial import Outcome, Recognition, Trial
 from harness.session.actions import (
-    Action,
     AskOperator,
     FinishAttempt,
-    FinishTrial,
     FreezeResponse,
     SayClosing,
-    StartAttempt,
     StimulusTiming,
     StopStimulus,
 )
 from harness.session.attempt import DETECTION_LAG_S, Attempt, Response
 from harness.session.quiet import Quiet
+from harness.session.take import Phase, Take
 from harness.session.verdict import Verdict, trial_verdict
 
 SOUND_GUARD_S = 30.0
@@ -40,27 +37,11 @@ DEVICE_BACK_S = 60.0
 QUESTION = "Did the device understand the query? (y / n / what it heard)"
 
 
-class Phase(Enum):
-    """Where the machine is; `StateWord` is what people see of it."""
-
-    READY = auto()
-    PLAYING = auto()
-    LISTENING = auto()
-    RESPONDING = auto()
-    FREEZING = auto()
-    CHECKING = auto()
-    ASKING = auto()
-    CLOSING = auto()
-    WAITING = auto()
-    LINK = auto()
-    DONE = auto()
-
-
 _BUSY = (DeviceState.THINKING, DeviceState.SPEAKING)
 UNDER_WAY = (Phase.PLAYING, Phase.LISTENING, Phase.RESPONDING, Phase.FREEZING, Phase.CHECKING)
 
 
-class TrialSteps:
+class TrialSteps(Take):
     """The state of one take of one trial. `TrialMachine` is what others use."""
 
     def __init__(
@@ -73,23 +54,10 @@ class TrialSteps:
         attended: bool = False,
         link_wait_s: float = 600.0,
     ) -> None:
-        self.trial = trial
-        self.take = take
-        self.attended = attended
-        self._timing = timing
-        self._rule = trial.reprompt
-        self._link_wait_s = link_wait_s
-        self._rows = {row.attempt: row for row in before}
-        self._last_number = max(self._rows, default=0)
+        super().__init__(trial, take, timing, before=before, attended=attended, link_wait_s=link_wait_s)
         self._current: Attempt | None = None
         self._previous: Attempt | None = None
-        self._phase = Phase.READY
-        self._now_s = 0.0
-        self._since_s = 0.0
-        self._reason = ""
-        self._not_before_s = 0.0
         self._lost: set[str] = set()
-        self._held = False
         self._quiet = Quiet(self._rule.response_max_s)
         self._transcribing_until_s: float | None = None
         self._closing_id = ""
@@ -97,27 +65,15 @@ class TrialSteps:
         self._closing_done = False
         self._late_window = False
         self._device_state: DeviceState | None = None
-        self._actions: list[Action] = []
 
     # Time
 
-    def _tell(self, now_s: float) -> None:
-        self._now_s = max(self._now_s, now_s)
-
     def _enter(self, phase: Phase, reason: str) -> None:
         self._late_window = False
-        self._phase, self._since_s, self._reason = phase, self._now_s, reason
+        super()._enter(phase, reason)
 
-    def _taken(self) -> list[Action]:
-        actions, self._actions = self._actions, []
-        return actions
-
-    def _advance(self) -> list[Action]:
-        before: tuple[Phase, int, int] | None = None
-        while before != (now := (self._phase, self._last_number, self._closings)):
-            before = now
-            self._step()
-        return self._taken()
+    def _standing(self) -> tuple[object, ...]:
+        return self._phase, self._last_number, self._closings
 
     def _until(self) -> float | None:
         """When the present phase ends by itself."""
@@ -301,28 +257,13 @@ class TrialSteps:
     def _start(self) -> None:
         self._last_number += 1
         quiet_since_s = self._quiet.since(self._now_s)
-        waited_s = None if quiet_since_s is None else max(0.0, self._now_s - quiet_since_s)
-        play_id = f"{self.trial.id}.t{self.take}.a{self._last_number}"
         self._previous = self._current
+        play_id = self._play_id(self._last_number)
         self._current = Attempt(self.trial, self.take, self._last_number, play_id, self._timing, self._now_s)
         if self._quiet.span is not None:  # it talks over the query; if it goes on, that is its response
             self._current.spans.append(self._quiet.span)
         self._enter(Phase.PLAYING, "")
-        self._actions.append(
-            StartAttempt(
-                AttemptStarted(
-                    trial_id=self.trial.id,
-                    take=self.take,
-                    attempt=self._last_number,
-                    play_id=play_id,
-                    stimulus_sha256=self._timing.sha256,
-                    query_start_s=self._timing.query_start_s,
-                    query_end_s=self._timing.query_end_s,
-                    duration_s=self._timing.duration_s,
-                    waited_s=waited_s,
-                )
-            )
-        )
+        self._ask_for_sound(quiet_since_s)
 
     def _interrupt(self, cause: str) -> None:
         """Ends the attempt under way; one that has its verdict already (a late answer was coming) keeps it."""
@@ -334,18 +275,3 @@ class TrialSteps:
         if attempt.number not in self._rows:
             self._write(attempt)
         self._enter(Phase.LINK if self._lost else Phase.WAITING, cause)
-
-    def _finish(self, verdict: Verdict) -> None:
-        self._enter(Phase.DONE, "")
-        self._actions.append(
-            FinishTrial(
-                TrialFinished(
-                    self.trial.id,
-                    self.take,
-                    verdict.outcome,
-                    self._last_number,
-                    verdict.deciding_attempt,
-                    verdict.cause,
-                )
-            )
-        )

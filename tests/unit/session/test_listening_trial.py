@@ -26,7 +26,8 @@ from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.session.bench_state import BenchState
 from harness.session.listening_attempt import INJECTION_GUARD_S, SOUND_GUARD_S
-from harness.session.listening_steps import RETRY_S, Phase
+from harness.session.listening_steps import RETRY_S
+from harness.session.take import Phase
 from tests.unit.session.listening_material import BY_AIR, TIMING, WIRED, Play
 
 
