@@ -34,10 +34,11 @@ class LatencyFigures:
     total: int = 0
     p50: Quantile | None = None
     p95: Quantile | None = None
+    p99: Quantile | None = None
 
 
 def latency_figures(durations: Sequence[Measured]) -> LatencyFigures:
-    """Median and 95th percentile."""
+    """Median, 95th and 99th percentile."""
     if not durations:
         return LatencyFigures()
     values = np.array([one.value_s for one in durations])
@@ -59,4 +60,4 @@ def latency_figures(durations: Sequence[Measured]) -> LatencyFigures:
             clock_error_s=max(value - float(earliest[at]), float(latest[at]) - value),
         )
 
-    return LatencyFigures(total=len(ordered), p50=quantile(0.5), p95=quantile(0.95))
+    return LatencyFigures(total=len(ordered), p50=quantile(0.5), p95=quantile(0.95), p99=quantile(0.99))

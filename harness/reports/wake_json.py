@@ -83,6 +83,7 @@ def _delays(delays: LatencyFigures) -> Json:
         "of": delays.total,
         "p50": None if delays.p50 is None else asdict(delays.p50),
         "p95": None if delays.p95 is None else asdict(delays.p95),
+        "p99": None if delays.p99 is None else asdict(delays.p99),
     }
 
 
