@@ -25,6 +25,10 @@ BY_ID = Path("/dev/serial/by-id")
 _LOCAL = ("embedded",)
 
 
+PSEUDO_TERMINALS = frozenset({"/dev/ptmx", "/dev/pts/ptmx"})
+"""What the maker of a pseudo-terminal has open."""
+
+
 def ports(bench: Bench | None) -> Iterator[Check]:
     """Each port that there is, or that the bench names: rights, a lasting name, who has it open."""
     named: list[str] = []
@@ -83,13 +87,17 @@ def _group_name(number: int) -> str:
 
 
 def _holders(device: str) -> list[tuple[int, str]]:
-    """Other processes that have a device open, as far as this user may see."""
+    """Other processes that have a device open, as far as this user may see.
+
+    Who made a pseudo-terminal is its far end and no second reader, although it may hold the near end open as well.
+    """
     holders: list[tuple[int, str]] = []
     for process in Path("/proc").glob("[0-9]*"):
         if int(process.name) == os.getpid():
             continue
         with contextlib.suppress(OSError):  # it ended meanwhile, or is another user's
-            if any(os.path.realpath(link) == device for link in (process / "fd").iterdir()):
+            opened = {os.path.realpath(link) for link in (process / "fd").iterdir()}
+            if device in opened and opened.isdisjoint(PSEUDO_TERMINALS):
                 holders.append((int(process.name), (process / "comm").read_text(encoding="utf-8").strip()))
     return holders
 
