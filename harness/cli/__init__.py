@@ -22,7 +22,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "resume": ("harness.cli.resume", "Go on with a session that was cut off."),
     "attach": ("harness.cli.attach", "Watch and steer a session that is running."),
     "show": ("harness.cli.show", "Print what a session log says."),
-    "export": ("harness.cli.export", "Write what a session found as a wake-evaluation log."),
+    "export": ("harness.cli.export", "Write what a session found as a wake-evaluation log, or as JUnit."),
     "devices": ("harness.cli.devices", "List device profiles, test them, watch what they make of a device."),
     "doctor": ("harness.cli.doctor", "Check ports, rights, sound, broker, disk and clock of this host."),
     "demo": ("harness.cli.demo", "Run the demonstration in the virtual lab."),

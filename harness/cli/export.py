@@ -1,4 +1,4 @@
-"""`harness export`: what a session found as a wake-evaluation log, or its wake figures as JSON."""
+"""`harness export`: what a session found as a wake-evaluation log, as JUnit, or its wake figures as JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 
 from harness.cli.watching import session_folder
 from harness.model.errors import HarnessError, InputError, LogError, Place
-from harness.reports import comparison
+from harness.reports import comparison, junit
 from harness.reports.wake_json import as_json as figures_as_json
 from harness.reports.wake_log import differences, summary
 from harness.reports.wake_log_session import wake_log
@@ -20,7 +20,7 @@ from harness.reports.wake_session import read_session
 from harness.wire.foreign import plain_text
 
 STDOUT = "-"
-BY_DEVICE = ""
+BY_DEVICE = BY_SESSION = ""
 
 
 @click.command("export")
@@ -34,18 +34,33 @@ BY_DEVICE = ""
     metavar="[FILE]",
     help="Write the wake-evaluation log to FILE (- is standard output); without FILE to SESSION.DEVICE.log, one each.",
 )
+@click.option(
+    "--junit",
+    "junit_target",
+    is_flag=False,
+    flag_value=BY_SESSION,
+    default=None,
+    metavar="[FILE]",
+    help="Write a JUnit report to FILE (- is standard output); without FILE to SESSION.junit.xml.",
+)
 @click.option("--device", help="Only this device.")
 @click.option("--reviewed", is_flag=True, help="Let the reviews say which events are false accepts.")
 @click.option("--json", "as_json", is_flag=True, help="The figures as one JSON object on standard output.")
-def command(session: str, target: str | None, device: str | None, reviewed: bool, as_json: bool) -> None:
-    """Write what a session found as a wake-evaluation log. Works while the session is running.
+def command(
+    session: str, target: str | None, junit_target: str | None, device: str | None, reviewed: bool, as_json: bool
+) -> None:
+    """Write what a session found: a wake-evaluation log, a JUnit report. Works while the session is running.
 
-    SESSION: its folder, or its name below ./sessions. With neither --wake-log nor --json, logs are written as
-    SESSION.DEVICE.log into the current folder.
+    SESSION: its folder, or its name below ./sessions. Without --wake-log, --junit and --json, wake-evaluation logs are
+    written as SESSION.DEVICE.log into the current folder.
     """
-    if as_json and target == STDOUT:
-        raise InputError("--json and --wake-log - both want standard output", remedy="Give the log a file name")
+    if [as_json, target == STDOUT, junit_target == STDOUT].count(True) > 1:
+        raise InputError("two of the outputs want standard output", remedy="Give one of them a file name")
     folder = session_folder(session)
+    if junit_target is not None:
+        _junit(folder, junit_target, quiet=as_json or target == STDOUT)
+        if target is None and not as_json:
+            return
     found = read_session(folder)
     devices = found.demand(device)
     if target is not None or not as_json:
@@ -75,6 +90,17 @@ def command(session: str, target: str | None, device: str | None, reviewed: bool
                 click.echo(line, err=as_json)
     if as_json:
         click.echo(json.dumps(figures_as_json(found, devices, reviewed=reviewed), ensure_ascii=True))
+
+
+def _junit(folder: Path, target: str, *, quiet: bool) -> None:
+    report = junit.junit(folder)
+    if target == STDOUT:
+        sys.stdout.buffer.write(report)
+        sys.stdout.buffer.flush()
+        return
+    path = Path(target) if target else Path(f"{_file_name(folder.resolve().name)}.junit.xml")
+    junit.write(path, report)
+    click.echo(f'Writing JUnit report to "{plain_text(str(path))}"', err=quiet)
 
 
 def _write(path: Path, text: str) -> None:

@@ -1,0 +1,308 @@
+"""A session as JUnit: a suite for each device and kind of trial, one for limits and tests, and one for the run itself.
+
+What passes and what fails is told in docs/ci.md.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.evaluate.limits import LimitVerdict, check_limits
+from harness.evaluate.progress import Progress, SessionFigures
+from harness.evaluate.trials import TrialProgress
+from harness.evaluate.wake import WakeFigures
+from harness.evaluate.wake_plays import CommandWord, Heard, Play
+from harness.evaluate.wake_progress import DeviceWake, Interval, WakeEvent, WakeProgress
+from harness.log.folder import write_whole
+from harness.log.reader import LogReader
+from harness.model.errors import HarnessError, InputError
+from harness.model.record import EndReason, Entry, FaultMet, TrialFinished, TrialStarted
+from harness.model.scenario import Limits, Scenario, Stopping, TrialKind
+from harness.model.time import Measured
+from harness.model.trial import Outcome
+from harness.reports.junit_xml import Case, Properties, Reason, Report, Suite, Verdict, as_xml
+from harness.rig.resolved import read_resolved
+from harness.wire.foreign import plain_text
+
+FAULTS_SHOWN = 20
+EVENTS_SHOWN = 50
+_FAILED = {
+    Outcome.LATE: "it answered too late",
+    Outcome.MISHEARD: "it understood something else",
+    Outcome.NO_WAKE: "it did not wake",
+    Outcome.NO_RESPONSE: "it did not answer",
+}
+_ERRORS = {Outcome.INTERRUPTED: "interrupted for good", Outcome.ABORTED: "aborted"}
+_NO_VERDICT = {
+    Outcome.INCONCLUSIVE: "it answered, and nothing says whether it had understood",
+    Outcome.SKIPPED: "skipped",
+}
+
+
+def junit(folder: Path) -> bytes:
+    """The report of a session, running, ended or cut off; LogError, InputError."""
+    with LogReader(folder) as reader:
+        return as_xml(report_of(reader.entries(), read_resolved(folder).scenario))
+
+
+def write(path: Path, report: bytes) -> None:
+    """Puts a report there whole or not at all, so that a CI server never finds half of one; LogFull, LogError."""
+    write_whole(path, report)
+
+
+def report_of(entries: Iterable[Entry], scenario: Scenario) -> Report:
+    """From a session's rows, and the scenario for what it limits; InputError when the rows do not begin with a plan."""
+    return _Gathered.of(entries).report(scenario.limits, scenario.stopping)
+
+
+def not_begun(name: str, why: HarnessError | str) -> bytes:
+    """The report of a run that came to no session: an error, or what the bench lacks (then it is skipped)."""
+    skipped = isinstance(why, HarnessError) and why.exit_code == 0
+    verdict, word = (Verdict.SKIPPED, "unmet_need") if skipped else (Verdict.ERROR, "not_begun")
+    lines = str(why).splitlines() or [""]
+    reason = Reason(verdict, word, lines[0], "\n".join(lines))
+    case = Case("run", f"{name}.session", reason=reason)
+    return as_xml(Report(name, (Suite("session", (case,)),), time.time(), host=socket.gethostname()))
+
+
+@dataclass(slots=True)
+class _Gathered:
+    """faults: the last ones. spans: wall time of a take, from its start to its end."""
+
+    progress: Progress
+    wake: WakeFigures
+    first_s: float = 0.0
+    last_s: float = 0.0
+    faults: deque[str] = field(default_factory=lambda: deque(maxlen=FAULTS_SHOWN))
+    spans: dict[tuple[str, int], tuple[float, float]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, entries: Iterable[Entry]) -> _Gathered:
+        figures, found = SessionFigures(), cls(Progress(), WakeFigures())
+        for entry in entries:
+            figures.add(entry)
+            found.wake.add(entry)
+            found.first_s = found.first_s or entry.wall_s
+            found.last_s = entry.wall_s
+            match entry.record:
+                case TrialStarted(trial_id=trial_id, take=take):
+                    found.spans[trial_id, take] = entry.wall_s, entry.wall_s
+                case TrialFinished(trial_id=trial_id, take=take):
+                    begun_s, _ = found.spans.get((trial_id, take), (entry.wall_s, 0.0))
+                    found.spans[trial_id, take] = begun_s, entry.wall_s
+                case FaultMet(source=source, what=what):
+                    found.faults.append(f"fault: {plain_text(source, 80)}: {plain_text(what)}")
+                case _:
+                    pass
+        found.progress = figures.snapshot()
+        if found.progress.session is None:
+            raise InputError("the session has no plan", remedy="Check it: harness show SESSION --check")
+        return found
+
+    @property
+    def name(self) -> str:
+        return self.progress.session.scenario_id if self.progress.session else ""
+
+    def report(self, limits: Limits, stopping: Stopping) -> Report:
+        wake = self.wake.snapshot()
+        verdicts = check_limits(limits, self.progress.totals, wake)
+        suites = [self._session(), *self._limits(verdicts, stopping, wake), *self._trials(verdicts)]
+        shared = self._properties()
+        suites = [Suite(one.name, one.cases, (*shared, *one.properties)) for one in suites]
+        took_s = self.last_s - self.first_s
+        return Report(self.name, tuple(suites), self.first_s, took_s, socket.gethostname())
+
+    def _properties(self) -> Properties:
+        if (one := self.progress.session) is None:
+            return ()
+        return (
+            ("session", one.session_id),
+            ("scenario", one.scenario_id),
+            ("scenario_sha256", one.scenario_sha256),
+            ("bench", one.bench_id),
+            ("bench_sha256", one.bench_sha256),
+            ("seed", str(one.seed)),
+            ("sound_path", one.sound_path),
+        )
+
+    def _session(self) -> Suite:
+        """Did the run come to its end?"""
+        progress, reason = self.progress, None
+        said = (f"{progress.totals.finished} of {progress.totals.planned} trials finished", *self.faults)
+        if progress.finished is not EndReason.COMPLETED:
+            word = "not_finished" if progress.finished is None else progress.finished.value
+            reason = Reason(Verdict.ERROR, word, f"the run did not come to its end: {word}", "\n".join(said))
+        case = Case("run", f"{self.name}.session", self.last_s - self.first_s, reason, said)
+        versions = progress.session.versions if progress.session else ()
+        return Suite("session", (case,), tuple((f"version {name}", version) for name, version in versions))
+
+    def _limits(self, verdicts: Iterable[LimitVerdict], stopping: Stopping, wake: WakeProgress) -> Iterator[Suite]:
+        """What sets the exit status: limits, and the sequential tests of each device, decided or not."""
+        limits = [one for one in verdicts if "_test[" not in one.name]
+        class_name = f"{self.name}.limits"
+        if limits:
+            yield Suite("limits", tuple(_limit(one, class_name) for one in limits))
+        tests: list[Case] = []
+        for device in wake.devices:
+            decided = dict(device.decisions)
+            for figure in ("false_accepts", "false_rejects"):
+                if (test := getattr(stopping, figure)) is None and figure not in decided:
+                    continue
+                declared = "" if test is None else f"good {test.good:g}, bad {test.bad:g}"
+                reason = None
+                if (passed := decided.get(figure)) is None:
+                    reason = Reason(Verdict.SKIPPED, "undecided", "the sound played does not decide it", declared)
+                elif not passed:
+                    reason = Reason(Verdict.FAILURE, "failed", f"{figure}: nearer to bad than to good", declared)
+                said = (declared,) if declared else ()
+                tests.append(Case(f"{figure}_test[{device.device}]", f"{self.name}.tests", 0.0, reason, said))
+        if tests:
+            yield Suite("sequential tests", tuple(tests))
+
+    def _trials(self, verdicts: Iterable[LimitVerdict]) -> Iterator[Suite]:
+        broken = [one.name for one in verdicts if not one.ok and "false_accepts" in one.name]
+        suites: dict[tuple[str, str], list[Case]] = {}
+        plays = {one.device: {play.trial.id: play for play in self.wake.plays(one.device)} for one in
+                 self.wake.snapshot().devices}  # fmt: skip
+        events = {name: {event.seq: event for event in self.wake.unmatched(name)} for name in plays}
+        for one in self.progress.trials:
+            if (listening := one.trial.listening) is None:
+                suites.setdefault((one.trial.device, "query"), []).append(self._query(one))
+                continue
+            for device in (target.device for target in listening.targets):
+                kind, play = listening.kind.value, plays[device].get(one.trial.id)
+                limits = [name for name in broken if name.endswith(f"[{device}]")]
+                cases = suites.setdefault((device, kind), [])
+                cases.append(self._listening(one, device, kind, play, events[device], limits))
+        wake = self.wake.snapshot()
+        for (device, kind), cases in suites.items():
+            figures = () if kind == "query" else _figures(kind, wake.device(device))
+            yield Suite(f"{device}.{kind}", tuple(cases), (("device", device), ("kind", kind), *figures))
+
+    def _case(self, one: TrialProgress, device: str, kind: str, reason: Reason | None, said: Iterable[str]) -> Case:
+        begun_s, ended_s = self.spans.get((one.trial.id, one.counting.take if one.counting else 0), (0.0, 0.0))
+        conditions = (f"{axis}: {plain_text(label, 80)}" for axis, label in one.trial.conditions)
+        class_name = f"{self.name}.{device}.{kind}"
+        return Case(one.trial.id, class_name, ended_s - begun_s, reason, (*conditions, *said))
+
+    def _query(self, one: TrialProgress) -> Case:
+        take, said = one.counting, []
+        if one.trial.reference:
+            said.append(f"asked: {plain_text(one.trial.reference)}")
+        verdict = take.deciding.verdict if take and take.deciding else None
+        if take and verdict is None and take.attempts:
+            verdict = take.attempts[-1].verdict
+        if verdict and verdict.heard is not None:
+            said.append(f"heard: {plain_text(verdict.heard)}")
+        if verdict and verdict.latency:
+            said.append(f"latency: {_milliseconds(verdict.latency)}")
+        if (response := one.response) is not None and response.transcript is not None:
+            said.append(f"answered (by our transcription): {plain_text(response.transcript)}")
+        cause = (take.cause or (verdict.cause if verdict else "")) if take else ""
+        return self._case(one, one.trial.device, "query", _of_outcome(one.outcome, cause, said), said)
+
+    def _listening(
+        self, one: TrialProgress, device: str, kind: str, play: Play | None, events: dict[int, WakeEvent],
+        broken: list[str],
+    ) -> Case:  # fmt: skip
+        if play is None:
+            cause = one.counting.cause if one.counting else ""
+            outcome = Outcome.INTERRUPTED if one.outcome is Outcome.COUNTED else one.outcome
+            return self._case(one, device, kind, _of_outcome(outcome, cause, ()), ())
+        false = [
+            event
+            for event in play.reading.unmatched
+            if event.seq in events and self.wake.false_accept(events[event.seq], reviewed=True)
+        ]
+        said = list(_heard(play, events))
+        reason = _of_play(play, said)
+        if reason is None and false and broken:
+            message = f"{len(false)} false accept{'s' if len(false) > 1 else ''}, and {', '.join(broken)} does not hold"
+            reason = Reason(Verdict.FAILURE, "false_accept", message, "\n".join(said))
+        return self._case(one, device, kind, reason, said)
+
+
+def _figures(kind: str, of: DeviceWake | None) -> Properties:
+    """What the cases of a suite come to; false accepts are those after review, as for limits."""
+    if of is None:
+        return ()
+    if kind == TrialKind.COMMAND:
+        return (("commands_understood", f"{of.commands.count} of {of.commands.total}"),)
+    if kind == TrialKind.WAKE:
+        share = of.false_rejects.share
+        return (("false_rejects", f"{share.count} of {share.total}"), *_interval("share", of.false_rejects.interval))
+    accepts = of.after_review
+    counts = (("false_accepts", str(accepts.count)), ("exposure_hours", f"{accepts.hours:.6f}"))
+    return (*counts, *_interval("per_hour", accepts.interval))
+
+
+def _interval(name: str, interval: Interval | None) -> Properties:
+    return () if interval is None else ((f"{name}_interval_95", f"{interval[0]:.6g} to {interval[1]:.6g}"),)
+
+
+def _limit(one: LimitVerdict, class_name: str) -> Case:
+    found = "n/a" if one.found is None else f"{one.found:.4g}"
+    told = f"wanted {'at least' if one.name.startswith('min_') else 'at most'} {one.wanted:g}, found {found}"
+    reason = None if one.ok else Reason(Verdict.FAILURE, "limit", f"{one.name}: {told}")
+    return Case(one.name, class_name, 0.0, reason, (told,))
+
+
+def _of_outcome(outcome: Outcome | None, cause: str, said: Iterable[str]) -> Reason | None:
+    """Why a trial did not pass; None when it did."""
+    if outcome is None:
+        return Reason(Verdict.SKIPPED, "not_played", "the run ended before it")
+    because = f" ({plain_text(cause)})" if cause else ""
+    for verdict, words in ((Verdict.FAILURE, _FAILED), (Verdict.ERROR, _ERRORS), (Verdict.SKIPPED, _NO_VERDICT)):
+        if outcome in words:
+            return Reason(verdict, outcome.value, words[outcome] + because, "\n".join(said))
+    return None
+
+
+def _of_play(play: Play, said: list[str]) -> Reason | None:
+    reading, text = play.reading, "\n".join(said)
+    match play.kind, reading.command:
+        case TrialKind.WAKE, _ if reading.hit is None:
+            return Reason(Verdict.FAILURE, "false_reject", "it did not wake", text)
+        case TrialKind.COMMAND, CommandWord.SUBSTITUTION:
+            message = f"it understood something else: {plain_text(reading.heard, 200)}"
+            return Reason(Verdict.FAILURE, "substitution", message, text)
+        case TrialKind.COMMAND, CommandWord.MISSING:
+            return Reason(Verdict.FAILURE, "missing", "it understood nothing", text)
+        case TrialKind.AMBIENT, _ if reading.exposure_s <= 0 and not reading.unmatched:
+            return Reason(Verdict.SKIPPED, "unproven", "nothing shows that it was listening", text)
+        case _:
+            return None
+
+
+def _heard(play: Play, events: dict[int, WakeEvent]) -> Iterator[str]:
+    """What a device made of one stimulus."""
+    reading = play.reading
+    if play.kind is not TrialKind.AMBIENT:
+        delay = f", {_milliseconds(reading.delay)} after the phrase" if reading.delay else ""
+        yield f"woke{delay}" if reading.hit else "did not wake"
+    else:
+        yield f"exposure: {reading.exposure_s:.3f} s, unproven: {reading.unproven_s:.3f} s"
+    if play.kind is TrialKind.COMMAND:
+        yield f"said: {plain_text(play.trial.reference)}"
+        yield f"heard: {plain_text(reading.heard) if reading.command is not CommandWord.MISSING else 'nothing'}"
+    for event in reading.unmatched[:EVENTS_SHOWN]:
+        yield _event(play, event, events.get(event.seq))
+    if len(reading.unmatched) > EVENTS_SHOWN:
+        yield f"… and {len(reading.unmatched) - EVENTS_SHOWN} more unmatched events"
+
+
+def _event(play: Play, event: Heard, dressed: WakeEvent | None) -> str:
+    score = "" if event.score is None else f", score {event.score:g}"
+    clip = f", clips/{dressed.clip.name}" if dressed and dressed.clip else ""
+    word = "unreviewed" if dressed is None or dressed.word is None else dressed.word.value
+    at_s = play.place(event) - play.start_s
+    return f"unmatched event at {at_s:.3f} s: {plain_text(event.phrase, 80)}{score}, {word}{clip}"
+
+
+def _milliseconds(value: Measured) -> str:
+    return f"{value.value_s * 1000:.0f} ms ± {value.error_s * 1000:.1f} ms"

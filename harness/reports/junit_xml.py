@@ -1,0 +1,127 @@
+"""JUnit's XML: suites of cases, each passed or with one reason why not. Knows nothing of sessions.
+
+What is written is valid against the schema that CI servers share (junit-10.xsd of Jenkins' xUnit plugin), and keeps to
+what the stricter ones ask for: one verdict a case, a time stamp without a zone, host name and properties on a suite.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from xml.etree import ElementTree
+
+Properties = tuple[tuple[str, str], ...]
+# What XML 1.0 has no way to write, not even as a reference; and the line ends that a parser would change.
+_INVALID = re.compile("[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+class Verdict(StrEnum):
+    """The element that says why a case did not pass."""
+
+    FAILURE = "failure"
+    ERROR = "error"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """type: one word for tables. message: one line. text: whatever else is known."""
+
+    verdict: Verdict
+    type: str
+    message: str
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """reason None: it passed. said: lines for people, whatever the verdict."""
+
+    name: str
+    class_name: str
+    time_s: float = 0.0
+    reason: Reason | None = None
+    said: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    name: str
+    cases: tuple[Case, ...]
+    properties: Properties = ()
+
+    def count(self, verdict: Verdict) -> int:
+        return sum(case.reason is not None and case.reason.verdict is verdict for case in self.cases)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """started_s: Unix time. time_s: of the whole; suites overlap where devices share a stimulus."""
+
+    name: str
+    suites: tuple[Suite, ...]
+    started_s: float
+    time_s: float = 0.0
+    host: str = "localhost"
+
+    def count(self, verdict: Verdict) -> int:
+        return sum(suite.count(verdict) for suite in self.suites)
+
+
+def xml_text(text: str) -> str:
+    """The text with every character that XML cannot hold as a visible escape: \\x1b, \\ud800, \\ufffe."""
+    return _INVALID.sub(lambda found: _escape(ord(found[0])), text)
+
+
+def _escape(point: int) -> str:
+    return f"\\x{point:02x}" if point <= 0xFF else f"\\u{point:04x}"
+
+
+def as_xml(report: Report) -> bytes:
+    """The whole document, UTF-8."""
+    root = ElementTree.Element("testsuites", _attributes(name=report.name, **_counts(report)))
+    root.set("time", _seconds(report.time_s))
+    stamp = datetime.fromtimestamp(report.started_s, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    for number, suite in enumerate(report.suites):
+        element = ElementTree.SubElement(root, "testsuite", _attributes(name=suite.name, **_counts(suite)))
+        element.set("skipped", str(suite.count(Verdict.SKIPPED)))
+        element.set("time", _seconds(sum(case.time_s for case in suite.cases)))
+        for key, value in _attributes(
+            timestamp=stamp, hostname=report.host, id=str(number), package=report.name
+        ).items():
+            element.set(key, value)
+        properties = ElementTree.SubElement(element, "properties")
+        for name, value in suite.properties:
+            ElementTree.SubElement(properties, "property", _attributes(name=name, value=value))
+        for case in suite.cases:
+            _write(element, case)
+    ElementTree.indent(root)
+    text: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return text + b"\n"
+
+
+def _write(parent: ElementTree.Element, case: Case) -> None:
+    element = ElementTree.SubElement(parent, "testcase", _attributes(name=case.name, classname=case.class_name))
+    element.set("time", _seconds(case.time_s))
+    if (reason := case.reason) is not None:
+        why = _attributes(type=reason.type, message=reason.message)
+        ElementTree.SubElement(element, reason.verdict.value, why).text = xml_text(reason.text) or None
+    if case.said:
+        ElementTree.SubElement(element, "system-out").text = xml_text("\n".join(case.said))
+
+
+def _counts(one: Report | Suite) -> dict[str, str]:
+
+    cases = len(one.cases) if isinstance(one, Suite) else sum(len(suite.cases) for suite in one.suites)
+    failures, errors = one.count(Verdict.FAILURE), one.count(Verdict.ERROR)
+    return {"tests": str(cases), "failures": str(failures), "errors": str(errors)}
+
+
+def _attributes(**texts: str) -> dict[str, str]:
+    return {key: xml_text(text) for key, text in texts.items()}
+
+
+def _seconds(value_s: float) -> str:
+    return f"{max(0.0, value_s):.3f}"
