@@ -62,6 +62,7 @@ def load_profile(path_or_id: Path | str, *, beside: Path) -> DeviceProfile:
         context_wait_s=keys.context_wait_s,
         close_dialogue_say=keys.close_dialogue.say if keys.close_dialogue else None,
         note=keys.note,
+        listening_states=frozenset(keys.listening_states),
         transport=transport_of(keys),
         lines=tuple(_line(rule) for rule in keys.lines),
         console=ConsoleSettings(**{**keys.console.model_dump(), "time": keys.console.time or ""}),

@@ -39,6 +39,10 @@ def check_whole(keys: ProfileKeys, found: Findings) -> None:
         if yielded and kind not in yielded and keys.console.framing is not Framing.VH:
             remedy = f"Add a mapping of kind {kind.value}, or remove it from reports"
             found.add(("reports", number), f"no mapping yields {kind.value!r}, which is reported", remedy)
+    mute = bool(yielded) and ObservationKind.STATUS not in yielded and keys.console.framing is not Framing.VH
+    if keys.listening_states and mute:
+        remedy = "Add a mapping of kind status, or remove them"
+        found.add(("listening_states",), "no mapping yields a status, so no state is ever known", remedy, key=True)
     console = keys.console
     if (console.time is None) != (console.clock is ClockKind.NONE):
         found.add(("console",), "`time` and `clock` go together", "Write both, or neither", key=True)

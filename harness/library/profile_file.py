@@ -11,6 +11,7 @@ from harness.library.findings import Keys
 from harness.library.profile_lines import AudioKeys, ConsoleKeys, Expression, FramesKeys, LineKeys, SampleKeys
 from harness.library.words import Id, Language, Spoken, Text, word, wrong
 from harness.model.bench import ObservationKind, Transport
+from harness.model.observation import DeviceState
 
 FIELDS: dict[ObservationKind, tuple[str, ...]] = {
     ObservationKind.WAKE: ("phrase", "score"),
@@ -19,6 +20,7 @@ FIELDS: dict[ObservationKind, tuple[str, ...]] = {
     ObservationKind.RESPONSE: ("text",),
     ObservationKind.STATUS: ("state", "detail"),
     ObservationKind.LOG: ("text",),
+    ObservationKind.LISTENING: (),
 }
 """The fields that a mapping of each kind may fill in."""
 
@@ -123,5 +125,8 @@ class ProfileKeys(Keys):
     console: ConsoleKeys = Field(default=ConsoleKeys(), description="How its console is read.")
     frames: FramesKeys | None = Field(default=None, description="Its binary messages. Default: it has none.")
     audio: AudioKeys | None = Field(default=None, description="How it takes sound over its wire. Default: it does not.")
+    listening_states: list[Annotated[DeviceState, word(DeviceState)]] = Field(
+        default=[], description="States that it only says of itself while it hears what could wake it. Default: none."
+    )
     samples: list[SampleKeys] = Field(default=[], description="What it said, and what must come of it: its tests.")
     note: Text = Field(default="", description="For people.")

@@ -7,7 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from harness.model.bench import DeviceProfile, PlainValue, Sample
-from harness.model.observation import Intent, LogLine, Observation, ResponseText, Status, Transcript, Wake
+from harness.model.observation import (
+    Intent,
+    ListeningProved,
+    LogLine,
+    Observation,
+    ResponseText,
+    Status,
+    Transcript,
+    Wake,
+)
 from harness.model.time import Stamp
 from harness.wire.console import Console
 from harness.wire.mappings import for_device, observations
@@ -23,6 +32,7 @@ _DEFAULTS: dict[str, Fields] = {
     "response": {"text": ""},
     "status": {"state": "", "detail": ""},
     "log": {"text": ""},
+    "listening": {},
 }
 
 
@@ -55,6 +65,8 @@ def sample_fields(seen: Observation) -> Fields:
             fields = {"kind": "status", "state": state.value, "detail": detail}
         case LogLine(text=text):
             fields = {"kind": "log", "text": text}
+        case ListeningProved():
+            fields = {"kind": "listening"}
         case _:
             fields = {"kind": seen.kind}
     defaults = _DEFAULTS.get(str(fields["kind"]), {})

@@ -9,13 +9,14 @@ from enum import StrEnum
 from typing_extensions import TypeAliasType
 
 from harness.model.errors import Place
+from harness.model.observation import DeviceState
 
 PlainValue = TypeAliasType("PlainValue", "str | int | float | bool | list[PlainValue] | dict[str, PlainValue] | None")
 """Of JSON. A named alias: pydantic does not see the end of one that only refers to itself."""
 
 
 class ObservationKind(StrEnum):
-    """What a mapping of a device profile may turn a message into."""
+    """What a mapping of a device profile may turn a message into; LISTENING: a proof that it listens (a heartbeat)."""
 
     WAKE = "wake"
     TRANSCRIPT = "transcript"
@@ -23,6 +24,7 @@ class ObservationKind(StrEnum):
     RESPONSE = "response"
     STATUS = "status"
     LOG = "log"
+    LISTENING = "listening"
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +194,8 @@ class DeviceProfile:
 
     reports: what it can be believed to tell us (its evidence), e.g. {TRANSCRIPT, WAKE}.
     context_wait_s: how long to wait before a query is repeated, so that it has forgotten; None: the scenario's.
-    mappings: of MQTT messages; lines: of console lines. audio: None when it has ears only.
+    mappings: of MQTT messages; lines: of console lines. audio: None when it has ears only. listening_states: those that
+    it only says of itself while it hears what could wake it.
     """
 
     id: str
@@ -212,6 +215,7 @@ class DeviceProfile:
     frames: BinaryFrames | None = None
     audio: AudioInput | None = None
     samples: tuple[Sample, ...] = ()
+    listening_states: frozenset[DeviceState] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

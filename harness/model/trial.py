@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from harness.model.bench import ObservationKind
+from harness.model.observation import DeviceState
 from harness.model.scenario import CloseDialogue, Evidence, Recognised, RepromptRule, TrialKind, WakeSettings
 from harness.model.stimulus import StimulusRecipe
 
@@ -55,12 +56,16 @@ class EvidenceSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A device that listens in a trial. player: id of what brings it the sound, a loudspeaker or its connection."""
+    """A device that listens in a trial. player: id of what brings it the sound, a loudspeaker or its connection.
+
+    listening_states: a status with one of these states proves that it listened at that moment.
+    """
 
     device: str
     connection: str
     player: str
     reports: tuple[ObservationKind, ...] = ()
+    listening_states: tuple[DeviceState, ...] = ()
 
     @property
     def injected(self) -> bool:

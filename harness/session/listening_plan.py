@@ -80,7 +80,10 @@ def is_injected(device: Device, template: TrialTemplate, scenario: Scenario) -> 
 def target(device: Device, player: str) -> Target:
     """The device as a target that `player` brings the sound to."""
     assert device.connection is not None
-    return Target(device.id, device.connection.id, player, tuple(sorted(device.profile.reports)))
+    profile = device.profile
+    return Target(
+        device.id, device.connection.id, player, tuple(sorted(profile.reports)), tuple(sorted(profile.listening_states))
+    )
 
 
 def phrase_of(scenario: Scenario, devices: tuple[Device, ...], template: TrialTemplate) -> str:

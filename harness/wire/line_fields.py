@@ -10,8 +10,10 @@ from harness.model.bench import LineMapping, ObservationKind
 from harness.model.observation import (
     DeviceState,
     Intent,
+    ListeningProved,
     LogLine,
     Observation,
+    Proof,
     ResponseText,
     Status,
     Transcript,
@@ -102,3 +104,5 @@ def observation(mapping: LineMapping, fields: LineFields, at: Stamp, source: str
             return Status(source, at, state, fields.text(mapping, "detail"))
         case ObservationKind.LOG:
             return LogLine(source, at, fields.text(mapping, "text"))
+        case ObservationKind.LISTENING:
+            return ListeningProved(source, at, Proof.HEARTBEAT)

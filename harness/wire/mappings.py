@@ -13,8 +13,10 @@ from harness.model.bench import LineMapping, MessageMapping, ObservationKind, Pl
 from harness.model.observation import (
     DeviceState,
     Intent,
+    ListeningProved,
     LogLine,
     Observation,
+    Proof,
     ResponseText,
     Status,
     Transcript,
@@ -150,6 +152,8 @@ def _observation(mapping: MessageMapping, document: PlainValue, at: Stamp, sourc
             return Status(source, at, _state(mapping, word), _detail(document, fields))
         case ObservationKind.LOG:
             return LogLine(source, at, _text(pointed(document, fields.get("text", ""))))
+        case ObservationKind.LISTENING:
+            return ListeningProved(source, at, Proof.HEARTBEAT)
 
 
 def _searched(mapping: MessageMapping, payload: bytes, at: Stamp, source: str) -> Observation | None:

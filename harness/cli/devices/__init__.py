@@ -60,12 +60,13 @@ def _print(profiles: list[DeviceProfile]) -> None:
         sized = [set_cell_size(cell, width) for cell, width in zip(cells, widths, strict=True)]
         click.echo("  ".join((*sized, title)))
     click.echo(
-        "\ntells: W wake, T transcript, I intent, R response, S status. +sound: it takes sound over its wire as well."
+        "\ntells: W wake, T transcript, I intent, R response, S status, L that it listens."
+        " +sound: it takes sound over its wire as well."
     )
 
 
 def _letters(profile: DeviceProfile) -> str:
-    kinds = ("wake", "transcript", "intent", "response", "status")
+    kinds = ("wake", "transcript", "intent", "response", "status", "listening")
     return "".join(kind[0].upper() if kind in profile.reports else "-" for kind in kinds)
 
 

@@ -16,6 +16,7 @@ from harness.model.observation import DeviceState, LogLine, Observation, Status
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
 from harness.ports import Sink, Surroundings
+from harness.wire.listening import ProofPace
 from harness.wire.mappings import MAX_PAYLOAD_BYTES, Unmapped, observations, parse, shown, topic_matches
 
 _TEXT_MAX_BYTES = 900
@@ -46,6 +47,7 @@ class MqttDevice:
             for mapping in (profile.mappings if profile is not None else ())
         )
         self._numbering = Numbering()
+        self._pace = ProofPace()
         self._outlet = Outlet(id, surroundings)
         self._link: BrokerLink | None = None
         self._board: Board | None = None
@@ -192,6 +194,7 @@ class MqttDevice:
             self._outlet.lose(BOARD, what)
         if self._hermes is not None:
             self._hermes.link_down()
+        self._pace.cut()
         self._outlet.lose("broker", what)
 
     def _message(self, topic: str, payload: bytes, at: Stamp, retained: bool) -> None:
@@ -214,7 +217,8 @@ class MqttDevice:
             self.duplicates = board.duplicates
             return
         for observation in self._numbered(topic, payload, at):
-            self._outlet.tell(observation)
+            if self._pace.passes(observation):
+                self._outlet.tell(observation)
 
     def _numbered(self, topic: str, payload: bytes, at: Stamp) -> tuple[Observation, ...]:
         """Without what came twice, and with what the numbers tell beside it."""

@@ -22,8 +22,8 @@ from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
 from harness.wire.adpcm import Pcm
 from harness.wire.console import Console
+from harness.wire.listening import PROOF_EVERY_S, ProofPace
 
-PROOF_EVERY_S = 5.0
 SETTLE_S = 0.3
 """After the last sample was taken: how long the board has for what it has to say of it."""
 _AHEAD_S = 0.1
@@ -41,6 +41,7 @@ class ConsolePeer:
         self._rate_hz = rate_hz
         self._realtime = realtime
         self._dialogue = TflmDialogue()
+        self._pace = ProofPace()
         self._linked = False
         self._held = b""  # the beginning of a line that may be the dialogue's
         self._at_line_start = True
@@ -64,12 +65,14 @@ class ConsolePeer:
 
     def lost(self, now_s: float) -> None:
         self._linked = False
+        self._pace.cut()
         self._end(now_s, complete=False)
         self._dialogue.abandon()
 
     def tick(self, now_s: float, error_s: float) -> str:
         for one in self.console.feed(b"", Stamp(now_s, error_s)):
-            self._tell(one)
+            if self._pace.passes(one):
+                self._tell(one)
         self._dialogue.tick(now_s)
         self._follow(now_s)
         return ""
@@ -133,7 +136,8 @@ class ConsolePeer:
 
     def _read(self, data: bytes, at: Stamp) -> None:
         for one in self.console.feed(data, at):
-            self._tell(self._placed(one))
+            if self._pace.passes(one):
+                self._tell(self._placed(one))
 
     def _placed(self, seen: Observation) -> Observation:
         """With its place on the audio line: no sample behind the last one sent can have led to it."""

@@ -37,6 +37,8 @@ _BREATH_S = 0.3
 """Between its sentences when it keeps talking: shorter than any sensible `end_silence_ms`."""
 _RING_PAUSE_S = 2.0
 """Between two rings, in which it listens for a word that ends them."""
+HEARTBEAT_S = 5.0
+"""How often it tells that it hears."""
 
 
 class Speaker(Protocol):
@@ -129,6 +131,7 @@ class Device:
         self._called_s = 0.0
         self._pending: tuple[float, Reply, Worse] | None = None
         self._end_of_query_s = 0.0
+        self._beat_s = -HEARTBEAT_S
 
     def run(self, stop: threading.Event) -> None:
         """Until `stop` is set, or a fault asks for a restart."""
@@ -147,6 +150,7 @@ class Device:
     def _take(self, event: Event) -> None:
         match event:
             case Sound():
+                before = self._ears.frames
                 for heard in self._ears.feed(event.samples):
                     match heard:
                         case Called():
@@ -155,6 +159,8 @@ class Device:
                             self._asked(heard)
                         case NothingSaid():
                             self._given_up()
+                if self._ears.frames > before:
+                    self._beat()
             case SoundLost():
                 _log.warning("the microphone is %s", "back" if event.back else "lost")
                 self._ears.uncover()
@@ -165,6 +171,13 @@ class Device:
             case Understood():
                 if event.query == self._query:
                     self._understood(without_call(event.text, self._settings.wake_phrase))
+
+    def _beat(self) -> None:
+        """Only when sound has reached its wake engine just now: not while it speaks, and not without a microphone."""
+        now_s = time.monotonic()
+        if now_s - self._beat_s >= HEARTBEAT_S:
+            self._beat_s = now_s
+            self._reporter.beat()
 
     def _called(self, heard: Called) -> None:
         self.wakes += 1

@@ -76,6 +76,8 @@ class Ears:
         self._recent: deque[npt.NDArray[np.int16]] = deque(maxlen=frames_per_s)
         self._mode = _Mode.WAITING
         self._guard_frames = 0
+        self.frames = 0
+        """Frames that its wake engine has heard so far."""
         self._begin_listening(0, 0.0)
         self._mode = _Mode.WAITING
 
@@ -119,6 +121,7 @@ class Ears:
         voiced = self._is_voiced(frame)
         self._recent.append(frame)
         hits = self._engine.feed(frame)
+        self.frames += 1
         if hits and not self._is_second_hit():
             self._begin_listening(round(_BEFORE_HIT_S * RATE_HZ / self._frame), _PATIENCE_S, called=True)
             return Called(hits[0].phrase, hits[0].score)

@@ -1,7 +1,7 @@
-"""What the assistant tells over MQTT: `vh/<device>/{wake,transcript,response,status}`, JSON, numbered.
+"""What the assistant tells over MQTT: `vh/<device>/{wake,transcript,response,status,heartbeat}`, JSON, numbered.
 
-Every message has `boot` (a new one for each start), `seq` (from 1, over all topics), `time` (monotonic seconds of its
-host). The last will on `status` says {"state": "gone"}.
+Every message has `boot` (a new one for each start), `seq` (from 1, over all topics but heartbeat), `time` (monotonic
+seconds of its host). The last will on `status` says {"state": "gone"}.
 """
 
 from __future__ import annotations
@@ -46,6 +46,12 @@ class Reporter:
         self._seq += 1
         head: dict[str, PlainValue] = {"boot": self.boot, "seq": self._seq, "time": round(time.monotonic(), 4)}
         self._client.publish(self._topic(report), json.dumps({**head, **fields}), qos=1)
+
+    def beat(self) -> None:
+        """Tells that its ears are at work at this moment; lost when the broker is away, since it would be late."""
+        if self._client is not None and Report.HEARTBEAT in self._reports:
+            told = {"boot": self.boot, "time": round(time.monotonic(), 4)}
+            self._client.publish(self._topic(Report.HEARTBEAT), json.dumps(told), qos=0)
 
     def connected(self, limit_s: float) -> bool:
         """Waits for the broker; True at once when nothing is to be reported."""

@@ -18,12 +18,13 @@ from harness.plugins import Group, names
 
 
 class Report(StrEnum):
-    """What the assistant tells over MQTT; each is a topic of its own."""
+    """What the assistant tells over MQTT; each is a topic of its own. HEARTBEAT: that its ears are at work."""
 
     WAKE = "wake"
     TRANSCRIPT = "transcript"
     RESPONSE = "response"
     STATUS = "status"
+    HEARTBEAT = "heartbeat"
 
 
 class Deed(StrEnum):
