@@ -20,10 +20,12 @@ from harness.model.observation import (
     LinkBack,
     LinkLost,
     ListeningProved,
+    Proof,
     SpeechEnded,
     SpeechStarted,
     Status,
     StimulusEnded,
+    StimulusHeard,
     StimulusStarted,
     Transcript,
     Wake,
@@ -149,6 +151,7 @@ class WakeFigures:
                 if target.device not in self._devices:
                     figures = DeviceFigures(target.device, settings, self._events, self._speech)
                     self._devices[target.device] = figures
+                self._devices[target.device].listening_states.update(target.listening_states)
 
     def _begin(self, row: AttemptStarted) -> None:
         trial = self._trials[row.trial_id]
@@ -189,6 +192,8 @@ class WakeFigures:
         match seen:
             case StimulusStarted() | StimulusEnded():
                 self._stimulus(seen, plays)
+            case StimulusHeard():
+                self._heard_by_us(seen, plays)
             case SpeechStarted():
                 self._speech.heard(seen.source, seen.at.at_s)
             case SpeechEnded():
@@ -210,6 +215,9 @@ class WakeFigures:
                 self._speech.status(name, seen)
                 if state in (DeviceState.STARTED, DeviceState.GONE):
                     device.proofs.cut()
+                elif state in device.listening_states:
+                    device.proofs.add(ListeningProved(seen.source, seen.at, Proof.STATUS))
+                    device.proved()
                 if state is DeviceState.GONE:
                     device.link_up, device.link_trouble = False, seen.detail or "the device is gone"
                 elif not device.link_up:
@@ -235,6 +243,13 @@ class WakeFigures:
             else:
                 play.ended, play.audio_end_s = seen.at, seen.audio_s
             self._touch(name)
+
+    def _heard_by_us(self, seen: StimulusHeard, plays: Mapping[str, Play]) -> None:
+        """Our microphone found the stimulus: what goes through the air began there, and not where it left us."""
+        for name, play in plays.items():
+            if not play.target.injected and play.row.play_id == seen.play_id and play.heard is None:
+                play.heard = seen.at
+                self._devices[name].placed(play)
 
     def _touch(self, device: str | None) -> None:
         if device in self._devices and device is not None:

@@ -14,6 +14,7 @@ from harness.evaluate.wake_progress import DeviceWake, MarkKind, TimelineMark, W
 from harness.metrics.intervals import Share
 from harness.metrics.latency import LatencyFigures, latency_figures
 from harness.metrics.wake import match_events
+from harness.model.observation import DeviceState
 from harness.model.scenario import TrialKind, WakeSettings
 from harness.model.time import Measured
 
@@ -68,6 +69,7 @@ class DeviceFigures:
         self.link_up, self.link_trouble = True, ""
         self.clock_error_s: float | None = None
         self.decisions: dict[str, bool] = {}
+        self.listening_states: set[DeviceState] = set()
         self.changed = True
         self._settings, self._events, self._speech = settings, events, speech
         self._sums = Sums()
@@ -126,6 +128,12 @@ class DeviceFigures:
         for event in play.events:
             self._put(event, play, exposed=False)
         self.changed = True
+
+    def placed(self, play: Play) -> None:
+        """It is known better where the play lies."""
+        self.changed = True
+        if play.state is PlayState.COUNTED:
+            self._settle(play)
 
     def proved(self) -> None:
         """Another proof of listening has come: the last plays may have been heard further than was known."""

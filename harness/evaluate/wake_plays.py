@@ -70,7 +70,10 @@ class Reading:
 
 @dataclass(slots=True, eq=False)
 class Play:
-    """Grows while an attempt goes on. Host times in `started` and `ended`; on the device's audio line in audio_…."""
+    """Grows while an attempt goes on. Host times in `started` and `ended`; on the device's audio line in audio_….
+
+    heard: where our microphone found the first sample, through the air only.
+    """
 
     trial: Trial
     target: Target
@@ -81,6 +84,7 @@ class Play:
     ended: Stamp | None = None
     audio_start_s: float | None = None
     audio_end_s: float | None = None
+    heard: Stamp | None = None
     state: PlayState = PlayState.RUNNING
     events: list[Heard] = field(default_factory=list)
     words: list[Transcript | Intent] = field(default_factory=list)
@@ -95,7 +99,13 @@ class Play:
         """On the line on which it is matched; 0 before the first sample."""
         if self.on_audio_line and self.audio_start_s is not None:
             return self.audio_start_s
-        return self.started.at_s if self.started else 0.0
+        origin = self.origin
+        return origin.at_s if origin else 0.0
+
+    @property
+    def origin(self) -> Stamp | None:
+        """Host time of the first sample: as our microphone heard it when it did, else as it left the player."""
+        return self.heard or self.started
 
     @property
     def end_s(self) -> float:
@@ -103,8 +113,8 @@ class Play:
         if self.on_audio_line:
             if self.audio_end_s is not None:
                 return max(self.start_s, self.audio_end_s)
-        elif self.ended is not None:
-            return max(self.start_s, self.ended.at_s)
+        elif self.ended is not None and self.started is not None:
+            return self.start_s + max(0.0, self.ended.at_s - self.started.at_s)
         return self.start_s + self.row.duration_s
 
     @property
@@ -135,7 +145,7 @@ class Play:
 
     def host_s(self, offset_s: float) -> float:
         """Host time at an offset in the stimulus, for a timeline."""
-        begun_s = self.started.at_s if self.started else 0.0
+        begun_s = self.origin.at_s if self.origin else 0.0
         return begun_s + offset_s / self._audio_per_host()
 
     def _audio_per_host(self) -> float:
@@ -207,7 +217,7 @@ def _without_spot(play: Play, duration_s: float, spot_s: float) -> float:
 def _delay(play: Play, event: Heard, offset_s: float) -> Measured:
     """End of the phrase → event. Samples are counted exactly; on the host's clock the errors of both times add."""
     exact = play.on_audio_line and event.audio_s is not None
-    error_s = 0.0 if exact else event.at.error_s + (play.started.error_s if play.started else 0.0)
+    error_s = 0.0 if exact else event.at.error_s + (play.origin.error_s if play.origin else 0.0)
     return Measured(offset_s - play.row.query_end_s, error_s)
 
 
