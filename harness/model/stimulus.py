@@ -136,7 +136,8 @@ class StimulusRecipe:
     gap_ms: silence between wake phrase and query. level_dbfs: active speech level of the whole, relative to a
     full-scale square wave (so a full-scale sine is −3.01 dBFS); RMS level of generated noise.
     lead_in_s, tail_s: sound (a very low noise floor, or `noise`) from the first sample to the first active speech, and
-    from the last active speech on; 0: no more than a query has.
+    from the last active speech on; 0: no more than a query has. variant: which draw of the noise and of its floor it
+    is, so that repetitions are not the same samples over again.
     """
 
     query: Sound
@@ -148,6 +149,7 @@ class StimulusRecipe:
     noise: NoiseSpec | None = None
     lead_in_s: float = 0.0
     tail_s: float = 0.0
+    variant: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

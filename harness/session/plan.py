@@ -7,6 +7,7 @@ import random
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from harness.model.bench import Bench, Device, DeviceProfile, ObservationKind
 from harness.model.errors import InputError, Place, UnmetNeed
@@ -25,7 +26,7 @@ from harness.model.scenario import (
     axes_of,
 )
 from harness.model.stimulus import NoiseSpec, Recording, SpokenText, StimulusRecipe, Utterance, VoiceSpec
-from harness.model.trial import Listening, Trial
+from harness.model.trial import Listening, Target, Trial
 from harness.session.listening_plan import (
     AIR_HZ,
     INJECTED_HZ,
@@ -35,6 +36,7 @@ from harness.session.listening_plan import (
     segments,
     target,
 )
+from harness.session.probes import with_probes
 
 _SHORT: dict[AxisName, str] = {"voice": "v", "level_dbfs": "l", "gap_ms": "g", "position": "p", "noise": "n"}
 
@@ -61,7 +63,13 @@ def plan(scenario: Scenario, bench: Bench, seed: int | None = None) -> tuple[Tri
     if scenario.matrix.order is Order.SHUFFLED:
         chosen = next(s for s in (seed, scenario.matrix.seed, scenario.seed) if s is not None)
         random.Random(chosen).shuffle(trials)
-    return tuple(replace(trial, number=number) for number, trial in enumerate(trials, start=1))
+    makers = {
+        one.id: partial(_probe, scenario, bench, one)
+        for one in scenario.trials
+        if one.ambient is not None and one.ambient.probe is not None
+    }
+    probed = with_probes(trials, makers) if makers else trials
+    return tuple(replace(trial, number=number) for number, trial in enumerate(probed, start=1))
 
 
 def _cells(matrix: Matrix) -> Iterator[Cell]:
@@ -171,25 +179,51 @@ def _listening_trials(
     for cell, repetition in itertools.product(own, range(1, template.repeat + 1)):
         trial_id = _trial_id(template, cell, repetition, taken)
         position = next((value for name, _, value in cell if name == "position"), None)
-        targets = tuple(
-            target(
-                device,
-                device.connection.id
-                if device.id in injected and device.connection
-                else _loudspeaker(scenario, bench, position),
-            )
-            for device in devices
-        )
+        targets = tuple(_target(scenario, bench, template, device, position) for device in devices)
         heard = Listening(template.kind, targets, scenario.wake, template.lead_in_s, template.tail_s, phrase)
         if template.ambient is None:
             yield _listening_trial(scenario, bench, template, cell, repetition, trial_id, heard)
             continue
         for segment in segments(template.ambient, f"{chosen}:{trial_id}"):
-            one = replace(heard, lead_in_s=0.0, tail_s=0.0, source=segment.source)
+            every_s = template.ambient.probe.every_s if template.ambient.probe else 0.0
+            one = replace(heard, lead_in_s=0.0, tail_s=0.0, source=segment.source, probe_every_s=every_s)
             made = _listening_trial(
                 scenario, bench, template, cell, repetition, f"{trial_id}.s{segment.number:04}", one
             )
             yield replace(made, recipe=replace(made.recipe, query=segment.ambience, lead_in_s=0.0, tail_s=0.0))
+
+
+def _probe(scenario: Scenario, bench: Bench, template: TrialTemplate, number: int) -> Trial:
+    """A probe of an ambient template; it is played once more when a device has not heard it."""
+    spec = template.ambient.probe if template.ambient else None
+    assert spec is not None, template.id
+    said = replace(
+        template,
+        kind=TrialKind.PROBE,
+        phrase=spec.phrase,
+        voice=spec.voice,
+        level_dbfs=scenario.defaults.level_dbfs if spec.level_dbfs is None else spec.level_dbfs,
+        reprompt=replace(template.reprompt or scenario.defaults.reprompt, max_attempts=2),
+        ambient=None,
+    )
+    devices = listeners(scenario, bench, said)
+    heard = Listening(
+        TrialKind.PROBE,
+        tuple(_target(scenario, bench, said, device, None) for device in devices),
+        scenario.wake,
+        scenario.wake.refractory_s,
+        spec.tail_s,
+        phrase_of(scenario, devices, said),
+        probe_every_s=spec.every_s,
+    )
+    made = _listening_trial(scenario, bench, said, (), 1, f"{template.id}.p{number:04}", heard)
+    return replace(made, recipe=replace(made.recipe, noise=None))
+
+
+def _target(scenario: Scenario, bench: Bench, template: TrialTemplate, device: Device, position: AxisValue) -> Target:
+    injected = is_injected(device, template, scenario) and device.connection is not None
+    player = device.connection.id if injected and device.connection else _loudspeaker(scenario, bench, position)
+    return target(device, player)
 
 
 def _listening_trial(
@@ -210,7 +244,8 @@ def _listening_trial(
     asked = _query(scenario, template) if template.kind is TrialKind.COMMAND else None
     common = _recipe(scenario, template, asked, device.profile, {name: value for name, _, value in cell})
     rate_hz = INJECTED_HZ if all(one.injected for one in heard.targets) else AIR_HZ
-    timed = replace(common, lead_in_s=heard.lead_in_s, tail_s=heard.tail_s, rate_hz=rate_hz)
+    # The same samples again would tell a deterministic device nothing new, and make intervals too narrow.
+    timed = replace(common, lead_in_s=heard.lead_in_s, tail_s=heard.tail_s, rate_hz=rate_hz, variant=repetition)
     recipe = replace(timed, query=asked.utterance, wake_phrase=phrase) if asked else replace(timed, query=phrase)
     if template.kind is TrialKind.AMBIENT:
         recipe = replace(recipe, noise=None)

@@ -171,7 +171,7 @@ def test_a_plan_is_played_from_its_first_trial_to_its_last() -> None:
 
 
 def test_a_bad_device_is_asked_again() -> None:
-    options = InProcessOptions(wake_miss_share=0.2, mishear_share=0.3, silent_share=0.1, late_share=0.1)
+    options = InProcessOptions(wake_miss_share=0.1, mishear_share=0.5, silent_share=0.1, late_share=0.1)
     with house(10, options=options).running() as run:
         pass
     assert_whole(run.log, run.trials)
