@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness.model.cause import in_words
 from harness.model.observation import (
     Intent,
     LinkBack,
@@ -184,7 +185,7 @@ class Happenings:
     def _trial_end(self, row: TrialFinished) -> str:
         attempts = _many(row.attempts, "attempt")
         outcome = IN_WORDS[row.outcome].partition(":")[0].upper()
-        return f"  = {row.trial_id}: {outcome} after {attempts}{_because(row.cause)}"
+        return f"  = {row.trial_id}: {outcome} after {attempts}{_because(in_words(row.cause))}"
 
 
 def _listening(trial: Trial, listening: Listening) -> str:
@@ -227,8 +228,9 @@ def _verdict(row: AttemptFinished) -> str:
         return f"  attempt {row.attempt}: {IN_WORDS[row.outcome]}"
     heard = f"; heard {quoted(row.heard)}" if row.heard is not None else ""
     latency = f"; latency {milliseconds(row.latency)}" if row.latency is not None else ""
-    words = f"{IN_WORDS[row.outcome]}, {_RECOGNITION[row.recognition]}"
-    return f"  attempt {row.attempt}: {words}{heard}{latency}{_because(row.cause)}"
+    assessed = row.recognition is not Recognition.NOT_ASSESSED or row.outcome is not Outcome.INTERRUPTED
+    words = f"{IN_WORDS[row.outcome]}{', ' if assessed else ''}{_RECOGNITION[row.recognition] if assessed else ''}"
+    return f"  attempt {row.attempt}: {words}{heard}{latency}{_because(in_words(row.cause))}"
 
 
 def _observed(observation: object) -> str | None:

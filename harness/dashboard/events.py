@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from harness.dashboard.wording import FIGURE_WORDS, OUTCOME_WORDS, REVIEW_WORDS, measured, seconds
+from harness.model.cause import in_words
 from harness.model.judgment import JudgmentStatus
 from harness.model.observation import (
     ClockFitted,
@@ -133,10 +134,10 @@ def _record(record: Record) -> tuple[str, Tone]:
             return f"operator asked: {record.question}", Tone.PERSON
         case AttemptFinished():
             delay = f", latency {measured(record.latency)}" if record.latency else ""
-            why = f" ({record.cause})" if record.cause else ""
+            why = f" ({in_words(record.cause)})" if record.cause else ""
             return f"attempt {record.attempt}: {OUTCOME_WORDS[record.outcome]}{delay}{why}", Tone.PLAIN
         case TrialFinished():
-            why = f" ({record.cause})" if record.cause else ""
+            why = f" ({in_words(record.cause)})" if record.cause else ""
             tone = Tone.GOOD if record.outcome.answered else Tone.PLAIN
             return f"{record.trial_id}{_take(record.take)}: {OUTCOME_WORDS[record.outcome]}{why}", tone
         case StimulusStored():

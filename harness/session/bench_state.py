@@ -11,25 +11,29 @@ from harness.model.observation import DeviceState, LinkBack, LinkLost, Listening
 class BenchState:
     """lost: sources whose link is down. gone: connections whose device says that it is gone, or whose last will did.
 
-    states: connection → its device's state. woke_s: … → last wake event.
+    why: source → what was last said of its loss. states: connection → its device's state. woke_s: … → last wake event.
     """
 
     lost: set[str] = field(default_factory=set)
     gone: set[str] = field(default_factory=set)
+    why: dict[str, str] = field(default_factory=dict)
     states: dict[str, DeviceState] = field(default_factory=dict)
     woke_s: dict[str, float] = field(default_factory=dict)
 
     def see(self, observation: Observation) -> None:
         """Takes in one more observation."""
         match observation:
-            case LinkLost(source=source):
+            case LinkLost(source=source, what=what):
                 self.lost.add(source)
+                self.why[source] = what
             case LinkBack(source=source):
                 self.lost.discard(source)
-            case Status(source=source, state=state):
+            case Status(source=source, state=state, detail=detail):
                 self.states[source] = state
                 if state is DeviceState.GONE:
                     self.gone.add(source)
+                    if source not in self.lost:
+                        self.why[source] = f"it says that it is gone{': ' if detail else ''}{detail}"
                 else:
                     self.gone.discard(source)
             case ListeningProved(source=source):  # a last will may come after the device's new start
@@ -41,4 +45,4 @@ class BenchState:
 
     def copy(self) -> BenchState:
         """One that changes by itself."""
-        return BenchState(set(self.lost), set(self.gone), dict(self.states), dict(self.woke_s))
+        return BenchState(set(self.lost), set(self.gone), dict(self.why), dict(self.states), dict(self.woke_s))

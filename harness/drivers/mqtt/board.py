@@ -9,6 +9,7 @@ from harness.drivers.mqtt import board_messages as said
 from harness.drivers.mqtt.board_clock import BoardClock
 from harness.drivers.mqtt.board_commands import AGAIN_S, Command, Commands
 from harness.drivers.mqtt.board_events import observation
+from harness.drivers.mqtt.board_silence import BoardSilence
 from harness.drivers.mqtt.injection import Injection, at_rate, pcm16
 from harness.drivers.mqtt.numbering import Numbering
 from harness.drivers.mqtt.options import MqttOptions, Pace
@@ -38,7 +39,6 @@ _LEFT_OVER_S = 1.0
 _COMMAND_LIMIT_S = 5.0
 _AT_ONCE = 32
 
-
 BOARD = "board"
 Publish = Callable[[str, bytes, int], None]
 """Topic below the board's own, payload, QoS."""
@@ -47,12 +47,21 @@ Publish = Callable[[str, bytes, int], None]
 class Board:
     """Everything under the outlet's lock; one thread of its own sends what is due."""
 
-    def __init__(self, id: str, options: MqttOptions, clock: Clock, outlet: Outlet, publish: Publish) -> None:
+    def __init__(
+        self,
+        id: str,
+        options: MqttOptions,
+        clock: Clock,
+        outlet: Outlet,
+        publish: Publish,
+        broker_owes: Callable[[], float] = lambda: 0.0,
+    ) -> None:
         self._id = id
         self._options = options
         self._now_s = clock.now_s
         self._outlet = outlet
         self._publish = publish
+        self._silence = BoardSilence(broker_owes)
         self._changed = threading.Condition(outlet.lock)
         self._audio = AudioLink(realtime=options.pace is Pace.REALTIME, soonest_s=RESEND_S)
         self._numbering = Numbering()
@@ -61,14 +70,13 @@ class Board:
         self._met = threading.Event()
         self._linked = False
         self._asked_s = float("-inf")
-        self._heard_s = 0.0
-        self._pinged_s = float("-inf")
         self._proved_s = float("-inf")
         self._acked: said.Ack | None = None
         self._started_told = ""
         self._commands = Commands()
         self._playing: Injection | None = None
         self._ended = False
+        self._is_gone = False
         self.duplicates = 0
         self.missing = 0
         self._thread = threading.Thread(target=self._work, name=f"{id}-board", daemon=True)
@@ -128,7 +136,7 @@ class Board:
             if judged.late:
                 self._outlet.tell(LogLine(self._id, at, f"of an earlier start of it: {topic}: {shown(payload)}"))
                 return
-            self._heard_s = self._now_s()
+            self._silence.heard(self._now_s())
             if judged.rebooted:
                 self._rebooted(message, at)
             if judged.duplicate:
@@ -176,6 +184,10 @@ class Board:
             self._audio.start(hello.rate_hz, hello.window)
             self._clock.meet(hello.boot)
             self._met.set()
+            if self._is_gone:
+                # It never restarted: nothing else would take back that it was gone.
+                self._is_gone = False
+                self._outlet.tell(Status(self._id, Stamp(self._now_s()), DeviceState.IDLE, "it says hello again"))
             self._outlet.back(BOARD)
 
     def _acknowledge(self, ack: said.Ack, at: Stamp) -> None:
@@ -220,9 +232,10 @@ class Board:
             return
         if isinstance(what, said.Is) and what.state is DeviceState.GONE:
             self._outlet.tell(Status(self._id, at, DeviceState.GONE, what.detail or "its last will"))
+            self._is_gone = True
             if self._met.is_set():
+                self._outlet.lose(BOARD, "the board has gone from the broker (its last will)")
                 self._part()
-                self._outlet.lose(BOARD, "the board has gone from the broker")
             return
         audio_s = self._audio.audio_s(told.sample) if told.sample is not None else None
         self._outlet.tell(observation(self._id, what, self._clock.stamp(told.time_us, at), audio_s))
@@ -323,6 +336,7 @@ class Board:
 
     def _due(self, now_s: float) -> tuple[list[tuple[str, bytes, int]], float]:
         """What to publish now, and how long to wait when that is nothing."""
+        self._silence.look(now_s)
         if not self._linked:
             return [], _ASK_S
         if not self._met.is_set():
@@ -330,10 +344,10 @@ class Board:
                 return [], self._asked_s + _ASK_S - now_s
             self._asked_s = now_s
             return [("in/hello", b"", 0)], 0.0
-        if now_s - self._heard_s > self._options.answer_wait_s and self._pinged_s > self._heard_s:
-            silent_s = now_s - self._heard_s
+        if silent := self._silence.too_long(now_s, self._options.answer_wait_s):
+            # First the loss, then what it cut off: the session is to hear the reason.
+            self._outlet.lose(BOARD, silent)
             self._part()
-            self._outlet.lose(BOARD, f"the board has said nothing for {silent_s:.1f} s")
             return [], 0.0
         out = [*self._ping_due(now_s), *self._commands.due(now_s), *self._audio_due(now_s)]
         self._settle(Stamp(now_s))
@@ -348,7 +362,7 @@ class Board:
     def _ping_due(self, now_s: float) -> list[tuple[str, bytes, int]]:
         if self._clock.wait_s(now_s) > 0:
             return []
-        self._pinged_s = now_s
+        self._silence.asked(now_s)
         return [("in/ping", str(self._clock.ping(now_s)).encode(), 0)]
 
     def _give(self, playing: Injection, now_s: float) -> None:

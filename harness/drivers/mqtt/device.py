@@ -71,7 +71,9 @@ class MqttDevice:
         if self._vh:
             topics = {topic for topic in topics if not topic_matches(f"vh/{self._device}/+", topic)}
             topics.add(f"vh/{self._device}/+")
-            self._board = Board(self.id, self._options, self._surroundings.clock, self._outlet, self._to_board)
+            self._board = Board(
+                self.id, self._options, self._surroundings.clock, self._outlet, self._to_board, self._broker_owes
+            )
         if self._injection is Injection.HERMES:
             self._hermes = HermesSound(self.id, self._device, self._surroundings, self._outlet, self._publish)
             topics.add(self._hermes.finished_topic)
@@ -188,10 +190,14 @@ class MqttDevice:
         if self._board is not None:
             self._board.link_up()
 
+    def _broker_owes(self) -> float:
+        return self._link.silent_s if self._link is not None else 0.0
+
     def _down(self, what: str) -> None:
         if self._board is not None:
-            self._board.link_down()
+            # First the loss, then what it cut off: the session is to hear the reason.
             self._outlet.lose(BOARD, what)
+            self._board.link_down()
         if self._hermes is not None:
             self._hermes.link_down()
         self._pace.cut()

@@ -74,6 +74,11 @@ class BrokerLink:
         return self._pulse.count if self._pulse is not None else 0
 
     @property
+    def silent_s(self) -> float:
+        """For how long the broker has owed us an answer."""
+        return self._pulse.owed_s if self._pulse is not None else 0.0
+
+    @property
     def address(self) -> tuple[str, int]:
         """Host and port; LabError when the lab that it is in is not up."""
         if self._options.address == LAB:
@@ -262,11 +267,13 @@ class BrokerLink:
     ) -> None:
         if not self._subscribed.is_set():
             self._refuse(self._refusal or f"it ends the connection: {reason}")
-        self._lose(f"the connection to the broker is gone: {reason}")
+        # "Unspecified error" is what an end without a goodbye is called.
+        why = "" if str(reason) == "Unspecified error" else f": {reason}"
+        self._lose(f"the connection to the broker at {client.host}:{client.port} is gone{why}")
         self._follow(client)
 
     def _frozen(self, silent_s: float) -> None:
-        self._lose(f"the broker has not answered for {silent_s:.1f} s")
+        self._lose(f"the broker has not answered for {silent_s:.1f} s; the connection is still there")
         client = self._client
         connection = client.socket() if client is not None else None
         if isinstance(connection, socket.socket):

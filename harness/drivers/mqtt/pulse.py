@@ -55,6 +55,13 @@ class Pulse:
             # Slower than ever: it may have stood still since the pulse before.
             return usual_s if now_s - oldest_s <= usual_s else now_s - oldest_s + _PERIOD_S
 
+    @property
+    def owed_s(self) -> float:
+        """For how long the oldest pulse has waited for its answer; 0 when none does."""
+        now_s = self._now_s()
+        with self._lock:
+            return now_s - min(self._sent.values(), default=now_s)
+
     def start(self) -> None:
         self._thread.start()
 
@@ -102,14 +109,17 @@ class Pulse:
 
     def _beat(self) -> None:
         topic = f"vh/_pulse/{self._client._client_id.decode()}"
+        looked_s = self._now_s()
         while not self._stop.is_set():
             self._beat_now.wait(_PERIOD_S)
             self._beat_now.clear()
             with self._lock:
                 alive, oldest_s = self._alive, min(self._sent.values(), default=None)
-            if self._stop.is_set() or not alive:
-                continue
             now_s = self._now_s()
+            # After a sleep that was too long on a busy host, the answer may lie there unread.
+            overslept, looked_s = now_s - looked_s > 2 * _PERIOD_S, now_s
+            if self._stop.is_set() or not alive or overslept:
+                continue
             if oldest_s is not None and now_s - oldest_s >= self._limit_s:
                 self.lose()
                 self._frozen(now_s - oldest_s)

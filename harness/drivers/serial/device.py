@@ -291,7 +291,7 @@ class SerialDevice:
         elif self._stuck_since_s is None:
             self._stuck_since_s = now_s
         elif now_s - self._stuck_since_s > self._options.write_limit_s and not self._link_is_lost:
-            self._lose(f"the board takes nothing: {now_s - self._stuck_since_s:.1f} s")
+            self._lose(f"the board has taken no bytes for {now_s - self._stuck_since_s:.1f} s; its port is still there")
 
     def _reopen(self) -> bool:
         try:

@@ -49,7 +49,7 @@ class Line:
         except OSError as error:
             raise self._gone(error) from error
         if not found:
-            raise LineGone(f"{self.path} is gone: end of file")
+            raise self._gone()
         return found
 
     def write(self, data: bytes) -> int:
@@ -68,8 +68,9 @@ class Line:
         with contextlib.suppress(OSError, termios.error, TypeError):
             self._port.close()
 
-    def _gone(self, error: OSError) -> LineGone:
-        return LineGone(f"{self.path} is gone: {error.strerror}")
+    def _gone(self, error: OSError | None = None) -> LineGone:
+        why = f" ({error.strerror})" if error is not None and error.errno != errno.EIO else ""
+        return LineGone(f"the port {self.path} is gone: unplugged, or without power{why}")
 
 
 def is_pty(path: str) -> bool:
