@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from harness.model.cause import in_words
 from harness.model.observation import (
     DeviceState,
 )
@@ -114,7 +115,8 @@ class ListeningSteps(Take):
         if verdict is not None:
             self._finish(verdict)
         elif missing:
-            self._enter(Phase.LINK, f"waits for {', '.join(missing)}")
+            told = (f"{name}: {self._seen.why[name]}" if name in self._seen.why else name for name in missing)
+            self._enter(Phase.LINK, f"waits for {'; '.join(told)}")
         else:
             self._start()
 
@@ -147,7 +149,7 @@ class ListeningSteps(Take):
             self._actions.append(StopStimulus())
         self._write(Outcome.INTERRUPTED, cause)
         self._not_before_s = self._now_s + RETRY_S
-        self._enter(Phase.WAITING, cause)
+        self._enter(Phase.WAITING, in_words(cause))
 
     def _end(self, now_s: float, outcome: Outcome, reason: str) -> list[Action]:
         self._tell(now_s)
