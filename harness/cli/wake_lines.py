@@ -8,7 +8,7 @@ from harness.cli.happenings import REVIEW_WORDS, milliseconds, quoted
 from harness.cli.wake_summary import rate, span
 from harness.evaluate.wake import WakeFigures
 from harness.evaluate.wake_plays import CommandWord, Play
-from harness.evaluate.wake_progress import WakeEvent
+from harness.evaluate.wake_progress import DeviceWake, WakeEvent
 from harness.model.observation import Wake
 from harness.model.record import AttemptFinished, Entry, Observed, SessionStarted
 from harness.model.scenario import TrialKind
@@ -32,7 +32,9 @@ class WakeLines:
             case SessionStarted(trials=trials):
                 self._trials = {one.id: one for one in trials if one.listening is not None}
                 self._planned = len(trials)
-            case AttemptFinished(outcome=Outcome.COUNTED, trial_id=trial_id) if trial_id in self._trials:
+            case AttemptFinished(outcome=Outcome.COUNTED | Outcome.NO_WAKE, trial_id=trial_id) if (
+                trial_id in self._trials
+            ):
                 return [*self._verdicts(self._trials[trial_id]), *self._unmatched()]
             case AttemptFinished(trial_id=trial_id) if trial_id in self._trials:
                 return list(self._unmatched())
@@ -57,14 +59,22 @@ class WakeLines:
                 return self._ambient(play)
             case TrialKind.COMMAND:
                 return _woke(play) + _understood(play)
+            case TrialKind.PROBE if play.reading.hit is None:
+                return "PROBE UNHEARD: what was heard since the last one is unproven"
+            case TrialKind.PROBE:
+                return f"probe heard: it listens; so far {span(self._device(play).exposure_s)} proven"
             case _:
                 return _woke(play)
 
     def _ambient(self, play: Play) -> str:
-        found = self.figures.snapshot().device(play.target.device)
-        assert found is not None
+        found = self._device(play)
         unproven = f", {span(play.reading.unproven_s)} of it unproven" if play.reading.unproven_s >= 0.05 else ""
         return f"ambient {span(play.end_s - play.start_s)}{unproven}; so far {rate(found.after_review)}"
+
+    def _device(self, play: Play) -> DeviceWake:
+        found = self.figures.snapshot().device(play.target.device)
+        assert found is not None
+        return found
 
     def _unmatched(self) -> Iterator[str]:
         for event in reversed(self.figures.snapshot().unmatched):

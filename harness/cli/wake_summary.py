@@ -35,6 +35,8 @@ def _device(device: DeviceWake) -> Iterator[str]:
     yield f"                     {rate(device.false_accepts)}, before review"
     yield f"  heard              {in_hours(device.exposure_s)}, and {in_hours(device.unproven_s)} without proof"
     yield f"  wake delay         {delays(device.delays)}"
+    if device.probes.total:
+        yield f"  probes             {device.probes.count} of {device.probes.total} heard"
     if device.commands.total:
         wrong = f"{device.substituted} misunderstood, {device.missed} missed"
         yield f"  commands           {share(device.commands)}; {wrong}"

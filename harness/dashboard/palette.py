@@ -58,6 +58,8 @@ MARKS: dict[MarkKind, str] = {
     MarkKind.UNMATCHED: YELLOW,
     MarkKind.AMBIENT: RULE,
     MarkKind.INTERRUPTED: VIOLET,
+    MarkKind.PROBE: GREEN,
+    MarkKind.PROBE_UNHEARD: YELLOW,
 }
 
 STATES: dict[StateWord, str] = {

@@ -56,7 +56,7 @@ def total(trials: Iterable[TrialProgress]) -> Totals:
             continue
         outcomes[take.outcome] += 1
         verdict = take.deciding.verdict if take.deciding else None
-        if take.outcome in DECIDED:
+        if take.outcome in DECIDED and one.trial.listening is None:
             decided += 1
             answered += take.outcome.answered
             assessed += take.recognition is not Recognition.NOT_ASSESSED

@@ -91,10 +91,12 @@ class WakeFigures:
             case AttemptStarted() as row if row.trial_id in self._trials:
                 self._begin(row)
             case AttemptFinished() as row:
-                counted = row.outcome is Outcome.COUNTED
+                counted = row.outcome is Outcome.COUNTED or self._probed(row)
                 self._end((row.trial_id, row.take, row.attempt), counted, entry.wall_s)
             case TrialFinished() as row:
-                if row.outcome is not Outcome.COUNTED:
+                if row.outcome is Outcome.NO_WAKE:
+                    self._unheard(row)
+                elif row.outcome is not Outcome.COUNTED:
                     self._retire(row.trial_id, row.take)
             case Observed() as row if self._devices:
                 self._observe(row, entry)
@@ -152,6 +154,8 @@ class WakeFigures:
                     figures = DeviceFigures(target.device, settings, self._events, self._speech)
                     self._devices[target.device] = figures
                 self._devices[target.device].listening_states.update(target.listening_states)
+                if trial.listening.probe_every_s:
+                    self._devices[target.device].proofs.expect_probes(trial.listening.probe_every_s)
 
     def _begin(self, row: AttemptStarted) -> None:
         trial = self._trials[row.trial_id]
@@ -171,6 +175,8 @@ class WakeFigures:
         trial_id, take, _ = attempt
         if counted:
             self._retire(trial_id, take)
+            for device, play in self._counting.pop(trial_id, (take, {}))[1].items():
+                self._devices[device].leave(play)  # a probe that was said once more
             self._counting[trial_id] = take, plays
         for device, play in plays.items():
             self._devices[device].finish(play, counted, wall_s)
@@ -182,6 +188,19 @@ class WakeFigures:
             del self._counting[trial_id]
             for device, play in before[1].items():
                 self._devices[device].leave(play)
+
+    def _probed(self, row: AttemptFinished) -> bool:
+        """Whether an attempt was a probe that some device has not heard: it was played in full all the same."""
+        trial = self._trials.get(row.trial_id)
+        probe = trial is not None and trial.listening is not None and trial.listening.kind is TrialKind.PROBE
+        return probe and row.outcome is Outcome.NO_WAKE
+
+    def _unheard(self, row: TrialFinished) -> None:
+        """A probe has ended that a device did not wake to, however often it was said."""
+        _, plays = self._counting.get(row.trial_id, (0, {}))
+        for name, play in plays.items():
+            if play.kind is TrialKind.PROBE and play.reading.hit is None:
+                self._devices[name].proofs.unheard()
 
     def _observe(self, row: Observed, entry: Entry) -> None:
         seen = row.observation
@@ -209,14 +228,14 @@ class WakeFigures:
                 if name in plays and plays[name].state is PlayState.RUNNING:
                     plays[name].words.append(seen)
             case ListeningProved():
-                device.proofs.add(seen)
+                device.proofs.own.add(seen)
                 device.proved()
             case Status(state=state):
                 self._speech.status(name, seen)
                 if state in (DeviceState.STARTED, DeviceState.GONE):
                     device.proofs.cut()
                 elif state in device.listening_states:
-                    device.proofs.add(ListeningProved(seen.source, seen.at, Proof.STATUS))
+                    device.proofs.own.add(ListeningProved(seen.source, seen.at, Proof.STATUS))
                     device.proved()
                 if state is DeviceState.GONE:
                     device.link_up, device.link_trouble = False, seen.detail or "the device is gone"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from harness.evaluate.wake_events import UnmatchedEvents
-from harness.evaluate.wake_listening import Proofs, Utterances
+from harness.evaluate.wake_listening import Listened, Proofs, Utterances
 from harness.evaluate.wake_looks import Looks, rate, ratio
 from harness.evaluate.wake_plays import CommandWord, Heard, Play, PlayState, Reading, proven_s, read
 from harness.evaluate.wake_progress import DeviceWake, MarkKind, TimelineMark, WakeEvent
@@ -29,6 +29,8 @@ class Sums:
 
     wake_trials: int = 0
     hits: int = 0
+    probes: int = 0
+    probes_heard: int = 0
     commands: Counter[CommandWord] = field(default_factory=Counter)
     cells: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0]))
     suppressed: int = 0
@@ -44,6 +46,9 @@ class Sums:
                 cell = self.cells[f"{axis}={label}"]
                 cell[0] += sign * (reading.hit is None)
                 cell[1] += sign
+        if play.kind is TrialKind.PROBE:
+            self.probes += sign
+            self.probes_heard += sign * (reading.hit is not None)
         if reading.command is not None:
             self.commands[reading.command] += sign
         self.suppressed += sign * reading.suppressed
@@ -65,7 +70,7 @@ class DeviceFigures:
 
     def __init__(self, device: str, settings: WakeSettings, events: UnmatchedEvents, speech: Utterances) -> None:
         self.device = device
-        self.proofs = Proofs(settings.proof_within_s)
+        self.proofs = Listened(Proofs(settings.proof_within_s))
         self.link_up, self.link_trouble = True, ""
         self.clock_error_s: float | None = None
         self.decisions: dict[str, bool] = {}
@@ -82,6 +87,7 @@ class DeviceFigures:
 
     def begin(self, play: Play) -> None:
         """An attempt begins."""
+        play.previous = self._recent[-1] if self._recent else None
         self._recent.append(play)
         self._shown.append(play)
         self.changed = True
@@ -115,6 +121,8 @@ class DeviceFigures:
             return
         play.state = PlayState.COUNTED
         self._sums.add(play, 1)
+        if play.kind is TrialKind.AMBIENT and self.proofs.woken is not None:
+            self.proofs.doubtful.append(play)
         self._settle(play)
         sums = self._sums
         self._looks.add(wall_s, sums.false_rejects, sums.exposure_s, self._events.counts(self.device).after)
@@ -138,7 +146,10 @@ class DeviceFigures:
     def proved(self) -> None:
         """Another proof of listening has come: the last plays may have been heard further than was known."""
         self.changed = True
-        for play in self._recent:
+        self._prove(self._recent)
+
+    def _prove(self, plays: Iterable[Play]) -> None:
+        for play in plays:
             ambient = play.state is PlayState.COUNTED and play.kind is TrialKind.AMBIENT
             if ambient and proven_s(play, self.proofs.of(play)) > play.reading.exposure_s:
                 self._settle(play)
@@ -173,6 +184,7 @@ class DeviceFigures:
             link_trouble=self.link_trouble,
             clock_error_s=self.clock_error_s,
             listening_proved_s=self.proofs.last_s,
+            probes=Share(sums.probes_heard, sums.probes),
             timeline=self._timeline(),
             looks=self._looks.snapshot(),
             decisions=tuple(self.decisions.items()),
@@ -206,9 +218,7 @@ class DeviceFigures:
 
     def _before(self, play: Play) -> Play | None:
         """The counted play before this one on the same line."""
-        plays = list(self._recent)
-        at = next((index for index, one in enumerate(plays) if one is play), 0)
-        found = plays[at - 1] if at else None
+        found = play.previous
         if found is None or found.state is not PlayState.COUNTED or found.on_audio_line is not play.on_audio_line:
             return None
         return found
@@ -223,8 +233,10 @@ class DeviceFigures:
         self._sums.add(play, 1)
         for event, exposed in zip(reading.unmatched, reading.exposed, strict=True):
             self._put(event, play, exposed)
-        if reading.delay is not None:
+        if reading.delay is not None and play.kind is not TrialKind.PROBE:
             self._delays[id(play)] = reading.delay
+        if reading.hit is not None:
+            self._prove(self.proofs.woke(play.target.connection, reading.hit.at))
         self._latency = None
         self.changed = True
 
@@ -277,12 +289,14 @@ class DeviceFigures:
         elif one.kind is TrialKind.AMBIENT:
             yield TimelineMark(MarkKind.AMBIENT, *whole, trial_id)
         elif one.state is PlayState.COUNTED:
-            good = (
-                one.reading.hit is not None if one.kind is TrialKind.WAKE else one.reading.command is CommandWord.MATCH
-            )
+            asked = one.kind is TrialKind.COMMAND
+            good = one.reading.command is CommandWord.MATCH if asked else one.reading.hit is not None
+            kind = MarkKind.HIT if good else MarkKind.FALSE_REJECT
+            if one.kind is TrialKind.PROBE:
+                kind = MarkKind.PROBE if good else MarkKind.PROBE_UNHEARD
             phrase = one.host_s(row.query_start_s), one.host_s(row.query_end_s)
             seq = one.reading.hit.seq if one.reading.hit else None
-            yield TimelineMark(MarkKind.HIT if good else MarkKind.FALSE_REJECT, *phrase, trial_id, seq)
+            yield TimelineMark(kind, *phrase, trial_id, seq)
         yield from self._event_marks([event.seq for event in one.events[-MARKS:]], trial_id)
 
     def _event_marks(self, seqs: Iterable[int], trial_id: str) -> Iterator[TimelineMark]:

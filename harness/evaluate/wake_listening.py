@@ -68,6 +68,67 @@ class Proofs:
         return found[::-1]
 
 
+PROBE_REACH = 2.0
+"""Two probes prove what lies between them up to so many times the declared time apart (pauses, other trials)."""
+PROBE_SLACK_S = 60.0
+
+
+@dataclass(slots=True)
+class Listened:
+    """All that proves that a device listened: its own proofs, and phrases that it woke to where probes are declared.
+
+    doubtful: ambient plays since the last phrase that it woke to; the next one may prove them.
+    """
+
+    own: Proofs
+    woken: Proofs | None = None
+    doubtful: list[Play] = field(default_factory=list)
+
+    def expect_probes(self, every_s: float) -> None:
+        """Probes are planned, so much ambient sound apart at most."""
+        within_s = PROBE_REACH * every_s + PROBE_SLACK_S
+        if self.woken is None:
+            self.woken = Proofs(within_s)
+        self.woken.within_s = max(self.woken.within_s, within_s)
+
+    def woke(self, source: str, at: Stamp) -> list[Play]:
+        """It woke to a phrase of ours; the plays that this may prove."""
+        if self.woken is None or (self.woken.last_s is not None and at.at_s <= self.woken.last_s):
+            return []
+        self.woken.add(ListeningProved(source, at, Proof.PROBE))
+        plays, self.doubtful = self.doubtful, []
+        return plays
+
+    def cut(self) -> None:
+        """Nothing is known until the next proof, of either kind."""
+        self.own.cut()
+        self.unheard()
+
+    def unheard(self) -> None:
+        """It did not wake to a probe: nothing since the last phrase that it woke to is proved by phrases."""
+        if self.woken is not None:
+            self.woken.cut()
+        self.doubtful.clear()
+
+    def of(self, play: Play) -> list[Span]:
+        """Where on a play's line the device was known to listen; spans apart from each other, in their order."""
+        if self.woken is None:
+            return self.own.of(play)
+        merged: list[Span] = []
+        for low, high in sorted([*self.own.of(play), *self.woken.of(play)]):
+            if merged and low <= merged[-1][1]:
+                merged[-1] = (merged[-1][0], max(merged[-1][1], high))
+            else:
+                merged.append((low, high))
+        return merged
+
+    @property
+    def last_s(self) -> float | None:
+        """Host time of the latest proof."""
+        found = [one.last_s for one in (self.own, self.woken) if one is not None and one.last_s is not None]
+        return max(found, default=None)
+
+
 @dataclass(slots=True)
 class Utterances:
     """Who on the bench spoke and when: by devices' own word, or by a microphone that heard an answer."""

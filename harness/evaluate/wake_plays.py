@@ -72,7 +72,7 @@ class Reading:
 class Play:
     """Grows while an attempt goes on. Host times in `started` and `ended`; on the device's audio line in audio_….
 
-    heard: where our microphone found the first sample, through the air only.
+    heard: where our microphone found the first sample, through the air only. previous: the device's play before it.
     """
 
     trial: Trial
@@ -89,6 +89,7 @@ class Play:
     events: list[Heard] = field(default_factory=list)
     words: list[Transcript | Intent] = field(default_factory=list)
     reading: Reading = field(default_factory=Reading)
+    previous: Play | None = field(default=None, repr=False)
 
     @property
     def on_audio_line(self) -> bool:
@@ -114,7 +115,8 @@ class Play:
             if self.audio_end_s is not None:
                 return max(self.start_s, self.audio_end_s)
         elif self.ended is not None and self.started is not None:
-            return self.start_s + max(0.0, self.ended.at_s - self.started.at_s)
+            # A player that stood still has not played more for that.
+            return self.start_s + min(max(0.0, self.ended.at_s - self.started.at_s), self.row.duration_s)
         return self.start_s + self.row.duration_s
 
     @property

@@ -49,6 +49,8 @@ class MarkKind(StrEnum):
     UNMATCHED = "unmatched"
     AMBIENT = "ambient"
     INTERRUPTED = "interrupted"
+    PROBE = "probe"
+    PROBE_UNHEARD = "probe_unheard"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,8 @@ class DeviceWake:
     hits + false_rejects = in-vocabulary trials counted. false_accepts: before any review: every unmatched event that
     counts, less self-wakes by rule. after_review: only events that are unreviewed or were confirmed. events: counts
     by word, None being unreviewed. exposure_s counts; unproven_s was played without proof of listening, and does not.
-    delays: end of phrase → event. commands: understood, of those said; substituted and missed are the rest.
+    delays: end of phrase → event. commands: understood, of those said; substituted and missed are the rest. probes:
+    those that it woke to, of those played, which prove exposure and count as nothing else.
     clock_error_s: of the device's clock, None without one. decisions: figure → passed.
     """
 
@@ -137,6 +140,7 @@ class DeviceWake:
     looks: tuple[Look, ...] = ()
     decisions: tuple[tuple[str, bool], ...] = ()
     conditions: tuple[tuple[str, Ratio], ...] = ()
+    probes: Share = field(default_factory=Share)
 
 
 @dataclass(frozen=True, slots=True)

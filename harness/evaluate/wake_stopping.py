@@ -29,7 +29,7 @@ def needless(trial: Trial, progress: WakeProgress, stopping: Stopping) -> str:
         return ""
     figure: Figure
     match trial.listening.kind:
-        case TrialKind.AMBIENT if stopping.false_accepts is not None:
+        case TrialKind.AMBIENT | TrialKind.PROBE if stopping.false_accepts is not None:
             figure = "false_accepts"
         case TrialKind.WAKE if stopping.false_rejects is not None:
             figure = "false_rejects"

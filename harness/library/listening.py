@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from harness.library.assets import Assets
 from harness.library.findings import Findings
@@ -11,6 +12,7 @@ from harness.library.scenario_file import SequentialKeys, SourceKeys, StoppingKe
 from harness.model.scenario import (
     AmbientSource,
     AmbientSpec,
+    ProbeSpec,
     SequentialTest,
     Stopping,
     TrialKind,
@@ -22,7 +24,7 @@ from harness.model.stimulus import NoiseKind, VoiceSpec
 _ASKING = ("query", "gap_ms", "close_dialogue", "evidence", "wake")
 _HEARING = ("devices", "route")
 _CALLING = ("phrase", "recordings", "lead_in_s", "tail_s")
-_SOAKING = ("hours", "segment_s", "sources")
+_SOAKING = ("hours", "segment_s", "sources", "probe")
 _FOREIGN: Mapping[TrialKind, tuple[str, ...]] = {
     TrialKind.QUERY: (*_HEARING, *_CALLING, *_SOAKING),
     TrialKind.WAKE: (*_ASKING, *_SOAKING),
@@ -45,7 +47,7 @@ def check_kind(keys: TrialKeys, at: KeyPath, found: Findings) -> None:
     """Notes keys that only another kind of trial has, and those that exclude each other."""
     for key in _FOREIGN[keys.kind]:
         if key in keys.model_fields_set:
-            kinds = [kind.value for kind in TrialKind if key not in _FOREIGN[kind]]
+            kinds = [kind.value for kind in _FOREIGN if key not in _FOREIGN[kind]]
             what = f"the key {key!r} has no meaning in a trial of kind {keys.kind.value}"
             found.add((*at, key), what, f"Remove it; it belongs to kind {' or '.join(kinds)}", key=True)
     if "device" in keys.model_fields_set and "devices" in keys.model_fields_set:
@@ -57,7 +59,7 @@ def check_kind(keys: TrialKeys, at: KeyPath, found: Findings) -> None:
 def check_wanted(written: Mapping[str, object], at: KeyPath, found: Findings) -> None:
     """Notes keys that a trial of this kind must have, whatever else is wrong with it."""
     kind = written.get("kind", TrialKind.QUERY.value)
-    for key in _WANTED[TrialKind(str(kind))] if kind in tuple(TrialKind) else ():
+    for key in _WANTED[TrialKind(str(kind))] if kind in tuple(_WANTED) else ():
         if key not in written:
             found.add(at, f"the key {key!r} is missing", f"Add `{key}: {_EXAMPLES[key]}` here")
 
@@ -94,7 +96,21 @@ def ambient(
             found.add((*at, "sources", number), f"a second source is called {source.id!r}", remedy)
         sources.append(source)
     segment_s = keys.segment_s if keys.segment_s is not None else AmbientSpec(1.0, ()).segment_s
-    return AmbientSpec(keys.hours, tuple(sources), segment_s) if sources else None
+    probe = _probe(keys, segment_s, at, found, voice_of, text_of)
+    return AmbientSpec(keys.hours, tuple(sources), segment_s, probe) if sources else None
+
+
+def _probe(
+    keys: TrialKeys, segment_s: float, at: KeyPath, found: Findings, voice_of: VoiceOf, text_of: TextOf
+) -> ProbeSpec | None:
+    if (probe := keys.probe) is None:
+        return None
+    if probe.every_s < segment_s:
+        what = f"probes lie between segments, and a segment lasts {segment_s:g} s"
+        found.add((*at, "probe", "every_s"), what, f"Write at least {segment_s:g}, or a shorter `segment_s`")
+    phrase = text_of(probe.phrase, (*at, "probe", "phrase")) if probe.phrase is not None else None
+    voice = voice_of(probe.voice, (*at, "probe", "voice"))
+    return ProbeSpec(probe.every_s, phrase, voice, probe.level_dbfs, probe.tail_s)
 
 
 def _source(
@@ -139,7 +155,7 @@ def spoken_by_default(template: TrialTemplate, voice: VoiceSpec) -> AmbientSpec 
         else one
         for one in template.ambient.sources
     )
-    return AmbientSpec(template.ambient.hours, sources, template.ambient.segment_s)
+    return replace(template.ambient, sources=sources)
 
 
 def lead_in(keys: TrialKeys, settings: WakeSettings) -> float:

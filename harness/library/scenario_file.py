@@ -139,6 +139,9 @@ class StimulusKeys(Keys):
     voice: Voice | None = Field(default=None, description="A voice for this query only.")
 
 
+WrittenKind = Literal[TrialKind.QUERY, TrialKind.WAKE, TrialKind.COMMAND, TrialKind.AMBIENT]
+
+
 class SourceKeys(Keys):
     """A source of ambient sound: recordings, noise or texts."""
 
@@ -152,11 +155,23 @@ class SourceKeys(Keys):
     share: float = Field(default=1.0, gt=0, le=1000, description="Part of the time, relative to the others. Default 1.")
 
 
+class ProbeKeys(Keys):
+    """A wake phrase around and within ambient sound, which proves that devices listen."""
+
+    every_s: float = Field(ge=1, le=86_400, description="At most so much ambient sound between two probes, s.")
+    phrase: Spoken | None = Field(default=None, description="What wakes them; without it, their first wake phrase.")
+    voice: Voice | None = Field(default=None, description="Who says it: one that wakes them every time.")
+    level_dbfs: LevelDbfs | None = Field(default=None, description="How loud. Default: as in defaults.")
+    tail_s: float = Field(
+        default=1.5, ge=0, le=600, description="Sound after it, in which a device comes to rest, s. Default 1.5."
+    )
+
+
 class TrialKeys(Keys):
     """A trial: a query asked of one device, a wake phrase or a command for several, or ambient sound."""
 
     id: Id | None = Field(default=None, description="Name of the trial; without it, the query's.")
-    kind: Annotated[TrialKind, word(TrialKind)] = Field(
+    kind: Annotated[WrittenKind, word(TrialKind, TrialKind.PROBE)] = Field(
         default=TrialKind.QUERY, description="query (the default), wake, command or ambient."
     )
     query: str | None = Field(default=None, description="The id of a stimulus; of query and command trials.")
@@ -201,6 +216,9 @@ class TrialKeys(Keys):
     )
     sources: list[SourceKeys] | None = Field(
         default=None, min_length=1, description="What the ambient sound is made of."
+    )
+    probe: ProbeKeys | None = Field(
+        default=None, description="Wake phrases that prove that devices listen which do not tell it themselves."
     )
 
 

@@ -94,11 +94,15 @@ def _check_listening(scenario: Scenario, bench: Bench, found: Findings) -> None:
             continue
         devices = _listening(trial, bench)
         own = {next(iter(device.profile.wake_phrases), "") for device in devices}
-        phrases |= {trial.phrase} if trial.phrase else own
-        if trial.kind is not TrialKind.AMBIENT and not trial.phrase and devices and (len(own) > 1 or "" in own):
+        probe = trial.ambient.probe if trial.ambient else None
+        phrase = probe.phrase if probe else trial.phrase
+        phrases |= {phrase} if phrase else own
+        says_it = trial.kind is not TrialKind.AMBIENT or probe is not None
+        if says_it and not phrase and devices and (len(own) > 1 or "" in own):
             said = ", ".join(f"{one.id}: {next(iter(one.profile.wake_phrases), 'none')}" for one in devices)
             what = f"the devices of the trial {trial.id!r} do not wake to one phrase ({said})"
-            found.add(("trials", number), what, "Write `phrase: …`, or a trial for each with `devices: [...]`")
+            where = ("trials", number, "probe") if probe else ("trials", number)
+            found.add(where, what, "Write `phrase: …`, or a trial for each with `devices: [...]`")
     for number, trial in enumerate(scenario.trials):
         for at, source in enumerate(trial.ambient.sources if trial.ambient else ()):
             for line, text in enumerate(source.texts):

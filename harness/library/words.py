@@ -19,9 +19,9 @@ def wrong(what: str, remedy: str) -> PydanticCustomError:
     return PydanticCustomError("written", "{what}", {"what": what, "remedy": remedy})
 
 
-def word(kind: type[StrEnum]) -> BeforeValidator:
-    """Makes a word of the file a member of the enum; another one is answered with the nearest."""
-    choices = [member.value for member in kind]
+def word(kind: type[StrEnum], *never: StrEnum) -> BeforeValidator:
+    """Makes a word of the file a member of the enum; another one, or one of `never`, is answered with the nearest."""
+    choices = [member.value for member in kind if member not in never]
 
     def member_of(written: Any) -> StrEnum:
         if isinstance(written, kind):

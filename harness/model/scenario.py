@@ -75,12 +75,14 @@ class TrialKind(StrEnum):
 
     QUERY: asked until it is recognised, and answered. WAKE: a lead-in, then one wake phrase (in-vocabulary).
     COMMAND: as WAKE, with a command whose words are checked. AMBIENT: sound without the phrase (out-of-vocabulary).
+    PROBE: the phrase, to see that devices still listen: planned around ambient sound, and no scenario writes it.
     """
 
     QUERY = "query"
     WAKE = "wake"
     COMMAND = "command"
     AMBIENT = "ambient"
+    PROBE = "probe"
 
 
 class Route(StrEnum):
@@ -150,6 +152,21 @@ class AmbientSource:
     durations_s: tuple[float, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class ProbeSpec:
+    """A wake phrase before, after, and every `every_s` of ambient sound, which proves that devices listen.
+
+    None is the devices' first phrase, the default voice and level. tail_s: sound after it, in which a device that says
+    nothing of its state may come to rest.
+    """
+
+    every_s: float
+    phrase: str | None = None
+    voice: VoiceSpec | None = None
+    level_dbfs: float | None = None
+    tail_s: float = 1.5
+
+
 SHORTEST_SEGMENT_S = 0.1
 
 
@@ -163,6 +180,7 @@ class AmbientSpec:
     hours: float
     sources: tuple[AmbientSource, ...]
     segment_s: float = 60.0
+    probe: ProbeSpec | None = None
 
     @property
     def segments(self) -> int:
@@ -229,7 +247,7 @@ def axes_of(template: TrialTemplate, through_air: bool = True) -> frozenset[Axis
     match template.kind:
         case TrialKind.QUERY:
             return frozenset(("voice", "level_dbfs", "gap_ms", "position", "noise"))
-        case TrialKind.AMBIENT:
+        case TrialKind.AMBIENT | TrialKind.PROBE:
             return frozenset()
         case TrialKind.WAKE | TrialKind.COMMAND:
             axes: set[AxisName] = {"level_dbfs", "noise"}

@@ -80,6 +80,7 @@ class Listening:
     targets: every device that listens, each counted for itself. Devices with the same player share one sound.
     lead_in_s, tail_s: sound before the phrase and after the last word, part of the stimulus. phrase: what a wake event
     is expected for; "" in ambient trials. source: what the ambient sound is made of, for tables and the log.
+    probe_every_s: ambient sound between two probes, in those trials and in probes; 0 where there are none.
     """
 
     kind: TrialKind
@@ -89,6 +90,7 @@ class Listening:
     tail_s: float = 0.0
     phrase: str = ""
     source: str = ""
+    probe_every_s: float = 0.0
 
     @property
     def players(self) -> tuple[str, ...]:

@@ -42,7 +42,9 @@ def wake_log(session: WakeSession, device: str, *, reviewed: bool = False, comma
 class _Writer:
     def __init__(self, session: WakeSession, device: str, reviewed: bool) -> None:
         self._session, self._device, self._reviewed = session, device, reviewed
-        self._plays = session.figures.plays(device)
+        # A probe shows that the device listens; it is a file of no list.
+        plays = session.figures.plays(device)
+        self._plays = tuple(play for play in plays if play.kind is not TrialKind.PROBE)
         self._events = {event.seq: event for event in session.figures.unmatched(device)}
         self._settings = session.figures.settings
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from harness.model.bench import ObservationKind
+from harness.model.observation import Wake
 from harness.model.scenario import TrialKind
 from harness.model.time import Stamp
-from harness.model.trial import Listening, Trial
+from harness.model.trial import Listening, Target, Trial
 from harness.session.actions import StimulusTiming
 
 ARRIVAL_S = 0.3
@@ -34,10 +35,15 @@ class ListeningAttempt:
         self._progress_s = dict.fromkeys(listening.players, begun_s)
         self._heard: Stamp | None = None
         self._understood: set[str] = set()
+        self.woken: set[str] = set()
+        """Connections whose devices have woken to the phrase."""
+        self._audio_s: dict[str, float] = {}
 
-    def begun(self, player: str, at: Stamp, now_s: float) -> None:
-        """The first sample has left that player."""
+    def begun(self, player: str, at: Stamp, now_s: float, audio_s: float | None = None) -> None:
+        """The first sample has left that player; audio_s: its place on the player's line of audio."""
         self._origins[player] = at
+        if audio_s is not None:
+            self._audio_s[player] = audio_s
         self.progressed(player, now_s)
 
     def heard(self, at: Stamp) -> None:
@@ -52,6 +58,17 @@ class ListeningAttempt:
     def finished_playing(self, player: str, at: Stamp) -> None:
         """The last sample has left, or was acknowledged."""
         self._ended[player] = at
+
+    def woke(self, target: Target, wake: Wake) -> None:
+        """A device has woken: to the phrase, unless it was before it."""
+        player = target.player
+        if target.injected and wake.audio_s is not None:
+            begun_s, place_s = self._audio_s.get(player, 0.0), wake.audio_s
+        else:
+            origin = (None if target.injected else self._heard) or self._origins.get(player)
+            begun_s, place_s = origin.at_s if origin else self._begun_s, wake.at.at_s
+        if place_s >= begun_s + self._timing.query_start_s - self._listening.settings.window_before_s:
+            self.woken.add(target.connection)
 
     def understood(self, connection: str) -> None:
         """A device has said what it heard."""

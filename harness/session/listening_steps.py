@@ -129,10 +129,20 @@ class ListeningSteps(Take):
         self._ask_for_sound(self._last_sound_s)
 
     def _conclude(self) -> None:
-        self._write(Outcome.COUNTED, "")
+        unheard = self._unheard()
+        self._write(*((Outcome.NO_WAKE, f"probe_unheard: {', '.join(unheard)}") if unheard else (Outcome.COUNTED, "")))
         verdict = trial_verdict(self._rule, self._rows)
-        assert verdict is not None, "a counted attempt decides its trial"
-        self._finish(verdict)
+        if verdict is not None:
+            self._finish(verdict)
+            return
+        self._not_before_s = self._now_s + RETRY_S
+        self._enter(Phase.WAITING, f"{', '.join(unheard)} did not wake to the probe: once more")
+
+    def _unheard(self) -> tuple[str, ...]:
+        """Devices that did not wake to a probe; of other trials it is no matter to the session who wakes."""
+        if self._listening.kind is not TrialKind.PROBE or self._current is None:
+            return ()
+        return tuple(one.device for one in self._listening.targets if one.connection not in self._current.woken)
 
     def _write(self, outcome: Outcome, cause: str) -> None:
         asked = self._listening.kind is TrialKind.COMMAND

@@ -131,6 +131,9 @@ class ListeningMachine(ListeningSteps):
                 attempt.progressed(source, self._now_s)
             case Transcript(source=source, final=True) if attempt is not None and self._phase in UNDER_WAY:
                 attempt.understood(source)
+            case Wake(source=source) if attempt is not None and self._phase in UNDER_WAY:
+                if (target := self._target(source)) is not None:
+                    attempt.woke(target, observation)
             case LinkLost(source=source, what=what) if source in self._missing():
                 self._sounding.discard(source)
                 self._interrupt(f"link_lost: {source}: {what}")
@@ -152,8 +155,8 @@ class ListeningMachine(ListeningSteps):
         if attempt is None or observation.play_id != attempt.play_id:
             return
         match observation:
-            case StimulusStarted(source=source, at=at):
-                attempt.begun(source, at, self._now_s)
+            case StimulusStarted(source=source, at=at, audio_s=audio_s):
+                attempt.begun(source, at, self._now_s, audio_s)
             case StimulusHeard(at=at):
                 attempt.heard(at)
             case StimulusEnded(source=source, at=at, complete=complete):

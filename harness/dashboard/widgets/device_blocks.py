@@ -249,6 +249,8 @@ def _exposure(device: DeviceWake) -> Text:
         f", {hours(device.unproven_s)} unproven", style=palette.YELLOW if device.unproven_s >= 1 else palette.QUIET
     )
     parts = [delays(device)]
+    if device.probes.total:
+        parts.insert(0, f"probes {device.probes.count} of {device.probes.total}")
     if device.commands.total:
         parts.append(f"commands {device.commands.count} of {device.commands.total}")
     if device.ambient_events_outside:

@@ -17,6 +17,8 @@ GLYPHS: dict[MarkKind, str] = {
     MarkKind.UNMATCHED: "!",
     MarkKind.AMBIENT: "░",
     MarkKind.INTERRUPTED: "~",
+    MarkKind.PROBE: "p",
+    MarkKind.PROBE_UNHEARD: "p",
 }
 LEGEND = (
     (MarkKind.HIT, "hit"),
@@ -29,7 +31,15 @@ SPANS_S = (5.0, 10.0, 20.0, 60.0, 120.0, 300.0, 600.0, 1200.0, 3600.0, 7200.0, 2
 LABEL = 9
 
 # What is seen where several things fall into one character; a later one hides an earlier one.
-_RANK = (MarkKind.AMBIENT, MarkKind.HIT, MarkKind.INTERRUPTED, MarkKind.FALSE_REJECT, MarkKind.UNMATCHED)
+_RANK = (
+    MarkKind.AMBIENT,
+    MarkKind.PROBE,
+    MarkKind.HIT,
+    MarkKind.INTERRUPTED,
+    MarkKind.PROBE_UNHEARD,
+    MarkKind.FALSE_REJECT,
+    MarkKind.UNMATCHED,
+)
 
 
 def legend() -> Text:
