@@ -1,0 +1,171 @@
+"""Live counts on real boards are the known truth of their firmware, exactly: over a line, over a broker, with a noisy
+line, and through engines that are killed."""
+
+import random
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from harness.log.reader import check
+from harness.model.record import AttemptFinished, AttemptStarted, Entry, TrialFinished
+from harness.model.trial import Outcome
+from harness.rig.launch import start_engine
+from harness.rig.prepare import prepare
+from tests.conformance.engine_runs import Runs, kill, rows, runs, wait_for
+from tests.conformance.wake_boards import RADIO, WIRED, TwoBoards, two_posix_boards
+from tests.conformance.wake_counts import figures_agree, json_agrees, log_agrees
+from tests.conformance.wake_truth import Truth, given, plan_of, spotted, truth
+
+__all__ = ["runs"]
+
+SMALL = """\
+scenario: small
+seed: {seed}
+needs: [wake_events, injection]
+voices:
+  alan: {{engine: espeak, name: en-gb, rate_wpm: 150, language: en-GB}}
+  boris: {{engine: espeak, name: en-us+m3, rate_wpm: 170}}
+  kal: {{engine: flite, name: kal}}
+wake: {{refractory_s: {refractory_s}, count_in_vocabulary: {in_vocabulary}}}
+stimuli: [{{id: time, text: what time is it}}]
+trials:
+  - {{id: call, kind: wake, lead_in_s: 1, repeat: {calls}}}
+  - {{id: ask, kind: command, query: time, lead_in_s: 1}}
+  - id: soak
+    kind: ambient
+    hours: {hours}
+    segment_s: {segment_s}
+    sources:
+      - {{noise: white}}
+      - id: talk
+        share: 5
+        voices: [alan, boris, kal]
+        texts: ["Alec sat down, and Eleksa stood", Alexsa, good morning to you, "Alexsa, it is late. Alexsa, good night"]
+matrix: {{axes: {{voice: [alan, boris, kal], noise: [null, {{kind: pink, snr_db: 10}}]}}, order: shuffled}}
+"""
+"""With short lead-ins and a long refractory time events are merged within a stimulus and across two."""
+FULL = Path(__file__).parents[2] / "scenarios" / "wake_boards.yaml"
+
+
+def run_to_its_end(runs: Runs, scenario: Path, bench: Path, within_s: float) -> Path:
+    folder = prepare(scenario, bench, runs.root / "sessions")
+    runs.folders.append(folder)
+    place = start_engine(folder)
+    wait_for(lambda: not place.alive, within_s, "the end of the run")
+    return folder
+
+
+def agree(
+    folder: Path, boards: TwoBoards, where: Path, encoding: str = "pcm16", heard: list[dict[str, int]] | None = None
+) -> dict[str, Truth]:
+    """The truth by device, after everything that was counted has been held against it.
+
+    heard: what the boards had heard at the end of each run of the engine; None: there was one run, it has just ended.
+    """
+    entries = rows(folder)
+    assert check(folder).damage == ()
+    assert outcomes(entries) == {Outcome.COUNTED}
+    heard = heard or [boards.heard()]
+    found = {}
+    for device in (WIRED, RADIO):
+        plays = given(entries, [one[device] for one in heard], encoding)
+        found[device] = true = truth(plays, spotted(plays, encoding))
+        figures_agree(entries, device, true)
+        log_agrees(folder, device, true, where)
+        json_agrees(folder, device, true)
+    return found
+
+
+def outcomes(entries: list[Entry]) -> set[Outcome]:
+    finished = [row for entry in entries if isinstance(row := entry.record, TrialFinished)]
+    assert set(Counter(row.trial_id for row in finished).values()) == {1}
+    return {row.outcome for row in finished}
+
+
+def is_large_enough(found: dict[str, Truth]) -> None:
+    for true in found.values():
+        assert len(true.hits) >= 200
+        assert sum(true.exposure.values()) >= 30 * 60 * 16_000
+        assert true.missed
+        assert true.false_accepts()
+    assert found[WIRED].delays() == found[RADIO].delays(), "the same sound is the same for both"
+
+
+@pytest.mark.timeout(300)
+def test_over_200_phrases_and_half_an_hour_on_two_boards(runs: Runs, tmp_path: Path) -> None:
+    with two_posix_boards(tmp_path) as boards:
+        folder = run_to_its_end(runs, FULL, boards.bench(tmp_path), 240)
+        found = agree(folder, boards, tmp_path)
+    is_large_enough(found)
+
+
+def small(folder: Path, **changes: object) -> Path:
+    settings = {"seed": 7, "refractory_s": 5, "in_vocabulary": "false", "calls": 1, "hours": 0.03, "segment_s": 18}
+    path = folder / "small.yaml"
+    path.write_text(SMALL.format(**settings | changes), encoding="utf-8")
+    return path
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("encoding", ["pcm16", "ulaw", "adpcm"])
+def test_a_noisy_line_changes_no_count(runs: Runs, tmp_path: Path, encoding: str) -> None:
+    with two_posix_boards(tmp_path, cable=True) as boards:
+        cable = boards.wired.cable
+        assert cable is not None
+        cable.corrupt(1e-3, seed=5)
+        folder = run_to_its_end(runs, small(tmp_path), boards.bench(tmp_path, encoding), 100)
+        cable.corrupt(0)
+        found = agree(folder, boards, tmp_path, encoding)
+    for true in found.values():
+        assert true.merged
+        assert true.false_accepts()
+
+
+@pytest.mark.timeout(300)
+def test_killed_engines_leave_every_trial_counted_once(runs: Runs, tmp_path: Path) -> None:
+    """A board that outlives the engine has heard the first part of a sound that counts nowhere, and remembers it.
+
+    The truth is what its spotter makes of everything since its boot, that part included, as long as the board says it
+    was; what it finds in that part is outside of exposure.
+    """
+    chance = random.Random(5)
+    with two_posix_boards(tmp_path) as boards:
+        scenario = small(tmp_path, refractory_s=2, calls=2, hours=0.1, segment_s=40)
+        folder = prepare(scenario, boards.bench(tmp_path), runs.root / "sessions")
+        runs.folders.append(folder)
+        heard: list[dict[str, int]] = []
+        for kind in ("soak", "call", "soak", "ask"):
+            place = start_engine(folder)
+            _wait_for_attempt(folder, kind, len(rows(folder)))
+            time.sleep(chance.uniform(0.0, 0.1))  # any moment will do
+            assert place.alive, "the run was over before it was killed"
+            kill(place)
+            heard.append(boards.heard())
+        place = start_engine(folder)
+        wait_for(lambda: not place.alive, 120, "the end of the run")
+        heard.append(boards.heard())
+        agree(folder, boards, tmp_path, heard=heard)
+    entries = rows(folder)
+    cut = [row for entry in entries if isinstance(row := entry.record, AttemptFinished) and row.cause]
+    assert len(cut) >= 2, "too few kills hit an attempt"
+    counted = Counter(
+        row.trial_id
+        for entry in entries
+        if isinstance(row := entry.record, AttemptFinished) and row.outcome is Outcome.COUNTED
+    )
+    assert set(counted) == set(plan_of(entries))
+    assert set(counted.values()) == {1}
+
+
+def _wait_for_attempt(folder: Path, kind: str, since: int) -> None:
+    wait_for(lambda: _under_way(rows(folder)[since:]).startswith(kind), 30, f"an attempt of {kind}")
+
+
+def _under_way(entries: list[Entry]) -> str:
+    last = next(
+        (entry.record for entry in reversed(entries) if isinstance(entry.record, AttemptStarted | AttemptFinished)),
+        None,
+    )
+    return last.trial_id if isinstance(last, AttemptStarted) else ""

@@ -1,0 +1,164 @@
+"""What the harness has counted, held against the truth: its figures, and the wake-evaluation log that it exports."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness.evaluate.wake import WakeFigures
+from harness.model.record import Entry
+from harness.model.scenario import TrialKind
+from harness.reports.wake_log import ManySpots, Missed, Spot, WakeLog, computed, differences
+from harness.reports.wake_log_text import read
+from tests.conformance.test_engine_life import HARNESS
+from tests.conformance.wake_truth import RATE_HZ, Spotted, Truth
+
+SCORE_ERROR = 1e-4
+"""Scores are rounded to a 65535th on one wire and to 4 decimals on the other."""
+_SAMPLES_A_MS = RATE_HZ // 1000
+
+
+def figures_agree(entries: Sequence[Entry], device: str, true: Truth) -> None:
+    """Live and replayed figures of a device: every count, place and duration is the truth's."""
+    figures = WakeFigures()
+    for entry in entries:
+        figures.add(entry)
+    plays = {play.trial.id: play for play in figures.plays(device)}
+    assert set(plays) == {*true.hits, *true.commands, *true.exposure}
+
+    hits = figures.hits(device)
+    assert hits == {trial: found is not None for trial, found in true.hits.items()}
+    delays = {
+        trial: _samples(plays[trial].reading.delay.value_s)  # type: ignore[union-attr]
+        for trial, woke in hits.items()
+        if woke
+    }
+    assert delays == true.delays()
+    for trial, found in true.hits.items():
+        heard = plays[trial].reading.hit
+        if found is not None:
+            assert heard is not None
+            assert heard.score is not None
+            assert abs(heard.score - found.score) < SCORE_ERROR
+
+    events = figures.unmatched(device)
+    counted = [event for event in events if event.in_vocabulary or event.exposed]
+    assert sorted((event.trial_id or "", _samples(event.offset_s), event.in_vocabulary) for event in counted) == sorted(
+        (one.play.trial.id, one.offset, one.play.listening.kind is not TrialKind.AMBIENT) for one in true.extra
+    )
+    assert all(event.rule is None for event in events), "what is injected has not heard the room"
+    exposure = {trial: _samples(plays[trial].reading.exposure_s) for trial in true.exposure}
+    assert exposure == true.exposure
+
+    summed = figures.snapshot().device(device)
+    assert summed is not None
+    assert summed.hits == len(true.hits) - len(true.missed)
+    assert (summed.false_rejects.share.count, summed.false_rejects.share.total) == (len(true.missed), len(true.hits))
+    assert summed.false_accepts.count == summed.after_review.count == len(true.false_accepts())
+    assert summed.in_vocabulary_events == len(true.extra) - len(true.in_ambience())
+    assert summed.suppressed == len(true.merged)
+    assert _samples(summed.exposure_s) == true.exposed()
+    assert summed.unproven_s == 0
+    assert (summed.commands.count, summed.commands.total, summed.missed) == (0, len(true.commands), len(true.commands))
+    assert dict(_cells(summed.conditions)) == _true_cells(figures, device, true)
+
+
+def log_agrees(folder: Path, device: str, true: Truth, where: Path) -> None:
+    """`harness export --wake-log`: its totals are the truth's, and are the same when it is read back."""
+    target = where / f"{device}.log"
+    done = subprocess.run(
+        [*HARNESS, "export", str(folder), "--wake-log", str(target), "--device", device],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    text = target.read_text(encoding="utf-8")
+    _plain_totals(text, true)
+    log = read(text)
+    assert differences(log) == ()
+    again, stated = computed(log), dict(log.totals)
+    assert set(again) == set(stated)
+    assert all(abs(again[key] - stated[key]) <= 0.51e-4 for key in stated)
+    _lines_agree(log, true)
+
+
+def json_agrees(folder: Path, device: str, true: Truth) -> None:
+    """`harness export --json`: exact counts for programs."""
+    command = [*HARNESS, "export", str(folder), "--json", "--device", device]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    (found,) = json.loads(done.stdout)["devices"]
+    assert (found["false_rejects"]["count"], found["false_rejects"]["of"]) == (len(true.missed), len(true.hits))
+    assert found["false_accepts_before_review"]["count"] == len(true.false_accepts())
+    assert _samples(found["exposure_s"]) == true.exposed()
+    assert {one["trial"]: one["woke"] for one in found["trials"] if one["kind"] == "wake"} == {
+        trial: one is not None for trial, one in true.hits.items()
+    }
+
+
+def _plain_totals(text: str, true: Truth) -> None:
+    """The lines as anybody's script would take them, without our reader."""
+    totals = dict(re.findall(r"^([A-Z+]+) ([\d.]+)", text, re.MULTILINE))
+    false, rejects = len(true.false_accepts()), len(true.missed) + len(true.commands)
+    expected: dict[str, float] = {"TACOUNT": len(true.hits) - len(true.missed), "FRCOUNT": rejects, "FACOUNT": false}
+    assert {key: float(totals[key]) for key in expected} == expected
+    assert totals["FRRATIO"] == f"{100 * rejects / (len(true.hits) + len(true.commands)):.4f}"
+    about = dict(re.findall(r"^INFO (\S+) (.*)$", text, re.MULTILINE))
+    seconds = 0.0
+    for part, samples in (("oov", true.exposure), ("inv/oov", true.rest)):
+        hours, minutes, rest = map(float, about[f"{part}-hours"].split(":"))
+        stated_s = hours * 3600 + minutes * 60 + rest
+        assert abs(stated_s - sum(samples.values()) / RATE_HZ) < 0.51e-3, "as exact as its milliseconds"
+        seconds += stated_s if part == "oov" or true.count_in_vocabulary else 0.0
+    assert totals["FARATE"] == f"{false / seconds * 3600:.4f}"
+    assert about["oov-files"] == str(len(true.exposure))
+    assert about["inv-files"] == str(len(true.hits) + len(true.commands))
+    keys = Counter(line.split(maxsplit=1)[0] for line in text.splitlines())
+    assert keys["OOVFA"] == len(true.in_ambience())
+    assert keys["INVFA"] == len(true.extra) - keys["OOVFA"]
+    assert keys["INVTA"] == expected["TACOUNT"]
+
+
+def _lines_agree(log: WakeLog, true: Truth) -> None:
+    """Every event at its sample, every missed phrase under its name."""
+    spots = [one for one in log.happenings if isinstance(one, Spot)]
+    found = sorted((one.key, dict(one.extras)["x-trial"], round(one.end_ms * _SAMPLES_A_MS)) for one in spots)
+    hits = [("INVTA", *_place(one)) for one in true.hits.values() if one is not None]
+    extra = [("OOVFA" if one in true.in_ambience() else "INVFA", *_place(one)) for one in true.extra]
+    assert found == sorted([*hits, *extra])
+    missed = [one for one in log.happenings if isinstance(one, Missed)]
+    assert sorted(dict(one.extras)["x-trial"] for one in missed) == sorted([*true.missed, *true.commands])
+    many = {dict(one.extras)["x-trial"]: one.count for one in log.happenings if isinstance(one, ManySpots)}
+    counts = Counter(trial for _, trial, _ in [*hits, *extra] if trial in true.hits)
+    assert many == {trial: count for trial, count in counts.items() if count > 1}
+
+
+def _place(one: Spotted) -> tuple[str, int]:
+    return one.play.trial.id, one.offset
+
+
+def _samples(seconds: float | None) -> int:
+    """Exactly so many; AssertionError for a time that lies between two samples."""
+    assert seconds is not None
+    exact = seconds * RATE_HZ
+    assert abs(exact - round(exact)) < 1e-3, f"{seconds} s is no whole number of samples"
+    return round(exact)
+
+
+def _cells(conditions: object) -> list[tuple[str, tuple[int, int]]]:
+    return [(name, (ratio.share.count, ratio.share.total)) for name, ratio in conditions]  # type: ignore[attr-defined]
+
+
+def _true_cells(figures: WakeFigures, device: str, true: Truth) -> dict[str, tuple[int, int]]:
+    cells: dict[str, tuple[int, int]] = {}
+    for play in figures.plays(device):
+        if play.trial.id not in true.hits:
+            continue
+        for axis, label in play.trial.conditions:
+            missed, total = cells.get(f"{axis}={label}", (0, 0))
+            cells[f"{axis}={label}"] = missed + (true.hits[play.trial.id] is None), total + 1
+    return cells
