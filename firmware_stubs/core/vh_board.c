@@ -5,116 +5,28 @@
 #include "vh_answers.h"
 #include "vh_codecs.h"
 #include "vh_hal.h"
+#include "vh_telling.h"
 
 enum {
     PIECE = 256,               /* samples that are decoded at once */
-    HEARING_US = 500000,       /* the board hears audio now if some came in the last half second */
     LISTEN_LEAST = 16000 / 2,  /* a command takes half a second at least, */
     LISTEN_MOST = 5 * 16000,   /* and five at most */
     EVENTS_OF_A_FRAME = 8,     /* room that has to be left for them */
     TEXT_OF_EVENT = 400
 };
 
-static uint64_t now_us(vh_board *board) { return vh_clock_us(&board->clock, vh_hal_counter()); }
-
-static bool send(vh_board *board, unsigned link, uint8_t type, uint32_t seq, uint8_t const *payload, size_t size) {
-    bool sent;
-    if (link == VH_LINK_MQTT) {
-        sent = vh_mqtt_board_send(&board->mqtt, type, seq, payload, size);
-    } else {
-        size_t length = vh_frame_encode(type, seq, payload, size, board->frame, sizeof board->frame);
-        sent = length > 0 && vh_hal_uart_write(board->frame, length);
-    }
-    board->counters.unsent += sent ? 0u : 1u;
-    return sent;
-}
-
-static void print(vh_board *board, uint8_t type, uint8_t const *payload, size_t size) {
-    if (vh_console_line(board->style, type, payload, size, &board->line)) {
-        (void)vh_hal_uart_write((uint8_t const *)board->line.text, board->line.size);
-    }
-}
-
-/* An event begins with its time; the caller writes what follows, and ends it with event_tell. */
-static vh_writer event_open(vh_board *board, uint8_t type, vh_event **event) {
-    uint64_t time_us = now_us(board);
-    *event = vh_events_add(&board->events, type);
-    vh_hal_event_noted((*event)->number);
-    vh_writer writer = vh_writer_over((*event)->payload, sizeof(*event)->payload);
-    vh_put_u64(&writer, time_us);
-    return writer;
-}
-
-static void event_tell(vh_board *board, vh_event *event, vh_writer const *writer) {
-    event->size = (uint16_t)writer->size;
-    print(board, event->type, event->payload, event->size);
-}
-
-static void tell_status(vh_board *board, uint8_t state, char const *detail) {
-    vh_event *event;
-    vh_writer writer = event_open(board, VH_STATUS, &event);
-    board->state = state;
-    vh_put_u8(&writer, state);
-    vh_put_text(&writer, detail);
-    event_tell(board, event, &writer);
-}
-
-static void tell_error(vh_board *board, uint16_t code, char const *text) {
-    vh_event *event;
-    vh_writer writer = event_open(board, VH_ERROR, &event);
-    vh_put_u16(&writer, code);
-    vh_put_text(&writer, text);
-    event_tell(board, event, &writer);
-}
-
-static void tell_hello(vh_board *board, unsigned link) {
-    vh_writer writer = vh_writer_over(board->payload, sizeof board->payload);
-    vh_put_u16(&writer, VH_PROTOCOL);
-    vh_put_u32(&writer, board->boot_id);
-    vh_put_u64(&writer, now_us(board));
-    vh_put_u32(&writer, VH_SPOTTER_RATE_HZ);
-    vh_put_u32(&writer, board->config.window);
-    vh_put_short_text(&writer, board->config.firmware);
-    vh_put_u8(&writer, 1);
-    vh_put_short_text(&writer, VH_SPOTTER_PHRASE);
-    (void)send(board, link, VH_HELLO, 0, board->payload, writer.size);
-}
-
-static void tell_pong(vh_board *board, unsigned link, vh_reader *reader) {
-    uint32_t token = vh_get_u32(reader);
-    vh_writer writer = vh_writer_over(board->payload, sizeof board->payload);
-    if (reader->short_of) {
-        board->counters.malformed++;
-        return;
-    }
-    vh_put_u32(&writer, token);
-    vh_put_u64(&writer, board->stamp_us);
-    uint64_t sent_us = now_us(board);
-    vh_put_u64(&writer, sent_us);
-    vh_put_u8(&writer, board->next_sample > 0 && sent_us - board->audio_us < HEARING_US ? 1 : 0);
-    (void)send(board, link, VH_PONG, 0, board->payload, writer.size);
-}
-
-static void tell_audio(vh_board *board, unsigned link) {
-    uint8_t payload[12];
-    vh_writer writer = vh_writer_over(payload, sizeof payload);
-    vh_put_u64(&writer, board->next_sample);
-    vh_put_u32(&writer, board->events.last);
-    (void)send(board, link, VH_AUDIO_ACK, 0, payload, writer.size);
-}
-
 static void found(void *user, vh_spotter_event_t const *spot) {
     vh_board *board = user;
     vh_event *event;
-    vh_writer writer = event_open(board, VH_WAKE, &event);
+    vh_writer writer = vh_event_open(board, VH_WAKE, &event);
     vh_put_u64(&writer, spot->sample);
     vh_put_u16(&writer, spot->score);
     vh_put_text(&writer, spot->phrase);
-    event_tell(board, event, &writer);
+    vh_event_tell(board, event, &writer);
     board->listen_least = spot->sample + LISTEN_LEAST;
     board->listen_most = spot->sample + LISTEN_MOST;
     if (board->state != VH_LISTENING) {
-        tell_status(board, VH_LISTENING, "");
+        vh_tell_status(board, VH_LISTENING, "");
     }
 }
 
@@ -128,7 +40,7 @@ static void hear(vh_board *board, vh_unpacking *unpacking) {
         bool over = board->next_sample >= board->listen_most ||
                     (board->next_sample >= board->listen_least && !vh_vad_speech(&board->vad));
         if (board->state == VH_LISTENING && over) {
-            tell_status(board, VH_IDLE, "");
+            vh_tell_status(board, VH_IDLE, "");
         }
     }
 }
@@ -149,36 +61,12 @@ static void take_audio(vh_board *board, unsigned link, vh_reader *reader) {
     }
     if (first == board->next_sample) {
         hear(board, &unpacking);
-        board->audio_us = now_us(board);
+        board->audio_us = vh_board_now_us(board);
         board->counters.audio_frames++;
     } else {
         board->counters.audio_dropped++;
     }
-    tell_audio(board, link);
-}
-
-/* Whether a command is to be carried out: each number is once. */
-static bool command_new(vh_commands *commands, uint32_t number) {
-    if (number > commands->newest) {
-        uint32_t ahead = number - commands->newest;
-        uint32_t known = commands->newest != 0 ? 1u : 0u;
-        commands->before = ahead > 32 ? 0u : (ahead == 32 ? 0u : commands->before << ahead) | known << (ahead - 1u);
-        commands->newest = number;
-        return true;
-    }
-    uint32_t behind = commands->newest - number;
-    if (number == 0 || behind == 0 || behind > 32 || (commands->before & 1u << (behind - 1u)) != 0) {
-        return false;
-    }
-    commands->before |= 1u << (behind - 1u);
-    return true;
-}
-
-static void acknowledge_command(vh_board *board, unsigned link, uint32_t number) {
-    uint8_t payload[4];
-    vh_writer writer = vh_writer_over(payload, sizeof payload);
-    vh_put_u32(&writer, number);
-    (void)send(board, link, VH_COMMAND_ACK, 0, payload, writer.size);
+    vh_tell_audio(board, link);
 }
 
 static void take_text(vh_board *board, vh_reader const *reader) {
@@ -188,14 +76,14 @@ static void take_text(vh_board *board, vh_reader const *reader) {
     while (size > 0 && size < reader->left && (reader->bytes[size] & 0xC0u) == 0x80u) {
         size--; /* no half of a UTF-8 character */
     }
-    vh_writer writer = event_open(board, VH_TRANSCRIPT, &event);
+    vh_writer writer = vh_event_open(board, VH_TRANSCRIPT, &event);
     vh_put_u64(&writer, board->next_sample);
     vh_put_u8(&writer, 1);
     vh_put_bytes(&writer, reader->bytes, size);
-    event_tell(board, event, &writer);
+    vh_event_tell(board, event, &writer);
 
-    if (vh_answer_query(reader->bytes, reader->left, now_us(board), &answer)) {
-        writer = event_open(board, VH_INTENT, &event);
+    if (vh_answer_query(reader->bytes, reader->left, vh_board_now_us(board), &answer)) {
+        writer = vh_event_open(board, VH_INTENT, &event);
         vh_put_u64(&writer, board->next_sample);
         vh_put_u16(&writer, 65535);
         vh_put_short_text(&writer, answer.intent);
@@ -204,13 +92,13 @@ static void take_text(vh_board *board, vh_reader const *reader) {
             vh_put_short_text(&writer, answer.slot);
             vh_put_short_text(&writer, answer.value);
         }
-        event_tell(board, event, &writer);
+        vh_event_tell(board, event, &writer);
     } else {
-        tell_error(board, VH_ERROR_NOT_UNDERSTOOD, "not understood");
+        vh_tell_error(board, VH_ERROR_NOT_UNDERSTOOD, "not understood");
     }
-    writer = event_open(board, VH_RESPONSE, &event);
+    writer = vh_event_open(board, VH_RESPONSE, &event);
     vh_put_text(&writer, answer.response.text);
-    event_tell(board, event, &writer);
+    vh_event_tell(board, event, &writer);
 }
 
 static void take_set(vh_board *board, vh_reader *reader) {
@@ -221,7 +109,7 @@ static void take_set(vh_board *board, vh_reader *reader) {
     } else if (!reader->short_of && key == VH_KEY_STYLE && value >= 0 && value < VH_STYLES) {
         board->style = (uint8_t)value;
     } else {
-        tell_error(board, VH_ERROR_BAD_COMMAND, "no such setting");
+        vh_tell_error(board, VH_ERROR_BAD_COMMAND, "no such setting");
     }
 }
 
@@ -229,7 +117,7 @@ static void take(vh_board *board, unsigned link, uint8_t type, uint32_t seq, uin
     vh_reader reader = vh_reader_over(payload, size);
     switch (type) {
     case VH_PING:
-        tell_pong(board, link, &reader);
+        vh_tell_pong(board, link, &reader);
         break;
     case VH_AUDIO:
         take_audio(board, link, &reader);
@@ -239,20 +127,20 @@ static void take(vh_board *board, unsigned link, uint8_t type, uint32_t seq, uin
         if (vh_events_waiting(&board->events, link) > VH_EVENTS_KEPT - EVENTS_OF_A_FRAME) {
             break; /* it is sent again */
         }
-        if (command_new(&board->commands[link], seq)) {
+        if (vh_command_new(&board->commands[link], seq)) {
             if (type == VH_TEXT) {
                 take_text(board, &reader);
             } else {
                 take_set(board, &reader);
             }
         }
-        acknowledge_command(board, link, seq);
+        vh_tell_command(board, link, seq);
         break;
     case VH_RESET:
         board->reset = true;
         break;
     case VH_HELLO_REQUEST:
-        tell_hello(board, link);
+        vh_tell_hello(board, link);
         break;
     case VH_EVENT_ACK: {
         uint32_t number = vh_get_u32(&reader);
@@ -310,8 +198,8 @@ void vh_board_start(vh_board *board, vh_board_config const *config) {
             board->config.device = NULL;
         }
     }
-    tell_hello(board, VH_LINK_SERIAL);
-    tell_status(board, VH_STARTED, "");
+    vh_tell_hello(board, VH_LINK_SERIAL);
+    vh_tell_status(board, VH_STARTED, "");
     board->state = VH_IDLE;
 }
 
@@ -336,10 +224,10 @@ static bool round_serial(vh_board *board) {
         }
     }
     vh_event *event;
-    uint64_t now = now_us(board);
+    uint64_t now = vh_board_now_us(board);
     while ((event = vh_events_due(&board->events, VH_LINK_SERIAL, now)) != NULL) {
         vh_events_sent(event, VH_LINK_SERIAL, now); /* also when there was no room: the next time is soon enough */
-        if (!send(board, VH_LINK_SERIAL, event->type, event->number, event->payload, event->size)) {
+        if (!vh_tell(board, VH_LINK_SERIAL, event->type, event->number, event->payload, event->size)) {
             break;
         }
     }
@@ -349,7 +237,7 @@ static bool round_serial(vh_board *board) {
 static bool round_mqtt(vh_board *board) {
     uint8_t bytes[512];
     size_t size = 0;
-    uint64_t now = now_us(board);
+    uint64_t now = vh_board_now_us(board);
     if (board->mqtt_open) {
         if (!vh_hal_net_read(bytes, sizeof bytes, &size)) {
             vh_hal_net_close();
@@ -363,10 +251,10 @@ static bool round_mqtt(vh_board *board) {
     vh_event *event;
     while (vh_mqtt_board_has_room(&board->mqtt) &&
            (event = vh_events_due(&board->events, VH_LINK_MQTT, 0)) != NULL &&
-           send(board, VH_LINK_MQTT, event->type, event->number, event->payload, event->size)) {
+           vh_tell(board, VH_LINK_MQTT, event->type, event->number, event->payload, event->size)) {
         vh_events_acknowledge(&board->events, VH_LINK_MQTT, event->number); /* the client keeps it from here on */
     }
-    vh_mqtt_board_poll(&board->mqtt, now_us(board));
+    vh_mqtt_board_poll(&board->mqtt, vh_board_now_us(board));
     return size > 0;
 }
 

@@ -8,11 +8,13 @@
 #include "mqtt/vh_mqtt_board.h"
 #include "spotter/vh_spotter.h"
 #include "vh_clock.h"
+#include "vh_commands.h"
 #include "vh_console.h"
 #include "vh_events.h"
 #include "vh_frames.h"
 #include "vh_vad.h"
 
+/* Its texts must outlive the board. */
 typedef struct vh_board_config {
     char const *firmware;  /* named in HELLO */
     char const *device;    /* name in the MQTT topics; NULL: no MQTT */
@@ -22,12 +24,6 @@ typedef struct vh_board_config {
     uint32_t window;       /* samples that the host may have on their way: what the port's receive buffer takes */
     uint64_t start_us;     /* what the event clock shows at boot */
 } vh_board_config;
-
-/* The numbers of the commands that were carried out: the newest, and a bit for each of the 32 before it. */
-typedef struct vh_commands {
-    uint32_t newest;
-    uint32_t before;
-} vh_commands;
 
 typedef struct vh_counters {
     uint32_t audio_frames;  /* heard */

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "vh_frames.h"
 
 enum { ROOM = 8192, SEEDS = 256 };
 
@@ -18,12 +17,18 @@ static size_t seed_count;
 static uint8_t input[ROOM];
 static size_t input_size;
 
-static uint32_t dice(uint32_t sides) {
+uint32_t fuzz_dice(uint32_t sides) {
     state ^= state << 13;
     state ^= state >> 7;
     state ^= state << 17;
     return (uint32_t)(state >> 16) % sides;
 }
+
+/* A sanitizer's finding ends in SIGABRT as well. */
+char const *__asan_default_options(void);
+char const *__asan_default_options(void) { return "abort_on_error=1:detect_leaks=0"; }
+char const *__ubsan_default_options(void);
+char const *__ubsan_default_options(void) { return "abort_on_error=1:print_stacktrace=1"; }
 
 /* The input that it fell over is kept. */
 static void fallen(int signal) {
@@ -35,48 +40,33 @@ static void fallen(int signal) {
     _exit(128 + signal);
 }
 
-/* A true frame of a random kind, so that what lies behind the checksum is reached too. */
-static size_t frame(uint8_t *into, size_t room) {
-    static uint8_t const types[] = {0x01, 0x02, 0x03, 0x04, 0x06, 0x07, 0x84, 0x05};
-    uint8_t payload[VH_PAYLOAD_MAX];
-    size_t size = dice(4) == 0 ? dice(VH_PAYLOAD_MAX + 1) : dice(40);
-    for (size_t i = 0; i < size; i++) {
-        payload[i] = (uint8_t)(dice(3) == 0 ? 0 : dice(256));
-    }
-    if (size > 2 && dice(2) == 0) {
-        memset(payload, 0, size < 10 ? size : 10);
-        payload[0] = (uint8_t)dice(4);
-    }
-    return vh_frame_encode(types[dice(dice(50) == 0 ? 8 : 7)], dice(5), payload, size, into, room);
-}
-
 static void change(void) {
-    uint32_t from = dice((uint32_t)seed_count + 1);
+    uint32_t from = fuzz_dice((uint32_t)seed_count + 1);
     input_size = 0;
     if (from < seed_count) {
         memcpy(input, seeds[from], sizes[from]);
         input_size = sizes[from];
     }
-    for (uint32_t i = dice(8); i > 0; i--) {
-        input_size += frame(input + input_size, ROOM - input_size);
+    for (uint32_t i = fuzz_dice(8); i > 0; i--) {
+        input_size += fuzz_piece(input + input_size, ROOM - input_size);
     }
-    for (uint32_t i = dice(6); i > 0 && input_size > 0; i--) {
-        size_t at = dice((uint32_t)input_size);
-        switch (dice(4)) {
+    for (uint32_t i = fuzz_dice(6); i > 0 && input_size > 0; i--) {
+        size_t at = fuzz_dice((uint32_t)input_size);
+        switch (fuzz_dice(4)) {
         case 0:
-            input[at] = (uint8_t)dice(256);
+            input[at] = (uint8_t)fuzz_dice(256);
             break;
         case 1:
-            input[at] ^= (uint8_t)(1u << dice(8));
+            input[at] ^= (uint8_t)(1u << fuzz_dice(8));
             break;
         case 2:
             memmove(input + at, input + at + 1, input_size - at - 1);
             input_size--;
             break;
         default: {
-            size_t run = dice(2000);
+            size_t run = fuzz_dice(2000);
             run = run < ROOM - at ? run : ROOM - at;
-            memset(input + at, (int)dice(256), run);
+            memset(input + at, (int)fuzz_dice(256), run);
             input_size = at + run > input_size ? at + run : input_size;
         }
         }

@@ -9,6 +9,8 @@
 static vh_board board;
 static vh_decoder decoder;
 
+size_t fuzz_piece(uint8_t *into, size_t room) { return fuzz_frame(into, room); }
+
 int LLVMFuzzerTestOneInput(uint8_t const *bytes, size_t size) {
     vh_board_config config = {.firmware = "fuzz", .window = 8000, .style = VH_STYLE_ZEPHYR};
     hal.counter = 0;

@@ -44,6 +44,8 @@ static seen decode(uint8_t const *bytes, size_t size, size_t piece) {
     return all;
 }
 
+size_t fuzz_piece(uint8_t *into, size_t room) { return fuzz_frame(into, room); }
+
 int LLVMFuzzerTestOneInput(uint8_t const *bytes, size_t size) {
     seen whole = decode(bytes, size, size == 0 ? 1 : size);
     seen cut = decode(bytes, size, size == 0 ? 1 : 1 + bytes[0] % MOST);

@@ -28,7 +28,7 @@ int main(int count, char **arguments) {
     if (count == 4 && strcmp(arguments[1], "--operating-point") == 0) {
         char *rest;
         unsigned long point = strtoul(arguments[2], &rest, 10);
-        if (*rest != 0 || point > 100) {
+        if (rest == arguments[2] || *rest != 0 || point > 100) {
             return usage();
         }
         vh_spotter_set_operating_point(&spotter, (uint8_t)point);

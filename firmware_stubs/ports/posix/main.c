@@ -1,6 +1,7 @@
 /* The board as a process of this machine: its UART is a pty, its network a TCP socket. See README.md. */
 #include <errno.h>
 #include <getopt.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +38,7 @@ uint32_t vh_hal_counter_hz(void) { return 1000000u; }
 
 uint32_t vh_hal_boot_id(void) {
     uint32_t id = 0;
-    while (id == 0 && getrandom(&id, sizeof id, 0) != (ssize_t)sizeof id) {
+    while (getrandom(&id, sizeof id, 0) != (ssize_t)sizeof id || id == 0) {
     }
     return id;
 }
@@ -95,7 +96,7 @@ static bool style_named(char const *name, uint8_t *style) {
 static bool number_in(char const *text, double *number, char **rest) {
     errno = 0;
     *number = strtod(text, rest);
-    return *rest != text && errno == 0;
+    return *rest != text && errno == 0 && isfinite(*number);
 }
 
 int main(int count, char **arguments) {

@@ -41,6 +41,7 @@ void uart_drain(uart *port) {
 size_t uart_read(uart *port, uint8_t *into, size_t room, uint32_t *stamp) {
     uint32_t tail = port->tail;
     size_t count = port->head - tail;
+    __asm volatile("" ::: "memory"); /* what the interrupt wrote before it counted is read after the count */
     count = count < room ? count : room;
     if (stamp != NULL) {
         *stamp = vh_hal_counter();

@@ -26,7 +26,7 @@ def test_host_tests_of_the_core(firmware_host_tests: Path, name: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("name", ["fuzz_frames", "fuzz_board"])
+@pytest.mark.parametrize("name", ["fuzz_frames", "fuzz_board", "fuzz_mqtt", "fuzz_json"])
 def test_a_second_of_fuzzing(firmware_host_tests: Path, name: str, tmp_path: Path) -> None:
     corpus = sorted((FIRMWARE / "fuzz" / "corpus").iterdir())
     done = subprocess.run(

@@ -1,4 +1,5 @@
 /* The board on an ESP32 under ESP-IDF: a UART driver with its own ring buffers, the system timer, the hardware's random. */
+#include "broker.h"
 #include "driver/uart.h"
 #include "esp_err.h"
 #include "esp_event.h"
@@ -16,6 +17,8 @@
 
 #define LINE ((uart_port_t)CONFIG_VH_UART)
 #define LINE_BUFFER 16384
+#define TEXT_OF(number) #number
+#define TEXT(number) TEXT_OF(number)
 
 static vh_board board;
 
@@ -67,6 +70,7 @@ void app_main(void) {
     bool const mqtt = sizeof CONFIG_VH_DEVICE > 1;
     open_line();
     if (mqtt) {
+        (void)broker_address(CONFIG_VH_BROKER_HOST ":" TEXT(CONFIG_VH_BROKER_PORT));
         ESP_ERROR_CHECK(nvs_flash_init());
         ESP_ERROR_CHECK(esp_netif_init());
         ESP_ERROR_CHECK(esp_event_loop_create_default());

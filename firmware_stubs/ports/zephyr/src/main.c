@@ -1,11 +1,15 @@
-/* The board under Zephyr: the cycle counter, the entropy driver, the UART of line.c and the sockets of broker.c. */
+/* The board under Zephyr: the cycle counter, the entropy driver, the UART of line.c, the sockets that all ports share. */
 #include <zephyr/kernel.h>
 #include <zephyr/random/random.h>
 #include <zephyr/sys/reboot.h>
 
+#include "broker.h"
 #include "line.h"
 #include "vh_board.h"
 #include "vh_hal.h"
+
+#define TEXT_OF(number) #number
+#define TEXT(number) TEXT_OF(number)
 
 static vh_board board;
 
@@ -33,6 +37,7 @@ int main(void) {
                                     .device = sizeof CONFIG_VH_DEVICE > 1 ? CONFIG_VH_DEVICE : NULL,
                                     .style = VH_STYLE_ZEPHYR,
                                     .window = LINE_RX / 4u};
+    (void)broker_address(CONFIG_VH_BROKER_HOST ":" TEXT(CONFIG_VH_BROKER_PORT));
     if (!line_open()) {
         return 0;
     }

@@ -1,3 +1,4 @@
+/* Nothing here waits but the look-up of a name; give a number where that matters. */
 #include "broker.h"
 
 #include <errno.h>
@@ -6,12 +7,15 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "vh_hal.h"
+
+#ifndef MSG_NOSIGNAL
+#define MSG_NOSIGNAL 0 /* where there are no signals */
+#endif
 
 static char host[256];
 static char service[16];
@@ -38,8 +42,9 @@ static bool start(void) {
     if (getaddrinfo(host, service, &wanted, &found) != 0) {
         return false;
     }
-    stream = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    bool going = stream >= 0 && (connect(stream, found->ai_addr, found->ai_addrlen) == 0 || errno == EINPROGRESS);
+    stream = socket(found->ai_family, SOCK_STREAM, 0);
+    bool going = stream >= 0 && fcntl(stream, F_SETFL, O_NONBLOCK) == 0 &&
+                 (connect(stream, found->ai_addr, found->ai_addrlen) == 0 || errno == EINPROGRESS);
     freeaddrinfo(found);
     if (going) {
         (void)setsockopt(stream, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -69,7 +74,7 @@ bool vh_hal_net_open(void) {
 bool vh_hal_net_read(uint8_t *into, size_t room, size_t *size) {
     ssize_t count = stream < 0 ? 0 : recv(stream, into, room, 0);
     *size = count > 0 ? (size_t)count : 0;
-    return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
+    return count > 0 || (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR));
 }
 
 size_t vh_hal_net_write(uint8_t const *bytes, size_t size) {

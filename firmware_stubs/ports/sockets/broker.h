@@ -1,0 +1,13 @@
+/* The TCP stream to the MQTT broker, for every port that has POSIX sockets. */
+#ifndef VH_SOCKETS_BROKER_H
+#define VH_SOCKETS_BROKER_H
+
+#include <stdbool.h>
+
+/* "HOST:PORT"; false when it is none. Must be called before the board starts; without it there is no broker. */
+bool broker_address(char const *address);
+
+/* The socket to wait for, or -1. */
+int broker_socket(void);
+
+#endif
