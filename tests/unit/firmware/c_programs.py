@@ -10,9 +10,15 @@ SANITIZED = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover
 STRICT = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-Wshadow")
 
 
-def build(sources: list[Path], program: Path, flags: tuple[str, ...] = SANITIZED, compiler: str = "gcc") -> Path:
+def build(
+    sources: list[Path],
+    program: Path,
+    flags: tuple[str, ...] = SANITIZED,
+    compiler: str = "gcc",
+    libraries: tuple[str, ...] = (),
+) -> Path:
     """The program at `program`; the compiler's words on failure."""
-    argv = [compiler, *STRICT, *flags, f"-I{CORE}", *map(str, sources), "-o", str(program)]
+    argv = [compiler, *STRICT, *flags, f"-I{CORE}", *map(str, sources), "-o", str(program), *libraries]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return program
