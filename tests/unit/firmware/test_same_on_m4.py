@@ -1,4 +1,4 @@
-"""The Cortex-M4 hears what this machine hears, bit for bit: decoded samples, wake events, and the spotter's whole state."""
+"""The Cortex-M4 hears what this machine hears, bit for bit: decoded samples, wake events, the spotter's whole state."""
 
 from __future__ import annotations
 
