@@ -162,10 +162,15 @@ class Engine:
     @contextlib.contextmanager
     def _opened(self, drivers: Mapping[str, Driver]) -> Iterator[None]:
         """The drivers, open; whatever was opened is closed again."""
+        places = {one.id: one.place for one in equipment_of(self._resolved.bench)}
         with ExitStack() as stack:
             for driver in drivers.values():
                 stack.callback(_close, driver)
-                driver.open(self._sink_for(driver))
+                try:
+                    driver.open(self._sink_for(driver))
+                except DeviceError as error:
+                    error.place = error.place or places.get(driver.id)
+                    raise
             yield
 
     def _sink_for(self, driver: Driver) -> _Sink:

@@ -7,7 +7,7 @@ import select
 import threading
 from typing import ClassVar
 
-from harness.drivers.serial import port_finding
+from harness.drivers.serial import first_bytes, port_finding
 from harness.drivers.serial.commands import Command
 from harness.drivers.serial.console_peer import ConsolePeer
 from harness.drivers.serial.framed import FramedPeer
@@ -57,7 +57,7 @@ class SerialDevice:
         self._thread: threading.Thread | None = None
         self._line: Line | None = None
         self._port = port_finding.Port("")
-        self._pending = b""
+        self._pending = self._first = b""
         self._stuck_since_s: float | None = None
         self._link_is_lost = False
         self._closing = False
@@ -94,11 +94,10 @@ class SerialDevice:
             ready = self._changed.wait_for(lambda: self.peer.ready or self._link_is_lost, OPEN_LIMIT_S)
             ready = ready and not self._link_is_lost
         if not ready:
-            heard = self.received_bytes
+            seen, remedy = first_bytes.told(self._first, self.received_bytes)
             self.close()
             raise DeviceError(
-                f"{self.id}: the board at {self._port.path} does not answer in our framing ({heard} bytes came)",
-                remedy="Check `baud` and that its firmware speaks docs/framing.md; for log lines only: framing: none",
+                f"{self.id}: the board at {self._port.path} does not answer in our framing: {seen}", remedy=remedy
             )
 
     def close(self) -> None:
@@ -273,6 +272,7 @@ class SerialDevice:
         if not data:
             return
         self.received_bytes += len(data)
+        self._first += data[: first_bytes.KEPT - len(self._first)]
         with self._lock:
             self.peer.received(data, Stamp(now_s, self._late_s))
             if self.peer.ready:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import stat
 import termios
 
 import serial
@@ -30,6 +31,8 @@ class Line:
         try:
             self._port = serial.Serial(path, baud, timeout=0, write_timeout=0, exclusive=True)
         except (OSError, termios.error, ValueError) as error:
+            if os.path.exists(path) and not stat.S_ISCHR(os.stat(path).st_mode):
+                raise DeviceError(f"{path} is no serial port", remedy="Correct `port`") from error
             raise DeviceError(f"{path} cannot be opened: {error}", remedy=_remedy(path, error)) from error
         with contextlib.suppress(OSError, ValueError, NotImplementedError):
             # USB adapters gather bytes for 16 ms otherwise; a pty knows no such mode.
