@@ -123,7 +123,7 @@ class WakeRows(Rows):
                 kind = Proof.ACKNOWLEDGED if injected else Proof.HEARTBEAT
                 self.see(ListeningProved(target.connection, stamp, kind, audio_s), trial, take, attempt)
         for player in listening.players:
-            complete = outcome is Outcome.COUNTED
+            complete = outcome is not Outcome.INTERRUPTED
             self.see(StimulusEnded(player, stamp, play_id, complete, audio_s), trial, take, attempt)
         self.audio_s = line_s + long_s
         self.add(AttemptFinished(trial.id, take, attempt, outcome, Recognition.NOT_ASSESSED, EvidenceSource.NONE))

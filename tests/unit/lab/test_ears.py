@@ -94,3 +94,18 @@ def test_a_question_without_end_is_cut() -> None:
     found = heard(ears(query_max_s=3.0), quiet(1), spoken("alexa"), GAP, words, quiet(2))
     kinds = [type(one) for _, one in found]
     assert kinds == [Called, Asked]
+
+
+def test_frames_are_counted_only_when_the_wake_engine_hears_them() -> None:
+    listener = ears()
+    heard(listener, quiet(1))
+    assert listener.frames == 50 or listener.frames == 100
+    before = listener.frames
+    listener.cover()
+    heard(listener, quiet(1))
+    assert listener.frames == before, "while it speaks it is deaf"
+    listener.uncover()
+    heard(listener, quiet(0.19))
+    assert listener.frames == before, "and for a moment afterwards"
+    heard(listener, quiet(0.5))
+    assert listener.frames > before

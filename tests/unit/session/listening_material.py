@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from harness.model.bench import ObservationKind
 from harness.model.observation import Observation, StimulusEnded, StimulusStarted
 from harness.model.record import AttemptFinished, TrialFinished
-from harness.model.scenario import Evidence, TrialKind, WakeSettings
+from harness.model.scenario import Evidence, RepromptRule, TrialKind, WakeSettings
 from harness.model.stimulus import SpokenText, StimulusRecipe, VoiceSpec
 from harness.model.time import Stamp
 from harness.model.trial import Listening, Target, Trial
@@ -27,10 +27,16 @@ REPORTS = (ObservationKind.STATUS, ObservationKind.TRANSCRIPT, ObservationKind.W
 BY_AIR = Target("shelf", "shelf_link", "speaker", REPORTS)
 WIRED = Target("wired", "wired", "wired", REPORTS)
 SETTINGS = WakeSettings()
+RULE = RepromptRule()
 TIMING = StimulusTiming("5" * 64, query_start_s=1.0, query_end_s=1.6, duration_s=3.0)
 
 
-def listening_trial(*targets: Target, kind: TrialKind = TrialKind.WAKE, settings: WakeSettings = SETTINGS) -> Trial:
+def listening_trial(
+    *targets: Target,
+    kind: TrialKind = TrialKind.WAKE,
+    settings: WakeSettings = SETTINGS,
+    reprompt: RepromptRule = RULE,
+) -> Trial:
     heard = Listening(kind, targets, settings, 1.0, 1.4, "" if kind is TrialKind.AMBIENT else "alexa")
     recipe = StimulusRecipe(SpokenText("alexa"), None, VoiceSpec(), lead_in_s=1.0, tail_s=1.4)
     first = targets[0]
@@ -41,6 +47,7 @@ def listening_trial(*targets: Target, kind: TrialKind = TrialKind.WAKE, settings
         loudspeaker=first.player,
         connection=first.connection,
         evidence=Evidence.NONE,
+        reprompt=reprompt,
         listening=heard,
     )
 
