@@ -102,6 +102,8 @@ def _woke(play: Play) -> str:
     if reading.hit is None:
         return "FALSE REJECT" if play.kind is TrialKind.WAKE else "no wake event"
     score = "" if reading.hit.score is None else f", score {reading.hit.score:.2f}"
+    if reading.delay is None:
+        return f"woke{score}"
     return f"hit, {milliseconds(reading.delay)} after the phrase{score}"
 
 

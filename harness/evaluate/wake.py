@@ -87,7 +87,7 @@ class WakeFigures:
                 for attempt in list(self._running):
                     self._end(attempt, False, entry.wall_s)
                 for device in self._devices.values():
-                    device.proofs.cut()
+                    device.begin_run()
             case AttemptStarted() as row if row.trial_id in self._trials:
                 self._begin(row)
             case AttemptFinished() as row:

@@ -85,6 +85,11 @@ class DeviceFigures:
         self._looks = Looks()
         self._found = DeviceWake(device)
 
+    def begin_run(self) -> None:
+        """Another process goes on with the session: its audio lines begin at 0, and nothing is known of before."""
+        self.proofs.begin_run()
+        self._recent.clear()
+
     def begin(self, play: Play) -> None:
         """An attempt begins."""
         play.previous = self._recent[-1] if self._recent else None

@@ -99,6 +99,11 @@ class Listened:
         plays, self.doubtful = self.doubtful, []
         return plays
 
+    def begin_run(self) -> None:
+        """Another process goes on with the session, and counts the audio that it gives from 0."""
+        self.cut()
+        self.own.heard_to_s = None
+
     def cut(self) -> None:
         """Nothing is known until the next proof, of either kind."""
         self.own.cut()

@@ -194,7 +194,8 @@ def read(play: Play, proven: Sequence[Span], before_s: float | None = None) -> R
     ambient = play.kind is TrialKind.AMBIENT
     return Reading(
         hit=hit,
-        delay=None if found is None else _delay(play, play.events[found], offsets[found]),
+        # Where in a command its phrase ends the log does not say.
+        delay=None if found is None or command is not None else _delay(play, play.events[found], offsets[found]),
         unmatched=tuple(play.events[index] for index in missed),
         exposed=tuple(not ambient or one for one in inside),
         suppressed=len(matching.same),
