@@ -55,7 +55,7 @@ def _differences(shown: list[str], names: list[str], width: int) -> list[str]:
                 name = names[index]
                 core = name[front : len(name) - back]
                 room = width - 1 - len(core)
-                found[index] = name[:room] + ELLIPSIS + core if room > 0 else cut(core, width, width // 2)
+                found[index] = name[:room] + ELLIPSIS + core if room > 0 else cut(core or name, width, width // 2)
     return found
 
 

@@ -1,7 +1,7 @@
 """Long trial names in few columns."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harness.evaluate.names import short_names
@@ -27,6 +27,7 @@ def test_long_names_stay_different(ids: list[str]) -> None:
     assert max(map(len, shown)) <= 11
 
 
+@example(ids=["1", "1", "11", "1a"], width=1)
 @given(st.lists(st.text("abc.-1", min_size=1, max_size=30), max_size=8), st.integers(1, 24))
 def test_never_longer_than_asked_nor_empty(ids: list[str], width: int) -> None:
     shown = short_names(ids, width)
