@@ -76,7 +76,7 @@ static void take_frame(void *user, uint8_t type, uint32_t seq, uint8_t const *pa
 }
 
 static void feed(uint8_t const *bytes, size_t size) {
-    uint8_t *exact = malloc(size + 1);
+    uint8_t *exact = malloc(size > 0 ? size : 1);
     insist(exact != NULL);
     memcpy(exact, bytes, size);
     vh_mqtt_board_feed(&board, exact, size, now_us);

@@ -1,11 +1,19 @@
-"""Writes the network of the spotter as a C header."""
+"""Writes the network of the spotter as a C header, and reads it again.
+
+    python firmware_stubs/tools/network_header.py HEADER
+
+prints a header anew from its own numbers: the same bytes, unless somebody has changed it by hand.
+"""
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Iterable
+from pathlib import Path
 
 import numpy as np
-from small_network import FIRST, KERNEL, SECOND, SPAN, THIRD, Layer
+from small_network import BANDS, FIRST, KERNEL, SECOND, SPAN, THIRD, Layer
 
 NAMES = ("first", "second", "third", "output")
 
@@ -50,3 +58,31 @@ def text(layers: list[Layer], seed: int, data: str) -> str:
     parts.append(table("uint16_t", "sigmoid", sigmoid(), 129))
     parts.append("#endif")
     return "\n".join(parts)
+
+
+def read(header: str) -> tuple[list[Layer], int, str]:
+    """The layers of a header, its seed, and what it was made from."""
+    made = re.search(r"seed (\d+): (.*)\.\n", header)
+    assert made is not None, "no header of ours"
+    tables = {
+        name: np.array(numbers.replace("\n", " ").strip().rstrip(",").split(","), np.int64)
+        for name, numbers in re.findall(r"vh_spotter_(\w+)\[\d+\] = \{(.*?)\};", header, re.DOTALL)
+    }
+    inputs = (KERNEL * BANDS, KERNEL * FIRST, SPAN * SECOND, THIRD)
+    layers = [
+        Layer(
+            tables[f"{name}_weights"].reshape(-1, width).T.astype(np.int8),
+            tables[f"{name}_biases"],
+            tables[f"{name}_multipliers"],
+        )
+        for name, width in zip(NAMES, inputs, strict=True)
+    ]
+    return layers, int(made[1]), made[2]
+
+
+def main() -> None:
+    sys.stdout.write(text(*read(Path(sys.argv[1]).read_text(encoding="ascii"))) + "\n")
+
+
+if __name__ == "__main__":
+    main()

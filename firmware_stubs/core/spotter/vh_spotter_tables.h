@@ -1,12 +1,14 @@
 /* Made by tools/train_spotter.py, seed 21: 26170 mixed recordings, 22.1 h.
- * Training speech, all synthetic: espeak-ng (7 accents, four fifths of its variants, 8 other languages for speech without the phrase)
- * flite (awb, kal16, rms) and hibari; random rates, pitches, tilts, rooms, noises, levels of -42 to -14 dBFS. See README.md. */
+ * Training speech, all synthetic: espeak-ng (7 accents, 8 other languages, four fifths of its variants),
+ * flite (awb, kal16, rms) and hibari; random rates, pitches, tilts, rooms, noises, levels of -42 to -14 dBFS.
+ * See README.md. */
 #ifndef VH_SPOTTER_TABLES_H
 #define VH_SPOTTER_TABLES_H
 
 #include <stdint.h>
 
-#define VH_SPOTTER_TABLES_SHAPE (5u * 1000000u + 32u * 100000u + 48u * 1000u + 16u * 100u + 24u)
+#define VH_SPOTTER_TABLES_SHAPE \
+    (5u * 1000000u + 32u * 100000u + 48u * 1000u + 16u * 100u + 24u)
 
 static const int8_t vh_spotter_first_weights[2560] = {
     -45, -66, -14, -47, -88, 16, 38, -4, -39, -18, -62, -47, -3, 53, 63, 30, -83, 2, 7, -11, -38, -77, -62, -26, -29,
