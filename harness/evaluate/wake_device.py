@@ -34,8 +34,8 @@ class Sums:
     commands: Counter[CommandWord] = field(default_factory=Counter)
     cells: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0]))
     suppressed: int = 0
-    exposure_us: int = 0
-    unproven_us: int = 0
+    exposure_ns: int = 0
+    unproven_ns: int = 0
 
     def add(self, play: Play, sign: int) -> None:
         reading = play.reading
@@ -52,13 +52,13 @@ class Sums:
         if reading.command is not None:
             self.commands[reading.command] += sign
         self.suppressed += sign * reading.suppressed
-        # Whole microseconds: what is taken back leaves nothing behind.
-        self.exposure_us += sign * round(reading.exposure_s * 1e6)
-        self.unproven_us += sign * round(reading.unproven_s * 1e6)
+        # Whole nanoseconds: what is taken back leaves nothing behind, and a sample stays a sample.
+        self.exposure_ns += sign * round(reading.exposure_s * 1e9)
+        self.unproven_ns += sign * round(reading.unproven_s * 1e9)
 
     @property
     def exposure_s(self) -> float:
-        return self.exposure_us / 1e6
+        return self.exposure_ns / 1e9
 
     @property
     def false_rejects(self) -> Share:
@@ -180,7 +180,7 @@ class DeviceFigures:
             in_vocabulary_events=counts.in_vocabulary,
             suppressed=sums.suppressed,
             exposure_s=sums.exposure_s,
-            unproven_s=sums.unproven_us / 1e6,
+            unproven_s=sums.unproven_ns / 1e9,
             ambient_events_outside=counts.outside,
             delays=self._latency,
             commands=Share(sums.commands[CommandWord.MATCH], said),
