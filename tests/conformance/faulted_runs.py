@@ -1,0 +1,334 @@
+"""Wake sessions on two boards of which one is struck: what was told, what the screen said, what the log holds after."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import pytest
+
+from harness.evaluate.wake import WakeFigures
+from harness.evaluate.wake_progress import WakeProgress
+from harness.log.reader import LogReader, check
+from harness.model.feed import Answered, Command, Goodbye, Hello, Logged, Message
+from harness.model.observation import LinkBack, LinkLost, Observation, StimulusStarted, Wake
+from harness.model.record import (
+    AttemptFinished,
+    AttemptStarted,
+    Entry,
+    Observed,
+    Record,
+    SessionStarted,
+    TrialFinished,
+)
+from harness.model.trial import Outcome
+from harness.rig.assemble import renderer
+from harness.rig.client import EngineClient
+from harness.rig.engine_place import EnginePlace, find
+from tests.conformance.boards import built
+from tests.conformance.engine_runs import kill, rows, wait_for
+
+HARNESS = (sys.executable, "-c", "from harness.cli import main; main()")
+SCENARIO = """\
+scenario: faults
+seed: 4
+needs: [wake_events, injection]
+voices:
+  alan: {engine: espeak, name: en-gb, rate_wpm: 150, language: en-GB}
+  boris: {engine: espeak, name: en-us+m3, rate_wpm: 170}
+  kal: {engine: flite, name: kal}
+trials:
+  - {id: call, kind: wake, lead_in_s: 40}
+  - id: soak
+    kind: ambient
+    hours: 0.1
+    segment_s: 120
+    level_dbfs: -20
+    sources:
+      - id: talk
+        voices: [alan, boris]
+        texts: [Alexahh, good morning to you, the train leaves at nine, I would like a coffee]
+matrix: {axes: {voice: [alan, boris, kal]}}
+"""
+"""No event in it is near the spotter's threshold, so that what was heard before does not decide."""
+SEGMENT_S = 120.0
+SAME_PLACE_S = 0.1
+"""An interruption may shift the spotter's 20 ms grid against the sound."""
+O = TypeVar("O", bound=Observation)  # noqa: E741
+R = TypeVar("R", bound=Record)
+Events = dict[str, dict[str, list[float]]]
+"""device → trial → seconds into the sound at which it woke, in the attempt that counted."""
+
+
+def bench(**connections: str) -> str:
+    """A bench of boards: device=the connection's YAML."""
+    lines = ["bench: faults", "operator: absent", "devices:"]
+    for device, connection in connections.items():
+        profile = "vh_board_mqtt" if "mqtt" in connection else "vh_board"
+        lines.append(f"  {device}: {{profile: {profile}, connection: {connection}}}")
+    return "\n".join((*lines, ""))
+
+
+@dataclass
+class Session:
+    """`harness run --plain` (or `resume`) in a process of its own, with a client of ours beside it."""
+
+    root: Path
+    scenario: str = SCENARIO
+    bench: str = ""
+    told: list[tuple[float, Message]] = field(default_factory=list)
+    closed: list[str] = field(default_factory=list)
+    folder: Path = Path()
+
+    def __enter__(self) -> Session:
+        self.root.mkdir(exist_ok=True)
+        (self.root / "scenario.yaml").write_text(self.scenario, encoding="utf-8")
+        (self.root / "bench.yaml").write_text(self.bench, encoding="utf-8")
+        self._screen = (self.root / "screen").open("ab")
+        sessions = self.root / "sessions"
+        self._start("run", "scenario.yaml", "--bench", "bench.yaml", "--sessions", str(sessions))
+        wait_for(lambda: bool(self._made()) or self._ended, 30, "the session's folder")
+        assert not self._ended, self.screen()
+        (self.folder,) = self._made()
+        self._attach()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        place = find(self.folder)
+        if place is not None:
+            kill(place)
+        self._screen.close()
+
+    def resume(self) -> None:
+        """Goes on with it, after its engine has ended."""
+        self.process.wait(10)
+        self.told.clear()
+        self.closed.clear()
+        self._start("resume", str(self.folder))
+        self._attach()
+
+    def _made(self) -> list[Path]:
+        return [one.parent for one in (self.root / "sessions").glob("[!.]*/log.sqlite")]
+
+    def _start(self, *arguments: str) -> None:
+        self.process = subprocess.Popen(
+            [*HARNESS, *arguments, "--plain"],
+            cwd=self.root,
+            stdin=subprocess.DEVNULL,
+            stdout=self._screen,
+            stderr=self._screen,
+        )
+
+    def _attach(self) -> None:
+        wait_for(lambda: find(self.folder) is not None or self._ended, 60, "the engine")
+        place = find(self.folder)
+        assert place is not None, self.screen()
+        self.place: EnginePlace = place
+        wait_for(Path(place.socket).exists, what="the engine's socket")
+        hello = Hello("test", len(rows(self.folder)), attended=False)
+        self.client = EngineClient(Path(place.socket), hello, self._take, self.closed.append)
+
+    @property
+    def _ended(self) -> bool:
+        return self.process.poll() is not None
+
+    def _take(self, message: Message) -> None:
+        self.told.append((time.monotonic(), message))
+
+    def ask(self, command: Command) -> Answered:
+        self.client.send(command)
+        wanted = getattr(command, "id", "")
+        found: list[Answered] = []
+
+        def answered() -> bool:
+            found.extend(m for _, m in list(self.told) if isinstance(m, Answered) and m.command_id == wanted)
+            return bool(found)
+
+        wait_for(answered, what=f"the answer to {command}")
+        return found[0]
+
+    def screen(self) -> str:
+        return (self.root / "screen").read_text(encoding="utf-8")
+
+    def records(self, kind: type[R], after_s: float = 0.0) -> list[tuple[float, R]]:
+        """Rows of that kind as they were told, with the moment at which they came."""
+        return [
+            (at_s, m.entry.record)
+            for at_s, m in list(self.told)
+            if at_s >= after_s and isinstance(m, Logged) and isinstance(m.entry.record, kind)
+        ]
+
+    def observations(self, kind: type[O], source: str, after_s: float = 0.0) -> list[tuple[float, O]]:
+        return [
+            (at_s, row.observation)
+            for at_s, row in self.records(Observed, after_s)
+            if isinstance(row.observation, kind) and row.observation.source == source
+        ]
+
+    def playing(self, trial: str, source: str, after_s: float = 0.0, within_s: float = 40.0) -> float:
+        """Waits until that source has begun to be given a trial's sound: the moment."""
+
+        def began() -> list[float]:
+            seen = self.observations(StimulusStarted, source, after_s)
+            return [at_s for at_s, one in seen if one.play_id.startswith(trial)]
+
+        wait_for(lambda: bool(began()) or bool(self.closed), within_s, f"{trial} on {source}")
+        assert began(), f"{trial} was over before: {self.screen()}"
+        return began()[0]
+
+    def interrupted(self, struck_s: float, within_s: float = 15.0) -> tuple[float, str]:
+        """How long after the stroke the attempt was interrupted, and the cause."""
+        wait_for(lambda: bool(self._cuts(struck_s)), within_s, "the interruption")
+        at_s, row = self._cuts(struck_s)[0]
+        return at_s - struck_s, row.cause
+
+    def _cuts(self, after_s: float) -> list[tuple[float, AttemptFinished]]:
+        found = self.records(AttemptFinished, after_s)
+        return [(at_s, row) for at_s, row in found if row.outcome is Outcome.INTERRUPTED]
+
+    def lost(self, source: str, struck_s: float, within_s: float = 15.0) -> tuple[float, str]:
+        """How long after the stroke the link was lost, and what the driver says of it."""
+        wait_for(lambda: bool(self.observations(LinkLost, source, struck_s)), within_s, f"the loss of {source}")
+        at_s, one = self.observations(LinkLost, source, struck_s)[0]
+        return at_s - struck_s, one.what
+
+    def back(self, source: str, mended_s: float, within_s: float = 20.0) -> float:
+        """How long after the repair the link was back."""
+        wait_for(lambda: bool(self.observations(LinkBack, source, mended_s)), within_s, f"the return of {source}")
+        return self.observations(LinkBack, source, mended_s)[0][0] - mended_s
+
+    def goes_on(self, after_s: float, within_s: float = 15.0) -> float:
+        """How long after that moment the next attempt began."""
+        wait_for(lambda: bool(self.records(AttemptStarted, after_s)), within_s, "the next attempt")
+        return self.records(AttemptStarted, after_s)[0][0] - after_s
+
+    def finish(self, within_s: float = 60.0) -> int:
+        """Waits for the end; the exit status that the person's command gave."""
+        wait_for(lambda: self._ended, within_s, "the end of the run")
+        return int(self.process.returncode)
+
+    def goodbye(self) -> Goodbye:
+        wait_for(lambda: bool(self.closed), what="the goodbye")
+        last = self.told[-1][1]
+        assert isinstance(last, Goodbye), (last, self.closed)
+        return last
+
+
+def figures(entries: Iterable[Entry]) -> WakeProgress:
+    made = WakeFigures()
+    for entry in entries:
+        made.add(entry)
+    return made.snapshot()
+
+
+def true_events(entries: list[Entry], room: Path) -> dict[str, list[float]]:
+    """Where the firmware's own spotter wakes in the sound of each trial, made again from the plan."""
+    started = entries[0].record
+    assert isinstance(started, SessionStarted)
+    renders = renderer()
+    found = {}
+    for trial in started.trials:
+        sound = renders.render(trial.recipe).waveform
+        path = room / "truth.s16"
+        np.clip(np.rint(sound.samples * 32768), -32768, 32767).astype("<i2").tofile(path)
+        said = subprocess.run([built("host") / "vh_spot", path], capture_output=True, text=True, check=True).stdout
+        found[trial.id] = [int(line.split()[0]) / sound.rate_hz for line in said.splitlines()]
+    return found
+
+
+def counted_events(entries: list[Entry]) -> Events:
+    """Where in each sound each device woke, of the attempts that counted last."""
+    counted: dict[str | None, tuple[int | None, int | None]] = {
+        row.trial_id: (row.take, row.attempt)
+        for entry in entries
+        if isinstance(row := entry.record, AttemptFinished) and row.outcome is Outcome.COUNTED
+    }
+    starts: dict[tuple[str, str], float] = {}
+    found: Events = {}
+    for entry in entries:
+        match entry.record:
+            case Observed(observation=StimulusStarted(source=source, play_id=play_id, audio_s=float(audio_s))):
+                starts[source, play_id] = audio_s
+            case Observed(observation=Wake(source=source, audio_s=float(audio_s))) as row:
+                if counted.get(row.trial_id) == (row.take, row.attempt):
+                    play_id = f"{row.trial_id}.t{row.take}.a{row.attempt}"
+                    place_s = audio_s - starts[source, play_id]
+                    found.setdefault(source, {}).setdefault(row.trial_id or "", []).append(place_s)
+            case _:
+                pass
+    return found
+
+
+def causes(entries: list[Entry]) -> list[str]:
+    """Why attempts were interrupted, in order."""
+    found = (entry.record for entry in entries if isinstance(entry.record, AttemptFinished))
+    return [row.cause for row in found if row.outcome is Outcome.INTERRUPTED]
+
+
+def assert_whole(folder: Path, *, skipped: int = 0, takes: int = 1) -> list[Entry]:
+    """The log is whole, each trial counted once in one attempt, and the figures are what the firmware does without us.
+
+    skipped: trials that somebody ended. takes: of the trial that has most.
+    """
+    assert check(folder).damage == ()
+    with LogReader(folder) as reader:
+        entries = list(reader.entries())
+    assert [entry.seq for entry in entries] == list(range(1, len(entries) + 1))
+    started = entries[0].record
+    assert isinstance(started, SessionStarted)
+    verdicts = [row for entry in entries if isinstance(row := entry.record, TrialFinished)]
+    assert {row.trial_id for row in verdicts} == {trial.id for trial in started.trials}
+    assert max(Counter(row.trial_id for row in verdicts).values()) == takes
+    assert set(Counter((row.trial_id, row.take) for row in verdicts).values()) == {1}
+    assert Counter(row.outcome for row in verdicts if row.take == takes or takes == 1)[Outcome.SKIPPED] == skipped
+    begun = [row for entry in entries if isinstance(row := entry.record, AttemptStarted)]
+    ended = [row for entry in entries if isinstance(row := entry.record, AttemptFinished)]
+    named = [(row.trial_id, row.take, row.attempt) for row in begun]
+    assert sorted(named) == sorted((row.trial_id, row.take, row.attempt) for row in ended)
+    assert len(named) == len(set(named))
+    for verdict in verdicts:
+        mine = [number for trial_id, take, number in named if (trial_id, take) == (verdict.trial_id, verdict.take)]
+        assert sorted(mine) == list(range(1, verdict.attempts + 1))
+        counted = [
+            row.attempt
+            for row in ended
+            if (row.trial_id, row.take, row.outcome) == (verdict.trial_id, verdict.take, Outcome.COUNTED)
+        ]
+        assert counted == ([verdict.attempts] if verdict.outcome is Outcome.COUNTED else [])
+    latest = {row.trial_id: row for row in verdicts}
+    _assert_true({one for one, row in latest.items() if row.outcome is Outcome.COUNTED}, entries, folder.parent)
+    return entries
+
+
+def _assert_true(counted: set[str], entries: list[Entry], room: Path) -> None:
+    """Each device's events and figures are those of the spotter in a file, over the trials that count."""
+    true, heard, found = true_events(entries, room), counted_events(entries), figures(entries)
+    calls = {one for one in counted if one.startswith("call")}
+    assert len(found.devices) == 2
+    for device in found.devices:
+        for trial_id in counted:
+            mine = heard.get(device.device, {}).get(trial_id, [])
+            assert mine == pytest.approx(true[trial_id], abs=SAME_PLACE_S), f"{device.device} in {trial_id}"
+        assert device.hits == sum(bool(true[one]) for one in calls)
+        assert device.false_rejects.share.count == sum(not true[one] for one in calls)
+        assert device.false_accepts.count == sum(len(true[one]) for one in counted - calls)
+        assert device.exposure_s == pytest.approx(SEGMENT_S * len(counted - calls), abs=0.01)
+        assert device.unproven_s == pytest.approx(0.0, abs=0.01)
+        assert device.link_up
+
+
+def strike(action: Callable[[], object]) -> float:
+    """Does it; the moment before."""
+    now_s = time.monotonic()
+    action()
+    return now_s

@@ -1,0 +1,435 @@
+"""Faults under wake sessions on two real boards, one of them struck: nothing lost or miscounted, all of it said."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import paho.mqtt.client as mqtt
+import pytest
+import serial
+from paho.mqtt.enums import CallbackAPIVersion
+
+from harness.model.feed import Abort, Pause, Rerun, Resume, Skip
+from harness.model.observation import DeviceState, Status
+from harness.model.record import AttemptFinished, AttemptStarted, Observed, TrialFinished
+from harness.model.trial import Outcome
+from tests.conformance.boards import PosixBoard, posix_board
+from tests.conformance.engine_runs import kill, rows, wait_for
+from tests.conformance.faulted_runs import (
+    HARNESS,
+    SCENARIO,
+    Session,
+    assert_whole,
+    bench,
+    causes,
+    counted_events,
+    strike,
+)
+from tests.conformance.mqtt_bench import Broker, until
+
+pytestmark = pytest.mark.timeout(240)
+NOTICED_AT_ONCE_S = 2.0
+"""Milliseconds on a machine that is free."""
+SILENT_S = 3.0
+"""`answer_limit_s` of the serial driver; it is 4 s over MQTT."""
+RULES = ("allow_anonymous true", "set_tcp_nodelay true")
+
+
+@dataclass
+class Bench:
+    """A board on a port behind a cable, and one on a broker."""
+
+    root: Path
+    wired: PosixBoard
+    radio: PosixBoard
+    broker: Broker
+
+    def session(self) -> Session:
+        wired = f"{{driver: serial, port: {self.wired.port}}}"
+        radio = f'{{driver: mqtt, address: "127.0.0.1:{self.broker.port}"}}'
+        return Session(self.root / "work", bench=bench(wired=wired, radio=radio))
+
+    @property
+    def broker_pid(self) -> int:
+        assert self.broker.process is not None
+        return self.broker.process.pid
+
+
+@pytest.fixture
+def short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """tmp_path; a socket's path must be short."""
+    with tempfile.TemporaryDirectory(prefix="vh") as runtime:
+        monkeypatch.setenv("HARNESS_RUNTIME", runtime)
+        yield tmp_path
+
+
+@pytest.fixture
+def there(short: Path) -> Iterator[Bench]:
+    for name in ("wired", "radio"):
+        (short / name).mkdir()
+    broker = Broker("mosquitto", short)
+    broker.start(*RULES)
+    with ExitStack() as stack:
+        stack.callback(lambda: broker.kill() if broker.process is not None else None)
+        wired = stack.enter_context(posix_board(short / "wired", cable=True))
+        radio = stack.enter_context(
+            posix_board(short / "radio", "--device", "radio", "--mqtt", f"127.0.0.1:{broker.port}")
+        )
+        yield Bench(short, wired, radio, broker)
+
+
+def assert_said(session: Session, *patterns: str) -> None:
+    """What a person has read, in this order."""
+    said, at = session.screen(), 0
+    for pattern in patterns:
+        found = re.compile(pattern).search(said, at)
+        assert found, f"{pattern!r} does not follow in:\n{said}"
+        at = found.end()
+
+
+def assert_causes(session: Session, *patterns: str) -> None:
+    found = causes(rows(session.folder))
+    assert len(found) == len(patterns), found
+    for cause, pattern in zip(found, patterns, strict=True):
+        assert re.match(pattern, cause), (cause, pattern)
+
+
+def test_a_cable_that_is_pulled_and_put_back(there: Bench) -> None:
+    cable = there.wired.cable
+    assert cable is not None
+    with there.session() as session:
+        mended_s = 0.0
+        for trial in ("call.v-alan", "soak.r1.s0001", "soak.r1.s0001"):  # the last one in its second attempt
+            session.playing(trial, "wired", mended_s)
+            struck_s = strike(cable.unplug)
+            noticed_s, _ = session.interrupted(struck_s)
+            assert noticed_s < NOTICED_AT_ONCE_S
+            session.lost("wired", struck_s)
+            mended_s = strike(cable.replug)
+            session.back("wired", mended_s)
+        session.goes_on(mended_s)
+        assert session.ask(Pause("1", "ann", "a look at the cable")).ok
+        wait_for(lambda: bool(session.records(TrialFinished, mended_s)), 30, "the end of the trial")
+        struck_s = strike(cable.unplug)
+        session.lost("wired", struck_s)
+        assert session.ask(Resume("2", "ann")).ok
+        wait_for(lambda: "waits for wired" in session.screen(), what="a word about the gap")
+        mended_s = strike(cable.replug)
+        session.back("wired", mended_s)
+        assert session.finish() == 0
+    gone = r"the port \S+/cable is gone: unplugged, or without power"
+    assert_causes(session, *[f"link_lost: wired: {gone}"] * 3)
+    assert_said(
+        session,
+        f"LOST wired: {gone}",
+        rf"1/6 call\.v-alan\.r1 attempt 1: interrupted \(link lost: wired: {gone}\)",
+        "BACK wired",
+        r"call\.v-alan\.r1 attempt 2",
+        r"PAUSED by ann",
+        f"LOST wired: {gone}",
+        f"interrupted .* s: waits for wired: {gone}",
+        "BACK wired",
+        "END all trials are finished",
+    )
+    assert_whole(session.folder)
+
+
+def test_a_board_that_restarts_stands_still_and_is_exchanged(there: Bench) -> None:
+    wired = there.wired
+    with there.session() as session:
+        session.playing("call.v-alan", "wired")
+        struck_s = strike(wired.reset)
+        noticed_s, cause = session.interrupted(struck_s)
+        assert (noticed_s < NOTICED_AT_ONCE_S, cause) == (True, "device_restarted: wired")
+        session.playing("soak.r1.s0001", "wired")
+        struck_s = strike(wired.freeze)
+        noticed_s, _ = session.lost("wired", struck_s)
+        assert SILENT_S - 0.5 < noticed_s < SILENT_S + NOTICED_AT_ONCE_S
+        wait_for(lambda: "waits for wired" in session.screen(), what="a word about the board")
+        mended_s = strike(wired.thaw)
+        session.back("wired", mended_s)
+        session.playing("soak.r1.s0002", "wired", mended_s)
+        wired.reset()
+        wired.reset()
+        assert session.finish() == 0
+    assert_causes(
+        session,
+        "device_restarted: wired",
+        r"link_lost: wired: the board has not answered for 3\.\d s; its port is still there",
+        "device_restarted: wired",
+    )
+    assert_said(
+        session,
+        r"attempt 1: interrupted \(device restarted: wired\)",
+        r"LOST wired: the board has not answered for 3\.\d s; its port is still there",
+        r"interrupted .* s: waits for wired: the board has not answered",
+        "BACK wired",
+        r"interrupted \(device restarted: wired\)",
+    )
+    found = assert_whole(session.folder)
+    restarts = [
+        row.observation
+        for entry in found
+        if isinstance(row := entry.record, Observed) and isinstance(row.observation, Status)
+        if row.observation.state is DeviceState.STARTED
+    ]
+    assert len(restarts) >= 2
+    assert {one.source for one in restarts} == {"wired"}
+
+
+def test_a_noisy_line_and_a_flood_change_no_count(there: Bench) -> None:
+    cable = there.wired.cable
+    assert cable is not None
+    with there.session() as session:
+        session.playing("call.v-alan", "wired")
+        cable.corrupt(1e-3, seed=3)
+        session.playing("soak.r1.s0001", "wired", within_s=90)
+        cable.corrupt(0)
+        cable.flood(2_000_000)
+        assert session.finish(90) == 0
+    assert causes(rows(session.folder)) == []
+    assert_whole(session.folder)
+
+
+def test_a_broker_that_dies_stands_still_and_says_things_twice(there: Bench) -> None:
+    with Echo(there.broker), there.session() as session:
+        session.playing("call.v-alan", "radio")
+        struck_s = strike(there.broker.kill)
+        noticed_s, _ = session.interrupted(struck_s)
+        assert noticed_s < NOTICED_AT_ONCE_S
+        wait_for(lambda: "waits for radio" in session.screen(), what="a word about the broker")
+        mended_s = strike(lambda: there.broker.start(*RULES))
+        session.back("radio", mended_s)
+        session.playing("soak.r1.s0001", "radio", mended_s)
+        struck_s = strike(lambda: os.kill(there.broker_pid, signal.SIGSTOP))
+        noticed_s, _ = session.lost("radio", struck_s)
+        assert 3.0 < noticed_s < 6.0 + NOTICED_AT_ONCE_S
+        mended_s = strike(lambda: os.kill(there.broker_pid, signal.SIGCONT))
+        session.back("radio", mended_s)
+        session.goes_on(mended_s)
+        assert session.finish(90) == 0
+    gone = r"the connection to the broker at 127\.0\.0\.1:\d+ is gone"
+    still = r"the broker (answers nothing|has not answered)"
+    assert_causes(session, f"link_lost: radio: {gone}", f"link_lost: radio: {still}")
+    assert_said(
+        session, f"LOST radio: {gone}", f"waits for radio: {gone}", "BACK radio", f"LOST radio: {still}", "BACK"
+    )
+    assert_whole(session.folder)
+
+
+def test_a_board_on_a_broker_that_restarts_stands_still_and_loses_its_power(there: Bench) -> None:
+    with ExitStack() as stack, there.session() as session:
+        session.playing("call.v-alan", "radio")
+        struck_s = strike(there.radio.reset)
+        noticed_s, _ = session.interrupted(struck_s)
+        assert noticed_s < NOTICED_AT_ONCE_S
+        session.playing("soak.r1.s0001", "radio")
+        struck_s = strike(there.radio.freeze)
+        noticed_s, _ = session.lost("radio", struck_s)
+        assert 3.0 < noticed_s < 5.0 + NOTICED_AT_ONCE_S
+        wait_for(lambda: "waits for radio" in session.screen(), what="a word about the board")
+        mended_s = strike(there.radio.thaw)
+        session.back("radio", mended_s)
+        session.playing("soak.r1.s0002", "radio", mended_s)
+        struck_s = strike(there.radio.kill)
+        noticed_s, _ = session.interrupted(struck_s)
+        assert noticed_s < NOTICED_AT_ONCE_S, "its last will says so"
+        (there.root / "other").mkdir()
+        options = ("--device", "radio", "--mqtt", f"127.0.0.1:{there.broker.port}")
+        stack.enter_context(posix_board(there.root / "other", *options))
+        assert session.finish(90) == 0
+    assert_causes(
+        session,
+        "device_(gone|restarted): radio",  # a reset ends its connection: its last will mostly comes first
+        r"link_lost: radio: the board has said nothing for 4\.\d s; the broker answers",
+        "(device_gone|link_lost): radio",
+    )
+    assert_said(
+        session,
+        r"interrupted \(device (gone|restarted): radio",
+        r"LOST radio: the board has said nothing for 4\.\d s; the broker answers",
+        "BACK radio",
+        r"interrupted \((device gone|link lost): radio",
+        "BACK radio",
+    )
+    assert_whole(session.folder)
+
+
+def test_commands_and_a_kill_in_the_middle_of_an_injection(there: Bench) -> None:
+    with there.session() as session:
+        session.playing("call.v-alan", "radio")
+        assert session.ask(Skip("1", "ann", "the wrong phrase")).ok
+        session.playing("call.v-boris", "radio")
+        assert session.ask(Pause("2", "ann", "tea")).ok
+        wait_for(lambda: any(row.trial_id == "call.v-boris.r1" for _, row in session.records(TrialFinished)), 30)
+        assert session.ask(Rerun("3", "ann", "call.v-alan.r1")).ok
+        assert not session.ask(Rerun("4", "ann", "nothing")).ok
+        assert session.ask(Resume("5", "ann")).ok
+        session.playing("soak.r1.s0001", "radio")
+        kill(session.place)
+        assert session.process.wait(20) == 3
+        assert "harness resume" in session.screen()
+        session.resume()
+        session.playing("soak.r1.s0002", "radio")
+        session.process.send_signal(signal.SIGINT)
+        assert session.finish(30) == 3
+        session.resume()
+        assert session.finish(90) == 0
+    found = assert_whole(session.folder, takes=2)
+    assert_causes(session, "engine_ended", "stopped")
+    begun = [row for entry in found if isinstance(row := entry.record, AttemptFinished)]
+    first = [row for row in begun if (row.trial_id, row.take) == ("call.v-alan.r1", 1)]
+    assert [(row.outcome, row.cause) for row in first] == [(Outcome.SKIPPED, "operator: the wrong phrase")]
+    assert_said(session, "SKIPPED after 1 attempt", "PAUSED by ann", "re-run of call.v-alan.r1", "stopped", "END all")
+
+
+def test_an_abort_ends_it_for_good(there: Bench) -> None:
+    with there.session() as session:
+        session.playing("soak.r1.s0001", "radio")
+        assert session.ask(Abort("1", "ann")).ok
+        assert session.finish(30) == 3
+    entries = rows(session.folder)
+    (last,) = [row for entry in entries if isinstance(row := entry.record, AttemptFinished)][-1:]
+    assert (last.trial_id, last.outcome) == ("soak.r1.s0001", Outcome.ABORTED)
+    assert "soak.r1.s0001" not in counted_events(entries).get("wired", {})
+    again = subprocess.run([*HARNESS, "resume", str(session.folder), "--plain"], capture_output=True, check=False)
+    assert again.returncode != 0
+
+
+class Echo:
+    """Says each event of the board a second time, as a broker may with QoS 1."""
+
+    def __init__(self, broker: Broker) -> None:
+        self.count = 0
+        self._broker = broker
+        self._lock = threading.Lock()
+        self._said: set[bytes] = set()
+
+    def __enter__(self) -> Echo:
+        self._client = mqtt.Client(CallbackAPIVersion.VERSION2)
+        self._client.on_connect = lambda client, *_: client.subscribe(
+            [(f"vh/radio/{topic}", 1) for topic in ("wake", "status")]
+        )
+        self._client.on_message = self._again
+        self._client.reconnect_delay_set(1, 1)
+        self._client.connect("127.0.0.1", self._broker.port, keepalive=5)
+        self._client.loop_start()
+        until(self._client.is_connected)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.disconnect()
+        self._client.loop_stop()
+        assert self.count > 0, "nothing was said twice"
+
+    def _again(self, client: mqtt.Client, _: object, message: mqtt.MQTTMessage) -> None:
+        if message.retain or bytes(message.payload) in self._said or b'"seq"' not in message.payload:
+            return
+        self._said.add(bytes(message.payload))
+        self.count += 1
+        client.publish(message.topic, message.payload, qos=1)
+
+
+# What a bench may get wrong
+
+
+def refused(root: Path, connection: str, profile: str = "vh_board", scenario: str = SCENARIO) -> tuple[int, str]:
+    """Exit status of a run, and what it says; not a sound was given to anybody."""
+    (root / "scenario.yaml").write_text(scenario, encoding="utf-8")
+    text = f"bench: bad\noperator: absent\ndevices:\n  wired:\n    profile: {profile}\n    connection: {connection}\n"
+    (root / "bench.yaml").write_text(text, encoding="utf-8")
+    done = subprocess.run(
+        [*HARNESS, "run", "scenario.yaml", "--bench", "bench.yaml", "--plain"],
+        cwd=root, capture_output=True, text=True, check=False, timeout=90,
+    )  # fmt: skip
+    for folder in (root / "sessions").glob("[!.]*"):
+        assert not [entry for entry in rows(folder) if isinstance(entry.record, AttemptStarted)]
+    return done.returncode, done.stdout + done.stderr
+
+
+SPEAKER = """\
+import os, sys, time, tty
+master, slave = os.openpty()
+tty.setraw(slave)
+os.symlink(os.ttyname(slave), sys.argv[1])
+while True:
+    if sys.argv[2] == "garbage":
+        os.write(master, os.urandom(200))
+    elif sys.argv[2] == "text":
+        os.write(master, b"I (1234) main: hello world\\r\\n")
+    time.sleep(0.02)
+"""
+
+
+@pytest.mark.parametrize(
+    ("says", "seen"),
+    [
+        ("nothing", "nothing came from it. See that it is switched on"),
+        ("text", 'bytes of text came, such as "I (1234) main: hello world". It prints log lines'),
+        ("garbage", "bytes came that are neither text nor frames. Check `baud` first"),
+    ],
+)
+def test_a_board_that_speaks_no_framing(says: str, seen: str, short: Path) -> None:
+    port = short / "port"
+    speaker = subprocess.Popen([sys.executable, "-c", SPEAKER, str(port), says])
+    try:
+        until(port.is_symlink)
+        status, said = refused(short, f"{{driver: serial, port: {port}}}")
+    finally:
+        speaker.kill()
+        speaker.wait()
+    assert status == 3
+    assert f"bench.yaml:6:5: wired: the board at {port} does not answer in our framing: " in said
+    assert seen in said
+
+
+def test_a_port_that_is_none_or_not_there(short: Path) -> None:
+    (short / "plain.txt").touch()
+    status, said = refused(short, f"{{driver: serial, port: {short}/plain.txt}}")
+    assert (status, f"bench.yaml:6:5: {short}/plain.txt is no serial port. Correct `port`" in said) == (3, True), said
+    status, said = refused(short, "{driver: serial, port: /dev/nowhere}")
+    assert (status, "bench.yaml:6:5: there is no /dev/nowhere. Plug it in, or correct `port`" in said) == (3, True), (
+        said
+    )
+
+
+def test_a_port_that_somebody_else_has(short: Path) -> None:
+    with posix_board(short) as board, serial.Serial(board.port, exclusive=True):
+        status, said = refused(short, f"{{driver: serial, port: {board.port}}}")
+    assert status == 3
+    assert re.search(rf"bench\.yaml:6:5: {board.port} cannot be opened: .*Another program has it open; .* fuser", said)
+
+
+def test_a_broker_that_refuses_or_is_not_there(short: Path) -> None:
+    broker = Broker("mosquitto", short)
+    broker.start("allow_anonymous false")
+    try:
+        connection = f'{{driver: mqtt, address: "127.0.0.1:{broker.port}"}}'
+        status, said = refused(short, connection, "vh_board_mqtt")
+    finally:
+        broker.kill()
+    assert status == 3
+    assert re.search(r"bench\.yaml:6:5: wired: the MQTT broker at \S+ cannot be used: it refuses: Not authorized", said)
+    status, said = refused(short, connection, "vh_board_mqtt")
+    assert (status, "Connection refused. Check `address`" in said) == (3, True), said
+
+
+def test_a_profile_without_sound_is_skipped_with_the_reason(short: Path) -> None:
+    scenario = SCENARIO.replace("needs: [wake_events, injection]\n", "").replace(
+        "kind: wake", "kind: wake, route: injection"
+    )
+    scenario = scenario.replace("    kind: ambient\n", "    kind: ambient\n    route: injection\n")
+    status, said = refused(short, "{driver: serial, port: /dev/nowhere}", "vh_board_console", scenario)
+    assert status == 0
+    assert "SKIP" in said
+    assert "injects sound into 'wired', whose connection (serial) carries none" in said
