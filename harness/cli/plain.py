@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 from typing import TextIO
@@ -158,15 +157,3 @@ def _as_typed(folder: Path) -> str:
         return str(folder.relative_to(Path.cwd()))
     except ValueError:
         return str(folder)
-
-
-def safe_stream(stream: TextIO) -> TextIO:
-    """The stream, set so that a character that it cannot encode is escaped rather than an error."""
-    reconfigure = getattr(stream, "reconfigure", None)
-    if reconfigure is not None:
-        reconfigure(errors="backslashreplace")
-    return stream
-
-
-def standard_output() -> TextIO:
-    return safe_stream(sys.stdout)

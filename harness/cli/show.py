@@ -9,7 +9,8 @@ import click
 
 from harness.cli import summary
 from harness.cli.happenings import Happenings
-from harness.cli.plain import end_of_session, next_steps, standard_output
+from harness.cli.plain import end_of_session, next_steps
+from harness.cli.streams import standard_output
 from harness.cli.watching import figures_of, session_folder
 from harness.evaluate.progress import Progress
 from harness.log.reader import LogReader, check

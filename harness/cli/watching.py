@@ -16,7 +16,8 @@ import click
 
 from harness.cli import INTERRUPTED
 from harness.cli.operator_prompt import OperatorPrompt
-from harness.cli.plain import JsonPrinter, PlainPrinter, end_of_session, next_steps, standard_output
+from harness.cli.plain import JsonPrinter, PlainPrinter, end_of_session, next_steps
+from harness.cli.streams import standard_output
 from harness.evaluate.progress import Progress, SessionFigures
 from harness.evaluate.wake import WakeFigures
 from harness.log.folder import SessionFolder

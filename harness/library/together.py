@@ -13,7 +13,8 @@ from harness.model.errors import InputError, Place, UnmetNeed
 from harness.model.scenario import Evidence, Need, Normalisation, Route, Scenario, TrialKind, TrialTemplate
 
 ADD: dict[Need, str] = {
-    Need.LOUDSPEAKER: "Add `loudspeakers: {near: {driver: loudspeaker, …}}` to the bench",
+    Need.LOUDSPEAKER: "Add `loudspeakers: {near: {driver: loudspeaker, …}}` to the bench; a board that takes sound "
+    "over its wire says so in its profile (`audio`), and needs none",
     Need.MICROPHONE: "Add `microphone: {driver: microphone, …}` to the bench",
     Need.TRANSCRIPTS: "Use a device with a connection, whose profile reports transcript",
     Need.WAKE_EVENTS: "Use a device with a connection, whose profile reports wake",

@@ -15,7 +15,7 @@ from typing import TextIO
 import click
 
 from harness.cli.devices.connection import STDIN, chosen_source, connection_options
-from harness.cli.plain import standard_output
+from harness.cli.streams import standard_output
 from harness.model.errors import InputError
 from harness.rig.device_monitor import DeviceMonitor, MonitorRow, plain_text_lines
 from harness.rig.device_sources import CHUNK_BYTES, DeviceSource, heard_from
