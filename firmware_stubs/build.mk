@@ -4,7 +4,8 @@ CC := gcc
 # Says which package brings a tool that is not there.
 need = $(if $(shell command -v $(1)),,$(error $(1) is missing: apt-get install $(2)))
 
-WARNINGS := -std=c11 -Wall -Wextra -Werror -Wconversion -Wshadow -Wundef -Wvla -Wstrict-prototypes -Wmissing-prototypes
+WARNINGS := -std=c11 -Wall -Wextra -Werror -Wconversion -Wcast-align=strict -Wcast-qual -Wshadow -Wundef -Wvla \
+	-Wstrict-prototypes -Wmissing-prototypes
 INCLUDES := -Icore
 CORE := $(sort $(wildcard core/*.c core/mqtt/*.c core/spotter/*.c))
 HEADERS := $(sort $(wildcard core/*.h core/*.def core/*/*.h ports/*/*.h ports/*/include/*.h tests/*.h fuzz/*.h))

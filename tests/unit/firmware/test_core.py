@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from harness.wire import adpcm, frames, messages
-from tests.conformance.boards import FIRMWARE, posix_board
+from tests.conformance.boards import FIRMWARE, built, posix_board
 from tests.unit.firmware.c_programs import CORE, build
 from tests.unit.firmware.talk import Talk
 
@@ -126,3 +126,17 @@ def test_the_spotter_of_a_file_says_where_a_wrong_option_is(vh_spot: Path, tmp_p
     quiet.write_bytes(struct.pack("<16000h", *([0] * 16000)))
     assert subprocess.run([vh_spot, quiet], capture_output=True, check=True).stdout == b""
     assert subprocess.run([vh_spot, "--loud", quiet], capture_output=True, check=False).returncode == 2
+    assert subprocess.run([vh_spot, "--operating-point", "", quiet], capture_output=True, check=False).returncode == 2
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [("--clock-ppm", "nan"), ("--clock-offset-us", "nan"), ("--clock-offset-us", "inf"), ("--uart-noise", "nan")],
+    ids=" ".join,
+)
+def test_a_number_that_is_none_is_refused(wrong: tuple[str, str], tmp_path: Path) -> None:
+    board = built("posix") / "vh_board"
+    command = [str(board), "--pty", str(tmp_path / "board"), *wrong]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=10)
+    assert done.returncode == 2
+    assert wrong[0] in done.stderr.partition("\n")[0]
