@@ -127,7 +127,7 @@ def test_a_cable_that_is_pulled_and_put_back(there: Bench) -> None:
         mended_s = strike(cable.replug)
         session.back("wired", mended_s)
         assert session.finish() == 0
-    gone = r"the port \S+/cable is gone: unplugged, or without power"
+    gone = r"its port is gone \(unplugged, or without power\): \S+/cable"
     assert_causes(session, *[f"link_lost: wired: {gone}"] * 3)
     assert_said(
         session,
@@ -218,7 +218,7 @@ def test_a_broker_that_dies_stands_still_and_says_things_twice(there: Bench) -> 
         session.back("radio", mended_s)
         session.goes_on(mended_s)
         assert session.finish(90) == 0
-    gone = r"the connection to the broker at 127\.0\.0\.1:\d+ is gone"
+    gone = r"the connection to the broker is gone: 127\.0\.0\.1:\d+"
     still = r"the broker (answers nothing|has not answered)"
     assert_causes(session, f"link_lost: radio: {gone}", f"link_lost: radio: {still}")
     assert_said(

@@ -40,6 +40,9 @@ def state_line(view: View) -> str:
     if state is None:
         return "waiting for the engine to say hello"
     parts = list(_calls(view, state))
+    waits = state.word is StateWord.INTERRUPTED
+    if waits and state.reason:
+        parts.append(plain_text(state.reason, 120))
     trial = view.progress.trial(state.trial_id) if state.trial_id else None
     if trial is not None:
         parts.append(f"trial {trial.trial.number} of {len(view.progress.trials)}")
@@ -52,7 +55,7 @@ def state_line(view: View) -> str:
         parts.append(said if listening is not None and listening.kind is TrialKind.AMBIENT else f"“{said}”")
     if view.remaining_s is not None and state.word in COUNTED:
         parts.append(f"{view.remaining_s:.0f} s left")
-    if state.reason and state.word not in (StateWord.ASKING, StateWord.PAUSED):
+    if state.reason and not waits and state.word not in (StateWord.ASKING, StateWord.PAUSED):
         parts.append(plain_text(state.reason, 120))
     return " · ".join(parts)
 

@@ -269,7 +269,7 @@ class BrokerLink:
             self._refuse(self._refusal or f"it ends the connection: {reason}")
         # "Unspecified error" is what an end without a goodbye is called.
         why = "" if str(reason) == "Unspecified error" else f": {reason}"
-        self._lose(f"the connection to the broker at {client.host}:{client.port} is gone{why}")
+        self._lose(f"the connection to the broker is gone: {client.host}:{client.port}{why}")
         self._follow(client)
 
     def _frozen(self, silent_s: float) -> None:

@@ -73,7 +73,8 @@ class Line:
 
     def _gone(self, error: OSError | None = None) -> LineGone:
         why = f" ({error.strerror})" if error is not None and error.errno != errno.EIO else ""
-        return LineGone(f"the port {self.path} is gone: unplugged, or without power{why}")
+        # The path comes last: on a narrow screen it may be cut off.
+        return LineGone(f"its port is gone (unplugged, or without power): {self.path}{why}")
 
 
 def is_pty(path: str) -> bool:
