@@ -70,6 +70,10 @@ class ListeningSteps(Take):
             case _:
                 return None
 
+    def _expected_end(self) -> float | None:
+        # A player that was stopped ends within milliseconds; the time that it is given at most would mislead.
+        return self._not_before_s if self._phase is Phase.WAITING and self._sounding else self._until()
+
     def _waiting_until(self) -> float:
         until_s = self._not_before_s
         if self._sounding:

@@ -137,16 +137,16 @@ class ListeningMachine(ListeningSteps):
             case LinkLost(source=source, what=what) if source in self._missing():
                 self._sounding.discard(source)
                 self._interrupt(f"link_lost: {source}: {what}")
-            case Status(source=source, state=state) if source in self._connections():
-                self._take_in_state(source, state)
+            case Status(source=source, state=state, detail=detail) if source in self._connections():
+                self._take_in_state(source, state, detail)
             case _:
                 pass
 
-    def _take_in_state(self, source: str, state: DeviceState) -> None:
+    def _take_in_state(self, source: str, state: DeviceState, detail: str) -> None:
         target = self._target(source)
         name = target.device if target else source
         if state is DeviceState.GONE:
-            self._interrupt(f"device_gone: {name}")
+            self._interrupt(f"device_gone: {name}{': ' if detail else ''}{detail}")
         elif state is DeviceState.STARTED:
             self._interrupt(f"device_restarted: {name}")
 

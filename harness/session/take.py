@@ -134,7 +134,7 @@ class Take:
     @property
     def state(self) -> Shown:
         """What people see."""
-        until_s = None if self.held_now else self._until()
+        until_s = None if self.held_now else self._expected_end()
         return Shown(_WORDS[self._phase], self._since_s, until_s, self.attempt, self._reason)
 
     # What each kind of trial decides
@@ -142,6 +142,10 @@ class Take:
     def _until(self) -> float | None:
         """When the present phase ends by itself."""
         raise NotImplementedError
+
+    def _expected_end(self) -> float | None:
+        """When the present phase most likely ends: what people are told."""
+        return self._until()
 
     def _step(self) -> None:
         """Goes on to the next phase when this one is over; called until nothing changes."""

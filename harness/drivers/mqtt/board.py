@@ -231,7 +231,7 @@ class Board:
                 self._outlet.remark(f"status: started {what.detail}".rstrip())
             return
         if isinstance(what, said.Is) and what.state is DeviceState.GONE:
-            self._outlet.tell(Status(self._id, at, DeviceState.GONE, what.detail or "its last will"))
+            self._outlet.tell(Status(self._id, at, DeviceState.GONE, what.detail or "the broker tells its last will"))
             self._is_gone = True
             if self._met.is_set():
                 self._outlet.lose(BOARD, "the board has gone from the broker (its last will)")
