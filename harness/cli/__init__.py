@@ -12,7 +12,7 @@ from harness import __version__
 from harness.model.errors import HarnessError
 
 VERBS: dict[str, tuple[str, str]] = {
-    "init": ("harness.cli.init", "Write a commented starter scenario and bench."),
+    "init": ("harness.cli.init", "Write a commented starter scenario and bench, also for a board of yours."),
     "validate": ("harness.cli.validate", "Check scenarios, benches and device profiles; plays nothing."),
     "schema": ("harness.cli.schema", "Print or write the JSON Schemas for editors."),
     "voices": ("harness.cli.voices", "List the voices that are installed, or hear one."),

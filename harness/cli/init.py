@@ -1,12 +1,15 @@
-"""`harness init`: a commented starter scenario and bench that run in the virtual lab."""
+"""`harness init`: a commented starter scenario and bench that run in the virtual lab, or for a board of one's own."""
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import click
 
 from harness.model.errors import InputError, Place
+from harness.wire.foreign import plain_text
 
 SCENARIO = """\
 # A scenario: what is asked, how often, and what must hold. Every key: docs/scenario.md
@@ -77,11 +80,104 @@ devices:                                 # the devices under test; the first is 
 """
 
 
+PROFILE = """\
+# A device profile: what this kind of board is like, and what its lines mean. Every key: docs/devices.md
+# Watch the board with it, write rules, save, and see at once what they make of its lines:
+#   harness devices monitor BOARD.yaml --port PORT --baud 115200
+# Its tests: harness devices test BOARD.yaml
+device: BOARD
+title: BOARD
+wake_phrases: [hey computer]             # what is said to wake it
+reports: [wake]                          # what it can be believed to tell
+console:
+  baud: 115200
+  # time: '^\\[(?P<time>\\d+)\\] '          # its own time at the start of a line, if it prints one
+  # clock: ms
+lines:                                   # the first rule that fits a line takes it
+  - {match: 'wake word (?P<phrase>.+) (?P<score>\\d+)%', kind: wake, score_scale: 100}
+  # - {match: 'mic level', kind: listening}  # a line that shows that it hears; ambient trials through the air need one
+  # - {match: 'boot: (?P<detail>.*)', kind: status, fields: {state: started}}
+samples:                                 # its tests: lines as they came, and what they are to become
+  - {lines: ['wake word hey computer 87%'], gives: [{kind: wake, phrase: hey computer, score: 0.87}]}
+  - {lines: ['temperature 21'], gives: []}
+"""
+
+BOARD_BENCH = """\
+# A bench with one board on a serial port. Every key: docs/bench.md
+# What it needs of this host: harness doctor --bench bench.yaml
+bench: my_bench
+title: BOARD on my desk
+operator: absent
+
+loudspeakers:                            # not needed if the board takes sound over its wire (`audio` in its profile)
+  near: {driver: loudspeaker, sound_device: default}   # `harness sound list` names them
+
+devices:
+  BOARD:
+    profile: BOARD
+    connection: {driver: serial, port: PORT}   # best one of /dev/serial/by-id
+"""
+
+BOARD_SCENARIO = """\
+# Does it wake when it is called, and only then? Every key: docs/scenario.md; how it is run and counted: docs/wake.md
+# Check it: harness validate scenario.yaml bench.yaml
+scenario: first_calls
+title: First calls
+seed: 1                                  # decides everything random
+needs: [wake_events]
+
+voices:                                  # `harness voices` lists those that are installed
+  anna: {engine: espeak, name: en-us+f3, rate_wpm: 150}
+  ben: {engine: espeak, name: en-gb, rate_wpm: 160, language: en-GB}
+
+trials:
+  - {id: call, kind: wake, repeat: 5}    # or recordings of people: recordings: said/
+  - id: soak                             # sound without the phrase
+    kind: ambient
+    hours: 0.1
+    sources: [{id: hiss, noise: pink}, {id: talk, voices: [anna, ben], texts: [good morning, the train is late again]}]
+
+matrix:                                  # every wake trial once for each combination
+  axes: {voice: [anna, ben], level_dbfs: [-26, -36]}
+
+limits:                                  # what must hold for exit status 0 (docs/ci.md)
+  max_false_reject_share: 0.1
+  max_false_accepts_per_hour: 10
+"""
+NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+
+
 @click.command()
 @click.argument("folder", default=".", type=click.Path(path_type=Path, file_okay=False))
-def command(folder: Path) -> None:
+@click.option(
+    "--board", metavar="NAME", help="A starter for a board of yours: profile NAME.yaml, bench, wake scenario."
+)
+@click.option("--port", default="/dev/ttyUSB0", show_default=True, help="Its serial port.")
+def command(folder: Path, board: str | None, port: str) -> None:
     """Write a commented starter scenario and bench into FOLDER (default: here)."""
-    files = {folder / "scenario.yaml": SCENARIO, folder / "bench.yaml": BENCH}
+    texts = {"scenario.yaml": SCENARIO, "bench.yaml": BENCH}
+    if board is not None:
+        if NAME.fullmatch(board) is None or board in ("scenario", "bench"):
+            raise InputError(
+                f"a board cannot be called {plain_text(board, 80)!r}", remedy="Use small letters, digits, - and _"
+            )
+        texts = {f"{board}.yaml": PROFILE, "bench.yaml": BOARD_BENCH, "scenario.yaml": BOARD_SCENARIO}
+        quoted = port if re.fullmatch(r"[\w./:-]+", port) else json.dumps(port)
+        texts = {name: text.replace("BOARD", board).replace("PORT", quoted) for name, text in texts.items()}
+    _write(folder, texts)
+    scenario, bench = folder / "scenario.yaml", folder / "bench.yaml"
+    if board is not None:
+        profile = folder / f"{board}.yaml"
+        click.echo(f"Next: harness devices monitor {profile} --port {port}")
+        click.echo(f"Then: harness devices test {profile}; harness validate {folder}; harness doctor --bench {bench}")
+    else:
+        click.echo(f"Next: harness validate {scenario} {bench}")
+    up = "" if board is not None else "harness lab up; "
+    click.echo(f"Then: {up}harness run {scenario} --bench {bench}")
+
+
+def _write(folder: Path, texts: dict[str, str]) -> None:
+    files = {folder / name: text for name, text in texts.items()}
     for path in files:
         if path.exists() or path.is_symlink():
             raise InputError(
@@ -99,6 +195,3 @@ def command(folder: Path) -> None:
         raise InputError(
             f"the files cannot be written: {error}", place=Place(str(folder)), remedy="Name another folder"
         ) from error
-    scenario, bench = files
-    click.echo(f"Next: harness validate {scenario} {bench}")
-    click.echo(f"Then: harness lab up; harness run {scenario} --bench {bench}")

@@ -42,6 +42,23 @@ def test_what_init_writes_is_valid_and_is_never_overwritten(tmp_path: Path) -> N
     assert not (folder / "scenario.yaml").exists()
 
 
+def test_what_init_writes_for_a_board_is_valid_and_its_samples_are_right(tmp_path: Path) -> None:
+    folder = tmp_path / "new"
+    written = harness("init", folder, "--board", "door_panel", "--port", "/dev/tty: odd")
+    assert written.exit_code == 0, written.output
+    assert sorted(path.name for path in folder.iterdir()) == ["bench.yaml", "door_panel.yaml", "scenario.yaml"]
+    checked = harness("validate", folder)
+    assert checked.exit_code == 0, checked.output
+    assert "20 wake + 6 ambient = 26 planned" in checked.stdout
+    assert "would be skipped" not in checked.stdout
+    tested = harness("devices", "test", folder / "door_panel.yaml")
+    assert "2 of 2 samples are right" in tested.stdout
+    for wrong in ("Door", "scenario", "../x"):
+        refused = harness("init", tmp_path / "other", "--board", wrong)
+        assert isinstance(refused.exception, InputError)
+        assert not (tmp_path / "other").exists()
+
+
 def test_the_projects_own_files_are_valid() -> None:
     root = Path(__file__).parents[3]
     checked = harness("validate", root / "scenarios", root / "devices")
