@@ -1,0 +1,43 @@
+"""Whose silence it is, and what the first bytes of a board that does not answer say."""
+
+from harness.drivers.mqtt.board_silence import BoardSilence
+from harness.drivers.serial.first_bytes import told
+from harness.model.cause import in_words
+
+
+def test_a_silence_is_the_boards_while_the_broker_answers() -> None:
+    owed_s = [0.0]
+    silence = BoardSilence(lambda: owed_s[0])
+    silence.heard(10.0)
+    assert silence.too_long(15.0, 4.0) == "", "it was not asked"
+    silence.asked(10.5)
+    assert silence.too_long(13.9, 4.0) == ""
+    assert silence.too_long(14.5, 4.0) == "the board has said nothing for 4.5 s; the broker answers"
+    owed_s[0] = 2.0
+    assert silence.too_long(14.5, 4.0).startswith("the broker answers nothing")
+
+
+def test_a_silence_that_we_slept_through_is_not_the_boards() -> None:
+    silence = BoardSilence(lambda: 0.0)
+    silence.look(10.0)
+    silence.heard(10.0)
+    silence.asked(10.1)
+    silence.look(16.0)
+    assert silence.too_long(16.0, 4.0) == ""
+    for step in range(1, 50):
+        silence.look(16.0 + step / 10)
+    assert silence.too_long(20.9, 4.0), "awake, and still nothing came"
+
+
+def test_first_bytes() -> None:
+    assert told(b"", 0)[0] == "nothing came from it"
+    assert told(b"hi\r\nI (5) main: hello\r\n", 22)[0] == '22 bytes of text came, such as "I (5) main: hello"'
+    seen, remedy = told(bytes(range(256)), 9000)
+    assert seen == "9000 bytes came that are neither text nor frames"
+    assert "`baud`" in remedy
+    assert "\x1b" not in told(b"plain text that is long enough, and \x1b[31mred", 45)[0]
+
+
+def test_causes_in_words() -> None:
+    assert in_words("link_lost: a_b: the port is gone") == "link lost: a_b: the port is gone"
+    assert in_words("engine_ended") == "engine ended"
