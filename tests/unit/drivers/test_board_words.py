@@ -24,6 +24,7 @@ def test_a_silence_that_we_slept_through_is_not_the_boards() -> None:
     silence.asked(10.1)
     silence.look(16.0)
     assert silence.too_long(16.0, 4.0) == ""
+    silence.asked(16.5)
     for step in range(1, 50):
         silence.look(16.0 + step / 10)
     assert silence.too_long(20.9, 4.0), "awake, and still nothing came"
