@@ -110,7 +110,7 @@ title: BOARD on my desk
 operator: absent
 
 loudspeakers:                            # not needed if the board takes sound over its wire (`audio` in its profile)
-  near: {driver: loudspeaker, sound_device: default}   # `harness sound list` names them
+  near: {driver: loudspeaker, sound_device: default}   # yours: `harness sound list`
 
 devices:
   BOARD:

@@ -62,6 +62,8 @@ def clock_of(bench: Bench) -> Clock:
 def sound_path(bench: Bench) -> str:
     """How sound travels, for the log and for people."""
     kinds = {one.driver for one in equipment_of(bench)}
+    if not bench.loudspeakers and bench.microphone is None and bench.monitor is None and IN_PROCESS not in kinds:
+        return "over the devices' own connections"
     if IN_PROCESS not in kinds:
         return SOUND_PATHS[bench.sound_server]
     within = f"inside this process ×{clock_of(bench).speed:g}, no real sound"
