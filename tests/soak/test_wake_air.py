@@ -1,0 +1,158 @@
+"""The boards' scenario by loudspeaker: 216 phrases and half an hour of ambient sound through the lab's air, an hour.
+
+Its truth is what the same engine makes of the same stimuli without any air: what differs is told, trial by trial.
+HARNESS_AIR_RESULT names a file for the comparison, HARNESS_AIR_SESSION a session that was run already.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soxr
+
+from harness.engines.microwakeword import MicroWakeWord
+from harness.evaluate.wake import WakeFigures
+from harness.lab.lab import Lab
+from harness.log.clips import read_clip
+from harness.log.folder import SessionFolder
+from harness.log.reader import check
+from harness.model.observation import Overrun
+from harness.model.record import Entry, Observed, StimulusStored
+from harness.model.scenario import TrialKind
+from harness.model.stimulus import Waveform
+from harness.rig.launch import start_engine
+from harness.rig.prepare import prepare
+from tests.conformance.engine_runs import kill, rows, wait_for
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+DEVICE = "assistant"
+RATE_HZ = 16_000
+QUIET_S = 1.0
+DIFFERS_AT_MOST = 0.1
+"""Share of the trials that may come out otherwise than offline: the room, its noise, and where the frames fall."""
+
+
+@dataclass(frozen=True)
+class Offline:
+    """hits: of so many ways to lie on the engine's frames, how many made it wake in the window."""
+
+    hits: int
+    ways: int
+
+
+def offline(sound: Waveform, first_s: float, last_s: float) -> Offline:
+    """What the engine makes of a stimulus with nothing between, laid on its frames in several ways."""
+    samples = soxr.resample(sound.samples, sound.rate_hz, RATE_HZ).astype(np.float32)
+    chance = np.random.default_rng(7)
+    ways = (0, 37, 83, 120)
+    hits = 0
+    for shift in ways:
+        before = chance.normal(0, 1e-4, round(QUIET_S * RATE_HZ) + shift).astype(np.float32)
+        after = chance.normal(0, 1e-4, RATE_HZ).astype(np.float32)
+        pcm = np.clip(np.rint(np.concatenate([before, samples, after]) * 32768), -32768, 32767).astype(np.int16)
+        found = [(hit.sample - len(before)) / RATE_HZ for hit in MicroWakeWord().feed(pcm)]
+        hits += any(first_s <= at_s <= last_s for at_s in found)
+    return Offline(hits, len(ways))
+
+
+def compared(folder: Path, entries: list[Entry]) -> tuple[list[str], int, int]:
+    """Lines on every trial that came out otherwise than offline; how many those are, and of how many."""
+    figures = WakeFigures()
+    for one in entries:
+        figures.add(one)
+    clips = {one.record.sha256: one.record.clip for one in entries if isinstance(one.record, StimulusStored)}
+    overruns = Counter(
+        row.trial_id
+        for one in entries
+        if isinstance(row := one.record, Observed) and isinstance(row.observation, Overrun)
+    )
+    known: dict[str, Offline] = {}
+    lines: list[str] = []
+    differs = total = certain = 0
+    for play in figures.plays(DEVICE):
+        if play.kind is not TrialKind.WAKE:
+            continue
+        sha256, row, settings = play.row.stimulus_sha256, play.row, play.settings
+        if sha256 not in known:
+            sound = read_clip(SessionFolder(folder).clips, clips[sha256])
+            window = row.query_start_s - settings.window_before_s, row.query_end_s + settings.window_after_s
+            known[sha256] = offline(sound, *window)
+        truth, hit = known[sha256], play.reading.hit is not None
+        total += 1
+        certain += truth.hits in (0, truth.ways)
+        if hit is not (truth.hits * 2 > truth.ways) or truth.hits * 2 == truth.ways:
+            sure = truth.hits in (0, truth.ways)
+            differs += sure
+            late = (play.place(event) - play.start_s - row.query_end_s for event in play.reading.unmatched)
+            after = [f"{at_s:.2f} s after the phrase" for at_s in late]
+            lines.append(
+                f"{play.trial.id}: {'hit' if hit else 'missed'} through the air, offline {truth.hits} of {truth.ways}"
+                f"{'' if sure else ' (it depends on the frames)'}{'; unmatched ' + ', '.join(after) if after else ''}"
+                f"; sound lost {overruns[play.trial.id]} times"
+            )
+    found = figures.snapshot().device(DEVICE)
+    assert found is not None
+    share = found.false_rejects.share
+    outcomes = Counter(play.kind.value for play in figures.plays(DEVICE))
+    head = [
+        f"counted: {dict(outcomes)}",
+        f"false rejects {share.count} of {share.total}; false accepts {found.after_review.count}",
+        f"exposure {found.exposure_s:.1f} s, unproven {found.unproven_s:.1f} s",
+        f"delays: {found.delays}",
+        f"offline says the same however the frames fall for {certain} of {total}; of those {differs} differ:",
+    ]
+    return [*head, *lines], differs, certain
+
+
+@pytest.mark.soak
+@pytest.mark.sound
+@pytest.mark.speech
+@pytest.mark.timeout(3 * 3600)
+def test_the_boards_scenario_through_the_air(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = os.environ.get("HARNESS_AIR_SESSION")
+    folder = Path(ran) if ran else _run(tmp_path, monkeypatch)
+    entries = rows(folder)
+    assert check(folder).damage == ()
+    lines, differs, certain = compared(folder, entries)
+    if told := os.environ.get("HARNESS_AIR_RESULT"):
+        Path(told).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    figures = WakeFigures()
+    for one in entries:
+        figures.add(one)
+    progress = figures.snapshot()
+    found = progress.device(DEVICE)
+    assert found is not None
+    assert progress.counted == progress.planned == 246
+    assert found.false_rejects.share.total == 216
+    assert found.exposure_s + found.unproven_s == pytest.approx(1800.0, abs=30.0)
+    assert found.exposure_s >= 0.95 * 1800.0
+    assert certain >= 150
+    assert differs <= DIFFERS_AT_MOST * certain, "\n".join(lines)
+
+
+def _run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    short = Path(tempfile.mkdtemp(prefix="vh-", dir="/tmp"))  # a socket's path has 107 bytes at most
+    monkeypatch.setenv("HARNESS_RUNTIME", str(short / "run"))
+    monkeypatch.setenv("HARNESS_LAB", str(short / "lab"))
+    lab, place = Lab(), None
+    lab.up()
+    try:
+        folder = prepare(
+            SCENARIOS / "wake_boards.yaml", SCENARIOS / "benches" / "virtual_lab.yaml", tmp_path / "sessions"
+        )
+        place = start_engine(folder)
+        started = place
+        wait_for(lambda: not started.alive, 2.5 * 3600, "the end of the run")
+    finally:
+        if place is not None and place.alive:
+            kill(place)
+        lab.down()
+        shutil.rmtree(short, ignore_errors=True)
+    return folder
