@@ -105,8 +105,8 @@ def delays(figures: LatencyFigures) -> str:
         return NOTHING
     error = max(one.clock_error_s for one in (figures.p50, figures.p95, figures.p99))
     return (
-        f"median {_quantile(figures.p50)}, p95 {_quantile(figures.p95)}, p99 {_quantile(figures.p99)}, clocks ± {error * 1000:.2g} ms"
-        f" (of {figures.total})"
+        f"median {_quantile(figures.p50)}, p95 {_quantile(figures.p95)}, p99 {_quantile(figures.p99)}, "
+        f"clocks ± {error * 1000:.2g} ms (of {figures.total})"
     )
 
 

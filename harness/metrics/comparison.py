@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import chdtr, chdtrc
-from scipy.stats import binomtest
+from scipy.special import bdtr, chdtr, chdtrc
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ def mcnemar(only_first: int, only_second: int) -> float | None:
     Source: McNemar, Psychometrika 12 (1947), with the binomial distribution in place of its approximation.
     """
     differing = only_first + only_second
-    return float(binomtest(only_first, differing, 0.5).pvalue) if differing else None
+    return min(1.0, 2 * float(bdtr(min(only_first, only_second), differing, 0.5))) if differing else None
 
 
 def poisson_rates(first: int, first_hours: float, second: int, second_hours: float) -> float | None:
@@ -45,6 +44,8 @@ def poisson_rates(first: int, first_hours: float, second: int, second_hours: flo
 
     Given the sum of both, the first count is binomial. Source: Przyborowski & Wilenski, Biometrika 31 (1940).
     """
+    from scipy.stats import binomtest  # here, since it takes longer to import than most of what we print takes to make
+
     if first_hours <= 0 or second_hours <= 0:
         return None
     if first + second == 0:
