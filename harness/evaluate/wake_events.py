@@ -101,7 +101,7 @@ class UnmatchedEvents:
         counts.words[event.word] += sign
         if seq in self._pending:
             return
-        counts.in_vocabulary += sign * event.in_vocabulary
+        counts.in_vocabulary += sign * (event.exposed and event.in_vocabulary)
         counts.outside += sign * (not event.exposed and not event.in_vocabulary)
         counts.before += sign * self.counted(event, reviewed=False)
         counts.after += sign * self.counted(event, reviewed=True)

@@ -13,8 +13,9 @@ from harness.model.record import AttemptFinished, AttemptStarted, Entry, TrialFi
 from harness.model.trial import Outcome
 from harness.rig.launch import start_engine
 from harness.rig.prepare import prepare
+from tests.conformance.boards import qemu_installed
 from tests.conformance.engine_runs import Runs, kill, rows, runs, wait_for
-from tests.conformance.wake_boards import RADIO, WIRED, TwoBoards, two_posix_boards
+from tests.conformance.wake_boards import RADIO, WIRED, TwoBoards, two_posix_boards, two_qemu_boards
 from tests.conformance.wake_counts import figures_agree, json_agrees, log_agrees
 from tests.conformance.wake_truth import Truth, given, plan_of, spotted, truth
 
@@ -42,7 +43,7 @@ trials:
       - id: talk
         share: 5
         voices: [alan, boris, kal]
-        texts: ["Alec sat down, and Eleksa stood", Alexsa, good morning to you, "Alexsa, it is late. Alexsa, good night"]
+        texts: ["Alec sat down, and Eleksa stood", Alexsa, good morning, "Alexsa, it is late. Alexsa, good night"]
 matrix: {{axes: {{voice: [alan, boris, kal], noise: [null, {{kind: pink, snr_db: 10}}]}}, order: shuffled}}
 """
 """With short lead-ins and a long refractory time events are merged within a stimulus and across two."""
@@ -109,17 +110,33 @@ def small(folder: Path, **changes: object) -> Path:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("encoding", ["pcm16", "ulaw", "adpcm"])
-def test_a_noisy_line_changes_no_count(runs: Runs, tmp_path: Path, encoding: str) -> None:
+@pytest.mark.parametrize(("encoding", "in_vocabulary"), [("pcm16", "true"), ("ulaw", "false")])
+def test_a_noisy_line_changes_no_count(runs: Runs, tmp_path: Path, encoding: str, in_vocabulary: str) -> None:
+    """in_vocabulary: further events in phrases' trials are false accepts too, and the rest of their sound exposure."""
     with two_posix_boards(tmp_path, cable=True) as boards:
         cable = boards.wired.cable
         assert cable is not None
         cable.corrupt(1e-3, seed=5)
-        folder = run_to_its_end(runs, small(tmp_path), boards.bench(tmp_path, encoding), 100)
+        scenario = small(tmp_path, calls=2, in_vocabulary=in_vocabulary)
+        folder = run_to_its_end(runs, scenario, boards.bench(tmp_path, encoding), 240)
         cable.corrupt(0)
         found = agree(folder, boards, tmp_path, encoding)
     for true in found.values():
         assert true.merged
+        assert true.in_ambience()
+        assert len(true.extra) > len(true.in_ambience())
+
+
+@pytest.mark.skipif(not qemu_installed(), reason="needs qemu-system-arm and gcc-arm-none-eabi")
+@pytest.mark.timeout(300)
+def test_two_cortex_m4_are_counted_as_well(runs: Runs, tmp_path: Path) -> None:
+    """ADPCM, because it is the fastest there; PCM16 and the whole scenario: tests/soak/test_wake_truth_qemu.py."""
+    with two_qemu_boards(tmp_path) as boards:
+        scenario = small(tmp_path, refractory_s=2, calls=3, hours=1 / 30, segment_s=30)
+        folder = run_to_its_end(runs, scenario, boards.bench(tmp_path, "adpcm"), 240)
+        found = agree(folder, boards, tmp_path, "adpcm")
+    for true in found.values():
+        assert len(true.hits) == 18
         assert true.false_accepts()
 
 

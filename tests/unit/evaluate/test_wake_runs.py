@@ -3,6 +3,7 @@
 from harness.metrics.intervals import Share
 from harness.model.record import EngineStarted
 from harness.model.scenario import TrialKind
+from harness.model.trial import Outcome
 from tests.unit.evaluate.wake_rows import WakeRows, wake_trial
 
 
@@ -51,3 +52,13 @@ def test_a_command_has_no_delay_since_nobody_knows_where_its_phrase_ends() -> No
     rows.play(ask, [("kitchen", 1.3)])
     assert rows.device().delays.total == 1
     assert rows.device().false_rejects.share == Share(0, 1)
+
+
+def test_what_a_cut_off_phrase_woke_counts_nowhere() -> None:
+    call = wake_trial(1)
+    rows = WakeRows()
+    rows.plan(call)
+    rows.play(call, [("kitchen", 0.2)], outcome=Outcome.INTERRUPTED, finish=False)
+    resumed(rows)
+    rows.play(call, [("kitchen", 1.8)], attempt=2)
+    assert (rows.device().hits, rows.device().in_vocabulary_events) == (1, 0)
