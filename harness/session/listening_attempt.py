@@ -60,14 +60,16 @@ class ListeningAttempt:
         self._ended[player] = at
 
     def woke(self, target: Target, wake: Wake) -> None:
-        """A device has woken: to the phrase, unless it was before it."""
+        """A device has woken: to the phrase, if it was within its window."""
         player = target.player
         if target.injected and wake.audio_s is not None:
             begun_s, place_s = self._audio_s.get(player, 0.0), wake.audio_s
         else:
             origin = (None if target.injected else self._heard) or self._origins.get(player)
             begun_s, place_s = origin.at_s if origin else self._begun_s, wake.at.at_s
-        if place_s >= begun_s + self._timing.query_start_s - self._listening.settings.window_before_s:
+        timing, settings = self._timing, self._listening.settings
+        offset_s = place_s - begun_s
+        if timing.query_start_s - settings.window_before_s <= offset_s <= timing.query_end_s + settings.window_after_s:
             self.woken.add(target.connection)
 
     def understood(self, connection: str) -> None:

@@ -160,6 +160,16 @@ def test_an_event_before_the_phrase_is_no_answer_to_it() -> None:
     assert [row.outcome for row in play.attempts] == [Outcome.NO_WAKE]
 
 
+def test_an_event_after_the_window_is_no_answer_either() -> None:
+    play = probe(BY_AIR)
+    play.starts("speaker")
+    play.wait(3.0)
+    play.feed(Wake("shelf_link", Stamp(play.now_s - 0.3), "alexa", 0.9))  # 1.1 s after the end of the phrase
+    play.ends("speaker")
+    play.wait(2.0)
+    assert [row.outcome for row in play.attempts] == [Outcome.NO_WAKE]
+
+
 def test_every_device_has_to_wake_each_on_its_own_line() -> None:
     play = probe(BY_AIR, WIRED)
     play.starts("speaker")
