@@ -149,7 +149,7 @@ def test_killed_engines_leave_every_trial_counted_once(runs: Runs, tmp_path: Pat
     """
     chance = random.Random(5)
     with two_posix_boards(tmp_path) as boards:
-        scenario = small(tmp_path, refractory_s=2, calls=2, hours=0.1, segment_s=40)
+        scenario = small(tmp_path, refractory_s=2, calls=2, hours=0.05, segment_s=30)
         folder = prepare(scenario, boards.bench(tmp_path), runs.root / "sessions")
         runs.folders.append(folder)
         heard: list[dict[str, int]] = []
