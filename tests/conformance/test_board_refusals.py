@@ -1,0 +1,119 @@
+"""What a bench of boards may get wrong: said at once, with its line and a remedy, and before anything is played."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import serial
+
+from harness.model.record import AttemptStarted
+from tests.conformance.boards import posix_board
+from tests.conformance.engine_runs import rows
+from tests.conformance.faulted_runs import HARNESS, SCENARIO
+from tests.conformance.mqtt_bench import Broker, until
+
+
+@pytest.fixture
+def short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """tmp_path; a socket's path must be short."""
+    with tempfile.TemporaryDirectory(prefix="vh") as runtime:
+        monkeypatch.setenv("HARNESS_RUNTIME", runtime)
+        yield tmp_path
+
+
+def refused(root: Path, connection: str, profile: str = "vh_board", scenario: str = SCENARIO) -> tuple[int, str]:
+    """Exit status of a run, and what it says; not a sound was given to anybody."""
+    (root / "scenario.yaml").write_text(scenario, encoding="utf-8")
+    text = f"bench: bad\noperator: absent\ndevices:\n  wired:\n    profile: {profile}\n    connection: {connection}\n"
+    (root / "bench.yaml").write_text(text, encoding="utf-8")
+    done = subprocess.run(
+        [*HARNESS, "run", "scenario.yaml", "--bench", "bench.yaml", "--plain"],
+        cwd=root, capture_output=True, text=True, check=False, timeout=90,
+    )  # fmt: skip
+    for folder in (root / "sessions").glob("[!.]*"):
+        assert not [entry for entry in rows(folder) if isinstance(entry.record, AttemptStarted)]
+    return done.returncode, done.stdout + done.stderr
+
+
+SPEAKER = """\
+import os, sys, time, tty
+master, slave = os.openpty()
+tty.setraw(slave)
+os.symlink(os.ttyname(slave), sys.argv[1])
+while True:
+    if sys.argv[2] == "garbage":
+        os.write(master, os.urandom(200))
+    elif sys.argv[2] == "text":
+        os.write(master, b"I (1234) main: hello world\\r\\n")
+    time.sleep(0.02)
+"""
+
+
+@pytest.mark.parametrize(
+    ("says", "seen"),
+    [
+        ("nothing", "nothing came from it. See that it is switched on"),
+        ("text", 'bytes of text came, such as "I (1234) main: hello world". It prints log lines'),
+        ("garbage", "bytes came that are neither text nor frames. Check `baud` first"),
+    ],
+)
+def test_a_board_that_speaks_no_framing(says: str, seen: str, short: Path) -> None:
+    port = short / "port"
+    speaker = subprocess.Popen([sys.executable, "-c", SPEAKER, str(port), says])
+    try:
+        until(port.is_symlink)
+        status, said = refused(short, f"{{driver: serial, port: {port}}}")
+    finally:
+        speaker.kill()
+        speaker.wait()
+    assert status == 3
+    assert f"bench.yaml:6:5: wired: the board at {port} does not answer in our framing: " in said
+    assert seen in said
+
+
+def test_a_port_that_is_none_or_not_there(short: Path) -> None:
+    (short / "plain.txt").touch()
+    status, said = refused(short, f"{{driver: serial, port: {short}/plain.txt}}")
+    assert (status, f"bench.yaml:6:5: {short}/plain.txt is no serial port. Correct `port`" in said) == (3, True), said
+    status, said = refused(short, "{driver: serial, port: /dev/nowhere}")
+    assert (status, "bench.yaml:6:5: there is no /dev/nowhere. Plug it in, or correct `port`" in said) == (3, True), (
+        said
+    )
+
+
+def test_a_port_that_somebody_else_has(short: Path) -> None:
+    with posix_board(short) as board, serial.Serial(board.port, exclusive=True):
+        status, said = refused(short, f"{{driver: serial, port: {board.port}}}")
+    assert status == 3
+    assert re.search(rf"bench\.yaml:6:5: {board.port} cannot be opened: .*Another program has it open; .* fuser", said)
+
+
+def test_a_broker_that_refuses_or_is_not_there(short: Path) -> None:
+    broker = Broker("mosquitto", short)
+    broker.start("allow_anonymous false")
+    try:
+        connection = f'{{driver: mqtt, address: "127.0.0.1:{broker.port}"}}'
+        status, said = refused(short, connection, "vh_board_mqtt")
+    finally:
+        broker.kill()
+    assert status == 3
+    assert re.search(r"bench\.yaml:6:5: wired: the MQTT broker at \S+ cannot be used: it refuses: Not authorized", said)
+    status, said = refused(short, connection, "vh_board_mqtt")
+    assert (status, "Connection refused. Check `address`" in said) == (3, True), said
+
+
+def test_a_profile_without_sound_is_skipped_with_the_reason(short: Path) -> None:
+    scenario = SCENARIO.replace("needs: [wake_events, injection]\n", "").replace(
+        "kind: wake", "kind: wake, route: injection"
+    )
+    scenario = scenario.replace("    kind: ambient\n", "    kind: ambient\n    route: injection\n")
+    status, said = refused(short, "{driver: serial, port: /dev/nowhere}", "vh_board_console", scenario)
+    assert status == 0
+    assert "SKIP" in said
+    assert "injects sound into 'wired', whose connection (serial) carries none" in said
