@@ -13,6 +13,8 @@ ARRIVAL_S = 0.3
 """How much later than its stamp an event may arrive."""
 SOUND_GUARD_S = 30.0
 """A stimulus that has not ended so long after it should have is lost (drivers say so much sooner)."""
+STALL_S = 0.1
+"""A stimulus that took so much longer than its sound, beyond the clocks' errors, had a gap."""
 INJECTION_GUARD_S = 60.0
 """An injection has no set pace: it is lost when the device has acknowledged nothing for so long."""
 
@@ -58,6 +60,14 @@ class ListeningAttempt:
     def finished_playing(self, player: str, at: Stamp) -> None:
         """The last sample has left, or was acknowledged."""
         self._ended[player] = at
+
+    def stalled_s(self, player: str) -> float:
+        """How much longer than its sound a stimulus took for certain, once it has ended; 0 where that can be right."""
+        begun, ended = self._origins.get(player), self._ended.get(player)
+        if begun is None or ended is None or player not in self.through_air:
+            return 0.0
+        over_s = ended.at_s - begun.at_s - self._timing.duration_s - begun.error_s - ended.error_s
+        return over_s if over_s > STALL_S else 0.0
 
     def woke(self, target: Target, wake: Wake) -> None:
         """A device has woken: to the phrase, if it was within its window."""

@@ -15,6 +15,7 @@ from harness.model.observation import (
     LinkLost,
     ListeningProved,
     Observation,
+    Overrun,
     Proof,
     Status,
     StimulusEnded,
@@ -23,6 +24,7 @@ from harness.model.observation import (
     Transcript,
     Wake,
 )
+from harness.model.scenario import TrialKind
 from harness.model.trial import Target
 from harness.session.actions import (
     Action,
@@ -127,6 +129,10 @@ class ListeningMachine(ListeningSteps):
         match observation:
             case StimulusStarted() | StimulusEnded() | StimulusHeard():
                 self._take_in_own_sound(observation)
+            case Overrun(source=source) if attempt is not None and self._asks_for_a_wake:
+                # A device that misses a phrase with a gap in it has not been asked, and which samples were late is unknown.
+                if self._phase is Phase.PLAYING and source in attempt.through_air:
+                    self._interrupt(f"stimulus_flawed: {source} played late blocks")
             case ListeningProved(source=source, proof=Proof.ACKNOWLEDGED) if attempt is not None:
                 attempt.progressed(source, self._now_s)
             case Transcript(source=source, final=True) if attempt is not None and self._phase in UNDER_WAY:
@@ -141,6 +147,10 @@ class ListeningMachine(ListeningSteps):
                 self._take_in_state(source, state, detail)
             case _:
                 pass
+
+    @property
+    def _asks_for_a_wake(self) -> bool:
+        return self._listening.kind is not TrialKind.AMBIENT
 
     def _take_in_state(self, source: str, state: DeviceState, detail: str) -> None:
         target = self._target(source)
@@ -163,7 +173,10 @@ class ListeningMachine(ListeningSteps):
                 self._sounding.discard(source)
                 if source in attempt.through_air:
                     self._last_sound_s = at.at_s
-                if complete:
-                    attempt.finished_playing(source, at)
-                else:
+                if not complete:
                     self._interrupt(f"stimulus_cut: {source}")
+                    return
+                attempt.finished_playing(source, at)
+                stalled_s = attempt.stalled_s(source)
+                if stalled_s and self._asks_for_a_wake:
+                    self._interrupt(f"stimulus_flawed: {source} took {stalled_s:.2f} s too long")

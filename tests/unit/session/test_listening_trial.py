@@ -12,6 +12,7 @@ from harness.model.observation import (
     LinkLost,
     ListeningProved,
     Observation,
+    Overrun,
     Proof,
     Status,
     StimulusEnded,
@@ -332,3 +333,41 @@ def test_whatever_comes_in_whatever_order_every_attempt_ends_once_and_only_whole
         assert len(play.attempts) == len(play.started)
     else:
         assert play.machine.deadline_s is not None, "it must never hang"
+
+
+def test_a_phrase_with_a_gap_in_it_is_said_again() -> None:
+    play = Play(BY_AIR)
+    play.starts("speaker")
+    play.wait(1.2)
+    play.feed(Overrun("speaker", play.at, 1))
+    assert play.attempts[0].outcome is Outcome.INTERRUPTED
+    assert play.attempts[0].cause.startswith("stimulus_flawed")
+    play.ends("speaker", complete=False)
+    play.wait(RETRY_S)
+    play.starts("speaker")
+    play.feed(Overrun("microphone", play.at, 3))
+    play.wait(TIMING.duration_s)
+    play.ends("speaker")
+    play.wait(5.0)
+    assert play.verdict is not None
+    assert (play.verdict.outcome, play.verdict.deciding_attempt) == (Outcome.COUNTED, 2)
+
+
+@pytest.mark.parametrize(("late_s", "outcome"), [(0.05, Outcome.COUNTED), (0.3, Outcome.INTERRUPTED)])
+def test_a_sound_that_took_too_long_had_a_gap(late_s: float, outcome: Outcome) -> None:
+    play = Play(BY_AIR)
+    play.starts("speaker")
+    play.wait(TIMING.duration_s + late_s)
+    play.ends("speaker")
+    assert play.attempts[0].outcome is outcome
+
+
+def test_ambient_sound_goes_on_through_a_gap() -> None:
+    play = Play(BY_AIR, kind=TrialKind.AMBIENT)
+    play.starts("speaker")
+    play.feed(Overrun("speaker", play.at, 1))
+    play.wait(TIMING.duration_s + 1.0)
+    play.ends("speaker")
+    play.wait(5.0)
+    assert play.verdict is not None
+    assert play.verdict.outcome is Outcome.COUNTED
