@@ -130,7 +130,7 @@ class ListeningMachine(ListeningSteps):
             case StimulusStarted() | StimulusEnded() | StimulusHeard():
                 self._take_in_own_sound(observation)
             case Overrun(source=source) if attempt is not None and self._asks_for_a_wake:
-                # A device that misses a phrase with a gap in it has not been asked, and which samples were late is unknown.
+                # Who misses a phrase with a gap in it was not asked; and which samples were late, nobody knows.
                 if self._phase is Phase.PLAYING and source in attempt.through_air:
                     self._interrupt(f"stimulus_flawed: {source} played late blocks")
             case ListeningProved(source=source, proof=Proof.ACKNOWLEDGED) if attempt is not None:
