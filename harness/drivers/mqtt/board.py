@@ -161,12 +161,17 @@ class Board:
             self._changed.notify_all()
 
     def _rebooted(self, message: said.BoardMessage, at: Stamp) -> None:
+        what = message.what if isinstance(message, said.Told) else None
+        if not isinstance(what, said.Is):
+            self._tell_started(message.boot, at, "its boot id changed")
+        elif what.state is not DeviceState.GONE:
+            # First the restart, then what it cut off: the session is to hear the reason.
+            began = what.state is DeviceState.STARTED
+            self._tell_started(message.boot, at, what.detail if began else "its boot id changed")
         self._hello = None
         self._commands.clear()
         self._part()
         self._asked_s = float("-inf")
-        if not (isinstance(message, said.Told) and isinstance(message.what, said.Is)):
-            self._tell_started(message.boot, at, "its boot id changed")
 
     def _tell_started(self, boot: str, at: Stamp, detail: str) -> bool:
         """Once for each start; False when it was told."""
@@ -180,6 +185,7 @@ class Board:
         if hello.protocol != messages.PROTOCOL:
             self._outlet.remark(f"it speaks version {hello.protocol} of the framing, and we {messages.PROTOCOL}")
         self._hello = hello
+        self._started_told = self._started_told or hello.boot  # the boot that we meet is no restart
         if not self._met.is_set():
             self._audio.start(hello.rate_hz, hello.window)
             self._clock.meet(hello.boot)
