@@ -141,7 +141,7 @@ def test_a_cable_that_is_pulled_and_put_back(there: Bench) -> None:
     assert_whole(session.folder)
 
 
-def test_a_board_that_restarts_stands_still_and_is_exchanged(there: Bench) -> None:
+def test_a_board_that_restarts_and_stands_still(there: Bench) -> None:
     wired = there.wired
     with there.session() as session:
         session.playing("call.v-alan", "wired")
