@@ -42,7 +42,7 @@ def wakes_in(
         found.append(WakeAt(phrase.ends_s + WAKES_AFTER_S, round(chance.uniform(0.7, 1.0), 3), phrase.text))
     at_s = 0.0
     while false_per_hour > 0:
-        at_s += chance.expovariate(1.0) * (3600 / false_per_hour)  # a rate near 0 makes it infinite, which is late enough
+        at_s += chance.expovariate(1.0) * (3600 / false_per_hour)  # infinite for a rate near 0: late enough
         if at_s >= duration_s:
             break
         found.append(WakeAt(at_s, round(chance.uniform(0.5, 0.8), 3), phrase.text if phrase else ""))
