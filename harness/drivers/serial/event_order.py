@@ -8,7 +8,8 @@ from enum import Enum, auto
 from harness.wire.frames import Frame
 
 KEPT_BY_BOARD = 32
-_REMEMBERED = 2 * KEPT_BY_BOARD
+_REMEMBERED = 8 * KEPT_BY_BOARD
+"""How far ahead an event may be: one that is lost again and again stays on the board while others get through."""
 GAP_LIMIT_S = 2.0
 
 
