@@ -24,7 +24,9 @@ async def test_events_are_reviewed_while_the_run_goes_on_and_the_figures_follow(
     folder, place = begin(runs, "wake.yaml", "wake_bench.yaml")
     app = dashboard(place)
     async with app.run_test(size=SMALL) as pilot:
-        await until(pilot, lambda: isinstance(app.screen, WakeScreen), within_s=40)
+        await until(
+            pilot, lambda: isinstance(app.screen, WakeScreen) and bool(app.screen.query(UnmatchedList)), within_s=40
+        )
         events = app.screen.query_one(UnmatchedList)
         await until(pilot, lambda: events.selected is not None, within_s=60)
         first = events.selected
