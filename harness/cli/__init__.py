@@ -23,6 +23,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "attach": ("harness.cli.attach", "Watch and steer a session that is running."),
     "show": ("harness.cli.show", "Print what a session log says."),
     "export": ("harness.cli.export", "Write what a session found as a wake-evaluation log, or as JUnit."),
+    "score": ("harness.cli.score", "Score transcripts against references, word by word."),
+    "snor": ("harness.cli.snor", "Convert .sro transcriptions to Lexical SNOR, Expanded SNOR or .snr."),
     "devices": ("harness.cli.devices", "List device profiles, test them, watch what they make of a device."),
     "doctor": ("harness.cli.doctor", "Check ports, rights, sound, broker, disk and clock of this host."),
     "demo": ("harness.cli.demo", "Run the demonstration in the virtual lab."),

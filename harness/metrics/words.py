@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from rapidfuzz.distance import Levenshtein
 
+from harness.metrics import snor
 from harness.metrics.numerals import spell_numerals
 from harness.model.scenario import Normalisation
 
@@ -45,6 +46,10 @@ def normalise(text: str, normalisation: Normalisation) -> tuple[str, ...]:
             return _plain(text)
         case Normalisation.SPOKEN:
             return _spoken(text)
+        case Normalisation.SNOR:
+            return snor.words(text, snor.Form.LEXICAL)
+        case Normalisation.EXPANDED_SNOR:
+            return snor.words(text, snor.Form.EXPANDED)
 
 
 def word_errors(reference: Sequence[str], hypothesis: Sequence[str]) -> WordErrors:

@@ -1,0 +1,126 @@
+"""Transcripts, the words of a reference and a hypothesis set side by side, and the counts that come of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Edit(StrEnum):
+    """What became of a word; the values are the letters of a path."""
+
+    CORRECT = "C"
+    SUBSTITUTION = "S"
+    DELETION = "D"
+    INSERTION = "I"
+
+
+@dataclass(frozen=True, slots=True)
+class AlignedWord:
+    """One step of an alignment. reference: "" for an insertion. hypothesis: "" for a deletion.
+
+    A word that may be left out and was left out is CORRECT with no hypothesis.
+    """
+
+    edit: Edit
+    reference: str
+    hypothesis: str
+
+
+@dataclass(frozen=True, slots=True)
+class WordCounts:
+    """Counts that add up. sentences: utterances counted; sentences_with_error: those not all correct."""
+
+    correct: int = 0
+    substitutions: int = 0
+    deletions: int = 0
+    insertions: int = 0
+    sentences: int = 0
+    sentences_with_error: int = 0
+
+    def __post_init__(self) -> None:
+        counts = (self.correct, self.substitutions, self.deletions, self.insertions)
+        if min(*counts, self.sentences_with_error) < 0 or self.sentences_with_error > self.sentences:
+            raise ValueError(f"word counts cannot be {self}")
+
+    @property
+    def words(self) -> int:
+        """Words of the reference."""
+        return self.correct + self.substitutions + self.deletions
+
+    @property
+    def errors(self) -> int:
+        return self.substitutions + self.deletions + self.insertions
+
+    @property
+    def wer(self) -> float | None:
+        """Word errors per reference word, 0 and up, above 1 with many insertions; None over no words."""
+        return self.errors / self.words if self.words else None
+
+    def within(self, wer: float) -> bool:
+        """At most `wer` errors a reference word; over no words, only no errors at all."""
+        return self.errors <= wer * self.words + 1e-9
+
+    def __add__(self, other: WordCounts) -> WordCounts:
+        return WordCounts(
+            self.correct + other.correct,
+            self.substitutions + other.substitutions,
+            self.deletions + other.deletions,
+            self.insertions + other.insertions,
+            self.sentences + other.sentences,
+            self.sentences_with_error + other.sentences_with_error,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Transcripts:
+    """A file of transcripts as columns, one for one: ids are unique, lines count from 1.
+
+    texts are as written, without their id. speakers: "" where the file names none. encoding: of the file as it was
+    read. Columns keep hundreds of thousands of utterances cheap.
+    """
+
+    file: str
+    ids: tuple[str, ...]
+    texts: tuple[str, ...]
+    lines: tuple[int, ...]
+    speakers: tuple[str, ...]
+    encoding: str = "utf-8"
+
+    def __post_init__(self) -> None:
+        if not len(self.ids) == len(self.texts) == len(self.lines) == len(self.speakers):
+            raise ValueError("columns of different lengths")
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True, slots=True)
+class TimedWord:
+    """A word of a time-marked transcript (NIST ctm); seconds from the start of the file. confidence: as written."""
+
+    file: str
+    channel: str
+    start_s: float
+    duration_s: float
+    text: str
+    confidence: float | None
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A stretch of a reference with its speaker (NIST stm). labels: subsets that it belongs to.
+
+    ignored: nothing within it is scored.
+    """
+
+    file: str
+    channel: str
+    speaker: str
+    start_s: float
+    end_s: float
+    text: str
+    labels: tuple[str, ...]
+    ignored: bool
+    line: int
