@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.model.scenario import Normalisation
+from harness.model.normalisation import Normalisation
 
 MOST_PAIRS = 200
 

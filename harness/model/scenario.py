@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
+from harness.model.normalisation import Normalisation as Normalisation
+from harness.model.rewriting import Rewriting
 from harness.model.stimulus import NoiseKind, NoiseSpec, Utterance, VoiceSpec
 
 
@@ -21,21 +23,6 @@ class Evidence(StrEnum):
     DEVICE = "device"
     OPERATOR = "operator"
     NONE = "none"
-
-
-class Normalisation(StrEnum):
-    """How reference and transcript are made comparable (words only; recorded with every figure).
-
-    PLAIN: lower case, punctuation off. SPOKEN is PLAIN with numbers, contractions and "per cent" written in one way.
-    SNOR: Lexical SNOR, as NIST scores ATIS. EXPANDED_SNOR: with events, pauses, false starts and verbal deletions, for
-    scoring files only.
-    """
-
-    VERBATIM = "verbatim"
-    PLAIN = "plain"
-    SPOKEN = "spoken"
-    SNOR = "snor"
-    EXPANDED_SNOR = "expanded_snor"
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,6 +270,7 @@ class Matrix:
 class Limits:
     """What must hold for exit status 0; None: not asked. Shares are 0–1, of the trials that were decided.
 
+    …_wer: word errors per reference word, of what devices heard at the first and at the deciding attempt; 0 and up.
     Limits on wake figures must hold for every device. …_upper: the upper end of the 95 % interval (Clopper–Pearson,
     Garwood). min_command_share: commands understood, of those said. A sequential test that fails a device fails too.
     """
@@ -298,6 +286,8 @@ class Limits:
     max_false_accepts_upper_per_hour: float | None = None
     min_exposure_hours: float | None = None
     min_command_share: float | None = None
+    max_first_attempt_wer: float | None = None
+    max_final_wer: float | None = None
 
 
 class Need(StrEnum):
@@ -330,10 +320,19 @@ class Defaults:
 
 @dataclass(frozen=True, slots=True)
 class Recognised:
-    """When a transcript counts as right: at most `wer` errors a reference word after `normalisation`."""
+    """When a transcript counts as right: at most `wer` errors a reference word after `normalisation`.
+
+    rewriting: a list on top of it, whose base `normalisation` then is.
+    """
 
     normalisation: Normalisation = Normalisation.SPOKEN
     wer: float = 0.0
+    rewriting: Rewriting | None = None
+
+    @property
+    def name(self) -> str:
+        """Of the normalisation, as it stands beside every figure."""
+        return self.normalisation.value if self.rewriting is None else self.rewriting.id
 
 
 @dataclass(frozen=True, slots=True)
