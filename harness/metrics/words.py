@@ -1,43 +1,24 @@
-"""Words: normalisations that make a reference and a transcript comparable, and the errors between them."""
+"""Words: normalisations that make a reference and a transcript comparable, and the counts between them."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-
-from rapidfuzz.distance import Levenshtein
 
 from harness.metrics import snor
+from harness.metrics.alignment import align, count
 from harness.metrics.numerals import spell_numerals
 from harness.model.scenario import Normalisation
-
-
-@dataclass(frozen=True, slots=True)
-class WordErrors:
-    """Word errors (substitutions, deletions and insertions, each 1) over `words` reference words."""
-
-    errors: int
-    words: int
-
-    def __post_init__(self) -> None:
-        if self.errors < 0 or self.words < 0:
-            raise ValueError(f"{self.errors} errors in {self.words} words")
-
-    def within(self, wer: float) -> bool:
-        """At most `wer` errors a reference word; over no words, only no errors at all."""
-        return self.errors <= wer * self.words + 1e-9
-
-    def __add__(self, other: WordErrors) -> WordErrors:
-        return WordErrors(self.errors + other.errors, self.words + other.words)
+from harness.model.transcript import WordCounts
 
 
 def normalise(text: str, normalisation: Normalisation) -> tuple[str, ...]:
     """The words of a text.
 
     VERBATIM: as written, split at spaces. PLAIN: lower case, punctuation off. SPOKEN: PLAIN, and as a person would say
-    it: digits, times and signs become words, contractions are written out.
+    it: digits, times and signs become words, contractions are written out. SNOR, EXPANDED_SNOR: the text is .sro;
+    InputError with the column where its marks are wrong.
     """
     match normalisation:
         case Normalisation.VERBATIM:
@@ -52,18 +33,18 @@ def normalise(text: str, normalisation: Normalisation) -> tuple[str, ...]:
             return snor.words(text, snor.Form.EXPANDED)
 
 
-def word_errors(reference: Sequence[str], hypothesis: Sequence[str]) -> WordErrors:
-    """The least number of word errors between two normalised texts."""
-    return WordErrors(Levenshtein.distance(reference, hypothesis), len(reference))
+def word_counts(reference: Sequence[str], hypothesis: Sequence[str]) -> WordCounts:
+    """What became of the words of one normalised text in another, by sclite's alignment."""
+    return count(align(reference, hypothesis))
 
 
-def best_word_errors(references: Iterable[Sequence[str]], hypothesis: Sequence[str]) -> WordErrors:
-    """Against the reference that fits best: fewest errors a word, the first of equals. ValueError without any."""
-    return min((word_errors(reference, hypothesis) for reference in references), key=_rate)
+def best_of(counts: Iterable[WordCounts]) -> int:
+    """Which of several is best: fewest errors a word (over no words: fewest), the first of equals. ValueError of none.
 
-
-def _rate(found: WordErrors) -> float:
-    return found.errors / found.words if found.words else float(found.errors)
+    The errors a word decide, as they do on recognised or not.
+    """
+    rates = [float(one.errors) if one.wer is None else one.wer for one in counts]
+    return rates.index(min(rates))
 
 
 def _plain(text: str) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from harness.model.observation import OperatorAnswer
 from harness.model.record import AttemptFinished
 from harness.model.scenario import Evidence, RepromptRule
 from harness.model.time import Measured, Stamp, between
+from harness.model.transcript import WordCounts
 from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
 from harness.session.actions import StimulusTiming
 
@@ -78,8 +79,7 @@ class Judgement:
     recognition: Recognition
     source: EvidenceSource
     heard: str | None = None
-    errors: int | None = None
-    words: int | None = None
+    counts: WordCounts | None = None
 
 
 @dataclass(slots=True)
@@ -155,7 +155,7 @@ class Attempt:
         right = next((each for each in judged if each[1].recognised), None)
         text, found = right or next((each for each in judged if each[0].strip()), judged[0])
         recognition = Recognition.YES if found.recognised else Recognition.NO
-        return Judgement(recognition, EvidenceSource.DEVICE, text, found.errors, found.words)
+        return Judgement(recognition, EvidenceSource.DEVICE, text, found.counts)
 
     def _by_operator(self, answer: OperatorAnswer) -> Judgement:
         says = answer.recognised
@@ -165,7 +165,7 @@ class Attempt:
         found = recognised(self.trial, answer.heard)
         right = found.recognised if says is None else says
         recognition = Recognition.YES if right else Recognition.NO
-        return Judgement(recognition, EvidenceSource.OPERATOR, answer.heard, found.errors, found.words)
+        return Judgement(recognition, EvidenceSource.OPERATOR, answer.heard, found.counts)
 
     @property
     def missed_wake(self) -> bool:
@@ -192,8 +192,8 @@ class Attempt:
             recognition=judged.recognition,
             evidence=judged.source,
             heard=judged.heard,
-            errors=judged.errors,
-            words=judged.words,
+            errors=judged.counts.errors if judged.counts else None,
+            words=judged.counts.words if judged.counts else None,
             wake_delay=wake_delay,
             latency=between(query_end, frozen.starts) if query_end and frozen else None,
             length=between(frozen.starts, frozen.ends) if frozen else None,
@@ -204,7 +204,7 @@ class Attempt:
         if self.interruption:
             return Outcome.INTERRUPTED, self.interruption
         if judged.recognition is Recognition.NO:
-            differ = f": {judged.errors} errors in {judged.words} words" if judged.words is not None else ""
+            differ = f": {judged.counts.errors} errors in {judged.counts.words} words" if judged.counts else ""
             return Outcome.MISHEARD, f"words_differ{differ}" if judged.heard is not None else "operator_says_no"
         if self.frozen is None:
             if self.missed_wake and judged.recognition is not Recognition.YES:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from harness.metrics.recognition import recognised
+from harness.model.rewriting import Rewriting
 from harness.model.scenario import Normalisation, Recognised, TrialKind
+from harness.model.transcript import WordCounts
 from tests.unit.evaluate.wake_rows import wake_trial
 from tests.unit.session.material import trial
 
@@ -26,7 +28,46 @@ from tests.unit.session.material import trial
 )
 def test_spoken(reference: str, heard: str, wer: float, expected: tuple[bool, int, int]) -> None:
     asked = trial(reference=reference, alternatives=("tell me the hour",), recognised=Recognised(wer=wer))
-    assert recognised(asked, heard) == expected
+    found = recognised(asked, heard)
+    assert (found.recognised, found.counts.errors, found.counts.words) == expected
+
+
+def test_the_counts_are_of_the_words_that_fit_best() -> None:
+    asked = trial(reference="dim the light in the hall", alternatives=("dim the lights",))
+    found = recognised(asked, "Alexa, dim the lights in the hall!")
+    assert found.reference == ("dim", "the", "light", "in", "the", "hall")
+    assert found.heard == ("dim", "the", "lights", "in", "the", "hall")
+    assert found.counts == WordCounts(5, 1, 0, 0, sentences=1, sentences_with_error=1)
+    assert recognised(asked, "dim the lights").reference == ("dim", "the", "lights")
+
+
+def test_nothing_heard_leaves_every_word_out() -> None:
+    assert recognised(trial(), "").counts == WordCounts(deletions=4, sentences=1, sentences_with_error=1)
+
+
+def test_a_list_of_words_counts_on_top_of_its_base() -> None:
+    rewriting = Rewriting("lamps", Normalisation.PLAIN, ((("light", "bulb"), ("lightbulb",)),))
+    rule = Recognised(Normalisation.PLAIN, rewriting=rewriting)
+    asked = trial(reference="change the light bulb", recognised=rule)
+    assert (rule.name, recognised(asked, "Change the lightbulb.").recognised) == ("lamps", True)
+    assert recognised(asked, "change the light").counts.substitutions == 1
+
+
+@pytest.mark.parametrize(
+    ("heard", "errors"),
+    [("what time is it", 0), ("What time is it?", 0), ("Alexa what time is it", 0), ("what time [uh is it", 1)],
+)
+def test_snor(heard: str, errors: int) -> None:
+    asked = trial(reference="<what> [um] what . time is it", recognised=Recognised(Normalisation.SNOR))
+    found = recognised(asked, f"what {heard}")
+    assert (found.counts.errors, found.counts.words) == (errors + ("Alexa" in heard), 5)
+
+
+@pytest.mark.parametrize("heard", ["a <b", "(1", "*", "[", "x ] y", "\0", "< >"])
+def test_whatever_a_device_writes_is_only_words(heard: str) -> None:
+    for normalisation in Normalisation:
+        asked = trial(recognised=Recognised(normalisation))
+        assert recognised(asked, heard).counts.words == 4
 
 
 def test_verbatim_forgives_nothing() -> None:

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.metrics.alignment import align, count
 from harness.metrics.numerals import cardinal, ordinal
-from harness.metrics.words import WordErrors, best_word_errors, normalise, word_errors
+from harness.metrics.words import best_of, normalise, word_counts
 from harness.model.scenario import Normalisation
 
 SAME = [
@@ -62,7 +63,7 @@ def test_ordinals(number: int, words: str) -> None:
 
 @given(st.text(max_size=60))
 def test_normalising_never_fails_and_leaves_single_words(text: str) -> None:
-    for normalisation in Normalisation:
+    for normalisation in (Normalisation.VERBATIM, Normalisation.PLAIN, Normalisation.SPOKEN):
         for word in normalise(text, normalisation):
             assert word
             assert word.split() == [word]
@@ -72,18 +73,29 @@ WORDS = st.lists(st.sampled_from(["a", "b", "c", "d"]), max_size=8)
 
 
 @given(WORDS, WORDS)
-def test_errors_are_a_distance(one: list[str], other: list[str]) -> None:
-    found = word_errors(one, other)
-    assert found.words == len(one)
-    assert found.errors == word_errors(other, one).errors
-    assert (found.errors == 0) == (one == other)
-    assert abs(len(one) - len(other)) <= found.errors <= max(len(one), len(other))
+def test_counts_are_of_both_texts_whole(reference: list[str], hypothesis: list[str]) -> None:
+    found = word_counts(reference, hypothesis)
+    assert found.words == len(reference)
+    assert found.correct + found.substitutions + found.insertions == len(hypothesis)
+    assert (found.errors == 0) == (reference == hypothesis)
 
 
-def test_the_best_reference_counts_and_errors_add() -> None:
-    assert best_word_errors([["a", "b"], ["a", "c", "d"]], ["a", "c", "d"]) == WordErrors(0, 3)
-    assert WordErrors(1, 4) + WordErrors(2, 5) == WordErrors(3, 9)
-    assert WordErrors(1, 5).within(0.2)
-    assert not WordErrors(1, 0).within(1.0)
-    with pytest.raises(ValueError, match="errors"):
-        WordErrors(-1, 2)
+def test_counts_are_those_of_the_scorer_not_of_the_least_distance() -> None:
+    # Three substitutions are the least number of errors; by the scorer's weights four that keep a word are cheaper.
+    found = word_counts(["a", "b", "c"], ["b", "d", "e"])
+    assert (found.correct, found.substitutions, found.deletions, found.insertions) == (1, 1, 1, 1)
+    reference, hypothesis = ["a", "b", "c", "d"], ["b", "x", "c", "y", "z"]
+    assert word_counts(reference, hypothesis) == count(align(reference, hypothesis))
+
+
+@pytest.mark.parametrize(
+    ("texts", "best"),
+    [
+        ((["a", "b"], ["a", "c", "d"]), 1),
+        ((["a", "c", "d", "e"], ["a", "c"]), 0),  # one error of four words, one of two
+        ((["a", "c", "x"], ["a", "c", "y"]), 0),  # equals: the first
+        (([], ["a", "b", "c", "d", "e"]), 1),  # over no words each error counts as one a word
+    ],
+)
+def test_the_best_has_the_fewest_errors_a_word(texts: tuple[list[str], ...], best: int) -> None:
+    assert best_of(word_counts(text, ["a", "c", "d"]) for text in texts) == best
