@@ -5,11 +5,28 @@ Source: ATIS Spontaneous Speech Recognition Scoring Conventions (NIST, 1990), se
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
+from typing import TypeAlias
 
+from harness.metrics.sro import (
+    NOWHERE,
+    EditEnd,
+    EditStart,
+    Event,
+    Marker,
+    Pause,
+    Token,
+    Word,
+    refuse_nul,
+    split_id,
+    tokens,
+)
 from harness.model.errors import Place
 
-NOWHERE = Place("<text>", 1)
+
+_Slot: TypeAlias = "list[str | _Slot]"
+"""Words, and places where the words of edit cues go."""
 
 
 class Form(StrEnum):
@@ -20,19 +37,92 @@ class Form(StrEnum):
     SNR = "snr"
 
 
-def convert(line: str, form: Form, place: Place = NOWHERE) -> str:
+def convert(line: str, form: Form, place: Place = NOWHERE, *, place_edits: bool = False) -> str:
     """A line of .sro text, with its utterance id if it has one; InputError with line and column.
 
-    place: of the line; columns in errors count from 1.
+    place: of the line; columns in errors count from 1. place_edits: the words of `(n words)` go to the marker `(n)`
+    before them, instead of staying in place.
     """
-    raise NotImplementedError
+    refuse_nul(line, place)
+    text, id_ = split_id(line)
+    said = _text(text, form, place, place_edits)
+    if not id_:
+        return said
+    return f"{said} ({id_.upper()})" if said else f"({id_.upper()})"
 
 
 def words(text: str, form: Form = Form.LEXICAL, place: Place = NOWHERE) -> tuple[str, ...]:
-    """The words of a text in a form, without any utterance id; InputError."""
-    raise NotImplementedError
+    """The words of a text in a form, without the utterance id if it has one; InputError."""
+    refuse_nul(text, place)
+    return tuple(_text(split_id(text)[0], form, place, False).split())
 
 
 def homophone(word: str) -> str:
     """What a word of Expanded SNOR sounds like: `<WHERE>` is WHERE. Every other word is itself."""
-    raise NotImplementedError
+    if "<" not in word or ">" not in word:
+        return word
+    return word.replace("<", "").replace(">", "") or word
+
+
+def _text(text: str, form: Form, place: Place, place_edits: bool) -> str:
+    found = tokens(text, place)
+    return " ".join(_placed(found, form) if place_edits else filter(None, (_said(one, form) for one in found)))
+
+
+def _placed(found: Iterable[Token], form: Form) -> list[str]:
+    """The words with those of every edit cue at the last free marker of its number, or in place without one."""
+    root: _Slot = []
+    current = root
+    around: list[_Slot] = []
+    free: dict[int, list[_Slot]] = {}
+    for token in found:
+        match token:
+            case Marker(number):
+                slot: _Slot = []
+                current.append(slot)
+                free.setdefault(number, []).append(slot)
+            case EditStart(number):
+                around.append(current)
+                if free.get(number):
+                    current = free[number].pop()
+                else:
+                    slot = []
+                    current.append(slot)
+                    current = slot
+            case EditEnd():
+                current = around.pop()
+            case _:
+                if said := _said(token, form):
+                    current.append(said)
+    out: list[str] = []
+    left: list[str | _Slot] = [root]
+    while left:
+        top = left.pop()
+        if isinstance(top, str):
+            out.append(top)
+        else:
+            left.extend(reversed(top))
+    return out
+
+
+def _said(token: Token, form: Form) -> str:
+    """The token in a form, "" where it has no place in it."""
+    match token:
+        case Word() as word:
+            return _word(word, form)
+        case Event(name) if form is Form.EXPANDED:
+            return f"[{name.replace('*', '=').upper()}]"
+        case Pause() if form is Form.EXPANDED:
+            return "PAUSE"
+        case _:
+            return ""
+
+
+def _word(word: Word, form: Form) -> str:
+    if form is Form.EXPANDED:
+        text = f"<{word.text}>" if word.deleted else word.text
+        return f"{word.before}{text}{word.after}".replace("*", "=").upper()
+    if word.deleted and form is Form.SNR:
+        return ""
+    bare = f"{word.before}{word.text}{word.after}".replace("*", "")
+    return "" if bare.endswith("-") else bare.upper()
