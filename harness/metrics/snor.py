@@ -22,8 +22,7 @@ from harness.metrics.sro import (
     split_id,
     tokens,
 )
-from harness.model.errors import Place
-
+from harness.model.errors import InputError, Place
 
 _Slot: TypeAlias = "list[str | _Slot]"
 """Words, and places where the words of edit cues go."""
@@ -65,8 +64,42 @@ def homophone(word: str) -> str:
 
 
 def _text(text: str, form: Form, place: Place, place_edits: bool) -> str:
+    chunks = text.split()
+    if not (place_edits and "(" in text):
+        said = list(map(_KNOWN[form].__getitem__, chunks))
+        if None not in said:
+            return " ".join(filter(None, said))
     found = tokens(text, place)
     return " ".join(_placed(found, form) if place_edits else filter(None, (_said(one, form) for one in found)))
+
+
+class _KnownChunks(dict[str, "str | None"]):
+    """What a chunk between spaces says in a form, whatever stands around it; None if its brackets are not all closed.
+
+    Speech has few different words, so that most chunks are looked up; what is kept is bounded.
+    """
+
+    MOST = 1 << 16
+    LONGEST = 64  # characters: longer chunks are rare, and would make the bound one of chunks, not of memory
+
+    def __init__(self, form: Form) -> None:
+        super().__init__()
+        self._form = form
+
+    def __missing__(self, chunk: str) -> str | None:
+        said: str | None
+        try:
+            said = " ".join(filter(None, (_said(one, self._form) for one in tokens(chunk))))
+        except InputError:
+            said = None  # another chunk may close its brackets; if not, the line as a whole tells the place
+        if len(chunk) <= self.LONGEST:
+            if len(self) >= self.MOST:
+                self.clear()
+            self[chunk] = said
+        return said
+
+
+_KNOWN = {form: _KnownChunks(form) for form in Form}
 
 
 def _placed(found: Iterable[Token], form: Form) -> list[str]:
