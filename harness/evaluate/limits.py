@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from harness.evaluate.totals import Totals
 from harness.evaluate.wake_progress import DeviceWake, Interval, WakeProgress
+from harness.evaluate.words_heard import WordsHeard
 from harness.model.scenario import Limits
 from harness.model.trial import Outcome
 
@@ -18,8 +19,8 @@ class LimitVerdict:
     """One limit that was asked for. `found` None: nothing was measured, which does not hold any limit.
 
     name: of the limit; of one on wake figures with the device, `max_false_reject_share[kitchen]`. wanted, found: in
-    the unit of the name (a share 0–1, milliseconds, hours, events an hour, or trials); of a sequential test
-    (`false_accepts_test[kitchen]`) 1 for passed and 0 for failed.
+    the unit of the name (a share 0–1, word errors a word, milliseconds, hours, events an hour, or trials); of a
+    sequential test (`false_accepts_test[kitchen]`) 1 for passed and 0 for failed.
     """
 
     name: str
@@ -29,7 +30,7 @@ class LimitVerdict:
 
 
 def check_limits(limits: Limits, totals: Totals, wake: WakeProgress | None = None) -> tuple[LimitVerdict, ...]:
-    """A verdict for each limit that is asked for, in the order of `Limits`; on wake figures for every device.
+    """A verdict for each limit that is asked for; on wake figures for every device, on WER for all of them together.
 
     Where wake figures are limited and no device has any, the verdict is one on nothing. False accepts are those after
     review. Sequential tests that have decided come last.
@@ -42,6 +43,10 @@ def check_limits(limits: Limits, totals: Totals, wake: WakeProgress | None = Non
         ("max_inconclusive", limits.max_inconclusive, totals.count(Outcome.INCONCLUSIVE)),
         ("max_interrupted", limits.max_interrupted, totals.count(Outcome.INTERRUPTED)),
     ]
+    if limits.max_first_attempt_wer is not None or limits.max_final_wer is not None:
+        first, final = words_of_session(totals, wake)
+        found.append(("max_first_attempt_wer", limits.max_first_attempt_wer, first.wer))
+        found.append(("max_final_wer", limits.max_final_wer, final.wer))
     devices = wake.devices if wake else ()
     found += [finding for device in devices for finding in _of_device(limits, device)]
     if not devices:
@@ -54,6 +59,12 @@ def check_limits(limits: Limits, totals: Totals, wake: WakeProgress | None = Non
         ),
         *(verdict for device in devices for verdict in _tests(device)),
     )
+
+
+def words_of_session(totals: Totals, wake: WakeProgress | None) -> tuple[WordsHeard, WordsHeard]:
+    """What was heard at the first attempt, and at the one that decided: of queries, and of every device's commands."""
+    commands = sum((device.words for device in wake.devices), WordsHeard()) if wake else WordsHeard()
+    return totals.first_words + commands, totals.final_words + commands
 
 
 def _of_device(limits: Limits, device: DeviceWake | None) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from harness.evaluate.totals import Totals, total
 from harness.evaluate.trials import AttemptProgress, TakeProgress, TrialProgress
+from harness.evaluate.words_heard import words_heard
 from harness.model.judgment import Judgment, JudgmentStatus
 from harness.model.observation import Overrun
 from harness.model.record import (
@@ -182,7 +183,7 @@ class SessionFigures:
                 # A resumed run goes on within a trial that had begun before.
                 self._head = replace(self._head, running=row.trial_id)
             case AttemptFinished():
-                attempt = replace(attempt, verdict=row)
+                attempt = replace(attempt, verdict=row, words=words_heard(found.trial, row))
                 self._totals = None
             case ResponseFrozen():
                 attempt = replace(attempt, frozen=row)

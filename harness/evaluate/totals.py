@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from harness.evaluate.heard import HeardTrial, heard_trial, words_of
 from harness.evaluate.trials import DECIDED, TrialProgress
+from harness.evaluate.words_heard import WordsHeard
 from harness.metrics.intervals import Share
 from harness.metrics.latency import LatencyFigures, latency_figures
 from harness.model.judgment import JudgmentStatus
@@ -22,7 +24,8 @@ class Totals:
     stayed silent to the last attempt is decided, and not recognised. first_attempt: … at the first attempt.
     answered: trials with a response, of all decided. attempts_to_recognition: (attempts, trials), ascending.
     latency: end of query → first speech, of answered trials. wake_delay: of the attempts that decided.
-    to_judge: first responses; judged: those of them with a category by at least one rater.
+    to_judge: first responses; judged: those of them with a category by at least one rater. first_words, final_words:
+    of what was heard of the queries at the first attempt, and at the one that decided.
     """
 
     planned: int = 0
@@ -36,6 +39,15 @@ class Totals:
     wake_delay: LatencyFigures = field(default_factory=LatencyFigures)
     to_judge: int = 0
     judged: int = 0
+    first_words: WordsHeard = field(default_factory=WordsHeard)
+    final_words: WordsHeard = field(default_factory=WordsHeard)
+
+    @property
+    def attempts_needed(self) -> tuple[tuple[int | None, Share], ...]:
+        """Attempts to recognition → trials, of all whose recognition was assessed; None: never recognised."""
+        assessed = self.recognised.total
+        never = ((None, Share(assessed - self.recognised.count, assessed)),) if assessed else ()
+        return (*((needed, Share(n, assessed)) for needed, n in self.attempts_to_recognition), *never)
 
     def count(self, outcome: Outcome) -> int:
         """Trials with that outcome."""
@@ -49,12 +61,15 @@ def total(trials: Iterable[TrialProgress]) -> Totals:
     attempts: Counter[int] = Counter()
     latencies: list[Measured] = []
     delays: list[Measured] = []
+    heard: list[HeardTrial] = []
     for one in trials:
         planned += 1
         take = one.counting
         if take is None or take.outcome is None:
             continue
         outcomes[take.outcome] += 1
+        if (asked := heard_trial(one)) is not None:
+            heard.append(asked)
         verdict = take.deciding.verdict if take.deciding else None
         if take.outcome in DECIDED and one.trial.listening is None:
             decided += 1
@@ -70,6 +85,7 @@ def total(trials: Iterable[TrialProgress]) -> Totals:
         if (response := one.response) is not None:
             to_judge += 1
             judged += any(row.status is JudgmentStatus.SUBMITTED for row in response.judgments)
+    words = words_of(heard)
     return Totals(
         planned=planned,
         finished=outcomes.total(),
@@ -82,4 +98,6 @@ def total(trials: Iterable[TrialProgress]) -> Totals:
         wake_delay=latency_figures(delays),
         to_judge=to_judge,
         judged=judged,
+        first_words=words.first,
+        final_words=words.final,
     )

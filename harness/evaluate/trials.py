@@ -9,6 +9,7 @@ from harness.model.clip import Clip
 from harness.model.judgment import Judgment
 from harness.model.record import AttemptFinished, ResponseFrozen, ResponseTranscribed
 from harness.model.time import Measured
+from harness.model.transcript import WordCounts
 from harness.model.trial import Outcome, Recognition, Trial
 
 DECIDED = frozenset({Outcome.RESPONDED, Outcome.LATE, Outcome.MISHEARD, Outcome.NO_WAKE, Outcome.NO_RESPONSE})
@@ -25,11 +26,15 @@ class TrialState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AttemptProgress:
-    """One attempt of a take; `verdict` is the last AttemptFinished of it, None while it goes on."""
+    """One attempt of a take; `verdict` is the last AttemptFinished of it, None while it goes on.
+
+    words: the counts of what was heard, None without a transcript.
+    """
 
     attempt: int
     waited_s: float | None = None
     verdict: AttemptFinished | None = None
+    words: WordCounts | None = None
     frozen: ResponseFrozen | None = None
     transcribed: ResponseTranscribed | None = None
 

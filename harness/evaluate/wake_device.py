@@ -11,12 +11,14 @@ from harness.evaluate.wake_listening import Listened, Proofs, Utterances
 from harness.evaluate.wake_looks import Looks, rate, ratio
 from harness.evaluate.wake_plays import CommandWord, Heard, Play, PlayState, Reading, proven_s, read
 from harness.evaluate.wake_progress import DeviceWake, MarkKind, TimelineMark, WakeEvent
+from harness.evaluate.words_heard import WordsHeard
 from harness.metrics.intervals import Share
 from harness.metrics.latency import LatencyFigures, latency_figures
 from harness.metrics.wake import match_events
 from harness.model.observation import DeviceState
 from harness.model.scenario import TrialKind, WakeSettings
 from harness.model.time import Measured
+from harness.model.transcript import WordCounts
 
 MARKS = 200
 RECENT = 16
@@ -80,6 +82,7 @@ class DeviceFigures:
         self._sums = Sums()
         self._delays: dict[int, Measured] = {}
         self._latency: LatencyFigures | None = None
+        self._words: dict[int, WordCounts | None] = {}
         self._recent: deque[Play] = deque(maxlen=RECENT)
         self._shown: deque[Play | int] = deque(maxlen=MARKS)
         self._looks = Looks()
@@ -190,6 +193,7 @@ class DeviceFigures:
             clock_error_s=self.clock_error_s,
             listening_proved_s=self.proofs.last_s,
             probes=Share(sums.probes_heard, sums.probes),
+            words=WordsHeard.of(self._words.values()),
             timeline=self._timeline(),
             looks=self._looks.snapshot(),
             decisions=tuple(self.decisions.items()),
@@ -240,6 +244,8 @@ class DeviceFigures:
             self._put(event, play, exposed)
         if reading.delay is not None and play.kind is not TrialKind.PROBE:
             self._delays[id(play)] = reading.delay
+        if play.transcribes:
+            self._words[id(play)] = reading.counts
         if reading.hit is not None:
             self._prove(self.proofs.woke(play.target.connection, reading.hit.at))
         self._latency = None
@@ -248,6 +254,7 @@ class DeviceFigures:
     def _withdraw(self, play: Play) -> None:
         for event in play.events:
             self._events.drop(event.seq)
+        self._words.pop(id(play), None)
         if self._delays.pop(id(play), None) is not None:
             self._latency = None
 

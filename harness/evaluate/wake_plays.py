@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 from harness.metrics.recognition import recognised
 from harness.metrics.wake import Window, match_events
+from harness.model.bench import ObservationKind
 from harness.model.observation import Intent, Transcript
 from harness.model.record import AttemptStarted
 from harness.model.scenario import TrialKind, WakeSettings
 from harness.model.time import Measured, Stamp
+from harness.model.transcript import WordCounts
 from harness.model.trial import Target, Trial
 
 Span = tuple[float, float]
@@ -52,7 +55,7 @@ class Reading:
     hit: the event that is the phrase's; None: a false reject (wake) or no wake event (command, ambient). unmatched,
     exposed: further events, one for one with whether they fell into exposure. exposure_s counts as audio without the
     phrase; unproven_s was played without proof of listening. spot_s: length of the phrase up to its event. heard,
-    heard_s: what was understood of a command, and where in the stimulus.
+    heard_s: what was understood of a command, and where in the stimulus. counts: of its words, None of an intent.
     """
 
     hit: Heard | None = None
@@ -66,6 +69,7 @@ class Reading:
     command: CommandWord | None = None
     heard: str = ""
     heard_s: float | None = None
+    counts: WordCounts | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -90,6 +94,12 @@ class Play:
     words: list[Transcript | Intent] = field(default_factory=list)
     reading: Reading = field(default_factory=Reading)
     previous: Play | None = field(default=None, repr=False)
+
+    @property
+    def transcribes(self) -> bool:
+        """Whether it is a command whose words the device tells, or has told."""
+        told = self.reading.counts is not None or ObservationKind.TRANSCRIPT in self.target.reports
+        return self.kind is TrialKind.COMMAND and told
 
     @property
     def on_audio_line(self) -> bool:
@@ -190,7 +200,8 @@ def read(play: Play, proven: Sequence[Span], before_s: float | None = None) -> R
     inside = [_listened(proven, min(places[index], play.end_s)) for index in missed]
     hit = None if found is None else play.events[found]
     spot_s = 0.0 if found is None else max(0.0, offsets[found] - play.row.query_start_s)
-    command, said, said_s = _command(play)
+    understood = _command(play)
+    command = understood.word
     ambient = play.kind is TrialKind.AMBIENT
     return Reading(
         hit=hit,
@@ -203,8 +214,9 @@ def read(play: Play, proven: Sequence[Span], before_s: float | None = None) -> R
         unproven_s=max(0.0, duration_s - heard_s) if ambient else 0.0,
         spot_s=spot_s,
         command=command,
-        heard=said,
-        heard_s=said_s,
+        heard=understood.heard,
+        heard_s=understood.heard_s,
+        counts=understood.counts,
     )
 
 
@@ -232,19 +244,29 @@ def _listened(proven: Sequence[Span], at_s: float) -> bool:
     return any(low <= at_s <= high for low, high in proven)
 
 
-def _command(play: Play) -> tuple[CommandWord | None, str, float | None]:
+class _Understood(NamedTuple):
+    word: CommandWord | None = None
+    heard: str = ""
+    heard_s: float | None = None
+    counts: WordCounts | None = None
+
+
+def _command(play: Play) -> _Understood:
     """The first final transcript since the phrase began, or where there is none the first intent, and what it is worth.
 
     Words come when they come: those that the session credits to the attempt count, however late.
     """
     if play.kind is not TrialKind.COMMAND or play.window is None:
-        return None, "", None
+        return _Understood()
     since_s = play.window.start_s
     said = [one for one in play.words if play.position_s(one.at, one.audio_s) >= since_s]
     transcript = next((one for one in said if isinstance(one, Transcript)), None)
     first = transcript or next(iter(said), None)
     if first is None:
-        return CommandWord.MISSING, "", None
+        return _Understood(CommandWord.MISSING)
     text = first.text if isinstance(first, Transcript) else first.name
-    word = CommandWord.MATCH if recognised(play.trial, text).recognised else CommandWord.SUBSTITUTION
-    return word, text, play.position_s(first.at, first.audio_s) - play.start_s
+    found = recognised(play.trial, text)
+    word = CommandWord.MATCH if found.recognised else CommandWord.SUBSTITUTION
+    at_s = play.position_s(first.at, first.audio_s) - play.start_s
+    # The name of an intent is no transcript.
+    return _Understood(word, text, at_s, found.counts if transcript is not None else None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from harness.evaluate.words_heard import WordsHeard
 from harness.metrics.intervals import Share
 from harness.metrics.latency import LatencyFigures
 from harness.model.clip import Clip
@@ -113,8 +114,8 @@ class DeviceWake:
     counts, less self-wakes by rule. after_review: only events that are unreviewed or were confirmed. events: counts
     by word, None being unreviewed. exposure_s counts; unproven_s was played without proof of listening, and does not.
     delays: end of phrase → event. commands: understood, of those said; substituted and missed are the rest. probes:
-    those that it woke to, of those played, which prove exposure and count as nothing else.
-    clock_error_s: of the device's clock, None without one. decisions: figure → passed.
+    those that it woke to, of those played, which prove exposure and count as nothing else. words: of what was heard of
+    commands, by transcripts. clock_error_s: of the device's clock, None without one. decisions: figure → passed.
     """
 
     device: str
@@ -141,6 +142,7 @@ class DeviceWake:
     decisions: tuple[tuple[str, bool], ...] = ()
     conditions: tuple[tuple[str, Ratio], ...] = ()
     probes: Share = field(default_factory=Share)
+    words: WordsHeard = field(default_factory=WordsHeard)
 
 
 @dataclass(frozen=True, slots=True)

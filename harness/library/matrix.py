@@ -9,10 +9,9 @@ from typing import cast
 from harness.library.findings import Findings, Path, nearest
 from harness.library.scenario_file import ExcludeKeys, MatrixKeys
 from harness.model.scenario import Axis, AxisName, AxisValue, Matrix
-from harness.model.stimulus import NoiseSpec, VoiceSpec
+from harness.model.stimulus import QUIET, NoiseSpec, VoiceSpec
 
 MAX_CELLS = 10_000
-QUIET = "quiet"
 Cell = tuple[tuple[str, str], ...]
 Labelled = tuple[AxisValue, str]
 Resolve = Callable[[str, object, Path], Labelled | None]
@@ -24,10 +23,8 @@ def label(value: AxisValue) -> str:
     match value:
         case None:
             return QUIET
-        case VoiceSpec():
+        case VoiceSpec() | NoiseSpec():
             return value.label()
-        case NoiseSpec():
-            return f"{value.path.rsplit('/', 1)[-1] or value.kind.value} {value.snr_db:g} dB"
         case float() | int():
             return f"{value:g}"
         case str():

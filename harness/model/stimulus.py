@@ -126,6 +126,14 @@ class NoiseSpec:
     snr_db: float
     path: str = ""
 
+    def label(self) -> str:
+        """A short name for tables, e.g. `pink 10 dB`."""
+        return f"{self.path.rsplit('/', 1)[-1] or self.kind.value} {self.snr_db:g} dB"
+
+
+QUIET = "quiet"
+"""The label of no noise."""
+
 
 @dataclass(frozen=True, slots=True)
 class StimulusRecipe:

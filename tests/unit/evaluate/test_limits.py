@@ -4,10 +4,13 @@ import pytest
 
 from harness.evaluate.limits import LimitVerdict, check_limits
 from harness.evaluate.totals import Totals
+from harness.evaluate.wake_progress import DeviceWake, WakeProgress
+from harness.evaluate.words_heard import WordsHeard
 from harness.metrics.intervals import Share
 from harness.metrics.latency import latency_figures
 from harness.model.scenario import Limits
 from harness.model.time import Measured
+from harness.model.transcript import WordCounts
 from harness.model.trial import Outcome
 
 
@@ -18,6 +21,25 @@ def test_no_limits_no_verdicts() -> None:
 def test_nothing_measured_holds_no_share() -> None:
     verdicts = check_limits(Limits(min_recognised_share=0.0, max_latency_p95_ms=900), Totals())
     assert [(one.found, one.ok) for one in verdicts] == [(None, False), (None, False)]
+
+
+def test_no_transcripts_hold_no_wer() -> None:
+    totals = Totals(first_words=WordsHeard.of([None, None]))
+    verdicts = check_limits(Limits(max_first_attempt_wer=1.0, max_final_wer=1.0), totals)
+    assert [(one.name, one.found, one.ok) for one in verdicts] == [
+        ("max_first_attempt_wer", None, False),
+        ("max_final_wer", None, False),
+    ]
+
+
+def test_the_wer_is_of_queries_and_of_every_devices_commands() -> None:
+    totals = Totals(first_words=WordsHeard.of([WordCounts(correct=3, deletions=1, sentences=1)]))
+    devices = (
+        DeviceWake("kitchen", words=WordsHeard.of([WordCounts(correct=4, sentences=1)])),
+        DeviceWake("den", words=WordsHeard.of([WordCounts(deletions=2, sentences=1), None])),
+    )
+    (verdict,) = check_limits(Limits(max_first_attempt_wer=0.3), totals, WakeProgress(devices))
+    assert verdict == LimitVerdict("max_first_attempt_wer", 0.3, 0.3, True)
 
 
 def test_nothing_inconclusive_holds() -> None:
@@ -37,6 +59,10 @@ def test_nothing_inconclusive_holds() -> None:
         (Limits(max_inconclusive=1), False),
         (Limits(max_interrupted=1), True),
         (Limits(max_interrupted=0), False),
+        (Limits(max_first_attempt_wer=1.5), True),
+        (Limits(max_first_attempt_wer=1.49), False),
+        (Limits(max_final_wer=0.25), True),
+        (Limits(max_final_wer=0.24), False),
     ],
 )
 def test_each_limit_at_its_edge(limits: Limits, ok: bool) -> None:
@@ -45,6 +71,8 @@ def test_each_limit_at_its_edge(limits: Limits, ok: bool) -> None:
         recognised=Share(9, 10),
         first_attempt=Share(5, 10),
         latency=latency_figures([Measured(0.8)]),
+        first_words=WordsHeard.of([WordCounts(1, 1, 0, 2, 1, 1), None]),
+        final_words=WordsHeard.of([WordCounts(2, 0, 0, 1, 1, 1), WordCounts(2, 0, 0, 0, 1, 0)]),
     )
     (verdict,) = check_limits(limits, totals)
     assert verdict.ok is ok
