@@ -5,7 +5,7 @@ Source: ATIS Spontaneous Speech Recognition Scoring Conventions (NIST, 1990), se
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -64,13 +64,43 @@ def homophone(word: str) -> str:
 
 
 def _text(text: str, form: Form, place: Place, place_edits: bool) -> str:
-    chunks = text.split()
     if not (place_edits and "(" in text):
-        said = list(map(_KNOWN[form].__getitem__, chunks))
-        if None not in said:
+        known = _KNOWN[form]
+        chunks = text.split()
+        said = list(map(known.__getitem__, chunks))
+        if None not in said or _fill_spans(chunks, said, known):
             return " ".join(filter(None, said))
     found = tokens(text, place)
     return " ".join(_placed(found, form) if place_edits else filter(None, (_said(one, form) for one in found)))
+
+
+def _fill_spans(chunks: Sequence[str], said: list[str | None], known: _KnownChunks) -> bool:
+    """Fills in what chunks say that a `<a b>` or a `(n a b)` spans; False where they are nested or something is wrong.
+
+    A word in a span of `<…>` says what it says in brackets of its own; in an edit cue, what it says without them.
+    """
+    span = ""
+    for index, chunk in enumerate(chunks):
+        one = said[index]
+        match span:
+            case "<":
+                if one is None:
+                    one, span = known["<" + chunk], ""
+                else:
+                    one = known[f"<{chunk}>"]
+            case "(" if one is None:
+                one, span = known[chunk[:-1]] if chunk.endswith(")") else None, ""
+            case "" if one is None:
+                if chunk in _CUE_HEADS:
+                    one, span = "", "("
+                else:
+                    one, span = known[chunk + ">"], "<"
+            case _:
+                pass
+        if one is None:
+            return False
+        said[index] = one
+    return not span
 
 
 class _KnownChunks(dict[str, "str | None"]):
@@ -99,6 +129,7 @@ class _KnownChunks(dict[str, "str | None"]):
         return said
 
 
+_CUE_HEADS = frozenset(f"({number}" for number in range(1, 10))
 _KNOWN = {form: _KnownChunks(form) for form in Form}
 
 
