@@ -8,35 +8,62 @@ Source: NIST SCTK 2.4.10, sclite.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 
+from harness.metrics.alignment_diagonals import DELETION, INSERTION, SUBSTITUTION, Group, paths
+from harness.metrics.word_codes import code_words
 from harness.model.transcript import AlignedWord, Edit, WordCounts
 
-SUBSTITUTION, DELETION, INSERTION = 4, 3, 3
+LONG = 60_000
+"""Cells of a table from which on it is quicker to fill it by diagonals."""
 
 
 def align(reference: Sequence[str], hypothesis: Sequence[str]) -> str:
     """The path from the first words to the last, a letter of `Edit` for each step: `CCSDI`."""
-    rows = [[(INSERTION * j, "I") for j in range(len(hypothesis) + 1)]]
-    for i, word in enumerate(reference, 1):
+    # A step onto equal words is never dearer than another, so a common end is correct word by word.
+    pairs = zip(reversed(reference), reversed(hypothesis), strict=False)
+    end = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    rows, columns = len(reference) - end, len(hypothesis) - end
+    of, said = reference[:rows], hypothesis[:columns]
+    path = _align_long(of, said) if rows * columns >= LONG else _align(of, said)
+    return path + "C" * end
+
+
+def _align(reference: Sequence[str], hypothesis: Sequence[str]) -> str:
+    rows = [[INSERTION * j for j in range(len(hypothesis) + 1)]]
+    for word in reference:
         above = rows[-1]
-        row = [(DELETION * i, "D")]
-        for j, said in enumerate(hypothesis, 1):
-            same = word == said
-            diagonal = above[j - 1][0] + (0 if same else SUBSTITUTION)
-            deleted, inserted = above[j][0] + DELETION, row[j - 1][0] + INSERTION
-            if diagonal <= deleted and diagonal <= inserted:
-                row.append((diagonal, "C" if same else "S"))
-            else:
-                row.append((deleted, "D") if deleted < inserted else (inserted, "I"))
+        corner, left = above[0], above[0] + DELETION
+        row = [left]
+        for said, up in zip(hypothesis, above[1:], strict=True):
+            cost = corner if word == said else corner + SUBSTITUTION
+            if up + DELETION < cost:
+                cost = up + DELETION
+            if left + INSERTION < cost:
+                cost = left + INSERTION
+            row.append(cost)
+            corner, left = up, cost
         rows.append(row)
     i, j = len(reference), len(hypothesis)
     steps: list[str] = []
-    while i or j:
-        step = rows[i][j][1]
+    while i and j:
+        same = reference[i - 1] == hypothesis[j - 1]
+        diagonal = rows[i - 1][j - 1] + (0 if same else SUBSTITUTION)
+        deleted, inserted = rows[i - 1][j] + DELETION, rows[i][j - 1] + INSERTION
+        if diagonal <= deleted and diagonal <= inserted:
+            step = "C" if same else "S"
+        else:
+            step = "D" if deleted < inserted else "I"
         steps.append(step)
         i -= step != "I"
         j -= step != "D"
-    return "".join(reversed(steps))
+    return "D" * i + "I" * j + "".join(reversed(steps))
+
+
+def _align_long(reference: Sequence[str], hypothesis: Sequence[str]) -> str:
+    coded = code_words([reference, hypothesis])
+    of, said = (coded.codes[start:][:length, None] for start, length in zip(coded.starts, coded.lengths, strict=True))
+    return paths(Group(of, said, coded.lengths[:1], coded.lengths[1:]))[0]
 
 
 def count(path: str) -> WordCounts:
