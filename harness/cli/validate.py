@@ -1,4 +1,4 @@
-"""`harness validate`: check scenarios, benches and device profiles; nothing is played."""
+"""`harness validate`: check scenarios, benches, device profiles and normalisations; nothing is played."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ import click
 
 from harness.library import check_together, load_bench, load_profile, load_scenario, planned_of, planned_trials
 from harness.library.kinds import FileKind, is_foreign, kind_of
+from harness.library.normalisation_file import load_normalisation
 from harness.library.profile_samples import check_samples
 from harness.model.bench import Bench, DeviceProfile
 from harness.model.errors import InputError, InputProblems, Place, UnmetNeed
+from harness.model.rewriting import Rewriting
 from harness.model.scenario import Scenario, TrialKind
 from harness.wire.foreign import plain_text
 
@@ -29,6 +31,7 @@ class Findings:
     scenarios: dict[Path, Scenario] = field(default_factory=dict)
     benches: dict[Path, Bench] = field(default_factory=dict)
     profiles: dict[Path, DeviceProfile] = field(default_factory=dict)
+    normalisations: dict[Path, Rewriting] = field(default_factory=dict)
     problems: list[InputError] = field(default_factory=list)
     unmet: list[UnmetNeed] = field(default_factory=list)
     left_alone: list[Path] = field(default_factory=list)
@@ -50,6 +53,8 @@ class Findings:
                 case FileKind.DEVICE:
                     self.profiles[path] = load_profile(path, beside=Path())
                     self._try_samples(path)
+                case FileKind.NORMALISATION:
+                    self.normalisations[path] = load_normalisation(path)
         except InputError as error:
             self.note(error)
 
@@ -82,7 +87,7 @@ class Findings:
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def command(paths: tuple[Path, ...], as_json: bool) -> None:
-    """Check scenarios, benches and device profiles; plays nothing.
+    """Check scenarios, benches, device profiles and normalisations; plays nothing.
 
     PATHS are files or folders. A scenario and one bench given together are also checked for each other.
     Exit status: 0 all is well · 2 something is wrong.
@@ -123,7 +128,7 @@ def _print(findings: Findings) -> None:
     for path, summary in _summaries(findings):
         click.echo(plain_text(f"{path}: {summary}", LONGEST_LINE))
     for path in findings.left_alone:
-        click.echo(plain_text(f"{path}: left alone, neither scenario nor bench nor device", LONGEST_LINE))
+        click.echo(plain_text(f"{path}: left alone, none of our files", LONGEST_LINE))
     for need in findings.unmet:
         click.echo(plain_text(f"would be skipped: {need}", LONGEST_LINE))
     problems = findings.sorted_problems()
@@ -143,6 +148,8 @@ def _summaries(findings: Findings) -> Iterator[tuple[Path, str]]:
     for path, profile in findings.profiles.items():
         reports = ", ".join(sorted(profile.reports)) or "nothing (a black box)"
         yield path, f"device {profile.id}: wakes to {', '.join(profile.wake_phrases) or 'nothing'}; reports {reports}"
+    for path, list_ in findings.normalisations.items():
+        yield path, f"normalisation {list_.id}: {list_.base.value}, then {_counted(len(list_.same), 'pair')}"
 
 
 def _planned(scenario: Scenario) -> str:
@@ -169,6 +176,9 @@ def _as_json(findings: Findings) -> dict[str, object]:
         files.append({"file": str(path), "kind": "scenario", "id": scenario.id, **planned})
     files += [{"file": str(path), "kind": "bench", "id": bench.id} for path, bench in findings.benches.items()]
     files += [{"file": str(path), "kind": "device", "id": profile.id} for path, profile in findings.profiles.items()]
+    files += [
+        {"file": str(path), "kind": "normalisation", "id": one.id} for path, one in findings.normalisations.items()
+    ]
     return {
         "ok": not findings.problems,
         "files": files,

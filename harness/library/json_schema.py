@@ -11,6 +11,7 @@ from harness.library.bench_file import BenchKeys
 from harness.library.driver_options import adapter
 from harness.library.findings import Keys
 from harness.library.kinds import FileKind
+from harness.library.normalisation_file import NormalisationKeys
 from harness.library.profile_file import ProfileKeys
 from harness.library.scenario_file import ScenarioKeys
 from harness.model.errors import PluginError
@@ -21,6 +22,7 @@ _MODELS: dict[FileKind, type[Keys]] = {
     FileKind.SCENARIO: ScenarioKeys,
     FileKind.BENCH: BenchKeys,
     FileKind.DEVICE: ProfileKeys,
+    FileKind.NORMALISATION: NormalisationKeys,
 }
 _NULL: Schema = {"type": "null"}
 _MAY_BE_NULL = {("DefaultsKeys", "noise"), ("DefaultsKeys", "close_dialogue"), ("ExcludeKeys", "noise")}

@@ -18,6 +18,7 @@ class FileKind(StrEnum):
     SCENARIO = "scenario"
     BENCH = "bench"
     DEVICE = "device"
+    NORMALISATION = "normalisation"
 
 
 def kind_of(path: Path) -> FileKind:
@@ -34,7 +35,9 @@ def kind_of_tree(tree: Node, file: str) -> FileKind:
         mark = tree.keys[key]
         remedy = nearest(key, kinds, listed="The first key is one of")
         raise InputError(f"the first key is {key!r}", place=Place(file, mark.line, mark.column), remedy=remedy)
-    raise InputError("the file has no keys", place=Place(file, 1, 1), remedy="Begin with scenario, bench or device")
+    raise InputError(
+        "the file has no keys", place=Place(file, 1, 1), remedy="Begin with scenario, bench, device or normalisation"
+    )
 
 
 def is_foreign(path: Path) -> bool:

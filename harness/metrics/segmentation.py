@@ -1,6 +1,6 @@
 """Time-marked words of a hypothesis, cut by the segments of a reference, as sclite does.
 
-Source: NIST SCTK 2.4.10, sclite.
+Source: NIST SCTK 2.4.10, sclite with an stm reference and a ctm hypothesis.
 """
 
 from __future__ import annotations
@@ -11,5 +11,38 @@ from harness.model.transcript import Segment, TimedWord
 
 
 def cut(words: Sequence[TimedWord], segments: Sequence[Segment]) -> tuple[tuple[TimedWord, ...], ...]:
-    """The words of each segment, one for one with `segments`."""
-    raise NotImplementedError
+    """The words of each segment, one for one with `segments`; words of a place without segments are in none.
+
+    Within a file and channel (case does not count) a segment takes all words that are left up to the first whose
+    midpoint is not before its end; the last takes all the rest. So words between two segments go to the later one,
+    words before the first to the first, and of two segments that overlap the earlier takes what lies in both.
+    Words and segments of one file and channel are taken in the order given.
+    """
+    waiting = _by_place(words)
+    last = {place_of(segment): number for number, segment in enumerate(segments)}
+    taken = dict.fromkeys(waiting, 0)
+    pieces: list[tuple[TimedWord, ...]] = []
+    for number, segment in enumerate(segments):
+        place = place_of(segment)
+        those = waiting.get(place, [])
+        start = end = taken.get(place, 0)
+        if number == last[place]:
+            end = len(those)
+        else:
+            while end < len(those) and those[end].start_s + those[end].duration_s / 2 < segment.end_s:
+                end += 1
+        taken[place] = end
+        pieces.append(tuple(those[start:end]))
+    return tuple(pieces)
+
+
+def place_of(one: Segment | TimedWord) -> tuple[str, str]:
+    """File and channel in lower case: what sclite compares."""
+    return one.file.lower(), one.channel.lower()
+
+
+def _by_place(words: Sequence[TimedWord]) -> dict[tuple[str, str], list[TimedWord]]:
+    places: dict[tuple[str, str], list[TimedWord]] = {}
+    for word in words:
+        places.setdefault(place_of(word), []).append(word)
+    return places

@@ -1,0 +1,110 @@
+"""Lists of audio files and their texts (CSV), as the wake-evaluation tool's -c lists: `audio/001.wav,refs/001.txt`.
+
+A second field that ends in .txt names a file with the text, beside the list; any other is the text itself. Texts with
+commas stand in quotes. A first row such as `audio,reference` is a header. Blank lines are skipped.
+Source: snsr-eval-batch (seeds/snsr-eval-batch.txt), -c.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+from harness.library.transcripts.encoding import encoding_name, read_text
+from harness.library.transcripts.problems import Problems, shown
+from harness.model.errors import InputError, InputProblems
+from harness.model.transcript import Transcripts
+
+_FIRST = frozenset({"audio", "audio_file", "file", "filename", "id", "utterance"})
+_SECOND = frozenset({"reference", "hypothesis", "text", "transcript", "transcription", "heard"})
+_SECOND_FILE = frozenset({"reference_file", "reference_filename", "text_file", "transcript_file"})
+_TEXT_SUFFIX = ".txt"
+_EXAMPLE = "Write audio file and text, or file of the text: a.wav,turn on the light; put texts with commas in quotes"
+
+
+def read_csv(path: Path, encoding: str | None = None) -> Transcripts:
+    """The texts of a list, by the audio files' names as written; InputProblems with all that is wrong with it.
+
+    Files of texts are looked for in the list's folder, then in the current one; their lines are joined. encoding: of
+    them too.
+    """
+    text = read_text(path, encoding)
+    problems = Problems(str(path))
+    ids: list[str] = []
+    texts: list[str] = []
+    lines: list[int] = []
+    first: dict[str, int] = {}
+    header = ""
+    for number, (line, row) in enumerate(_rows(text, problems)):
+        if len(row) != 2:
+            what = f"{len(row)} field{'s' * (len(row) != 1)}, where a row has 2"
+            problems.add(line, 1, what, _EXAMPLE)
+            continue
+        audio, written = row[0].strip(), " ".join(row[1].split())
+        if number == 0 and (header := _header(audio, written)):
+            continue
+        if not audio:
+            problems.add(line, 1, "the row names no audio file", _EXAMPLE)
+            continue
+        if (known := first.setdefault(audio, line)) != line:
+            what = f"the audio file {shown(audio)} is there already, in line {known}"
+            problems.add(line, 1, what, "Remove one of the two rows")
+            continue
+        if header in _SECOND_FILE or written.lower().endswith(_TEXT_SUFFIX):
+            written = _text_of(written, path, encoding, problems, line)
+        ids.append(audio)
+        texts.append(written)
+        lines.append(line)
+    if not first:
+        problems.add(0, 0, "the list has no rows", _EXAMPLE)
+    problems.refuse()
+    return Transcripts(str(path), tuple(ids), tuple(texts), tuple(lines), ("",) * len(ids), encoding_name(encoding))
+
+
+def _rows(text: str, problems: Problems) -> Iterator[tuple[int, list[str]]]:
+    """Filled rows with the lines that they begin in."""
+    if '"' not in text:
+        for number, plain in enumerate(text.split("\n"), 1):
+            if plain and not plain.isspace():
+                yield number, plain.split(",")
+        return
+    # The limit is the module's own and for all readers; raised, it only lets longer fields through.
+    csv.field_size_limit(max(csv.field_size_limit(), len(text)))
+    reader = csv.reader(text.splitlines(keepends=True), strict=True)
+    while True:
+        line = reader.line_num + 1
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            what = "a quote is not closed" if "unexpected end" in str(error) else f"not CSV: {error}"
+            problems.add(line, 1, what, 'Put a text with commas in quotes; write a quote within it twice: "say ""hi"""')
+            continue
+        if row and any(field.strip() for field in row):
+            yield line, row
+
+
+def _header(first: str, second: str) -> str:
+    """The second column's name, in small letters, when the row is a header; else ""."""
+    name = second.lower().replace(" ", "_")
+    known = first.lower().replace(" ", "_") in _FIRST and name in _SECOND | _SECOND_FILE
+    return name if known else ""
+
+
+def _text_of(written: str, path: Path, encoding: str | None, problems: Problems, line: int) -> str:
+    beside, here = path.parent / written, Path(written)
+    source = beside if beside.is_file() or not here.is_file() else here
+    try:
+        return " ".join(read_text(source, encoding).split())
+    except InputProblems as error:
+        wrong: tuple[InputError, ...] = error.problems
+    except InputError as error:
+        if error.what == "the file is empty":
+            return ""
+        wrong = (error,)
+    for one in wrong:
+        remedy = f"A second field that ends in {_TEXT_SUFFIX} names a file of the text, relative to the list"
+        problems.add(line, 1, f"{one.place}: {one.what}", remedy if one.what.startswith("there is no") else one.remedy)
+    return ""

@@ -1,0 +1,124 @@
+"""Transcripts with their ids behind them (NIST trn): `what day is it (spk1_001)`, one in a line. Also .sro files.
+
+Blank lines and lines that begin with ;; are skipped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness.library.transcripts.encoding import encoding_name, read_text
+from harness.library.transcripts.problems import Problems, shown
+from harness.model.transcript import Transcripts
+
+COMMENT = ";;"
+_EXAMPLE = "End the line with its id: what day is it (spk1_001)"
+_EDIT_CUE = re.compile(r"[1-9]( .*)?")
+
+
+def read_trn(path: Path, encoding: str | None = None) -> Transcripts:
+    """The transcripts of a trn file; InputProblems with all that is wrong with it."""
+    return _read(path, encoding, sro=False)
+
+
+def read_sro(path: Path, encoding: str | None = None) -> Transcripts:
+    """The transcripts of a .sro file, still in its conventions; InputProblems with all that is wrong with it.
+
+    An id has two or more characters: `(1)` and `(1 what date)` are edit cues.
+    """
+    return _read(path, encoding, sro=True)
+
+
+def _read(path: Path, encoding: str | None, *, sro: bool) -> Transcripts:
+    text = tidied(read_text(path, encoding))
+    parted = _parted_in_bulk(text)
+    if parted is None or (sro and min(map(len, parted[0])) < 2):
+        parted = _parted_line_by_line(text, str(path), sro)
+    ids, texts, lines = parted
+    return Transcripts(str(path), tuple(ids), tuple(texts), tuple(lines), ("",) * len(ids), encoding_name(encoding))
+
+
+def tidied(text: str) -> str:
+    """Lines without outer space, inner runs of spaces and tabs made one space."""
+    if "\t" in text:
+        text = text.replace("\t", " ")
+    while "  " in text:
+        text = text.replace("  ", " ")
+    if "\n " in text:
+        text = text.replace("\n ", "\n")
+    return text.replace(" \n", "\n").removeprefix(" ")
+
+
+def _parted_in_bulk(text: str) -> tuple[list[str], list[str], Sequence[int]] | None:
+    """Ids, texts and lines of a file in which each line is a text and one pair of brackets; None of any other.
+
+    Hundreds of thousands of lines take a tenth of what a loop over them takes.
+    """
+    count = text.count("\n")
+    if not text.count("(") == text.count(")") == text.count(")\n") == count or COMMENT in text:
+        return None
+    parts = text.replace(")\n", "(\n").split("(")
+    ids, rest = parts[1::2], parts[0::2]
+    joined = "\n".join(ids)
+    # A line feed in an id is the end of a line that has no bracket of its own. Where there is none, each of the other
+    # parts but the first begins with one.
+    if joined.count("\n") != count - 1 or len(ids) != count or " " in joined or "" in ids:
+        return None
+    if len(set(joined.lower().split("\n"))) < count:
+        return None
+    texts = "".join(rest).replace(" \n", "\n").split("\n")
+    return ids, texts[:-1], range(1, count + 1)
+
+
+def _parted_line_by_line(text: str, file: str, sro: bool) -> tuple[list[str], list[str], list[int]]:
+    problems = Problems(file)
+    ids: list[str] = []
+    texts: list[str] = []
+    lines: list[int] = []
+    first: dict[str, int] = {}
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line or line.startswith(COMMENT):
+            continue
+        before, opened, rest = line.rpartition("(")
+        id_ = rest[:-1]
+        if what := _wrong_with(line, opened, rest, sro):
+            problems.add(number, len(before) + 1 if opened else len(line) + 1, what, _EXAMPLE)
+            continue
+        if (known := first.setdefault(id_.lower(), number)) != number:
+            what, remedy = repetition(id_, known)
+            problems.add(number, len(before) + 2, what, remedy)
+            continue
+        ids.append(id_)
+        texts.append(before.rstrip())
+        lines.append(number)
+    if not first:
+        problems.add(0, 0, "the file has no transcripts", _EXAMPLE)
+    problems.refuse()
+    return ids, texts, lines
+
+
+def _wrong_with(line: str, opened: str, rest: str, sro: bool) -> str:
+    """What is wrong with the id of a line, or ""."""
+    id_ = rest[:-1]
+    if not opened:
+        return "the brackets of the id are not balanced" if line.endswith(")") else "the line has no id"
+    if not rest.endswith(")"):
+        if ")" not in rest:
+            return "the bracket of the id is not closed"
+        return f"the line does not end with its id, but with {shown(rest.rpartition(')')[2].strip() or line)}"
+    if sro and (len(id_) < 2 or _EDIT_CUE.fullmatch(id_)):
+        return f"the line has no id; {shown(f'({id_})')} is an edit cue"
+    if not id_.strip():
+        return "the id is empty"
+    if " " in id_:
+        return f"the id {shown(id_)} has a space"
+    if ")" in id_:
+        return "the brackets of the id are not balanced"
+    return ""
+
+
+def repetition(id_: str, line: int) -> tuple[str, str]:
+    """What is wrong with an id that was there before, and the remedy."""
+    return f"the id {shown(id_)} is there already, in line {line}", "Ids that differ in case only are one; rename one"
