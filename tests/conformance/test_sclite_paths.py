@@ -1,0 +1,80 @@
+"""Path for path, our alignments are sclite's."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from harness.metrics.alignment import align
+from harness.metrics.alignment_batch import align_many, align_texts
+from tests.conformance import sclite
+from tests.conformance.sclite import needs_sclite
+
+pytestmark = needs_sclite
+
+SHORT_PAIRS = 24_000
+
+
+def _pairs(seed: int) -> tuple[list[str], list[str]]:
+    """Few different words, so that many alignments cost the same; every tenth hypothesis is its reference, hurt."""
+    source = random.Random(seed)
+    references, hypotheses = [], []
+    for number in range(SHORT_PAIRS):
+        words = "abcdef"[: source.randint(2, 6)]
+        reference = source.choices(words, k=source.randint(0, 14))
+        said = source.choices(words, k=source.randint(0, 14))
+        if number % 10 == 0:
+            said = [
+                source.choice(words) if source.random() < 0.2 else word for word in reference if source.random() > 0.1
+            ]
+        references.append(" ".join(reference))
+        hypotheses.append(" ".join(said))
+    for longest in (62, 63, 64, 80, 200, 400):
+        for words in ("ab", "abc", "abcdefghij"):
+            references.append(" ".join(source.choices(words, k=longest)))
+            hypotheses.append(" ".join(source.choices(words, k=source.randint(longest // 2, longest))))
+    return references, hypotheses
+
+
+@pytest.fixture(scope="module")
+def aligned(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], ...]:
+    """References, hypotheses, and sclite's paths."""
+    references, hypotheses = _pairs(seed=1)
+    found = sclite.align(tmp_path_factory.mktemp("sclite"), references, hypotheses)
+    return references, hypotheses, [one.path for one in found]
+
+
+def test_one_by_one(aligned: tuple[list[str], ...]) -> None:
+    references, hypotheses, paths = aligned
+    ours = [align(of.split(), said.split()) for of, said in zip(references, hypotheses, strict=True)]
+    assert [pair for pair in zip(*aligned, ours, strict=True) if pair[2] != pair[3]] == []
+    assert len(paths) > SHORT_PAIRS
+
+
+def test_as_texts(aligned: tuple[list[str], ...]) -> None:
+    references, hypotheses, paths = aligned
+    ours = align_texts(references, hypotheses)
+    assert ours.paths() == paths
+    for column, letter in zip((ours.correct, ours.substitutions, ours.deletions, ours.insertions), "CSDI", strict=True):
+        assert column.tolist() == [path.count(letter) for path in paths]
+
+
+def test_as_words(aligned: tuple[list[str], ...]) -> None:
+    references, hypotheses, paths = aligned
+    assert align_many([of.split() for of in references], [said.split() for said in hypotheses]).paths() == paths
+
+
+def test_words_of_letters_beyond_ascii_are_bytes_to_sclite(tmp_path: Path) -> None:
+    source = random.Random(3)
+    words = ("für", "fur", "naïveté", "Überraschungen", "Überraschungem", "日本語", "日本", "œ", "FÜR")
+    references = [" ".join(source.choices(words, k=source.randint(0, 9))) for _ in range(2000)]
+    hypotheses = [" ".join(source.choices(words, k=source.randint(0, 9))) for _ in range(2000)]
+    found = sclite.align(tmp_path, references, hypotheses)
+    assert align_texts(references, hypotheses).paths() == [one.path for one in found]
+
+
+def test_an_utterance_without_words_counts_on_either_side(tmp_path: Path) -> None:
+    found = sclite.align(tmp_path, ["", "a", "", "a b"], ["", "", "a b", "a"])
+    assert [one.path for one in found] == ["", "D", "II", "CD"]
