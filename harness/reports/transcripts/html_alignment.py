@@ -1,0 +1,143 @@
+"""One utterance as a fragment of HTML: hypotheses under their reference, word by word, errors marked.
+
+Any report that shows what was heard can carry it, with `style()` once in its head.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from markupsafe import Markup
+
+from harness.evaluate.scoring import ScoredUtterance
+from harness.model.transcript import AlignedWord, Edit
+from harness.wire.foreign import plain_text
+
+MOST_STEPS = 1000
+"""Words of an utterance that are shown; a line of a megabyte is not."""
+LONGEST_WORD = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A hypothesis at one column. edit: None where only another hypothesis has a word."""
+
+    edit: Edit | None = None
+    text: str = ""
+    same: bool = True
+    """For a correct one: it is written as the reference is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A word of the reference ("" where words were put in) over a cell for each hypothesis."""
+
+    reference: str
+    cells: tuple[Cell, ...]
+
+    @property
+    def is_lost(self) -> bool:
+        """No hypothesis has the word of the reference."""
+        return all(cell.edit in (Edit.SUBSTITUTION, Edit.DELETION) for cell in self.cells)
+
+    @property
+    def is_deleted(self) -> bool:
+        """No hypothesis has any word there."""
+        return all(cell.edit is Edit.DELETION for cell in self.cells)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Columns to be drawn; left_out: how many more there are."""
+
+    labels: tuple[str, ...]
+    columns: tuple[Column, ...]
+    left_out: int
+
+
+def alignment(utterances: Sequence[ScoredUtterance], labels: Sequence[str] = ()) -> Markup:
+    """The hypotheses of one utterance, by system, under one reference, or each under its own where references differ.
+
+    labels: the names of the systems, one for one; none for a single one. All text is made harmless and escaped.
+    """
+    names = tuple(labels) or ("HYP",) * len(utterances)
+    return Markup(_fragment().render(blocks=blocks(utterances, names)))
+
+
+def style() -> Markup:
+    """The style sheet of the fragments: colours as custom properties, for light and dark."""
+    return Markup(environment().get_template("alignment.css").render())
+
+
+@cache
+def environment() -> Environment:
+    """The templates of these reports; everything that they are given is escaped."""
+    return Environment(
+        loader=PackageLoader("harness.reports.transcripts"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+@cache
+def _fragment() -> Template:
+    return environment().from_string('{% from "alignment.html" import alignment %}{{ alignment(blocks) }}')
+
+
+def columns(utterances: Sequence[ScoredUtterance]) -> list[Column] | None:
+    """The hypotheses of one utterance over the words of their reference; None where the references differ."""
+    references = {_reference(one.words) for one in utterances}
+    if len(references) != 1:
+        return None
+    split = [_at_reference(one.words) for one in utterances]
+    found: list[Column] = []
+    for at, word in enumerate((*references.pop(), None)):
+        gaps = [inserted[at] for inserted, _ in split]
+        for place in range(max(map(len, gaps))):
+            found.append(Column("", tuple(_cell(gap[place]) if place < len(gap) else Cell() for gap in gaps)))
+        if word is not None:
+            found.append(Column(_shown(word), tuple(_cell(steps[at]) for _, steps in split)))
+    return found
+
+
+def blocks(utterances: Sequence[ScoredUtterance], labels: Sequence[str]) -> list[Block]:
+    """One block when all have the same reference, else one for each."""
+    together = columns(utterances)
+    if together is not None:
+        return [_block(labels, together)]
+    return [_block((label,), columns((one,)) or []) for label, one in zip(labels, utterances, strict=True)]
+
+
+def _block(labels: Sequence[str], found: Sequence[Column]) -> Block:
+    names = tuple(plain_text(label, 40) for label in labels)
+    return Block(names, tuple(found[:MOST_STEPS]), max(0, len(found) - MOST_STEPS))
+
+
+def _reference(words: Sequence[AlignedWord]) -> tuple[str, ...]:
+    return tuple(word.reference for word in words if word.edit is not Edit.INSERTION)
+
+
+def _at_reference(words: Sequence[AlignedWord]) -> tuple[list[list[AlignedWord]], list[AlignedWord]]:
+    """Insertions before each word of the reference and after the last; the other steps."""
+    inserted: list[list[AlignedWord]] = [[]]
+    steps: list[AlignedWord] = []
+    for word in words:
+        if word.edit is Edit.INSERTION:
+            inserted[-1].append(word)
+        else:
+            steps.append(word)
+            inserted.append([])
+    return inserted, steps
+
+
+def _cell(word: AlignedWord) -> Cell:
+    return Cell(word.edit, _shown(word.hypothesis), word.reference == word.hypothesis)
+
+
+def _shown(word: str) -> str:
+    return plain_text(word, LONGEST_WORD)
