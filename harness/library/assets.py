@@ -1,4 +1,4 @@
-"""Sound files that a scenario names: under its own folder or a named asset root, and nowhere else."""
+"""Files that a scenario names, most of them sounds: under its own folder or a named asset root, and nowhere else."""
 
 from __future__ import annotations
 
@@ -54,6 +54,17 @@ class Assets:
             return ""
         return str((root / inner).resolve())
 
+    def file(self, written: str, at: KeyPath) -> Path | None:
+        """The absolute path of a file of any kind that is there; None when there was a problem, which is noted."""
+        root, named, inner = self._root(written, at)
+        if root is None:
+            return None
+        problem = _not_there(root, inner, named, "a file")
+        if problem:
+            self._found.add(at, *problem)
+            return None
+        return (root / inner).resolve()
+
     def sounds(self, written: str, at: KeyPath) -> dict[str, float]:
         """Absolute paths of the sound files that a file's, a folder's or a pattern's name means, with durations in s.
 
@@ -108,7 +119,8 @@ def _not_mono(path: Path) -> tuple[str, str] | None:
     )
 
 
-def _problem(root: Path, inner: str, named: str) -> tuple[str, str] | None:
+def _not_there(root: Path, inner: str, named: str, wanted: str) -> tuple[str, str] | None:
+    """Why a path is no file in its root. wanted: what should be named."""
     if Path(inner).is_absolute():
         return f"{inner!r} is an absolute path", "Write it relative, or name an asset root: `assets: {name: folder}`"
     try:
@@ -119,8 +131,17 @@ def _problem(root: Path, inner: str, named: str) -> tuple[str, str] | None:
             beside = [child.name for child in path.parent.iterdir()] if path.parent.is_dir() else []
             return f"there is no file {inner!r} in {named}", nearest(path.name, sorted(beside), listed="In that folder")
         if not path.is_file():
-            return f"{inner!r} is not a file", "Name a sound file"
-        header = soundfile.info(str(path))
+            return f"{inner!r} is not a file", f"Name {wanted}"
+    except (OSError, RuntimeError, ValueError) as error:
+        return f"{inner!r} cannot be read: {error}", "Check the path and its rights"
+    return None
+
+
+def _problem(root: Path, inner: str, named: str) -> tuple[str, str] | None:
+    if (absent := _not_there(root, inner, named, "a sound file")) is not None:
+        return absent
+    try:
+        header = soundfile.info(str((root / inner).resolve()))
     except (OSError, RuntimeError, ValueError) as error:
         if isinstance(error, soundfile.LibsndfileError):
             return f"{inner!r} is not a sound file that can be read: {error.error_string}", "Use WAV or FLAC"

@@ -14,6 +14,7 @@ from harness.library.assets import Assets
 from harness.library.findings import Findings, Keys, KeysT, attempt, nearest
 from harness.library.findings import Path as KeyPath
 from harness.library.matrix import Labelled, cells, label, read_matrix
+from harness.library.references import check_queries, read_recognised, read_reference
 from harness.library.scenario_file import (
     CloseDialogueKeys,
     DefaultsKeys,
@@ -65,6 +66,7 @@ def load_scenario(path: Path | str, *, extra_assets: Mapping[str, Path] = _NO_AS
     written = tree.plain()
     found.check(ScenarioKeys, written)
     reader = _Reader(path, written, found, extra_assets)
+    recognised = reader.recognised()
     matrix = reader.matrix()
     queries, trials, defaults = reader.queries(), reader.trials(), reader.defaults()
     planned = sum(planned_of(trial, matrix) for trial in trials)
@@ -82,7 +84,7 @@ def load_scenario(path: Path | str, *, extra_assets: Mapping[str, Path] = _NO_AS
         trials=trials,
         tags=tuple(keys.tags),
         defaults=defaults,
-        recognised=_recognised(keys.recognised),
+        recognised=recognised,
         matrix=matrix,
         limits=_limits(keys.limits),
         needs=tuple(keys.needs),
@@ -136,6 +138,7 @@ class _Reader:
         self._queries = dict.fromkeys(name for name in ids if isinstance(name, str))
         self._voice_names = tuple(self._mapping("voices"))
         self._voices: dict[str, VoiceSpec] = {}
+        self._rule = Recognised()
         for name, one in self._mapping("voices").items():
             if keys := attempt(VoiceKeys, one):
                 self._voices[name] = self._voice_spec(keys, ("voices", name))
@@ -171,28 +174,34 @@ class _Reader:
             between_trials_s=keys.between_trials_s,
         )
 
-    def queries(self) -> tuple[Query, ...]:
-        self._refuse_twins("stimuli", "stimulus")
-        queries = (self._query(one, ("stimuli", number)) for number, one in enumerate(self._entries("stimuli")))
-        return tuple(query for query in queries if query)
+    def recognised(self) -> Recognised:
+        keys = self._section("recognised", RecognisedKeys)
+        self._rule = read_recognised(keys, self._assets, self._found) if keys else Recognised()
+        return self._rule
 
-    def _query(self, written: Plain, at: KeyPath) -> Query | None:
-        keys = attempt(StimulusKeys, written)
-        if keys is None:
-            return None
+    def queries(self) -> tuple[Query, ...]:
+        """After `recognised`, whose rule the references must suit."""
+        self._refuse_twins("stimuli", "stimulus")
+        read: list[tuple[Query, StimulusKeys, KeyPath]] = []
+        for number, one in enumerate(self._entries("stimuli")):
+            keys, at = attempt(StimulusKeys, one), ("stimuli", number)
+            if keys is not None and (query := self._query(keys, at)) is not None:
+                read.append((query, keys, at))
+        check_queries(read, self._rule, self._found)
+        return tuple(query for query, _, _ in read)
+
+    def _query(self, keys: StimulusKeys, at: KeyPath) -> Query | None:
         match keys.text, keys.recording:
             case str() as text, None:
                 if keys.transcript is not None:
                     remedy = "Remove it: the text is what is said"
                     self._found.add((*at, "transcript"), "a transcript belongs to a recording", remedy, key=True)
-                reference = self._text(text, (*at, "text"))
-                utterance: SpokenText | Recording = SpokenText(reference)
+                utterance: SpokenText | Recording = SpokenText(self._text(text, (*at, "text")))
             case None, str() as recording:
                 utterance = Recording(self._assets.sound(recording, (*at, "recording")))
-                if keys.transcript is None:
-                    remedy = "Add `transcript: …`, the words that are said in it"
+                if keys.transcript is None and keys.sro is None:
+                    remedy = "Add `transcript: …`, the words that are said in it, or `sro: …`"
                     self._found.add((*at, "recording"), "the recording has no transcript", remedy, key=True)
-                reference = self._text(keys.transcript or "", (*at, "transcript"))
             case None, None:
                 remedy = "Add `text: …`, or `recording: …` and `transcript: …`"
                 self._found.add(at, f"the stimulus {keys.id!r} has neither text nor recording", remedy)
@@ -203,6 +212,7 @@ class _Reader:
                     (*at, "recording"), what, "Remove one; the words of a recording are its `transcript`", key=True
                 )
                 return None
+        reference = read_reference(keys, at, self._text, self._found)
         alternatives = (self._text(text, (*at, "alternatives", n)) for n, text in enumerate(keys.alternatives))
         return Query(keys.id, utterance, reference, tuple(alternatives), self._voice(keys.voice, (*at, "voice")))
 
@@ -344,10 +354,6 @@ def _given(keys: Keys) -> dict[str, object]:
 
 def _reprompt(keys: RepromptKeys, base: RepromptRule) -> RepromptRule:
     return replace(base, **_given(keys))  # type: ignore[arg-type]
-
-
-def _recognised(keys: RecognisedKeys) -> Recognised:
-    return Recognised(keys.normalisation, keys.wer)
 
 
 def _limits(keys: LimitsKeys) -> Limits:

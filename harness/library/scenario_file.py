@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import BeforeValidator, Discriminator, Field, Tag
+from pydantic_core import PydanticCustomError
 
 from harness.library.findings import Keys
-from harness.library.words import Id, Language, Spoken, Text, word
+from harness.library.words import Id, Language, Spoken, Text, word, wrong
 from harness.model.scenario import Evidence, Need, Normalisation, Order, Route, TrialKind
 from harness.model.stimulus import NoiseKind
 
@@ -16,6 +17,7 @@ GapMs = Annotated[int, Field(ge=0, le=10_000)]
 Seed = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
 PerHour = Annotated[float, Field(ge=0)]
+Wer = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=0)]
 PathText = Annotated[Text, Field(description="A path in the scenario's folder, or root:path in a named asset root.")]
 
@@ -116,12 +118,31 @@ class DefaultsKeys(Keys):
     between_trials_s: float = Field(default=1.0, ge=0, le=3600, description="Pause between trials, s. Default 1.")
 
 
+_WORDS = (Normalisation.VERBATIM, Normalisation.PLAIN, Normalisation.SPOKEN, Normalisation.SNOR)
+
+
+def _word_or_file(written: Any) -> Any:
+    """A word as the normalisation that it names; what is named like a YAML file as it stands."""
+    if written == Normalisation.EXPANDED_SNOR:
+        what = "expanded_snor is for scoring files: no device tells pauses and false starts"
+        raise wrong(what, "Write snor")
+    if written in _WORDS:
+        return Normalisation(written)
+    if isinstance(written, str) and written.endswith((".yaml", ".yml")):
+        return written
+    raise PydanticCustomError("word", "unknown word", {"choices": [*_WORDS, "a file such as words.yaml"]})
+
+
 class RecognisedKeys(Keys):
     """When a transcript counts as right."""
 
-    normalisation: Annotated[Normalisation, word(Normalisation)] = Field(
+    normalisation: Annotated[
+        Literal[Normalisation.VERBATIM, Normalisation.PLAIN, Normalisation.SPOKEN, Normalisation.SNOR] | PathText,
+        BeforeValidator(_word_or_file),
+    ] = Field(
         default=Normalisation.SPOKEN,
-        description="verbatim, plain (case, punctuation) or spoken (also numbers). Default spoken.",
+        description="verbatim, plain (case, punctuation), spoken (also numbers), snor, or the path of a normalisation "
+        "file such as words.yaml. Default spoken.",
     )
     wer: Share = Field(default=0.0, description="Word errors allowed per word of the reference, 0-1. Default 0.")
 
@@ -135,6 +156,9 @@ class StimulusKeys(Keys):
         default=None, description="Sound file: a path in the scenario's folder, or root:path."
     )
     transcript: Spoken | None = Field(default=None, description="What is said in the recording.")
+    sro: Spoken | None = Field(
+        default=None, description="What is said, in .sro conventions; instead of a transcript, or beside a text."
+    )
     alternatives: list[Spoken] = Field(default_factory=list, description="Other wordings that count as recognised.")
     voice: Voice | None = Field(default=None, description="A voice for this query only.")
 
@@ -331,6 +355,10 @@ class LimitsKeys(Keys):
         default=None, description="Ambient sound that a device was proved to hear, h."
     )
     min_command_share: Share | None = Field(default=None, description="Commands understood, share 0-1 of those said.")
+    max_first_attempt_wer: Wer | None = Field(
+        default=None, description="Word errors per reference word of what was heard at first attempts, 0 and up."
+    )
+    max_final_wer: Wer | None = Field(default=None, description="… at the attempts that decided.")
 
 
 class ScenarioKeys(Keys):

@@ -13,8 +13,8 @@ import soundfile
 
 from harness.library import load_scenario, planned_trials
 from harness.library.matrix import cells
-from harness.model.errors import InputError, InputProblems
-from harness.model.scenario import CloseDialogue, Evidence, Limits, Need, Normalisation, Order, RepromptRule
+from harness.model.errors import InputError, InputProblems, Place
+from harness.model.scenario import CloseDialogue, Evidence, Limits, Need, Normalisation, Order, Recognised, RepromptRule
 from harness.model.stimulus import NoiseKind, NoiseSpec, Recording, SpokenText, VoiceSpec
 
 WHOLE = """\
@@ -167,3 +167,48 @@ def test_a_long_scenario_is_read_and_its_time_is_told(tmp_path: Path, capsys: py
     assert planned_trials(scenario) == (2000, 1)
     with capsys.disabled():
         print(f"\n2,002 lines read in {elapsed:.2f} s of processor time")  # noqa: T201
+
+
+def test_an_sro_says_what_should_be_heard(tmp_path: Path) -> None:
+    path = tmp_path / "s.yaml"
+    text = """\
+scenario: sro
+variables: {place: Dallas}
+recognised: {normalisation: snor}
+stimuli:
+  - id: day
+    text: "what day is it in ${place}"
+    sro: "[uh] <What> !day (1) . is it in ${place}, (1 what date) (bb00e1sx)"
+  - {id: rec, recording: tone.wav, sro: "show me tr- *Ol* transportation"}
+trials: [{query: day}, {query: rec}]
+limits: {max_first_attempt_wer: 1.5, max_final_wer: 0.1}
+"""
+    soundfile.write(path.with_name("tone.wav"), np.full(800, 0.1, np.float32), 16000)
+    path.write_text(text, encoding="utf-8")
+    scenario = load_scenario(path)
+    day, rec = scenario.queries
+    assert (day.utterance, day.reference) == (
+        SpokenText("what day is it in Dallas"),
+        "WHAT DAY IS IT IN DALLAS WHAT DATE",
+    )
+    assert rec.reference == "SHOW ME OL TRANSPORTATION"
+    assert scenario.recognised == Recognised(Normalisation.SNOR)
+    assert (scenario.limits.max_first_attempt_wer, scenario.limits.max_final_wer) == (1.5, 0.1)
+    path.write_text(text.replace("normalisation: snor", "normalisation: plain"), encoding="utf-8")
+    assert load_scenario(path).queries == scenario.queries
+
+
+def test_a_normalisation_file_is_read_with_the_scenario(tmp_path: Path) -> None:
+    path = tmp_path / "s.yaml"
+    words = path.with_name("lamps.yaml")
+    words.write_text("normalisation: lamps\nbase: plain\nsame: [[light bulb, lightbulb]]\n", encoding="utf-8")
+    path.write_text(SMALL + "recognised: {normalisation: lamps.yaml, wer: 0.2}\n", encoding="utf-8")
+    found = load_scenario(path).recognised
+    assert (found.name, found.normalisation, found.wer) == ("lamps", Normalisation.PLAIN, 0.2)
+    assert found.rewriting is not None
+    assert found.rewriting.same == ((("light", "bulb"), ("lightbulb",)),)
+    words.write_text("normalisation: lamps\nbase: plane\nsame: [[light bulb, lightbulb]]\n", encoding="utf-8")
+    with pytest.raises(InputProblems) as refused:
+        load_scenario(path)
+    (problem,) = refused.value.problems
+    assert problem.place == Place(str(words), 2, 7)
