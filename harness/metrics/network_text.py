@@ -17,7 +17,7 @@ NOWHERE = Place("<text>", 1)
 NOTHING = "@"
 MAX_DEPTH = 100
 
-_MARK = re.compile(r"[{}();@]")
+_MARKS = "{}();@"
 _MARKED = re.compile(r"[{};]|(?<!\S)@(?!\S)|(?<!\S)\(\S+\)(?!\S)")
 _TAG = re.compile(r"(?<!\\);")
 # Outside of braces a slash is a letter like others; within them it parts alternatives, even inside a word.
@@ -55,7 +55,8 @@ class Network:
 
 def is_plain(text: str) -> bool:
     """True when a text has no mark of a network, so that splitting it at spaces is enough. Cheap."""
-    return _MARK.search(text) is None or _MARKED.search(text) is None
+    # Signs are looked for one by one since that is many times faster than a search for any of them.
+    return not any(sign in text for sign in _MARKS) or _MARKED.search(text) is None
 
 
 def parse(text: str, normalise: Callable[[str], tuple[str, ...]], place: Place = NOWHERE) -> Network:
