@@ -1,17 +1,29 @@
 """Hypotheses against references: who is paired with whom, the words side by side, and the counts by speaker.
 
-The same functions serve files of transcripts and what devices heard in a session.
+The same functions serve files of transcripts and what devices heard in a session. Counts are columns, so that
+hundreds of thousands of utterances are cheap; words and paths of an utterance are made when they are asked for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from harness.metrics.alignment import align, count, side_by_side
-from harness.model.transcript import AlignedWord, Transcripts, WordCounts
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.evaluate.networks import TextNetworks, aligned_networks
+from harness.evaluate.wording import Wording, sounded
+from harness.metrics.alignment import side_by_side
+from harness.metrics.alignment_batch import Alignments, align_texts
+from harness.model.transcript import AlignedWord, Edit, Transcripts, WordCounts
 
 Normalise = Callable[[str], tuple[str, ...]]
+Column = NDArray[np.int64]
+AT_ONCE = 4096
+"""Paths that are made together: enough to be quick, few enough to be small."""
+EDITS = (Edit.CORRECT, Edit.SUBSTITUTION, Edit.DELETION, Edit.INSERTION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +43,54 @@ class ScoredUtterance:
 
 
 @dataclass(frozen=True, slots=True)
+class WordColumns:
+    """The counts of n utterances, each of shape (n,)."""
+
+    correct: Column
+    substitutions: Column
+    deletions: Column
+    insertions: Column
+
+    @property
+    def words(self) -> Column:
+        """Words of the references."""
+        return self.correct + self.substitutions + self.deletions
+
+    @property
+    def errors(self) -> Column:
+        return self.substitutions + self.deletions + self.insertions
+
+    def counts(self, index: int) -> WordCounts:
+        """Of one utterance."""
+        of = (self.correct, self.substitutions, self.deletions, self.insertions)
+        correct, substitutions, deletions, insertions = (int(column[index]) for column in of)
+        wrong = substitutions + deletions + insertions > 0
+        return WordCounts(correct, substitutions, deletions, insertions, 1, int(wrong))
+
+    def of(self, rows: NDArray[np.intp]) -> WordColumns:
+        """Those of some utterances."""
+        return WordColumns(self.correct[rows], self.substitutions[rows], self.deletions[rows], self.insertions[rows])
+
+    def totals(self) -> WordCounts:
+        """All together."""
+        return self.grouped(np.zeros(len(self.correct), np.intp), 1)[0]
+
+    def grouped(self, groups: NDArray[np.intp], total: int) -> list[WordCounts]:
+        """The sums of each of `total` groups; groups: the group of each utterance, from 0."""
+        of = (self.correct, self.substitutions, self.deletions, self.insertions)
+        sums = [np.bincount(groups, weights=column, minlength=total).astype(np.int64).tolist() for column in of]
+        sentences = np.bincount(groups, minlength=total).tolist()
+        wrong = np.bincount(groups[self.errors > 0], minlength=total).tolist()
+        return [WordCounts(*row) for row in zip(*sums, sentences, wrong, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
 class Scoring:
     """A system's hypotheses scored. title: of the system. normalisation: its name, which travels with every figure.
 
-    dropped: references that were left out because they have no hypothesis (only where that was asked for). surplus:
-    ids of hypotheses without a reference, which count nowhere.
+    by_speaker: sorted by name. without_hypothesis: ids of references that the hypotheses lack; `missing` of them count
+    as deleted, `dropped` of them were left out (only where that was asked for). surplus: ids of hypotheses without a
+    reference, which count nowhere. ids: of the utterances that count, in the order of the references, as columns are.
     """
 
     title: str
@@ -44,23 +99,56 @@ class Scoring:
     by_speaker: tuple[tuple[str, WordCounts], ...]
     missing: int
     dropped: int
+    without_hypothesis: tuple[str, ...]
     surplus: tuple[str, ...]
-    _utterances: tuple[ScoredUtterance, ...]
+    ids: Sequence[str]
+    speakers: Sequence[str]
+    columns: WordColumns
+    _absent: frozenset[str]
+    _shown: tuple[Sequence[str], Sequence[str]]
+    _alignments: Alignments
+    _networks: TextNetworks
 
     def __len__(self) -> int:
-        return len(self._utterances)
+        return len(self.ids)
+
+    @property
+    def empty_references(self) -> int:
+        """Utterances whose reference has no words, so that only insertions can count."""
+        return int((self.columns.words == 0).sum())
+
+    def paths(self, rows: Sequence[int]) -> Iterator[str]:
+        """The paths of some utterances, without their words, which is far cheaper than the utterances."""
+        for begin in range(0, len(rows), AT_ONCE):
+            some = rows[begin : begin + AT_ONCE]
+            for row, path in zip(some, self._alignments.paths(some), strict=True):
+                network = self._networks.get(row)
+                yield path if network is None else "".join(word.edit.value for word in network)
 
     def utterance(self, index: int) -> ScoredUtterance:
-        """In the order of the references."""
-        return self._utterances[index]
+        """In the order of the references, from 0."""
+        return next(self._made([index]))
 
     def utterances(self) -> Iterator[ScoredUtterance]:
         """In the order of the references."""
-        return iter(self._utterances)
+        return self._made(range(len(self)))
 
     def with_errors(self) -> Iterator[ScoredUtterance]:
         """Those with at least one word error, in the order of the references."""
-        return (one for one in self._utterances if one.counts.sentences_with_error)
+        return self._made(np.flatnonzero(self.columns.errors).tolist())
+
+    def _made(self, rows: Sequence[int]) -> Iterator[ScoredUtterance]:
+        references, hypotheses = self._shown
+        for row, path in zip(rows, self.paths(rows), strict=True):
+            words = self._networks.get(row)
+            if words is None:
+                words = side_by_side(_split(references[row]), _split(hypotheses[row]), path)
+            counts = self.columns.counts(row)
+            yield ScoredUtterance(self.ids[row], self.speakers[row], words, counts, self.is_missing(row))
+
+    def is_missing(self, index: int) -> bool:
+        """Whether an utterance has no hypothesis, and counts as deleted."""
+        return self.ids[index] in self._absent
 
 
 def score(
@@ -70,39 +158,135 @@ def score(
     normalisation: str,
     *,
     speaker_of: Callable[[str], str] | None = None,
+    speakers_of: Callable[[Sequence[str]], Sequence[str]] | None = None,
     drop_missing: bool = False,
+    optional_words: bool = False,
+    fragments: bool = False,
     title: str = "",
 ) -> Scoring:
-    """Scores `hypotheses` (paired by id) against `references`.
+    """Scores `hypotheses` (paired by id) against `references`; InputError where a text cannot be read.
 
-    speaker_of: the speaker of an id, where the file names none. drop_missing: leave a reference without hypothesis
-    out, as sclite does, instead of counting all its words as deleted.
+    normalise: with a `Wording` many texts are taken at once, errors have their place, and alternatives are read.
+    speaker_of: the speaker of an id, where the file names none; speakers_of: in its place, of many at once.
+    drop_missing: leave a reference without hypothesis out, as sclite does, instead of counting all its words as
+    deleted. optional_words, fragments: see align_networks.
     """
-    said = dict(zip(hypotheses.ids, hypotheses.texts, strict=True))
-    utterances: list[ScoredUtterance] = []
-    dropped = 0
-    for id_, text, speaker in zip(references.ids, references.texts, references.speakers, strict=True):
-        heard = said.pop(id_, None)
-        if heard is None and drop_missing:
-            dropped += 1
-            continue
-        of = speaker or (speaker_of(id_) if speaker_of else "")
-        utterances.append(_scored(id_, of, normalise(text), () if heard is None else normalise(heard), heard is None))
-    speakers: dict[str, WordCounts] = {}
-    for one in utterances:
-        speakers[one.speaker] = speakers.get(one.speaker, WordCounts()) + one.counts
+    pairing = _pair(references, hypotheses, drop=drop_missing)
+    of, said = pairing.references, pairing.hypotheses
+    if isinstance(normalise, Wording):
+        shown = normalise.texts(of), normalise.texts(said)
+        networks = aligned_networks(of, said, shown, normalise, optional_words=optional_words, fragments=fragments)
+        compared = (sounded(shown[0]), sounded(shown[1])) if normalise.has_homophones else shown
+    else:
+        shown = compared = _normalised(of, normalise), _normalised(said, normalise)
+        networks = {}
+    if networks:
+        compared = _without(compared[0], networks), _without(compared[1], networks)
+    alignments = align_texts(*compared)
+    columns = _columns(alignments, networks)
+    if speakers_of is None:
+        speakers_of = partial(_each, speaker_of or _nobody)
+    speakers = _speakers(of, speakers_of)
+    by_speaker = _by_speaker(columns, speakers)
     return Scoring(
         title=title or hypotheses.file,
         normalisation=normalisation,
-        totals=sum(speakers.values(), WordCounts()),
-        by_speaker=tuple(sorted(speakers.items())),
-        missing=sum(one.missing for one in utterances),
-        dropped=dropped,
-        surplus=tuple(said),
-        _utterances=tuple(utterances),
+        totals=sum((counts for _, counts in by_speaker), WordCounts()),
+        by_speaker=by_speaker,
+        missing=0 if drop_missing else len(pairing.absent),
+        dropped=len(pairing.absent) if drop_missing else 0,
+        without_hypothesis=pairing.absent,
+        surplus=pairing.surplus,
+        ids=of.ids,
+        speakers=speakers,
+        columns=columns,
+        _absent=frozenset(() if drop_missing else pairing.absent),
+        _shown=shown,
+        _alignments=alignments,
+        _networks=networks,
     )
 
 
-def _scored(id_: str, speaker: str, reference: Sequence[str], heard: Sequence[str], missing: bool) -> ScoredUtterance:
-    path = align(reference, heard)
-    return ScoredUtterance(id_, speaker, side_by_side(reference, heard, path), count(path), missing)
+@dataclass(frozen=True, slots=True)
+class _Pairing:
+    """References and hypotheses one for one, the text of a missing one empty."""
+
+    references: Transcripts
+    hypotheses: Transcripts
+    absent: tuple[str, ...]
+    surplus: tuple[str, ...]
+
+
+def _pair(references: Transcripts, hypotheses: Transcripts, *, drop: bool) -> _Pairing:
+    if references.ids == hypotheses.ids:
+        return _Pairing(references, hypotheses, (), ())
+    place = dict(zip(hypotheses.ids, range(len(hypotheses)), strict=True))
+    places = [place.pop(id_, -1) for id_ in references.ids]
+    surplus = tuple(place)
+    absent = tuple(id_ for id_, at in zip(references.ids, places, strict=True) if at < 0)
+    if drop and absent:
+        rows = [row for row, at in enumerate(places) if at >= 0]
+        references = _rows(references, rows)
+        places = [places[row] for row in rows]
+    return _Pairing(references, _rows(hypotheses, places, references.ids), absent, surplus)
+
+
+def _rows(transcripts: Transcripts, rows: Sequence[int], ids: tuple[str, ...] | None = None) -> Transcripts:
+    """Some rows of a file, in another order; -1 stands for one that is not there."""
+    texts, lines, speakers = (*transcripts.texts, ""), (*transcripts.lines, 0), (*transcripts.speakers, "")
+    return Transcripts(
+        transcripts.file,
+        tuple(transcripts.ids[row] for row in rows) if ids is None else ids,
+        tuple(texts[row] for row in rows),
+        tuple(lines[row] for row in rows),
+        tuple(speakers[row] for row in rows),
+        transcripts.encoding,
+    )
+
+
+def _normalised(transcripts: Transcripts, normalise: Normalise) -> Sequence[str]:
+    return [" ".join(normalise(text)) for text in transcripts.texts]
+
+
+def _without(texts: Sequence[str], networks: TextNetworks) -> Sequence[str]:
+    left = list(texts)
+    for index in networks:
+        left[index] = ""
+    return left
+
+
+def _columns(alignments: Alignments, networks: TextNetworks) -> WordColumns:
+    of = (alignments.correct, alignments.substitutions, alignments.deletions, alignments.insertions)
+    columns = tuple(column.astype(np.int64) for column in of)
+    for index, words in networks.items():
+        for edit, column in zip(EDITS, columns, strict=True):
+            column[index] = sum(word.edit is edit for word in words)
+    return WordColumns(*columns)
+
+
+def _speakers(references: Transcripts, speakers_of: Callable[[Sequence[str]], Sequence[str]]) -> Sequence[str]:
+    if all(references.speakers):
+        return references.speakers
+    by_id = speakers_of(references.ids)
+    if not any(references.speakers):
+        return by_id
+    return [named or found for named, found in zip(references.speakers, by_id, strict=True)]
+
+
+def _by_speaker(columns: WordColumns, speakers: Sequence[str]) -> tuple[tuple[str, WordCounts], ...]:
+    names = sorted(set(speakers))
+    group = {name: index for index, name in enumerate(names)}
+    groups = np.fromiter(map(group.__getitem__, speakers), np.intp, len(speakers))
+    return tuple(zip(names, columns.grouped(groups, len(names)), strict=True))
+
+
+def _each(speaker_of: Callable[[str], str], ids: Sequence[str]) -> Sequence[str]:
+    return list(map(speaker_of, ids))
+
+
+def _nobody(id_: str) -> str:
+    return ""
+
+
+def _split(text: str) -> list[str]:
+    return text.split(" ") if text else []

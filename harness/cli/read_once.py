@@ -1,0 +1,66 @@
+"""Files that can be read only once, standard input and pipes, kept beside so that they can be read again."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from harness.model.errors import InputError, InputProblems, Place
+
+STDIN = "-"
+STDIN_NAME = "<stdin>"
+
+
+@dataclass(frozen=True, slots=True)
+class Readable:
+    """A file to read, and what a person calls it."""
+
+    path: Path
+    name: str
+
+
+@contextmanager
+def readable(written: str) -> Iterator[Readable]:
+    """The file that a person named, `-` for standard input; a pipe is kept in a temporary file meanwhile."""
+    path = Path(written)
+    if written != STDIN and (path.is_file() or path.is_dir() or not path.exists()):
+        yield Readable(path, written)
+        return
+    with tempfile.TemporaryDirectory(prefix="harness-score-") as folder:
+        kept = Path(folder) / "input"
+        if written == STDIN:
+            _keep(sys.stdin.buffer, kept)
+        else:
+            with path.open("rb") as stream:
+                _keep(stream, kept)
+        yield Readable(kept, STDIN_NAME if written == STDIN else written)
+
+
+def refuse_overwriting(target: str, sources: Sequence[str]) -> None:
+    """InputError when a file to write is one of those to read."""
+    for source in sources:
+        both = STDIN not in (source, target) and Path(target).is_file() and Path(source).exists()
+        if both and Path(target).samefile(source):
+            raise InputError("this file is to be read and to be written", place=Place(target), remedy="Name another")
+
+
+def _keep(stream: BinaryIO, path: Path) -> None:
+    with path.open("wb") as copy:
+        shutil.copyfileobj(stream, copy)
+
+
+def named(error: InputError, *files: Readable) -> InputError:
+    """The error with the names that people know in place of those of temporary files."""
+    names = {str(file.path): file.name for file in files}
+    if isinstance(error, InputProblems):
+        return InputProblems([named(problem, *files) for problem in error.problems])
+    place = error.place
+    if place is None or place.file not in names:
+        return error
+    return InputError(error.what, place=Place(names[place.file], place.line, place.column), remedy=error.remedy)

@@ -1,0 +1,227 @@
+"""`harness score`: transcripts against references, word by word."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import click
+
+from harness.cli import score_output as output
+from harness.cli.read_once import STDIN, Readable, named, readable, refuse_overwriting
+from harness.cli.score_options import Asked, Shown, share
+from harness.evaluate.scoring import Scoring, score
+from harness.evaluate.system_comparison import Interval, SystemComparison, compare, interval_of
+from harness.library.transcripts.form import Format, format_of
+from harness.library.transcripts.pairs import read_pair
+from harness.library.transcripts.speakers import speaker_scheme
+from harness.model.errors import InputError
+from harness.reports.transcripts.cells import shown
+from harness.reports.transcripts.summary import per_cent
+
+SPEAKERS = "spu_id"
+LISTED_CONFUSIONS = 20
+TOO_HIGH = 1
+FORMATS = click.Choice([one.value for one in Format])
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file that was scored."""
+
+    readable: Readable
+    format: Format
+    encoding: str
+
+
+@dataclass(frozen=True, slots=True)
+class _System:
+    """A hypothesis that was scored. interval: 95 % of its WER."""
+
+    scoring: Scoring
+    interval: Interval | None
+    reference: _File
+    hypothesis: _File
+
+
+@click.command("score", context_settings={"help_option_names": ["--help"]})
+@click.option("-r", "--reference", required=True, metavar="REF", help="What was said; - is standard input.")
+@click.option(
+    "-h",
+    "--hypothesis",
+    "hypotheses",
+    required=True,
+    multiple=True,
+    metavar="HYP",
+    help="What was recognised; - is standard input. Give several to compare systems.",
+)
+@click.option("--reference-format", type=FORMATS, help="Where the file's suffix does not say it.")
+@click.option("--hypothesis-format", type=FORMATS, help="Where the file's suffix does not say it.")
+@click.option("--encoding", help="Of the files; UTF-8 without it.")
+@click.option(
+    "--normalise",
+    metavar="NAME|FILE.yaml",
+    help="What makes words comparable: verbatim, plain, spoken, snor, expanded_snor, or a file with a named list. "
+    "Without it snor for a reference in .sro, else verbatim.",
+)
+@click.option(
+    "--like-sclite", is_flag=True, help="As sclite: A-Z without case; references without hypothesis left out."
+)
+@click.option("--optional-words", is_flag=True, help="A word (w) of the reference that was left out is correct.")
+@click.option("--fragments", is_flag=True, help="A fragment such as sho- is correct against a word that begins so.")
+@click.option("--by", default=SPEAKERS, show_default=True, metavar="SCHEME", help="How an id names its speaker.")
+@click.option(
+    "--alignments",
+    type=click.Choice([one.value for one in Shown]),
+    is_flag=False,
+    flag_value=Shown.ERRORS.value,
+    help="Print reference and hypothesis word below word: of utterances with errors, or of all.",
+)
+@click.option(
+    "--confusions",
+    type=click.IntRange(min=0),
+    is_flag=False,
+    flag_value=LISTED_CONFUSIONS,
+    metavar="[N]",
+    help=f"Print the N most frequent confusions of each sort ({LISTED_CONFUSIONS} without N, all with 0).",
+)
+@click.option("--json", "json_target", metavar="FILE", help="Write JSON to FILE; - is standard output, and no text.")
+@click.option("--html", "html_target", metavar="FILE", help="Write a page with the alignments.")
+@click.option(
+    "--max-wer", callback=share, metavar="X", help="Status 1 when a WER is above X (0.08 or 8%), or there is none."
+)
+def command(
+    reference: str,
+    hypotheses: tuple[str, ...],
+    reference_format: str | None,
+    hypothesis_format: str | None,
+    encoding: str | None,
+    normalise: str | None,
+    like_sclite: bool,
+    optional_words: bool,
+    fragments: bool,
+    by: str,
+    alignments: str | None,
+    confusions: int | None,
+    json_target: str | None,
+    html_target: str | None,
+    max_wer: float | None,
+) -> None:
+    """Score transcripts against references, word by word, aligned as NIST's sclite aligns them.
+
+    Files: trn, ctm, stm, .sro, or CSV lists. A reference without hypothesis counts as deleted, word by word; a
+    hypothesis without reference counts nowhere; both are stated.
+    """
+    asked = Asked(
+        Format(reference_format) if reference_format else None,
+        Format(hypothesis_format) if hypothesis_format else None,
+        encoding,
+        normalise,
+        like_sclite,
+        optional_words,
+        fragments,
+        by,
+    )
+    which = Shown(alignments) if alignments else None
+    for target in filter(None, (json_target, html_target)):
+        refuse_overwriting(target, [reference, *hypotheses])
+    if [reference, *hypotheses].count(STDIN) > 1:
+        raise InputError("only one file can come from standard input", remedy="Name the others")
+    with ExitStack() as stack:
+        of = stack.enter_context(readable(reference))
+        systems = [_scored(of, stack.enter_context(readable(one)), asked) for one in hypotheses]
+        found = compare([system.scoring for system in systems]) if len(systems) > 1 else ()
+        if json_target is not None:
+            pieces = _json(systems, found, asked)
+            if json_target == STDIN:
+                output.print_pieces(pieces)
+            else:
+                output.write_pieces(Path(json_target), pieces)
+    if html_target is not None:
+        from harness.reports.transcripts.html import write_html
+
+        write_html([system.scoring for system in systems], Path(html_target), title=f"{reference}: word errors")
+    if json_target != STDIN:
+        output.print_lines(_lines(systems, found, which, confusions))
+    if max_wer is not None and not _within(systems, max_wer):
+        sys.exit(TOO_HIGH)
+
+
+def _scored(reference: Readable, hypothesis: Readable, asked: Asked) -> _System:
+    reference_format = asked.reference_format or format_of(Path(reference.name))
+    hypothesis_format = asked.hypothesis_format or format_of(Path(hypothesis.name))
+    wording = asked.wording(reference_format)
+    scheme = speaker_scheme(asked.by)
+    try:
+        of, said = read_pair(reference.path, hypothesis.path, reference_format, hypothesis_format, asked.encoding)
+    except InputError as error:
+        raise named(error, reference, hypothesis) from error
+    scoring = score(
+        replace(of, file=reference.name),
+        replace(said, file=hypothesis.name),
+        wording,
+        wording.name,
+        speakers_of=scheme.speakers_of,
+        drop_missing=asked.like_sclite,
+        optional_words=asked.optional_words,
+        fragments=asked.fragments,
+    )
+    files = _File(reference, reference_format, of.encoding), _File(hypothesis, hypothesis_format, said.encoding)
+    return _System(scoring, interval_of(scoring), *files)
+
+
+def _lines(
+    systems: Sequence[_System], found: Sequence[SystemComparison], alignments: Shown | None, confusions: int | None
+) -> Iterator[str]:
+    colour = output.in_colour(sys.stdout)
+    for index, system in enumerate(systems):
+        if index:
+            yield ""
+        yield from output.report(system.scoring, system.interval, alignments, confusions, colour=colour)
+    if len(systems) > 1:
+        yield ""
+        yield from output.compared(
+            [system.scoring for system in systems], [system.interval for system in systems], found
+        )
+
+
+def _json(systems: Sequence[_System], found: Sequence[SystemComparison], asked: Asked) -> Iterator[str]:
+    from harness.reports.transcripts.scoring_json import Scored, Source, SourceFile, pieces
+
+    def source_file(file: _File) -> SourceFile:
+        with file.readable.path.open("rb") as stream:
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        return SourceFile(file.readable.name, file.format.value, file.encoding, digest)
+
+    scored = [
+        Scored(
+            system.scoring,
+            Source(
+                source_file(system.reference),
+                source_file(system.hypothesis),
+                asked.like_sclite,
+                asked.optional_words,
+                asked.fragments,
+            ),
+            system.interval,
+        )
+        for system in systems
+    ]
+    return pieces(scored, found)
+
+
+def _within(systems: Sequence[_System], limit: float) -> bool:
+    """Whether every WER is within the limit; says of each that is not."""
+    within = True
+    for system in systems:
+        totals = system.scoring.totals
+        if totals.wer is not None and totals.within(limit):
+            continue
+        within = False
+        wer = "n/a, which no limit allows" if totals.wer is None else f"{per_cent(totals.wer)}, above {per_cent(limit)}"
+        click.echo(f"harness: the WER of {shown(system.scoring.title, 200)} is {wer}", err=True)
+    return within

@@ -1,0 +1,74 @@
+"""What the command line of `harness score` says of how to score."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+import click
+
+from harness.evaluate.wording import Wording
+from harness.library.transcripts.form import Format
+from harness.model.errors import InputError
+from harness.model.scenario import Normalisation
+
+LIST_SUFFIXES = (".yaml", ".yml")
+
+
+class Shown(StrEnum):
+    """Which utterances are shown word below word."""
+
+    ERRORS = "errors"
+    ALL = "all"
+
+
+def share(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
+    """An option's word error rate, as a share (0.08) or in per cent (8%)."""
+    if value is None:
+        return None
+    text = value.strip()
+    try:
+        number = float(text.removesuffix("%"))
+    except ValueError:
+        number = math.nan
+    found = number / 100 if text.endswith("%") else number
+    if not 0 <= found < math.inf:
+        raise click.BadParameter(f"{value!r} is no word error rate; write 0.08, or 8%", ctx, param)
+    if found > 1 and not text.endswith("%"):
+        raise click.BadParameter(f"{text} would be {100 * found:g} %; write {text}% if you mean per cent", ctx, param)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """normalise: a name, a file, or None for what the reference's format asks for."""
+
+    reference_format: Format | None
+    hypothesis_format: Format | None
+    encoding: str | None
+    normalise: str | None
+    like_sclite: bool
+    optional_words: bool
+    fragments: bool
+    by: str
+
+    def wording(self, reference_format: Format) -> Wording:
+        """How words are compared; InputError for a normalisation that there is not, or what is wrong in its file."""
+        fold = self.like_sclite
+        if self.normalise is None:
+            of_sro = Normalisation.SNOR if reference_format is Format.SRO else Normalisation.VERBATIM
+            return Wording(of_sro, fold_case=fold)
+        if self.normalise in tuple(Normalisation):
+            return Wording(Normalisation(self.normalise), fold_case=fold)
+        if self.normalise.lower().endswith(LIST_SUFFIXES):
+            # Here, since reading YAML takes longer to import than most files take to score.
+            from harness.library.normalisation_file import load_normalisation
+
+            rewriting = load_normalisation(Path(self.normalise))
+            return Wording(rewriting.base, rewriting, fold_case=fold)
+        raise InputError(
+            f"there is no normalisation {self.normalise!r}",
+            remedy=f"There are {', '.join(Normalisation)}, or name a .yaml file with a list",
+        )

@@ -1,0 +1,109 @@
+"""How the texts of a scoring become words that can be compared: a normalisation, perhaps a named list, perhaps no case.
+
+Hundreds of thousands of texts are taken as one where that comes to the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.metrics import snor
+from harness.metrics.rewriting import rewrite
+from harness.metrics.words import normalise
+from harness.model.errors import Place
+from harness.model.rewriting import Rewriting
+from harness.model.scenario import Normalisation
+from harness.model.transcript import Transcripts
+
+NOWHERE = Place("<text>", 1)
+_FORMS = {Normalisation.SNOR: snor.Form.LEXICAL, Normalisation.EXPANDED_SNOR: snor.Form.EXPANDED}
+LINE_END = ord("\n")
+_SPACES = "\t\r\x0b\x0c\x1c\x1d\x1e\x1f"
+_ALL_SPACES = f"{_SPACES}\x85\xa0\u1680{''.join(map(chr, range(0x2000, 0x200B)))}\u2028\u2029\u202f\u205f\u3000"
+_HOMOPHONE = re.compile(r"<[^<> \n]+>")
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """A normalisation, with the named list that follows it if there is one.
+
+    fold_case: the letters A–Z count without case, and no others, as in sclite.
+    """
+
+    normalisation: Normalisation
+    rewriting: Rewriting | None = None
+    fold_case: bool = False
+
+    @property
+    def name(self) -> str:
+        """Travels with every figure."""
+        name = self.rewriting.id if self.rewriting else self.normalisation.value
+        return f"{name}, A-Z without case" if self.fold_case else name
+
+    @property
+    def reads_networks(self) -> bool:
+        """Whether alternatives and words that may be left out are marks here; in .sro text their signs mean others."""
+        return self.normalisation not in _FORMS
+
+    @property
+    def has_homophones(self) -> bool:
+        return self.normalisation is Normalisation.EXPANDED_SNOR
+
+    def __call__(self, text: str) -> tuple[str, ...]:
+        return self.words(text, NOWHERE)
+
+    def words(self, text: str, place: Place) -> tuple[str, ...]:
+        """The words of a text; InputError with line and column where the normalisation refuses it."""
+        form = _FORMS.get(self.normalisation)
+        words = normalise(text, self.normalisation) if form is None else snor.words(text, form, place)
+        if self.rewriting is not None:
+            words = rewrite(words, self.rewriting)
+        return tuple(fold(word) for word in words) if self.fold_case else words
+
+    def texts(self, transcripts: Transcripts) -> Sequence[str]:
+        """The texts, one for one, as words with single spaces between."""
+        if self.normalisation is Normalisation.VERBATIM and self.rewriting is None:
+            return _folded(transcripts.texts) if self.fold_case else squeezed(transcripts.texts)
+        rows = zip(transcripts.texts, transcripts.lines, strict=True)
+        return [" ".join(self.words(text, Place(transcripts.file, line))) for text, line in rows]
+
+
+def fold(text: str) -> str:
+    """The text with A–Z as a–z and all else as it was."""
+    if text.isascii():
+        return text.lower()
+    return text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
+
+
+def squeezed(texts: Sequence[str]) -> Sequence[str]:
+    """The texts with single spaces between their words and none around them."""
+    return texts if _is_squeezed("\n".join(texts), len(texts)) else [" ".join(text.split()) for text in texts]
+
+
+def sounded(texts: Sequence[str]) -> Sequence[str]:
+    """The texts with each word of Expanded SNOR as what it sounds like."""
+    return _HOMOPHONE.sub(lambda found: snor.homophone(found[0]), "\n".join(texts)).split("\n") if texts else texts
+
+
+def _folded(texts: Sequence[str]) -> Sequence[str]:
+    together = "\n".join(texts)
+    if _is_squeezed(together, len(texts)):
+        folded = fold(together)
+        return texts if folded == together else folded.split("\n")
+    return [fold(" ".join(text.split())) for text in texts]
+
+
+def _is_squeezed(together: str, total: int) -> bool:
+    """Whether no text needs work on its spaces, found on all lines at once since that is many times faster."""
+    if together.count("\n") != max(0, total - 1):
+        return False
+    signs = np.frombuffer(f"\n{together}\n".encode("utf-8", "surrogatepass"), np.uint8)
+    space = signs <= ord(" ")
+    pairs = np.flatnonzero(space[1:] & space[:-1])
+    if np.any(signs[pairs] != LINE_END) or np.any(signs[pairs + 1] != LINE_END):  # two line ends are an empty text
+        return False
+    return not any(sign in together for sign in (_SPACES if together.isascii() else _ALL_SPACES))

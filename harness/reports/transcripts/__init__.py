@@ -1,0 +1,1 @@
+"""Reports of scored transcripts: summary, alignments, confusions, JSON and HTML."""

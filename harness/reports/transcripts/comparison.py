@@ -1,0 +1,46 @@
+"""Several systems on the same references: the word error rate of each, and each two of them against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from harness.evaluate.scoring import Scoring
+from harness.evaluate.system_comparison import Interval, SystemComparison
+from harness.reports.transcripts.cells import padded, shown, width_of
+from harness.reports.transcripts.summary import NOTHING, per_cent, wer_in_words
+
+WIDEST_TITLE = 40
+
+
+def lines(
+    scorings: Sequence[Scoring], intervals: Sequence[Interval | None], found: Sequence[SystemComparison], width: int
+) -> Iterator[str]:
+    """A line for each system, then one block for each two."""
+    room = max(8, min(WIDEST_TITLE, width // 3))
+    titles = [shown(scoring.title, room) for scoring in scorings]
+    widest = max(map(width_of, titles))
+    for title, scoring, interval in zip(titles, scorings, intervals, strict=True):
+        yield f"{padded(title, widest)}  WER {wer_in_words(scoring.totals, interval)}"
+    for one in found:
+        yield ""
+        yield f"{shown(one.first, room)} against {shown(one.second, room)}"
+        yield f"  on the same {one.utterances:,} utterances: {_wer(one.first_counts.wer)} against " + _wer(
+            one.second_counts.wer
+        )
+        yield f"  difference {_difference(one)}"
+
+
+def _wer(value: float | None) -> str:
+    return NOTHING if value is None else per_cent(value)
+
+
+def _difference(one: SystemComparison) -> str:
+    if one.difference is None:
+        return f"{NOTHING} (of no words)"
+    interval = NOTHING if one.interval is None else f"{_points(one.interval[0])} to {_points(one.interval[1])}"
+    p = f"{NOTHING} (they never differ)" if one.p is None else f"{one.p:.3g}"
+    return f"{_points(one.difference)} points (95 % interval {interval}), p = {p}"
+
+
+def _points(share: float) -> str:
+    return f"{100 * share:+.2f}"
