@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from operator import itemgetter
 from typing import TypeAlias
 
 from harness.metrics.sro import (
@@ -67,9 +68,14 @@ def _text(text: str, form: Form, place: Place, place_edits: bool) -> str:
     if not (place_edits and "(" in text):
         known = _KNOWN[form]
         chunks = text.split()
-        said = list(map(known.__getitem__, chunks))
-        if None not in said or _fill_spans(chunks, said, known):
+        said: tuple[str | None, ...]
+        # itemgetter looks all of them up in one go, but gives no tuple for one.
+        said = itemgetter(*chunks)(known) if len(chunks) > 1 else tuple(map(known.__getitem__, chunks))
+        if None not in said:
             return " ".join(filter(None, said))
+        filled = list(said)
+        if _fill_spans(chunks, filled, known):
+            return " ".join(filter(None, filled))
     found = tokens(text, place)
     return " ".join(_placed(found, form) if place_edits else filter(None, (_said(one, form) for one in found)))
 

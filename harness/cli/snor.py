@@ -1,0 +1,179 @@
+"""`harness snor`: .sro transcriptions to Lexical SNOR, Expanded SNOR or .snr, as a filter."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+
+import click
+
+from harness.cli.whole_file import WholeFile
+from harness.library.line_stream import checked_encoding
+from harness.library.seen_ids import SeenIds
+from harness.library.sro_stream import ConvertedBlock, converted_blocks
+from harness.metrics.snor import Form, homophone
+from harness.model.errors import HarnessError, InputError, Place
+from harness.wire.foreign import plain_text
+
+EXIT_PROBLEMS = 2
+READER_GONE = 141  # what shells say of a program whose reader has gone
+STREAM = "-"
+MOST_TOLD = 50
+LONGEST_TOLD = 2000
+STDIN_NAME = "<stdin>"
+
+
+@click.command("snor")
+@click.argument("files", nargs=-1, metavar="[FILE]...")
+@click.option(
+    "--to",
+    "form",
+    required=True,
+    type=click.Choice([form.value for form in Form]),
+    help="lsn: Lexical SNOR, for scoring. esn: Expanded SNOR, for diagnostics. snr: the old .snr.",
+)
+@click.option(
+    "--output", metavar="FILE", default=STREAM, help="Write here, whole or not at all (- is standard output)."
+)
+@click.option("--homophones", metavar="FILE", help="With --to esn: write the pairs W <W> here, each once, sorted.")
+@click.option("--encoding", default="utf-8", show_default=True, help="Of the files: latin-1, cp1252, utf-16, …")
+@click.option("--place-edits", is_flag=True, help="With --to snr: move the words of (n words) to their marker (n).")
+@click.option("--repeated-ids", is_flag=True, help="Let ids come again: no error, and no memory for them.")
+def command(
+    files: tuple[str, ...],
+    form: str,
+    output: str,
+    homophones: str | None,
+    encoding: str,
+    place_edits: bool,
+    repeated_ids: bool,
+) -> None:
+    """Convert .sro transcriptions to SNOR, a line for a line.
+
+    Reads standard input without FILE, or where FILE is -. Output is UTF-8. Lines that are wrong are told on standard
+    error as file:line:column and left out; --output and --homophones are then not written at all.
+    Exit status: 0 done · 2 something is wrong with the input · 3 the output cannot be written.
+    """
+    to = Form(form)
+    if homophones is not None and to is not Form.EXPANDED:
+        raise InputError("only Expanded SNOR has homophone pairs", remedy="Give --to esn, or leave --homophones out")
+    if homophones is not None and homophones == output:
+        raise InputError("lines and homophone pairs want the same place", remedy="Give one of them another file name")
+    if place_edits and to is not Form.SNR:
+        raise InputError("Lexical and Expanded SNOR leave the words of an edit cue in place", remedy="Give --to snr")
+    codec = checked_encoding(encoding)
+    seen = None if repeated_ids else SeenIds()
+    pairs: set[str] | None = None if homophones is None else set()
+    try:
+        with ExitStack() as stack:
+            file = None if output == STREAM else stack.enter_context(WholeFile(output))
+            pair_file = None if homophones in (None, STREAM) else stack.enter_context(WholeFile(str(homophones)))
+            write = _to_stdout() if file is None else file.write
+            faulty = problems = 0
+            for name in files or (STREAM,):
+                found = _convert(name, to, codec, place_edits, seen, write, pairs)
+                faulty += bool(found)
+                problems += found
+            if problems:
+                told = f"{_counted(problems, 'problem')} in {_counted(faulty, 'file')}"
+                kept_back = [one for one in (output, homophones) if one not in (None, STREAM)]
+                _tell(f"{told}; not written: {', '.join(map(str, kept_back))}" if kept_back else told)
+                sys.exit(EXIT_PROBLEMS)
+            if pairs is not None:
+                listed = "".join(f"{homophone(word)} {word}\n" for word in sorted(pairs, key=_by_sound)).encode()
+                (_to_stdout() if pair_file is None else pair_file.write)(listed)
+            for one in (file, pair_file):
+                if one is not None:
+                    one.keep()
+    except BrokenPipeError:
+        # What is still in the buffer would be tried again at exit, and told as an ignored exception.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(READER_GONE)
+
+
+def _convert(
+    name: str,
+    form: Form,
+    encoding: str,
+    place_edits: bool,
+    seen: SeenIds | None,
+    write: Callable[[bytes], object],
+    pairs: set[str] | None,
+) -> int:
+    """Converts a file; how many problems it has. The first MOST_TOLD are told as they come."""
+    shown = STDIN_NAME if name == STREAM else name
+    problems = 0
+    for block in _blocks(name, shown, form, encoding, place_edits, seen):
+        if block.lines:
+            write(("\n".join(block.lines) + "\n").encode())
+        if pairs is not None:
+            _note_pairs(block.lines, pairs)
+        for problem in block.problems[: max(0, MOST_TOLD - problems)]:
+            _tell(str(problem))
+        problems += len(block.problems)
+    if problems > MOST_TOLD:
+        _tell(f"{shown}: and {problems - MOST_TOLD} more")
+    return problems
+
+
+def _blocks(
+    name: str, shown: str, form: Form, encoding: str, place_edits: bool, seen: SeenIds | None
+) -> Iterator[ConvertedBlock]:
+    try:
+        with _reader(name) as read:
+            yield from converted_blocks(read, shown, form, encoding=encoding, place_edits=place_edits, seen=seen)
+    except InputError as error:
+        yield ConvertedBlock([], [error])
+
+
+@contextmanager
+def _reader(name: str) -> Iterator[Callable[[int], bytes]]:
+    if name == STREAM:
+        if sys.stdin is None:
+            raise InputError("standard input is closed", remedy="Name a file")
+        yield getattr(sys.stdin.buffer, "read1")  # noqa: B009
+        return
+    try:
+        file = open(name, "rb", buffering=0)  # noqa: SIM115 - closed below; only opening it may fail here
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise InputError(f"the file cannot be read: {why}", place=Place(name), remedy="Check the path") from error
+    with file:
+        yield file.read
+
+
+def _to_stdout() -> Callable[[bytes], object]:
+    """Writes and flushes, so that a reader has each line as soon as we have its block."""
+    if sys.stdout is None:
+        raise HarnessError("standard output is closed", remedy="Give --output FILE")
+    stream = sys.stdout.buffer
+    terminal = sys.stdout.isatty()
+
+    def write(content: bytes) -> None:
+        if terminal:
+            lines = content.decode().split("\n")
+            content = "\n".join(plain_text(line, max(1, 12 * len(line))) for line in lines).encode()
+        stream.write(content)
+        stream.flush()
+
+    return write
+
+
+def _note_pairs(lines: Sequence[str], pairs: set[str]) -> None:
+    for line in lines:
+        if "<" in line:
+            pairs.update(word for word in line.split(" ") if homophone(word) != word)
+
+
+def _by_sound(word: str) -> tuple[str, str]:
+    return homophone(word), word
+
+
+def _tell(text: str) -> None:
+    click.echo(plain_text(text, LONGEST_TOLD), err=True)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"

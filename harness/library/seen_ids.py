@@ -1,0 +1,66 @@
+"""The ids that were there before, of a stream of any length, in little memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+REMEMBERED = 1 << 16
+"""So many ids are kept as they are, with their places. Of later ones, 64 bits each."""
+
+Hashes = NDArray[np.int64]
+
+
+class SeenIds:
+    """Ids and where they stood first.
+
+    After the first REMEMBERED, 8 bytes an id, and as much again for a moment while they are sorted. Two different ids
+    of 15 million are taken for one with a chance of 1 in 160,000 (Python's keyed 64-bit hash of strings).
+    """
+
+    def __init__(self) -> None:
+        self._places: dict[str, tuple[str, int]] = {}
+        self._runs: list[Hashes] = []  # sorted, each more than twice as long as the next
+
+    def repeated(self, ids: Sequence[str], file: str, lines: Sequence[int]) -> dict[int, str]:
+        """Takes ids in; where those that were there before stood, by their index: `a.sro:3`, or "" when forgotten."""
+        places = self._places
+        out: dict[int, str] = {}
+        new: list[int] = []
+        for index, id_ in enumerate(ids):
+            known = places.get(id_)
+            if known is not None:
+                out[index] = f"{known[0]}:{known[1]}"
+            elif len(places) < REMEMBERED:
+                places[id_] = (file, lines[index])
+            else:
+                new.append(index)
+        if new:
+            hashes = np.fromiter((hash(ids[index]) for index in new), np.int64, len(new))
+            out.update((new[position], "") for position in self._take(hashes))
+        return out
+
+    def _take(self, hashes: Hashes) -> list[int]:
+        """Takes hashes in; the positions of those that were there before, or earlier among them."""
+        fresh, firsts = np.unique(hashes, return_index=True)
+        again = np.ones(len(hashes), np.bool_)
+        again[firsts] = False
+        known = np.zeros(len(fresh), np.bool_)
+        for run in self._runs:
+            at = np.searchsorted(run, fresh)
+            at[at == len(run)] = 0
+            known |= run[at] == fresh
+        again[firsts[known]] = True
+        self._add(fresh[~known])
+        return np.flatnonzero(again).tolist()
+
+    def _add(self, run: Hashes) -> None:
+        if not len(run):
+            return
+        self._runs.append(run)
+        while len(self._runs) > 1 and len(self._runs[-2]) <= 2 * len(self._runs[-1]):
+            merged = np.concatenate((self._runs.pop(), self._runs.pop()))
+            merged.sort()
+            self._runs.append(merged)
