@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 
 from harness import __version__
@@ -93,7 +94,7 @@ def page(
             normalisations=list(dict.fromkeys(one.normalisation for one in scorings)),
             version=__version__,
             systems=systems,
-            comparisons=compare(scorings),
+            comparisons=list(zip(combinations(systems, 2), compare(scorings), strict=True)),
             speakers=speakers[:MOST_SPEAKERS],
             speakers_left_out=max(0, len(speakers) - MOST_SPEAKERS),
             confusions=[(system.label, _confusion_lists(confusions(system.scoring))) for system in systems],
