@@ -9,9 +9,13 @@ from pathlib import Path
 
 import click
 
-from harness.cli.watching import session_folder
+from harness.cli.watching import figures_of, session_folder
+from harness.evaluate.heard import heard_in
+from harness.evaluate.progress import normalisation_of
+from harness.log.folder import disk_errors, write_whole
 from harness.model.errors import HarnessError, InputError, LogError, Place
 from harness.reports import comparison, junit
+from harness.reports.heard_trn import trn_files
 from harness.reports.wake_json import as_json as figures_as_json
 from harness.reports.wake_log import differences, summary
 from harness.reports.wake_log_session import wake_log
@@ -43,26 +47,42 @@ BY_DEVICE = BY_SESSION = ""
     metavar="[FILE]",
     help="Write a JUnit report to FILE (- is standard output); without FILE to SESSION.junit.xml.",
 )
+@click.option(
+    "--trn",
+    "trn_folder",
+    metavar="FOLDER",
+    help="Write what was heard, and what was said, as trn files into FOLDER, for `harness score` and other scorers.",
+)
+@click.option("--words", is_flag=True, help="In wake-evaluation logs: commands by their words (STT lines and WER).")
 @click.option("--device", help="Only this device.")
 @click.option("--reviewed", is_flag=True, help="Let the reviews say which events are false accepts.")
 @click.option("--json", "as_json", is_flag=True, help="The figures as one JSON object on standard output.")
 def command(
-    session: str, target: str | None, junit_target: str | None, device: str | None, reviewed: bool, as_json: bool
+    session: str,
+    target: str | None,
+    junit_target: str | None,
+    trn_folder: str | None,
+    words: bool,
+    device: str | None,
+    reviewed: bool,
+    as_json: bool,
 ) -> None:
-    """Write what a session found: a wake-evaluation log, a JUnit report. Works while the session is running.
+    """Write what a session found: a wake-evaluation log, a JUnit report, transcripts. Works while the session runs.
 
-    SESSION: its folder, or its name below ./sessions. Without --wake-log, --junit and --json, wake-evaluation logs are
-    written as SESSION.DEVICE.log into the current folder.
+    SESSION: its folder, or its name below ./sessions. Without --wake-log, --junit, --trn and --json, wake-evaluation
+    logs are written as SESSION.DEVICE.log into the current folder.
     """
     if [as_json, target == STDOUT, junit_target == STDOUT].count(True) > 1:
         raise InputError("two of the outputs want standard output", remedy="Give one of them a file name")
     folder = session_folder(session)
     if junit_target is not None:
         _junit(folder, junit_target, quiet=as_json or target == STDOUT)
-        if target is None and not as_json:
-            return
+    if trn_folder is not None:
+        _trn(folder, Path(trn_folder), quiet=as_json or STDOUT in (target, junit_target))
+    if (junit_target is not None or trn_folder is not None) and target is None and not as_json:
+        return
     found = read_session(folder)
-    devices = found.demand(device)
+    devices = () if as_json and target is None and not found.devices and device is None else found.demand(device)
     if target is not None or not as_json:
         if target and len(devices) > 1:
             raise InputError(
@@ -71,7 +91,7 @@ def command(
             )
         command_line = shlex.join(["harness", *sys.argv[1:]])
         for name in devices:
-            log = wake_log(found, name, reviewed=reviewed, command_line=command_line)
+            log = wake_log(found, name, reviewed=reviewed, command_line=command_line, words=words)
             text = write(log)
             if wrong := differences(read(text)):
                 raise HarnessError(
@@ -101,6 +121,25 @@ def _junit(folder: Path, target: str, *, quiet: bool) -> None:
     path = Path(target) if target else Path(f"{_file_name(folder.resolve().name)}.junit.xml")
     junit.write(path, report)
     click.echo(f'Writing JUnit report to "{plain_text(str(path))}"', err=quiet)
+
+
+def _trn(session: Path, folder: Path, *, quiet: bool) -> None:
+    progress, wake = figures_of(session)
+    heard = heard_in(progress.trials, wake)
+    if not any(one.first.heard is not None for one in heard):
+        raise InputError(
+            "no device has told what it heard in this session", remedy="Its profile must report transcripts"
+        )
+    with disk_errors(f"{folder} cannot be made"):
+        folder.mkdir(parents=True, exist_ok=True)
+    for name, content in trn_files(heard).items():
+        write_whole(folder / name, content.encode())
+    click.echo(
+        f'Writing {", ".join(trn_files(heard))} to "{plain_text(str(folder))}", {normalisation_of(progress)}', err=quiet
+    )
+    for name in ("first", "final"):
+        where = shlex.quote(str(folder / name))
+        click.echo(f"  harness score -r {plain_text(where)}.ref.trn -h {plain_text(where)}.trn", err=quiet)
 
 
 def _write(path: Path, text: str) -> None:

@@ -6,12 +6,12 @@ import time
 from pathlib import Path
 from typing import TextIO
 
-from harness.cli import summary
+from harness.cli import heard_tables, summary
 from harness.cli.happenings import Happenings
 from harness.cli.wake_lines import WakeLines
 from harness.cli.wake_summary import wake_summary
-from harness.evaluate.limits import check_limits
-from harness.evaluate.progress import Progress, SessionFigures
+from harness.evaluate.limits import check_limits, words_of_session
+from harness.evaluate.progress import Progress, SessionFigures, normalisation_of
 from harness.evaluate.wake import WakeFigures
 from harness.model.errors import HarnessError
 from harness.model.feed import Answered, Goodbye, Logged, Message, StateChanged, StateWord, Welcome
@@ -126,6 +126,8 @@ def end_of_session(progress: Progress, wake: WakeFigures, folder: Path | None) -
         lines += [*summary.table(summary.queries(progress)), "", *summary.totals(progress.totals)]
     else:
         lines.append(summary.finished(progress.totals))
+    snapshot = wake.snapshot()
+    lines += heard_tables.lines(*words_of_session(progress.totals, snapshot), normalisation_of(progress))
     if figures := wake_summary(wake):
         lines += ["", *figures]
     if progress.overruns:
@@ -135,7 +137,7 @@ def end_of_session(progress: Progress, wake: WakeFigures, folder: Path | None) -
             limits = read_resolved(folder).scenario.limits
         except HarnessError as error:
             return [*lines, f"limits: {error}"]
-        lines += summary.limits(check_limits(limits, progress.totals, wake.snapshot()))
+        lines += summary.limits(check_limits(limits, progress.totals, snapshot))
     return lines
 
 

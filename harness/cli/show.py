@@ -7,12 +7,13 @@ from pathlib import Path
 
 import click
 
-from harness.cli import summary
+from harness.cli import heard_tables, summary
 from harness.cli.happenings import Happenings
 from harness.cli.plain import end_of_session, next_steps
 from harness.cli.streams import standard_output
 from harness.cli.watching import figures_of, session_folder
-from harness.evaluate.progress import Progress
+from harness.evaluate.heard import Grouping, heard_in
+from harness.evaluate.progress import Progress, normalisation_of
 from harness.log.reader import LogReader, check
 from harness.model.errors import InputError
 from harness.model.feed import Logged
@@ -25,16 +26,28 @@ from harness.wire.foreign import plain_text
 @click.option("--json", "as_json", is_flag=True, help="Every row as a line of JSON.")
 @click.option("--csv", "as_csv", is_flag=True, help="One row per trial (and device), for a spreadsheet.")
 @click.option("--trials", is_flag=True, help="Only the table of trials.")
+@click.option("--wer", is_flag=True, help="Word errors of what was heard, by voice, level, device and so on.")
+@click.option(
+    "--by",
+    "groupings",
+    multiple=True,
+    type=click.Choice([one.value for one in Grouping]),
+    help="With --wer: only by this; more than once for several.",
+)
 @click.option("--check", "checking", is_flag=True, help="Check rows and clips for damage; status 3 when there is any.")
-def command(session: str, as_json: bool, as_csv: bool, trials: bool, checking: bool) -> None:
+def command(
+    session: str, as_json: bool, as_csv: bool, trials: bool, wer: bool, groupings: tuple[str, ...], checking: bool
+) -> None:
     """Print what a session log says: the table of trials, totals, wake figures and limits.
 
     Works while the session is running.
 
     SESSION: its folder, or its name below ./sessions.
     """
-    if as_json + as_csv + trials + checking > 1:
-        raise InputError("--json, --csv, --trials and --check exclude each other", remedy="Choose one")
+    if as_json + as_csv + trials + wer + checking > 1:
+        raise InputError("--json, --csv, --trials, --wer and --check exclude each other", remedy="Choose one")
+    if groupings and not wer:
+        raise InputError("--by is of the tables of --wer", remedy="Write --wer --by …")
     folder = session_folder(session)
     stream = standard_output()
     if checking:
@@ -48,6 +61,10 @@ def command(session: str, as_json: bool, as_csv: bool, trials: bool, checking: b
         progress, wake = figures_of(folder)
         if as_csv:
             stream.write(summary.as_csv(progress, wake))
+        elif wer:
+            heard = heard_in(progress.trials, wake)
+            lines = heard_tables.tables(heard, normalisation_of(progress), map(Grouping, groupings))
+            stream.write("\n".join(lines) + "\n")
         elif trials:
             stream.write("\n".join(summary.table(progress)) + "\n")
         else:

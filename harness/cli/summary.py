@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import shutil
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from harness.cli.columns import fit
 from harness.cli.happenings import IN_WORDS, milliseconds
+from harness.evaluate.heard import deciding_words
 from harness.evaluate.limits import LimitVerdict
 from harness.evaluate.names import short_names
 from harness.evaluate.progress import Progress
@@ -20,6 +21,7 @@ from harness.evaluate.wake_plays import Play
 from harness.metrics.intervals import Share
 from harness.metrics.latency import LatencyFigures
 from harness.model.scenario import TrialKind
+from harness.model.transcript import WordCounts
 from harness.wire.foreign import plain_text
 
 COLUMNS = ("#", "trial", "outcome", "tries", "latency", "it heard", "it answered (by our transcription)")
@@ -32,6 +34,7 @@ CSV_COLUMNS = (
     "heard", "errors", "words", "latency_ms", "latency_error_ms", "wake_delay_ms", "wake_delay_error_ms", "length_ms",
     "response_clip", "response_transcript", "cause",
     "kind", "hit", "unmatched", "exposure_s", "unproven_s",
+    "substitutions", "deletions", "insertions", "normalisation",
 )  # fmt: skip
 
 
@@ -110,11 +113,22 @@ def totals(figures: Totals) -> list[str]:
         finished(figures),
         f"recognised           {_share(figures.recognised)}",
         f"at the first attempt {_share(figures.first_attempt)}",
+        f"attempts             {_attempts(figures)}",
         f"answered             {_share(figures.answered)}",
         f"latency              {_latency(figures.latency)}",
         f"wake delay           {_latency(figures.wake_delay)}",
         f"judged               {figures.judged} of {figures.to_judge} responses",
     ]
+
+
+def _attempts(figures: Totals) -> str:
+    """`1: 12 = 80.0%, 2: 2 = 13.3%, never: 1 = 6.7%` of the trials whose recognition was assessed."""
+    shares = (
+        f"{'never' if needed is None else needed}: {share.count} = {share.value:.1%}"
+        for needed, share in figures.attempts_needed
+        if share.value is not None
+    )
+    return ", ".join(shares) or "n/a (of none)"
 
 
 def limits(verdicts: Iterable[LimitVerdict]) -> list[str]:
@@ -140,16 +154,24 @@ def as_csv(progress: Progress, wake: WakeFigures | None = None) -> str:
             heard.setdefault(play.trial.id, []).append(play)
     for one in progress.trials:
         kind = "query" if one.trial.listening is None else one.trial.listening.kind.value
-        row = [*_csv_row(one), kind]
+        words = deciding_words(one.counting)
+        row = [*_csv_row(one), kind, "", "", "", "", *_edits(words, one)]
         if plays := heard.get(one.trial.id):
-            writer.writerows(_of_device(row, play) for play in plays)
+            writer.writerows(_of_device(row, play, one) for play in plays)
         else:
-            writer.writerow([*row, "", "", "", ""])
+            writer.writerow(row)
     return text.getvalue()
 
 
-def _of_device(row: Sequence[object], play: Play) -> list[object]:
-    found = dict(zip(CSV_COLUMNS, [*row, "", "", "", ""], strict=True))
+def _edits(words: WordCounts | None, one: TrialProgress) -> tuple[object, ...]:
+    """Empty without a transcript."""
+    if words is None:
+        return "", "", "", ""
+    return words.substitutions, words.deletions, words.insertions, plain_text(one.trial.recognised.name, 80)
+
+
+def _of_device(row: Sequence[object], play: Play, one: TrialProgress) -> list[object]:
+    found = dict(zip(CSV_COLUMNS, row, strict=True))
     reading = play.reading
     found["device"] = plain_text(play.target.device, 80)
     if play.kind is not TrialKind.AMBIENT:
@@ -159,6 +181,9 @@ def _of_device(row: Sequence[object], play: Play) -> list[object]:
         found["wake_delay_error_ms"] = f"{reading.delay.error_s * 1000:.1f}"
     if play.kind is TrialKind.COMMAND:
         found["heard"] = plain_text(reading.heard)
+        if (words := reading.counts) is not None:
+            found["errors"], found["words"] = words.errors, words.words
+            found.update(zip(CSV_COLUMNS[-4:], _edits(words, one), strict=True))
     found["unmatched"] = len(reading.unmatched)
     found["exposure_s"], found["unproven_s"] = f"{reading.exposure_s:.3f}", f"{reading.unproven_s:.3f}"
     return list(found.values())
@@ -224,18 +249,4 @@ def _latency(figures: LatencyFigures) -> str:
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    return GAP.join(_fit(cell, width) for cell, width in zip(cells, widths, strict=False)).rstrip()
-
-
-def _fit(text: str, width: int) -> str:
-    """A cell of so many columns: wide characters count as two, combining ones as none."""
-    shown = plain_text(text, width)
-    while (columns := sum(map(_columns, shown))) > width:
-        shown = plain_text(shown, len(shown) - 1)
-    return shown + " " * (width - columns)
-
-
-def _columns(character: str) -> int:
-    if unicodedata.combining(character):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+    return GAP.join(fit(cell, width) for cell, width in zip(cells, widths, strict=False)).rstrip()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from harness.evaluate.words_heard import WordsHeard
 from harness.metrics.intervals import Share
 from harness.metrics.latency import Quantile
 from harness.model.record import ReviewWord
@@ -69,6 +70,17 @@ def share(value: Share) -> str:
         return NOT_AVAILABLE
     low, high = value.interval
     return f"{value.count}/{value.total} {value.value * 100:.0f} % ({low * 100:.0f}–{high * 100:.0f})"
+
+
+def wer(words: WordsHeard) -> str:
+    """A WER with its interval, and how many attempts have a transcript: `5.0 % (1–9) 14/15`."""
+    counts = words.counts
+    transcripts = f"{counts.sentences}/{words.attempts}"
+    if counts.wer is None:
+        return f"{NOT_AVAILABLE}  {transcripts}"
+    low_high = words.interval
+    between = "" if low_high is None else f" ({low_high[0] * 100:.0f}–{low_high[1] * 100:.0f})"
+    return f"{counts.wer * 100:.1f} %{between}  {transcripts}"
 
 
 def quantile(value: Quantile | None) -> str:

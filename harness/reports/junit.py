@@ -12,11 +12,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness.evaluate.heard import Grouping, Heard, group_of, heard_in, words_of
 from harness.evaluate.limits import LimitVerdict, check_limits
-from harness.evaluate.progress import Progress, SessionFigures
+from harness.evaluate.progress import Progress, SessionFigures, normalisation_of
 from harness.evaluate.trials import TrialProgress
 from harness.evaluate.wake import WakeFigures
-from harness.evaluate.wake_plays import CommandWord, Heard, Play
+from harness.evaluate.wake_plays import CommandWord, Play
+from harness.evaluate.wake_plays import Heard as WakeHeard
 from harness.evaluate.wake_progress import DeviceWake, Interval, WakeEvent, WakeProgress
 from harness.log.folder import write_whole
 from harness.log.reader import LogReader
@@ -180,8 +182,12 @@ class _Gathered:
                 cases = suites.setdefault((device, kind), [])
                 cases.append(self._listening(one, device, kind, play, events[device], limits))
         wake = self.wake.snapshot()
+        heard = heard_in(self.progress.trials, self.wake)
         for (device, kind), cases in suites.items():
-            figures = () if kind == "query" else _figures(kind, wake.device(device))
+            of = words_of(one for one in heard if (one.device, group_of(one, Grouping.KIND)) == (device, kind))
+            figures = _words(of, normalisation_of(self.progress))
+            if kind != "query":
+                figures = (*_figures(kind, wake.device(device)), *figures)
             yield Suite(f"{device}.{kind}", tuple(cases), (("device", device), ("kind", kind), *figures))
 
     def _case(self, one: TrialProgress, device: str, kind: str, reason: Reason | None, said: Iterable[str]) -> Case:
@@ -241,6 +247,20 @@ def _figures(kind: str, of: DeviceWake | None) -> Properties:
     return (*counts, *_interval("per_hour", accepts.interval))
 
 
+def _words(of: Heard, normalisation: str) -> Properties:
+    """What was heard against what was said; nothing where nothing could be heard."""
+    if not of.first.attempts:
+        return ()
+    found: list[tuple[str, str]] = [("normalisation", normalisation)]
+    for name, words in (("first_attempt", of.first), ("final_attempt", of.final)):
+        counts = words.counts
+        found.append((f"{name}_word_errors", f"{counts.errors} of {counts.words}"))
+        found.append((f"{name}_wer", "n/a" if counts.wer is None else f"{counts.wer:.6g}"))
+        found += _interval(f"{name}_wer", words.interval)
+        found.append((f"{name}_transcripts", f"{counts.sentences} of {words.attempts}"))
+    return tuple(found)
+
+
 def _interval(name: str, interval: Interval | None) -> Properties:
     return () if interval is None else ((f"{name}_interval_95", f"{interval[0]:.6g} to {interval[1]:.6g}"),)
 
@@ -296,7 +316,7 @@ def _heard(play: Play, events: dict[int, WakeEvent]) -> Iterator[str]:
         yield f"… and {len(reading.unmatched) - EVENTS_SHOWN} more unmatched events"
 
 
-def _event(play: Play, event: Heard, dressed: WakeEvent | None) -> str:
+def _event(play: Play, event: WakeHeard, dressed: WakeEvent | None) -> str:
     score = "" if event.score is None else f", score {event.score:g}"
     clip = f", clips/{dressed.clip.name}" if dressed and dressed.clip else ""
     word = "unreviewed" if dressed is None or dressed.word is None else dressed.word.value

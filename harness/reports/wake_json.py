@@ -1,4 +1,4 @@
-"""A session's wake figures as JSON: exact counts and times, intervals, every unmatched event, the comparison."""
+"""A session's figures as JSON: exact counts and times, intervals, every unmatched event, the comparison."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from harness.evaluate.wake_plays import Play
 from harness.evaluate.wake_progress import DeviceWake, Rate, Ratio, WakeEvent
 from harness.metrics.latency import LatencyFigures
 from harness.reports.comparison import Comparison, compare_devices
+from harness.reports.heard_json import as_json as heard_as_json
 from harness.reports.wake_log_session import wake_log
 from harness.reports.wake_session import WakeSession
 
@@ -27,6 +28,7 @@ def as_json(session: WakeSession, devices: tuple[str, ...], *, reviewed: bool = 
         "planned": session.progress.planned,
         "counted": session.progress.counted,
         "devices": [_device(session, found[name], reviewed) for name in devices],
+        "heard": heard_as_json(session.asked, session.figures),
         "comparisons": [_comparison(one) for one in compare_devices(session.figures)],
     }
 
@@ -42,6 +44,7 @@ def _device(session: WakeSession, one: DeviceWake, reviewed: bool) -> Json:
             "of": one.commands.total,
             "substituted": one.substituted,
             "missed": one.missed,
+            "words": asdict(one.words.counts) | {"attempts": one.words.attempts},
         },
         "exposure_s": one.exposure_s,
         "unproven_s": one.unproven_s,
@@ -99,6 +102,7 @@ def _trial(play: Play) -> Json:
         "delay_s": None if reading.delay is None else reading.delay.value_s,
         "command": None if reading.command is None else reading.command.value,
         "heard": reading.heard,
+        "words": None if reading.counts is None else asdict(reading.counts),
         "exposure_s": reading.exposure_s,
         "unmatched_rows": [event.seq for event in reading.unmatched],
     }

@@ -12,8 +12,10 @@ from harness import __version__
 from harness.evaluate.wake_plays import CommandWord, Heard, Play
 from harness.evaluate.wake_progress import Interval, WakeEvent
 from harness.metrics.exact import clopper_pearson, garwood
+from harness.metrics.recognition import recognised, words_of
 from harness.model.record import ReviewWord
 from harness.model.scenario import TrialKind
+from harness.model.transcript import WordCounts
 from harness.reports.wake_log import (
     TOTALS,
     Command,
@@ -23,6 +25,7 @@ from harness.reports.wake_log import (
     Missed,
     Spot,
     WakeLog,
+    Words,
     computed,
     hours_text,
     moment,
@@ -34,14 +37,19 @@ FORMULA = "OOVFA / oov-hours"
 FORMULA_WITH_U = "(OOVFA + INVFA) / (oov-hours + inv/oov-hours)"
 
 
-def wake_log(session: WakeSession, device: str, *, reviewed: bool = False, command_line: str = "") -> WakeLog:
-    """The log of one device. reviewed: reviews decide what a false accept is, not the rules alone."""
-    return _Writer(session, device, reviewed).log(command_line)
+def wake_log(
+    session: WakeSession, device: str, *, reviewed: bool = False, command_line: str = "", words: bool = False
+) -> WakeLog:
+    """The log of one device. reviewed: reviews decide what a false accept is, not the rules alone.
+
+    words: commands are told by their words, STT lines with counts, where the device tells its words; else by CMD lines.
+    """
+    return _Writer(session, device, reviewed, words).log(command_line)
 
 
 class _Writer:
-    def __init__(self, session: WakeSession, device: str, reviewed: bool) -> None:
-        self._session, self._device, self._reviewed = session, device, reviewed
+    def __init__(self, session: WakeSession, device: str, reviewed: bool, words: bool) -> None:
+        self._session, self._device, self._reviewed, self._words = session, device, reviewed, words
         # A probe shows that the device listens; it is a file of no list.
         plays = session.figures.plays(device)
         self._plays = tuple(play for play in plays if play.kind is not TrialKind.PROBE)
@@ -81,21 +89,31 @@ class _Writer:
             phrase, extras = reading.hit.phrase or expected, _extras(reading.hit, trial)
             spots.append((at_ms, Spot("INVTA", file, min(start_ms, at_ms), at_ms, phrase, extras=extras)))
         yield from (spot for _, spot in sorted(spots, key=lambda one: one[0]))
-        reference = play.trial.reference
         if play.kind is TrialKind.WAKE and reading.hit is None:
             yield Missed("INVFR", file, extras=trial)
-        match reading.command:
-            case CommandWord.MISSING:
-                yield Missed("CMDFR", file, reference, trial)
-            case CommandWord.MATCH | CommandWord.SUBSTITUTION as word:
-                said_ms = round(max(0.0, (reading.heard_s or 0.0) * 1000), 3)
-                span = min(start_ms, said_ms), said_ms
-                match = word is CommandWord.MATCH
-                yield Command("CMDTA" if match else "CMDSB", file, *span, reading.heard, reference, extras=trial)
-            case None:
-                pass
+        yield from self._command(play, file, trial)
         if play.kind is TrialKind.WAKE and len(spots) > 1:
             yield ManySpots(file, len(spots), trial)
+
+    def _command(self, play: Play, file: str, trial: Extras) -> Iterator[Happening]:
+        """The line of a command, by what it came to or by its words."""
+        reading, reference = play.reading, play.trial.reference
+        if reading.command is None:
+            return
+        if reading.command is CommandWord.MISSING:
+            if self._words and play.transcribes:
+                yield Missed("STTFR", file, " ".join(words_of(reference, play.trial.recognised)), trial)
+            else:
+                yield Missed("CMDFR", file, reference, trial)
+            return
+        said_ms = round(max(0.0, (reading.heard_s or 0.0) * 1000), 3)
+        span = min(play.row.query_start_s * 1000, said_ms), said_ms
+        if reading.counts is not None and self._words:
+            yield _words(file, span, play, trial)
+            return
+        match = reading.command is CommandWord.MATCH
+        extras = (*trial, *_counts(reading.counts))
+        yield Command("CMDTA" if match else "CMDSB", file, *span, reading.heard, reference, extras=extras)
 
     def _ms(self, play: Play, event: Heard) -> float:
         return round((play.place(event) - play.start_s) * 1000, 3)
@@ -137,6 +155,10 @@ class _Writer:
         yield "x-review", "after" if self._reviewed else "before"
         yield "x-count-in-vocabulary", "yes" if settings.count_in_vocabulary else "no"
         yield "x-false-accept-rate", FORMULA_WITH_U if settings.count_in_vocabulary else FORMULA
+        if any(play.transcribes for play in self._plays):
+            rule = next(play.trial.recognised for play in self._plays if play.transcribes)
+            yield "x-normalisation", rule.name
+            yield "x-words-allowed-wrong", f"{rule.wer:g}"
         yield "x-window-seconds", f"{settings.window_before_s:g} before, {settings.window_after_s:g} after"
         yield "x-refractory-seconds", f"{settings.refractory_s:g}"
         yield "x-proof-within-seconds", f"{settings.proof_within_s:g}"
@@ -169,6 +191,37 @@ class _Writer:
             what = (event.word if self._reviewed else event.rule) or "outside_exposure"
             where = quoted(event.trial_id or "between trials")
             yield "x-event", f"{where} {moment(event.wall_s)} {quoted(event.phrase)} {what} {event.why}".rstrip()
+
+
+def _words(file: str, span: tuple[float, float], play: Play, trial: Extras) -> Words:
+    """Words of a command as they were compared: normalised, against the reference or alternative that fits best."""
+    judged = recognised(play.trial, play.reading.heard)
+    counts = judged.counts
+    return Words(
+        "STTSB" if counts.errors else "STTTA",
+        file,
+        *span,
+        " ".join(judged.heard),
+        " ".join(judged.reference),
+        words=counts.words,
+        substitutions=counts.substitutions,
+        additions=counts.insertions,
+        deletions=counts.deletions,
+        wer=100 * counts.wer if counts.wer is not None else 0.0,
+        extras=trial,
+    )
+
+
+def _counts(counts: WordCounts | None) -> Extras:
+    if counts is None:
+        return ()
+    named = (
+        ("x-words", counts.words),
+        ("x-substitutions", counts.substitutions),
+        ("x-insertions", counts.insertions),
+        ("x-deletions", counts.deletions),
+    )
+    return tuple((name, str(value)) for name, value in named)
 
 
 def _interval(name: str, interval: Interval | None, scale: float, unit: str) -> Iterator[tuple[str, str]]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness.evaluate.progress import Progress, SessionFigures
 from harness.evaluate.wake import WakeFigures
 from harness.evaluate.wake_progress import WakeProgress
 from harness.log.reader import LogReader
@@ -18,9 +19,10 @@ from harness.wire.foreign import plain_text
 
 @dataclass(frozen=True, slots=True)
 class WakeSession:
-    """started: the first row. first_s, last_s: Unix times of the first and the last row. clips: of stimuli, by hash.
+    """progress: of the wake figures. started: the first row. first_s, last_s: Unix times of the first and the last row.
 
-    not_counted: listening trials whose last take ended without counting, and how.
+    clips: of stimuli, by hash. not_counted: listening trials whose last take ended without counting, and how. asked:
+    the progress of all trials.
     """
 
     figures: WakeFigures
@@ -30,6 +32,7 @@ class WakeSession:
     last_s: float
     clips: dict[str, Clip] = field(default_factory=dict)
     not_counted: dict[str, Outcome] = field(default_factory=dict)
+    asked: Progress = field(default_factory=Progress)
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -53,13 +56,14 @@ class WakeSession:
 
 def session_of(entries: Iterable[Entry]) -> WakeSession:
     """A session from its rows; InputError when they do not begin with a plan."""
-    figures = WakeFigures()
+    figures, asked = WakeFigures(), SessionFigures()
     started: SessionStarted | None = None
     first_s = last_s = 0.0
     clips: dict[str, Clip] = {}
     endings: dict[str, Outcome] = {}
     for entry in entries:
         figures.add(entry)
+        asked.add(entry)
         last_s = entry.wall_s
         match entry.record:
             case SessionStarted() as row:
@@ -77,7 +81,7 @@ def session_of(entries: Iterable[Entry]) -> WakeSession:
     for name, how in endings.items():
         if how is not Outcome.COUNTED and name in listening:
             not_counted[name] = how
-    return WakeSession(figures, figures.snapshot(), started, first_s, last_s, clips, not_counted)
+    return WakeSession(figures, figures.snapshot(), started, first_s, last_s, clips, not_counted, asked.snapshot())
 
 
 def read_session(folder: Path) -> WakeSession:

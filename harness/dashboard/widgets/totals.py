@@ -9,7 +9,7 @@ from rich.text import Text
 from harness.dashboard import palette
 from harness.dashboard.wake_wording import rate_interval, rate_value, ratio_interval, ratio_value
 from harness.dashboard.widgets.painted import Painted
-from harness.dashboard.wording import OUTCOME_WORDS, quantile, share
+from harness.dashboard.wording import OUTCOME_WORDS, quantile, share, wer
 from harness.evaluate.progress import Progress
 from harness.evaluate.wake_progress import WakeProgress
 from harness.wire.foreign import plain_text
@@ -35,6 +35,7 @@ class TotalsPanel(Painted):
         rows: list[tuple[str, str]] = [
             ("Recognised", share(totals.recognised)),
             ("First try", share(totals.first_attempt)),
+            *([("WER 1st", wer(totals.first_words))] if totals.first_words.attempts else []),
             ("Lat. p50", quantile(totals.latency.p50)),
             ("Lat. p95", quantile(totals.latency.p95)),
             ("Answered", share(totals.answered)),

@@ -1,0 +1,84 @@
+"""What devices heard against what was said, in figures: two lines for the totals, and tables by group."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+
+from harness.cli.columns import fit
+from harness.evaluate.heard import Grouping, Heard, HeardTrial, by_group, words_of
+from harness.evaluate.words_heard import WordsHeard
+
+NOTHING = "n/a"
+NO_LABEL = "(none)"
+HEADS = ("try", "WER", "95 % interval", "sub", "del", "ins", "words", "transcripts")
+WIDTHS = (5, 8, 13, 5, 5, 5, 7, 11)
+LEAST_LABEL, WIDEST_LABEL = 12, 40
+GAP = " "
+
+
+def lines(first: WordsHeard, final: WordsHeard, normalisation: str) -> list[str]:
+    """Two lines for the totals of a session; none where nothing could be heard."""
+    if not first.attempts:
+        return []
+    return [
+        f"WER, first attempt   {in_words(first, normalisation)}",
+        f"WER, final attempt   {in_words(final, normalisation)}",
+    ]
+
+
+def in_words(words: WordsHeard, normalisation: str) -> str:
+    """`5.00% (95 % interval 1.20% to 9.00%), spoken: 3 errors in 60 words, 14 of 15 attempts with a transcript`."""
+    counts = words.counts
+    transcripts = f"{counts.sentences} of {words.attempts} attempts with a transcript"
+    if counts.wer is None:
+        beside = f", {counts.insertions} words inserted" if counts.insertions else ""
+        return f"{NOTHING} (of no words{beside}), {normalisation}: {transcripts}"
+    low_high = words.interval
+    interval = "" if low_high is None else f" (95 % interval {low_high[0]:.2%} to {low_high[1]:.2%})"
+    errors = f"{counts.errors} error{'' if counts.errors == 1 else 's'} in {counts.words} words"
+    return f"{counts.wer:.2%}{interval}, {normalisation}: {errors}, {transcripts}"
+
+
+def tables(
+    trials: Sequence[HeardTrial], normalisation: str, groupings: Iterable[Grouping] = (), width: int | None = None
+) -> list[str]:
+    """All trials together, then a table for each grouping; without one, for each that parts the trials.
+
+    At most `width` columns wide (None: as wide as the terminal; 120 without one), 80 and more.
+    """
+    if not trials:
+        return [f"no attempt tells what was heard ({normalisation})"]
+    columns = shutil.get_terminal_size((120, 24)).columns if width is None else width
+    label = max(LEAST_LABEL, min(WIDEST_LABEL, columns - sum(WIDTHS) - len(GAP) * len(WIDTHS)))
+    widths = (label, *WIDTHS)
+    out = [f"WER of what was heard, words compared as {normalisation}", ""]
+    out += _table("", [("all", words_of(trials))], widths)
+    asked = tuple(groupings)
+    for grouping in asked or Grouping:
+        groups = by_group(trials, grouping)
+        if asked or len(groups) > 1:
+            out += ["", *_table(f"by {grouping.value}", groups, widths)]
+    return out
+
+
+def _table(title: str, groups: Sequence[tuple[str, Heard]], widths: Sequence[int]) -> Iterator[str]:
+    yield _line((title, *HEADS), widths)
+    yield _line(tuple("─" * width for width in widths), widths)
+    for label, heard in groups:
+        yield _line((label or NO_LABEL, "first", *_cells(heard.first)), widths)
+        yield _line(("", "final", *_cells(heard.final)), widths)
+
+
+def _cells(words: WordsHeard) -> tuple[str, ...]:
+    counts = words.counts
+    return (
+        NOTHING if counts.wer is None else f"{counts.wer:.2%}",
+        NOTHING if words.interval is None else f"{words.interval[0] * 100:.1f}–{words.interval[1] * 100:.1f} %",
+        *map(str, (counts.substitutions, counts.deletions, counts.insertions, counts.words)),
+        f"{counts.sentences} of {words.attempts}",
+    )
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return GAP.join(fit(cell, width) for cell, width in zip(cells, widths, strict=True)).rstrip()

@@ -1,0 +1,48 @@
+"""What devices heard against what was said, as JSON: counts, WER and its interval, by each group."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.evaluate.heard import Grouping, Heard, HeardTrial, by_group, heard_in, words_of
+from harness.evaluate.progress import Progress, normalisation_of
+from harness.evaluate.wake import WakeFigures
+from harness.evaluate.words_heard import WordsHeard
+
+Json = dict[str, Any]
+
+
+def as_json(progress: Progress, wake: WakeFigures) -> Json:
+    """Queries and commands together; a WER over no words is null, and so are groups that have no label."""
+    trials = heard_in(progress.trials, wake)
+    needed = progress.totals.attempts_needed
+    return {
+        "normalisation": normalisation_of(progress),
+        "totals": _heard(words_of(trials)),
+        "attempts_to_recognition": [{"attempts": n, "trials": share.count, "of": share.total} for n, share in needed],
+        "by": {grouping.value: _groups(trials, grouping) for grouping in Grouping},
+    }
+
+
+def _groups(trials: tuple[HeardTrial, ...], grouping: Grouping) -> list[Json]:
+    return [{"label": label or None, **_heard(heard)} for label, heard in by_group(trials, grouping)]
+
+
+def _heard(heard: Heard) -> Json:
+    return {"first": _words(heard.first), "final": _words(heard.final)}
+
+
+def _words(words: WordsHeard) -> Json:
+    counts = words.counts
+    return {
+        "words": counts.words,
+        "correct": counts.correct,
+        "substitutions": counts.substitutions,
+        "deletions": counts.deletions,
+        "insertions": counts.insertions,
+        "sentences": counts.sentences,
+        "sentences_with_error": counts.sentences_with_error,
+        "attempts": words.attempts,
+        "wer": counts.wer,
+        "interval": words.interval,
+    }

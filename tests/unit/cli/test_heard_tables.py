@@ -1,0 +1,243 @@
+"""What was heard against what was said, as `show` and `export` tell it, and scored again from trn files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from harness.cli import group, heard_tables
+from harness.cli.columns import columns_of
+from harness.evaluate.heard import heard_in, words_of
+from harness.evaluate.progress import SessionFigures
+from harness.evaluate.wake import WakeFigures
+from harness.evaluate.words_heard import WordsHeard
+from harness.log.writer import SqliteLog
+from harness.model.errors import InputError
+from harness.model.record import TrialFinished, TrialStarted
+from harness.model.scenario import Normalisation, Recognised, TrialKind
+from harness.model.transcript import WordCounts
+from harness.model.trial import Outcome, Recognition
+from tests.unit.evaluate.rows import Rows, planned
+from tests.unit.evaluate.wake_rows import WakeRows, wake_trial
+
+ASKED = "what time is it"
+HOSTILE = "\x1b]0;owned\x07 what { time / it } ;; (1) @ <is> (it)"
+
+
+def harness(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(group, [str(one) for one in arguments])
+
+
+def stored(rows: Rows, folder: Path) -> Path:
+    folder.mkdir()
+    with SqliteLog(folder) as log:
+        for entry in rows.entries:
+            log.append(entry.record)
+    return folder
+
+
+def asked(rows: Rows, trial_id: str, *heard: str | None) -> None:
+    rows.add(TrialStarted(trial_id, 1))
+    for attempt, text in enumerate(heard, 1):
+        last = attempt == len(heard)
+        outcome = Outcome.RESPONDED if last else Outcome.NO_WAKE if text is None else Outcome.MISHEARD
+        recognition = Recognition.YES if last else Recognition.NO
+        rows.attempt(trial_id, attempt, outcome, recognition, heard=text, latency_s=None)
+    rows.add(TrialFinished(trial_id, 1, Outcome.RESPONDED, len(heard), len(heard)))
+
+
+def queries(rule: Recognised = Recognised()) -> Rows:  # noqa: B008 (frozen)
+    """Two voices: right, misheard first, no transcript first, an alternative, and a hostile transcript."""
+    rows = Rows()
+    voices = ("ann", "ann", "bob", "bob", "bob")
+    plan = [
+        replace(
+            planned(number, trial_id="time (5)" if number == 5 else ""),
+            recognised=rule,
+            alternatives=("tell me the time please",),
+            conditions=(("voice", voice),),
+        )
+        for number, voice in enumerate(voices, 1)
+    ]
+    rows.start(*plan)
+    asked(rows, "time-1", "What time is it?")
+    asked(rows, "time-2", "what lime is", "what time is it")
+    asked(rows, "time-3", None, "what time is it")
+    asked(rows, "time-4", "Tell me the dime please", "what time is it")
+    asked(rows, "time (5)", HOSTILE, "")
+    return rows
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return stored(queries(), tmp_path / "s1")
+
+
+def test_the_totals_say_what_was_heard(folder: Path) -> None:
+    lines = harness("show", folder).output.splitlines()
+    (first,) = [line for line in lines if line.startswith("WER, first attempt")]
+    (final,) = [line for line in lines if line.startswith("WER, final attempt")]
+    assert "spoken:" in first
+    assert first.endswith("in 17 words, 4 of 5 attempts with a transcript")
+    assert final.startswith("WER, final attempt   20.00%")
+    assert final.endswith("4 errors in 20 words, 5 of 5 attempts with a transcript")
+    assert "attempts             1: 1 = 20.0%, 2: 4 = 80.0%, never: 0 = 0.0%" in lines
+
+
+def test_wer_by_group(folder: Path) -> None:
+    every = harness("show", folder, "--wer").output
+    assert "words compared as spoken" in every
+    assert [line.split()[1] for line in every.splitlines() if line.startswith("by ")] == ["voice", "condition"]
+    one = harness("show", folder, "--wer", "--by", "voice").output.splitlines()
+    at = next(number for number, line in enumerate(one) if line.startswith("ann"))
+    cells = one[at].split()
+    assert cells[:3] == ["ann", "first", "25.00%"]
+    assert cells[-7:] == ["1", "1", "0", "8", "2", "of", "2"]
+    assert one[at + 1].split()[:2] == ["final", "0.00%"]
+    none = harness("show", folder, "--wer", "--by", "position", "--by", "query_class").output
+    assert none.count("(none)") == 2
+
+
+@pytest.mark.parametrize("width", [80, 100, 200])
+def test_tables_keep_to_the_width(width: int) -> None:
+    figures = SessionFigures()
+    rows = Rows()
+    rows.start(replace(planned(1), query_class="北京 \x1b[31m" * 20))
+    asked(rows, "time-1", HOSTILE)
+    for entry in rows.entries:
+        figures.add(entry)
+    for line in heard_tables.tables(heard_in(figures.snapshot().trials), "spoken", width=width):
+        assert columns_of(line) <= width
+        assert line.isprintable()
+
+
+def test_nothing_over_nothing_is_a_number() -> None:
+    nothing = WordsHeard.of([None, None])
+    assert heard_tables.lines(WordsHeard(), WordsHeard(), "plain") == []
+    assert heard_tables.lines(nothing, nothing, "plain")[0].endswith(
+        "n/a (of no words), plain: 0 of 2 attempts with a transcript"
+    )
+    inserted = WordsHeard.of([WordCounts(insertions=2, sentences=1, sentences_with_error=1)])
+    assert "n/a (of no words, 2 words inserted)" in heard_tables.in_words(inserted, "plain")
+    assert heard_tables.tables((), "plain") == ["no attempt tells what was heard (plain)"]
+
+
+def test_options_that_exclude_each_other(folder: Path) -> None:
+    for wrong in (["--wer", "--csv"], ["--by", "voice"]):
+        refused = harness("show", folder, *wrong)
+        assert isinstance(refused.exception, InputError)
+
+
+def test_csv_has_the_edits_of_the_attempt_that_decided(tmp_path: Path) -> None:
+    rows = queries()
+    rows.start()
+    found = list(csv.DictReader(io.StringIO(harness("show", stored(queries(), tmp_path / "s"), "--csv").output)))
+    edits = [(row["substitutions"], row["deletions"], row["insertions"], row["normalisation"]) for row in found]
+    assert edits == [*[("0", "0", "0", "spoken")] * 4, ("0", "4", "0", "spoken")]
+    header = list(found[0])
+    assert header[-5:] == ["unproven_s", "substitutions", "deletions", "insertions", "normalisation"]
+
+
+@pytest.fixture
+def commands() -> WakeRows:
+    trials = [wake_trial(number, TrialKind.COMMAND, ("kitchen", "den")) for number in (1, 2)]
+    rows = WakeRows()
+    rows.plan(*trials)
+    rows.play(trials[0], words=[("kitchen", 2.6, "turn on the light"), ("den", 2.7, "turn it off the light")])
+    rows.play(trials[1], words=[("kitchen", 2.6, "intent:lights"), ("den", 2.8, "turn on light")])
+    return rows
+
+
+def test_csv_of_commands(commands: WakeRows, tmp_path: Path) -> None:
+    found = list(csv.DictReader(io.StringIO(harness("show", stored(commands, tmp_path / "s"), "--csv").output)))
+    edits = {(row["trial"], row["device"]): (row["errors"], row["words"], row["substitutions"]) for row in found}
+    assert edits == {
+        ("command-1", "kitchen"): ("0", "4", "0"),
+        ("command-1", "den"): ("2", "4", "1"),
+        ("command-2", "kitchen"): ("", "", ""),
+        ("command-2", "den"): ("1", "4", "0"),
+    }
+
+
+def scored(folder: Path, name: str) -> dict[str, int]:
+    target = folder / f"{name}.json"
+    done = harness("score", "-r", folder / f"{name}.ref.trn", "-h", folder / f"{name}.trn", "--json", target)
+    assert done.exit_code == 0, (done.output, done.exception)
+    found = json.loads(target.read_text(encoding="utf-8"))
+    totals = (found if "totals" in found else found["systems"][0])["totals"]
+    return {name: totals[name] for name in ("correct", "substitutions", "deletions", "insertions")}
+
+
+RULES = [
+    Recognised(),
+    Recognised(Normalisation.PLAIN),
+    Recognised(Normalisation.VERBATIM),
+    Recognised(Normalisation.SNOR),
+]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_scored_again_from_trn_files_the_counts_are_the_same(rule: Recognised, tmp_path: Path) -> None:
+    rows = queries(rule)
+    session, target = stored(rows, tmp_path / "s"), tmp_path / "trn"
+    done = harness("export", session, "--trn", target)
+    assert done.exit_code == 0, (done.output, done.exception)
+    assert f"{target / 'first'}.ref.trn" in done.output
+    figures = SessionFigures()
+    for entry in rows.entries:
+        figures.add(entry)
+    heard = words_of(heard_in(figures.snapshot().trials))
+    for name, words in (("first", heard.first), ("final", heard.final)):
+        counts = words.counts
+        assert scored(target, name) == {
+            "correct": counts.correct,
+            "substitutions": counts.substitutions,
+            "deletions": counts.deletions,
+            "insertions": counts.insertions,
+        }
+    ids = [line.rpartition("(")[2].rstrip(")") for line in (target / "final.trn").read_text("utf-8").splitlines()]
+    assert ids == ["ann-time-1", "ann-time-2", "bob-time-3", "bob-time-4", "bob-time_5_"]
+
+
+def test_commands_as_trn_have_their_device(commands: WakeRows, tmp_path: Path) -> None:
+    assert harness("export", stored(commands, tmp_path / "s"), "--trn", tmp_path / "trn").exit_code == 0
+    assert (tmp_path / "trn" / "first.trn").read_text("utf-8").splitlines() == [
+        "turn on the light (espeak.en.us-command-1.kitchen)",
+        "turn it off the light (espeak.en.us-command-1.den)",
+        "turn on light (espeak.en.us-command-2.den)",
+    ]
+    figures = WakeFigures()
+    for entry in commands.entries:
+        figures.add(entry)
+    counts = words_of(heard_in((), figures)).final.counts
+    found = scored(tmp_path / "trn", "final")
+    assert (found["substitutions"], found["deletions"], found["insertions"]) == (
+        counts.substitutions, counts.deletions, counts.insertions
+    )  # fmt: skip
+
+
+def test_a_session_without_transcripts_has_no_trn(tmp_path: Path) -> None:
+    rows = Rows()
+    rows.start(planned(1))
+    rows.trial("time-1")
+    refused = harness("export", stored(rows, tmp_path / "s"), "--trn", tmp_path / "trn")
+    assert isinstance(refused.exception, InputError)
+    assert not (tmp_path / "trn").exists()
+
+
+def test_json_of_a_session_of_queries(folder: Path) -> None:
+    done = harness("export", folder, "--json")
+    assert done.exit_code == 0, done.output
+    heard = json.loads(done.stdout)["heard"]
+    assert heard["normalisation"] == "spoken"
+    assert (heard["totals"]["final"]["deletions"], heard["totals"]["final"]["wer"]) == (4, 0.2)
+    assert (heard["totals"]["first"]["attempts"], heard["totals"]["first"]["sentences"]) == (5, 4)
+    assert heard["attempts_to_recognition"][1] == {"attempts": 2, "trials": 4, "of": 5}
+    assert [one["label"] for one in heard["by"]["voice"]] == ["ann", "bob"]
+    assert heard["by"]["position"][0]["label"] is None
