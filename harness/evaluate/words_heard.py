@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from harness.metrics.recognition import recognised
+from harness.metrics.word_intervals import wer_interval
 from harness.model.record import AttemptFinished
 from harness.model.transcript import WordCounts
 from harness.model.trial import Trial
@@ -45,8 +46,8 @@ class WordsHeard:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """95 % interval of the WER; None over no words."""
-        return None
+        """95 % interval of the WER, from how attempts differ; None over no words or one transcript."""
+        return wer_interval([one.errors for one in self.transcripts], [one.words for one in self.transcripts])
 
     def __add__(self, other: WordsHeard) -> WordsHeard:
         return WordsHeard(self.transcripts + other.transcripts, self.attempts + other.attempts)

@@ -85,7 +85,7 @@ def test_the_totals_say_what_was_heard(folder: Path) -> None:
     (final,) = [line for line in lines if line.startswith("WER, final attempt")]
     assert "spoken:" in first
     assert first.endswith("in 17 words, 4 of 5 attempts with a transcript")
-    assert final.startswith("WER, final attempt   20.00%")
+    assert final.startswith("WER, final attempt   20.00% (95 % interval ")
     assert final.endswith("4 errors in 20 words, 5 of 5 attempts with a transcript")
     assert "attempts             1: 1 = 20.0%, 2: 4 = 80.0%, never: 0 = 0.0%" in lines
 

@@ -13,6 +13,7 @@ from harness.evaluate.progress import Progress, SessionFigures
 from harness.evaluate.wake import WakeFigures
 from harness.evaluate.words_heard import WordsHeard
 from harness.metrics.intervals import Share
+from harness.metrics.word_intervals import wer_interval
 from harness.model.bench import ObservationKind
 from harness.model.record import RerunAsked, TrialFinished, TrialStarted
 from harness.model.scenario import TrialKind
@@ -64,6 +65,13 @@ def test_first_and_final() -> None:
     # The phrase that the device is called by is not known to this trial, so its two words are insertions.
     assert totals.final_words.counts == WordCounts(8, 0, 4, 2, 3, 2)
     assert totals.attempts_needed == ((1, Share(1, 3)), (3, Share(1, 3)), (None, Share(1, 3)))
+
+
+def test_the_interval_is_that_of_attempts_and_none_over_nothing() -> None:
+    assert WordsHeard().interval is None
+    assert WordsHeard.of([None]).interval is None
+    words = WordsHeard.of([RIGHT, WordCounts(2, 1, 1, 0, 1, 1), None, RIGHT])
+    assert words.interval == wer_interval([0, 2, 0], [4, 4, 4])
 
 
 def test_a_wake_phrase_at_the_front_is_taken_off() -> None:
