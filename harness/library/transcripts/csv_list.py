@@ -56,9 +56,10 @@ def read_csv(path: Path, encoding: str | None = None) -> Transcripts:
         ids.append(audio)
         texts.append(written)
         lines.append(line)
+    problems.refuse()
     if not first:
         problems.add(0, 0, "the list has no rows", _EXAMPLE)
-    problems.refuse()
+        problems.refuse()
     return Transcripts(str(path), tuple(ids), tuple(texts), tuple(lines), ("",) * len(ids), encoding_name(encoding))
 
 

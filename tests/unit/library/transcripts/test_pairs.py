@@ -1,0 +1,83 @@
+"""A reference with its hypothesis."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.library.transcripts import Format, format_of, read_pair, read_transcripts
+from harness.model.errors import InputError
+from tests.unit.library.transcripts.told import assert_told, told, written
+
+
+@pytest.mark.parametrize(("name", "format"), [("a.trn", "trn"), ("A.SRO", "sro"), ("a.b.csv", "csv"), ("a.Stm", "stm")])
+def test_the_suffix_says_the_format(name: str, format: str) -> None:
+    assert format_of(Path(name)) is Format(format)
+
+
+@pytest.mark.parametrize("name", ["a.txt", "trn", "a."])
+def test_a_suffix_that_says_nothing_is_answered_with_the_formats_and_the_option(name: str) -> None:
+    with pytest.raises(InputError, match=r"\.trn, \.ctm, \.stm, \.sro, \.csv.*--reference-format"):
+        format_of(Path(name))
+
+
+def test_a_format_that_is_named_wins_over_the_suffix(tmp_path: Path) -> None:
+    assert read_transcripts(written(tmp_path, "a.txt", "hi (x_1)\n"), Format.TRN).ids == ("x_1",)
+    assert read_transcripts(written(tmp_path, "a.trn", "a.wav,hi\n"), Format.CSV).ids == ("a.wav",)
+    assert_told(told(read_transcripts, written(tmp_path, "a.ctm", "f A 1 1 a\n")), [(0, 0, "has times and no ids")])
+
+
+def test_ids_pair_over_formats_and_whatever_their_case(tmp_path: Path) -> None:
+    reference = written(tmp_path, "r.sro", "show me (Ann_001)\n[uh] flights (bob_001)\nno (bob_002)\n")
+    hypothesis = written(tmp_path, "h.csv", "BOB_001,flights\nann_001,show\neve_001,x\nEVE_001,y\n")
+    references, hypotheses = read_pair(reference, hypothesis)
+    assert references.ids == ("Ann_001", "bob_001", "bob_002")
+    assert hypotheses.ids == ("bob_001", "Ann_001", "eve_001", "EVE_001")
+
+
+def test_an_id_that_is_the_same_in_both_goes_before_one_that_differs_in_case(tmp_path: Path) -> None:
+    reference = written(tmp_path, "r.csv", "a.wav,x\nA.wav,y\nb.wav,z\n")
+    hypothesis = written(tmp_path, "h.csv", "A.wav,y\nB.wav,z\nb.WAV,q\n")
+    _, hypotheses = read_pair(reference, hypothesis)
+    assert hypotheses.ids == ("A.wav", "b.wav", "b.WAV")
+
+
+def test_words_are_cut_by_segments(tmp_path: Path) -> None:
+    segments = """f1 A ann 0 2 <o> turn it on
+f1 A ann 2 3 IGNORE_TIME_SEGMENT_IN_SCORING
+f1 A Ann 3 4 now
+f1 B bob 0 1
+f2 A bob 0 9 hello
+"""
+    words = "f1 a 0.1 0.2 Turn\nf1 A 1.8 0.2 it\nf1 A 2.5 0.1 cough\nf1 A 8 1 now\nF1 B 0 1 uh\n"
+    references, hypotheses = read_pair(written(tmp_path, "r.stm", segments), written(tmp_path, "h.ctm", words))
+    assert references.ids == hypotheses.ids == ("ann-000", "ann-001", "bob-000", "bob-001")
+    assert references.speakers == ("ann", "ann", "bob", "bob")
+    assert references.texts == ("turn it on", "now", "", "hello")
+    assert references.lines == (1, 3, 4, 5)
+    assert hypotheses.texts == ("Turn it", "now", "uh", "")
+    assert hypotheses.lines == (1, 4, 5, 0)
+
+
+def test_words_of_a_place_that_the_reference_has_not_are_told_once_for_each_place(tmp_path: Path) -> None:
+    reference = written(tmp_path, "r.stm", "f1 A ann 0 2 a\n")
+    hypothesis = written(tmp_path, "h.ctm", "f1 A 0 1 a\nf1 1 0 1 b\nf1 1 1 1 b\nf2 A 0 1 c\n")
+    wanted = [(2, 1, "nothing of file 'f1', channel '1'"), (4, 1, "nothing of file 'f2', channel 'A'")]
+    assert_told(told(lambda path: read_pair(reference, path), hypothesis), wanted)
+
+
+def test_two_ctm_files_have_an_utterance_for_each_file_and_channel(tmp_path: Path) -> None:
+    said = "f A 0 1 a\nf A * * <ALT_BEGIN>\nf A 1 1 b\nf A * * <ALT>\nf A * * <ALT_END>\nf B 0 1 c\ng A 0 1 d\n"
+    reference = written(tmp_path, "r.ctm", said)
+    hypothesis = written(tmp_path, "h.ctm", "g a 5 1 d\nF a 2 1 x\ng A 6 1 e\n")
+    references, hypotheses = read_pair(reference, hypothesis)
+    assert references.ids == ("f-A-0000", "f-B-0000", "g-A-0000")
+    assert references.texts == ("a { b / @ }", "c", "d")
+    assert dict(zip(hypotheses.ids, hypotheses.texts, strict=True)) == {"g-A-0000": "d e", "f-A-0000": "x"}
+
+
+@pytest.mark.parametrize(("first", "second"), [("stm", "trn"), ("trn", "ctm"), ("ctm", "stm"), ("stm", "stm")])
+def test_formats_that_do_not_go_together_are_refused(tmp_path: Path, first: str, second: str) -> None:
+    with pytest.raises(InputError, match=f"in {second} cannot be scored against a reference in {first}"):
+        read_pair(tmp_path / f"r.{first}", tmp_path / f"h.{second}")

@@ -1,0 +1,51 @@
+"""What a reader says of a file: (line, column, part of what is wrong) of each problem."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from harness.model.errors import InputError, InputProblems
+
+Told = list[tuple[int, int, str]]
+Read = TypeVar("Read")
+
+
+def written(folder: Path, name: str, content: str | bytes) -> Path:
+    """A file with that content, bytes as they are and text as UTF-8."""
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def problems_of(read: Callable[[Path], object], path: Path) -> list[InputError]:
+    """The problems that reading raises, each with a remedy."""
+    with pytest.raises(InputError) as raised:
+        read(path)
+    error = raised.value
+    problems = list(error.problems) if isinstance(error, InputProblems) else [error]
+    assert all(one.place and one.place.file == str(path) for one in problems)
+    return problems
+
+
+def told(read: Callable[[Path], object], path: Path) -> Told:
+    """Line, column and what is wrong, one for each problem."""
+    return [(one.place.line, one.place.column, one.what) for one in problems_of(read, path) if one.place]
+
+
+def assert_told(found: Told, wanted: Told) -> None:
+    """As many problems, in the same places, that say what is wanted."""
+    assert [one[:2] for one in found] == [one[:2] for one in wanted]
+    for (_, _, what), (_, _, part) in zip(found, wanted, strict=True):
+        assert part in what
+
+
+def read_or_refused(read: Callable[[Path], Read], path: Path) -> Read | None:
+    """What was read, or None where it was refused with the one error type; any other error is the test's failure."""
+    try:
+        return read(path)
+    except InputError:
+        return None
