@@ -5,9 +5,10 @@ Any report that shows what was heard can carry it, with `style()` once in its he
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
@@ -19,6 +20,7 @@ from harness.wire.foreign import plain_text
 MOST_STEPS = 1000
 """Words of an utterance that are shown; a line of a megabyte is not."""
 LONGEST_WORD = 120
+_Split = tuple[list[list[AlignedWord]], list[AlignedWord]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,40 +91,36 @@ def _fragment() -> Template:
     return environment().from_string('{% from "alignment.html" import alignment %}{{ alignment(blocks) }}')
 
 
-def columns(utterances: Sequence[ScoredUtterance]) -> list[Column] | None:
-    """The hypotheses of one utterance over the words of their reference; None where the references differ."""
-    references = {_reference(one.words) for one in utterances}
-    if len(references) != 1:
-        return None
-    split = [_at_reference(one.words) for one in utterances]
-    found: list[Column] = []
-    for at, word in enumerate((*references.pop(), None)):
-        gaps = [inserted[at] for inserted, _ in split]
-        for place in range(max(map(len, gaps))):
-            found.append(Column("", tuple(_cell(gap[place]) if place < len(gap) else Cell() for gap in gaps)))
-        if word is not None:
-            found.append(Column(_shown(word), tuple(_cell(steps[at]) for _, steps in split)))
-    return found
-
-
 def blocks(utterances: Sequence[ScoredUtterance], labels: Sequence[str]) -> list[Block]:
     """One block when all have the same reference, else one for each."""
-    together = columns(utterances)
-    if together is not None:
-        return [_block(labels, together)]
-    return [_block((label,), columns((one,)) or []) for label, one in zip(labels, utterances, strict=True)]
+    if len({_reference(one.words) for one in utterances}) == 1:
+        return [_block(utterances, labels)]
+    return [_block((one,), (label,)) for label, one in zip(labels, utterances, strict=True)]
 
 
-def _block(labels: Sequence[str], found: Sequence[Column]) -> Block:
+def _block(utterances: Sequence[ScoredUtterance], labels: Sequence[str]) -> Block:
+    reference = _reference(utterances[0].words)
+    split = [_at_reference(one.words) for one in utterances]
+    gaps = [max(len(inserted[at]) for inserted, _ in split) for at in range(len(reference) + 1)]
     names = tuple(plain_text(label, 40) for label in labels)
-    return Block(names, tuple(found[:MOST_STEPS]), max(0, len(found) - MOST_STEPS))
+    total = len(reference) + sum(gaps)
+    return Block(names, tuple(islice(_columns(reference, gaps, split), MOST_STEPS)), max(0, total - MOST_STEPS))
+
+
+def _columns(reference: Sequence[str], gaps: Sequence[int], split: Sequence[_Split]) -> Iterator[Column]:
+    for at, gap in enumerate(gaps):
+        for place in range(gap):
+            put_in = (inserted[at] for inserted, _ in split)
+            yield Column("", tuple(_cell(words[place]) if place < len(words) else Cell() for words in put_in))
+        if at < len(reference):
+            yield Column(_shown(reference[at]), tuple(_cell(steps[at]) for _, steps in split))
 
 
 def _reference(words: Sequence[AlignedWord]) -> tuple[str, ...]:
     return tuple(word.reference for word in words if word.edit is not Edit.INSERTION)
 
 
-def _at_reference(words: Sequence[AlignedWord]) -> tuple[list[list[AlignedWord]], list[AlignedWord]]:
+def _at_reference(words: Sequence[AlignedWord]) -> _Split:
     """Insertions before each word of the reference and after the last; the other steps."""
     inserted: list[list[AlignedWord]] = [[]]
     steps: list[AlignedWord] = []
