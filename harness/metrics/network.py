@@ -24,7 +24,8 @@ __all__ = ["MAX_CELLS", "NOWHERE", "Network", "align_networks", "is_plain", "par
 Same = Callable[[str, str], bool]
 
 SUBSTITUTION, MISSING, OPTIONAL, NOTHING, BOTH_NOTHING = 4.0, 3.0, 2.0, 0.001, 1.0
-MAX_CELLS = 10_000_000
+MAX_CELLS = 4_000_000
+_ENDLESS = float("inf")
 
 
 def align_networks(
@@ -125,11 +126,12 @@ class _Alignment:
         self._rows: list[array[float]] = []
         # The least of each row at each node of the hypothesis.
         self._at_nodes: list[array[float]] = []
+        self._absent = [word.absent for word in said.words]
         self._fill()
 
     def _fill(self) -> None:
-        endless = [float("inf")] * len(self._said.words)
-        self._add_row([0.0, *endless[1:]])
+        width, nodes = len(self._said.words), len(self._said.entering)
+        self._add_row(0.0, [_ENDLESS] * width, [_ENDLESS] * nodes, [0.0] * width, 0.0)
         paired: dict[_Word, list[float]] = {}
         merged: dict[int, tuple[Sequence[float], Sequence[float]]] = {}
         for number, word in enumerate(self._of.words[1:], 1):
@@ -148,29 +150,29 @@ class _Alignment:
                 above, at_nodes = merged[node]
             if word not in paired:
                 paired[word] = self._paired(word)
-            absent = word.absent
-            best = [cost + absent for cost in above]
-            nodes, costs = self._said.nodes, paired[word]
-            for column in range(1, len(best)):
-                cost = at_nodes[nodes[column]] + costs[column]
-                if cost < best[column]:
-                    best[column] = cost
-            self._add_row(best)
+            self._add_row(above[0] + word.absent, above, at_nodes, paired[word], word.absent)
 
-    def _add_row(self, best: list[float]) -> None:
-        """best: without insertions, which are found on the way along the row. Storing a cost rounds it."""
-        entering, nodes, words = self._said.entering, self._said.nodes, self._said.words
-        row = array("f", best)
-        at_nodes = array("f", (row[0],))
-        for column in range(1, len(row)):
-            node = nodes[column]
-            while len(at_nodes) <= node:
-                at_nodes.append(_least(row, entering[len(at_nodes)]))
-            cost = at_nodes[node] + words[column].absent
-            if cost < best[column]:
-                row[column] = cost
-        while len(at_nodes) < len(entering):
-            at_nodes.append(_least(row, entering[len(at_nodes)]))
+    def _add_row(
+        self, first: float, above: Sequence[float], diagonal: Sequence[float], paired: list[float], absent: float
+    ) -> None:
+        """A row by the row above it and that row's least at each node. Storing a cost rounds it to single precision."""
+        entering = self._said.entering
+        row = array("f", (first,))
+        at_nodes = array("f", (first,))
+        reached = 0
+        columns = zip(self._said.nodes, above, paired, self._absent, strict=True)
+        next(columns)
+        for node, up, pair, missing in columns:
+            if node > reached:
+                at_nodes.extend([_least(row, numbers) for numbers in entering[reached + 1 : node + 1]])
+                reached = node
+            cost = diagonal[node] + pair
+            up += absent
+            if up < cost:
+                cost = up
+            left = at_nodes[node] + missing
+            row.append(left if left < cost else cost)
+        at_nodes.extend([_least(row, numbers) for numbers in entering[reached + 1 :]])
         self._rows.append(row)
         self._at_nodes.append(at_nodes)
 

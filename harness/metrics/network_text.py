@@ -16,6 +16,7 @@ from harness.model.errors import InputError, Place
 NOWHERE = Place("<text>", 1)
 NOTHING = "@"
 MAX_DEPTH = 100
+MAX_WORDS = 50_000
 
 _MARKS = "{}();@"
 _MARKED = re.compile(r"[{};]|(?<!\S)@(?!\S)|(?<!\S)\(\S+\)(?!\S)")
@@ -64,7 +65,7 @@ def parse(text: str, normalise: Callable[[str], tuple[str, ...]], place: Place =
 
     An alternative of which nothing is left counts as `@`. place: of the text's first character, columns count from 1.
     InputError with line and column on braces that do not match or are glued to the word before them, alternatives
-    without a word, and braces within braces deeper than MAX_DEPTH.
+    without a word, braces within braces deeper than MAX_DEPTH, and more words than MAX_WORDS, all alternatives counted.
     """
     reader = _Reader(text, normalise, place)
     at = 0
@@ -189,6 +190,9 @@ class _Reader:
             raise self._error(error.what, start + within, error.remedy) from error
 
     def _add(self, written: str, bare: str, *, optional: bool = False, nothing: bool = False) -> None:
+        if len(self._arcs) == MAX_WORDS:
+            what = f"more than {MAX_WORDS} words, all alternatives counted, in a text with marks or fragments"
+            raise InputError(what, place=self._place, remedy="Split the utterance into shorter ones")
         self._arcs.append(Arc(written, bare, self._here(), optional, nothing))
         self._node, self._ends = None, [len(self._arcs)]
 
