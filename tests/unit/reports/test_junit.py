@@ -305,3 +305,22 @@ def test_a_report_that_cannot_be_written_is_refused_before_anything_is_played(tm
     waits = CliRunner().invoke(group, ["run", "s.yaml", "--bench", "b.yaml", "--junit", "x.xml", "--no-watch"])
     assert isinstance(waits.exception, InputError)
     assert "harness export SESSION --junit" in str(waits.exception)
+
+
+def test_word_errors_are_properties_of_queries_and_of_commands(rows: WakeRows) -> None:
+    asked = Rows()
+    asked.start(planned(1), planned(2))
+    for number, heard in ((1, "what lime is it"), (2, "what time is it")):
+        asked.add(TrialStarted(f"time-{number}", 1))
+        asked.attempt(f"time-{number}", 1, heard=heard)
+        asked.add(TrialFinished(f"time-{number}", 1, Outcome.RESPONDED, 1, 1))
+    (queries,) = [suite for suite in report(asked).suites if suite.name == "kitchen.query"]
+    told = dict(queries.properties)
+    assert told["normalisation"] == "spoken"
+    assert (told["first_attempt_word_errors"], told["first_attempt_wer"]) == ("1 of 8", "0.125")
+    assert (told["final_attempt_word_errors"], told["final_attempt_transcripts"]) == ("1 of 8", "2 of 2")
+    assert " to " in told["final_attempt_wer_interval_95"]
+    suites = {suite.name: dict(suite.properties) for suite in report(rows).suites}
+    assert suites["kitchen.command"]["final_attempt_word_errors"] == "3 of 8"  # \\e[31moff is three words
+    assert "normalisation" not in suites["den.command"]
+    assert "normalisation" not in suites["kitchen.wake"]
