@@ -144,7 +144,13 @@ def command(
     if html_target is not None:
         from harness.reports.transcripts.html import write_html
 
-        write_html([system.scoring for system in systems], Path(html_target), title=f"{reference}: word errors")
+        write_html(
+            [system.scoring for system in systems],
+            Path(html_target),
+            title=f"Word errors against {reference}",
+            references=reference,
+            intervals=[system.interval for system in systems],
+        )
     if json_target != STDIN:
         output.print_lines(_lines(systems, found, which, confusions))
     if max_wer is not None and not _within(systems, max_wer):

@@ -12,7 +12,7 @@ import click
 from harness.evaluate.wording import Wording
 from harness.library.transcripts.form import Format
 from harness.model.errors import InputError
-from harness.model.scenario import Normalisation
+from harness.model.normalisation import Normalisation
 
 LIST_SUFFIXES = (".yaml", ".yml")
 

@@ -21,6 +21,7 @@ from harness.model.transcript import AlignedWord, Edit, Transcripts, WordCounts
 
 Normalise = Callable[[str], tuple[str, ...]]
 Column = NDArray[np.int64]
+Groups = NDArray[np.intp]
 AT_ONCE = 4096
 """Paths that are made together: enough to be quick, few enough to be small."""
 EDITS = (Edit.CORRECT, Edit.SUBSTITUTION, Edit.DELETION, Edit.INSERTION)
@@ -67,7 +68,7 @@ class WordColumns:
         wrong = substitutions + deletions + insertions > 0
         return WordCounts(correct, substitutions, deletions, insertions, 1, int(wrong))
 
-    def of(self, rows: NDArray[np.intp]) -> WordColumns:
+    def of(self, rows: Groups) -> WordColumns:
         """Those of some utterances."""
         return WordColumns(self.correct[rows], self.substitutions[rows], self.deletions[rows], self.insertions[rows])
 
@@ -75,7 +76,7 @@ class WordColumns:
         """All together."""
         return self.grouped(np.zeros(len(self.correct), np.intp), 1)[0]
 
-    def grouped(self, groups: NDArray[np.intp], total: int) -> list[WordCounts]:
+    def grouped(self, groups: Groups, total: int) -> list[WordCounts]:
         """The sums of each of `total` groups; groups: the group of each utterance, from 0."""
         of = (self.correct, self.substitutions, self.deletions, self.insertions)
         sums = [np.bincount(groups, weights=column, minlength=total).astype(np.int64).tolist() for column in of]
@@ -91,6 +92,7 @@ class Scoring:
     by_speaker: sorted by name. without_hypothesis: ids of references that the hypotheses lack; `missing` of them count
     as deleted, `dropped` of them were left out (only where that was asked for). surplus: ids of hypotheses without a
     reference, which count nowhere. ids: of the utterances that count, in the order of the references, as columns are.
+    groups: the place of each utterance's speaker in by_speaker.
     """
 
     title: str
@@ -104,6 +106,7 @@ class Scoring:
     ids: Sequence[str]
     speakers: Sequence[str]
     columns: WordColumns
+    groups: Groups
     _absent: frozenset[str]
     _shown: tuple[Sequence[str], Sequence[str]]
     _alignments: Alignments
@@ -187,7 +190,8 @@ def score(
     if speakers_of is None:
         speakers_of = partial(_each, speaker_of or _nobody)
     speakers = _speakers(of, speakers_of)
-    by_speaker = _by_speaker(columns, speakers)
+    names, groups = _groups(speakers)
+    by_speaker = tuple(zip(names, columns.grouped(groups, len(names)), strict=True))
     return Scoring(
         title=title or hypotheses.file,
         normalisation=normalisation,
@@ -200,6 +204,7 @@ def score(
         ids=of.ids,
         speakers=speakers,
         columns=columns,
+        groups=groups,
         _absent=frozenset(() if drop_missing else pairing.absent),
         _shown=shown,
         _alignments=alignments,
@@ -273,11 +278,11 @@ def _speakers(references: Transcripts, speakers_of: Callable[[Sequence[str]], Se
     return [named or found for named, found in zip(references.speakers, by_id, strict=True)]
 
 
-def _by_speaker(columns: WordColumns, speakers: Sequence[str]) -> tuple[tuple[str, WordCounts], ...]:
+def _groups(speakers: Sequence[str]) -> tuple[list[str], Groups]:
+    """The names of speakers in order, and the place of each utterance's among them."""
     names = sorted(set(speakers))
-    group = {name: index for index, name in enumerate(names)}
-    groups = np.fromiter(map(group.__getitem__, speakers), np.intp, len(speakers))
-    return tuple(zip(names, columns.grouped(groups, len(names)), strict=True))
+    place = {name: index for index, name in enumerate(names)}
+    return names, np.fromiter(map(place.__getitem__, speakers), np.intp, len(speakers))
 
 
 def _each(speaker_of: Callable[[str], str], ids: Sequence[str]) -> Sequence[str]:

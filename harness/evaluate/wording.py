@@ -15,8 +15,8 @@ from harness.metrics import snor
 from harness.metrics.rewriting import rewrite
 from harness.metrics.words import normalise
 from harness.model.errors import Place
+from harness.model.normalisation import Normalisation
 from harness.model.rewriting import Rewriting
-from harness.model.scenario import Normalisation
 from harness.model.transcript import Transcripts
 
 NOWHERE = Place("<text>", 1)

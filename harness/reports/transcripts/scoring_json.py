@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from harness import __version__
 from harness.evaluate.scoring import Scoring
-from harness.evaluate.system_comparison import Interval, SystemComparison
+from harness.evaluate.system_comparison import Interval, SystemComparison, unit_of
 from harness.model.transcript import WordCounts
 
 FORMAT = 1
@@ -76,6 +76,7 @@ def _system(one: Scored) -> Iterator[str]:
         "totals": _counts(scoring.totals),
         "wer": scoring.totals.wer,
         "interval": one.interval,
+        "interval_over": unit_of(scoring).value,
         "speakers": [{"speaker": name, **_counts(counts), "wer": counts.wer} for name, counts in scoring.by_speaker],
         "missing": scoring.without_hypothesis,
         "missing_counted": scoring.missing,

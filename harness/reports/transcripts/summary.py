@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.evaluate.scoring import Scoring
-from harness.evaluate.system_comparison import Interval
+from harness.evaluate.system_comparison import Interval, Unit, unit_of
 from harness.model.transcript import WordCounts
 from harness.reports.transcripts.cells import padded, shown, width_of
 
@@ -19,6 +19,10 @@ NOTHING = "n/a"
 LEAST_NAME, WIDEST_NAME = 8, 40
 GAP = "  "
 LISTED_IDS = 5
+INTERVALS = {
+    Unit.SPEAKERS: "as far as further speakers may differ from these",
+    Unit.UTTERANCES: "as far as further utterances of these speakers may differ from these",
+}
 Percentages = tuple[float | None, ...]
 
 
@@ -88,6 +92,8 @@ def notes(scoring: Scoring, interval: Interval | None, width: int) -> Iterator[s
     """What the figures rest on: normalisation, WER with its 95 % interval, what had no partner, what had no words."""
     yield f"normalisation        {shown(scoring.normalisation, max(20, width - 21))}"
     yield f"WER                  {wer_in_words(scoring.totals, interval)}"
+    if interval is not None:
+        yield f"interval             {INTERVALS[unit_of(scoring)]}"
     if scoring.dropped:
         yield f"missing hypotheses   {_listed(scoring.dropped, scoring.without_hypothesis, width)}; left out"
     else:

@@ -1,0 +1,272 @@
+"""`harness score`, as a user types it."""
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from harness.cli import group, score_output
+from harness.cli.score_options import Shown
+from harness.model.errors import HarnessError, InputError
+from tests.unit.reports.transcripts.scorings import HOSTILE, every_sort
+
+REFERENCE = "show me the flights (amy_1)\nto Boston (amy_2)\n(bob_1)\nnever heard (bob_2)\n"
+HYPOTHESIS = "show me flights (amy_1)\nto boston (amy_2)\nuh (bob_1)\nwoof (dog_1)\n"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    of, said = tmp_path / "ref.trn", tmp_path / "hyp.trn"
+    of.write_text(REFERENCE, encoding="utf-8")
+    said.write_text(HYPOTHESIS, encoding="utf-8")
+    return of, said
+
+
+def harness(*arguments: str | Path, stdin: str | bytes = "") -> Result:
+    return CliRunner(env={"COLUMNS": "100"}).invoke(group, ["score", *map(str, arguments)], input=stdin)
+
+
+def refused(result: Result) -> InputError:
+    """The error of wrong input, whose status is 2."""
+    assert isinstance(result.exception, InputError), result.output
+    assert result.exception.exit_code == 2
+    return result.exception
+
+
+def test_the_summary_is_what_is_printed(files: tuple[Path, Path]) -> None:
+    done = harness("-r", files[0], "-h", files[1])
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    assert lines[0] == f"system: {files[1]}"[:100]
+    assert "amy                2      6     66.7  16.7   16.7   0.0   33.3     100.0" in lines
+    assert "Sum / avg          4      8     50.0  12.5   37.5  12.5   62.5     100.0" in lines
+    assert any(re.fullmatch(r"WER +5 of 8 = 62\.50 % \(95 % interval [\d.]+ % to [\d.]+ %\)", line) for line in lines)
+    assert "normalisation        verbatim" in lines
+    assert "missing hypotheses   1 (bob_2); each word counts as deleted" in lines
+    assert "surplus hypotheses   1 (dog_1); counted nowhere" in lines
+    assert "empty references     1" in lines
+    assert "\x1b" not in done.stdout
+
+
+def test_like_sclite_drops_what_has_no_hypothesis_and_the_case(files: tuple[Path, Path]) -> None:
+    done = harness("-r", files[0], "-h", files[1], "--like-sclite")
+    assert "Sum / avg          3      6     83.3  0.0  16.7  16.7  33.3      66.7" in done.stdout.splitlines()
+    assert "missing hypotheses   1 (bob_2); left out" in done.stdout
+    assert "normalisation        verbatim, A-Z without case" in done.stdout
+
+
+def test_alignments_and_confusions_come_before_the_summary(files: tuple[Path, Path]) -> None:
+    errors = harness("-r", files[0], "-h", files[1], "--alignments", "--confusions", "1").stdout
+    assert "HYP:  show me *** flights" in errors
+    assert "deleted words: 3 in all, 3 different\n  1  heard\n  … and 2 more" in errors
+    assert errors.index("id: amy_1") < errors.index("substitution pairs") < errors.index("speaker    sentences")
+    folded = "-r", files[0], "-h", files[1], "--like-sclite"
+    assert "amy_2" not in harness(*folded, "--alignments").stdout
+    assert "amy_2" in harness(*folded, "--alignments", "all").stdout
+    assert "… and" not in harness(*folded, "--confusions").stdout
+
+
+def test_json_says_what_was_read(files: tuple[Path, Path], tmp_path: Path) -> None:
+    target = tmp_path / "out.json"
+    target.write_text("old", encoding="utf-8")
+    done = harness("-r", files[0], "-h", files[1], "--json", target)
+    found = json.loads(target.read_text(encoding="ascii"))
+    assert "Sum / avg" in done.stdout
+    assert [one["path"] for one in found["utterances"]] == ["CCDC", "CS", "I", "DD"]
+    assert found["hypothesis"] == {
+        "file": str(files[1]),
+        "format": "trn",
+        "encoding": "utf-8",
+        "sha256": hashlib.sha256(HYPOTHESIS.encode()).hexdigest(),
+    }
+    alone = harness("-r", files[0], "-h", files[1], "--json", "-")
+    assert json.loads(alone.stdout) == found
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["hyp.trn", "out.json", "ref.trn"]
+
+
+def test_a_page_has_the_alignments(files: tuple[Path, Path], tmp_path: Path) -> None:
+    target = tmp_path / "out.html"
+    assert harness("-r", files[0], "-h", files[1], "--html", target).exit_code == 0
+    assert "amy_1" in target.read_text(encoding="utf-8")
+
+
+def test_several_systems_are_compared(files: tuple[Path, Path]) -> None:
+    lines = harness("-r", files[0], "-h", files[1], "-h", files[0]).stdout.splitlines()
+    assert sum(line.startswith("system: ") for line in lines) == 2
+    assert "  on the same 3 utterances: 50.00 % against 0.00 %" in lines
+    assert any(line.startswith("  difference +50.00 points") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("limit", "status"), [("0.62", 1), ("62%", 1), ("0.625", 0), ("62.5 %", 0), ("1", 0), ("200%", 0), ("0", 1)]
+)
+def test_a_limit_decides_the_status(files: tuple[Path, Path], limit: str, status: int) -> None:
+    done = harness("-r", files[0], "-h", files[1], "--max-wer", limit)
+    assert done.exit_code == status
+    assert ("above" in done.stderr) == (status == 1)
+
+
+def test_no_limit_allows_a_rate_over_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "empty.trn"
+    path.write_text("(a_1)\n", encoding="utf-8")
+    assert harness("-r", path, "-h", path).exit_code == 0
+    done = harness("-r", path, "-h", path, "--max-wer", "1")
+    assert done.exit_code == 1
+    assert "n/a" in done.stderr
+
+
+@pytest.mark.parametrize("limit", ["8", "nan", "inf", "-0.1", "-1%", "eight", "%", ""])
+def test_what_is_no_limit_is_refused(files: tuple[Path, Path], limit: str) -> None:
+    assert harness("-r", files[0], "-h", files[1], f"--max-wer={limit}").exit_code == 2
+
+
+def test_one_file_may_come_from_standard_input(files: tuple[Path, Path]) -> None:
+    whole = json.loads(harness("-r", files[0], "-h", files[1], "--json", "-").stdout)
+    piped = harness("-r", "-", "--reference-format", "trn", "-h", files[1], "--json", "-", stdin=REFERENCE)
+    assert json.loads(piped.stdout) | {"reference": None} == whole | {"reference": None}
+    assert json.loads(piped.stdout)["reference"]["file"] == "<stdin>"
+    assert json.loads(piped.stdout)["reference"]["sha256"] == whole["reference"]["sha256"]
+    heard = harness("-r", files[0], "-h", "-", "-h", files[1], "--hypothesis-format", "trn", stdin=HYPOTHESIS)
+    assert "system: <stdin>" in heard.stdout
+    assert "one file" in refused(harness("-r", "-", "-h", "-")).what
+    assert refused(harness("-r", "-", "-h", files[1])).place is not None
+
+
+def test_what_is_wrong_on_standard_input_has_its_line() -> None:
+    bad = "fine (a_1)\nno id at all\nfine (a_1)\n"
+    error = refused(
+        harness("-r", "-", "--reference-format", "trn", "-h", __file__, "--hypothesis-format", "csv", stdin=bad)
+    )
+    assert "<stdin>:2:" in str(error)
+    assert "<stdin>:3:" in str(error)
+    assert "/tmp" not in str(error)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\n\n",
+        b"\xff\xfe\x00",
+        b"caf\xe9 (a_1)\n",
+        b"nul \x00 (a_1)\n",
+        b"x (a_1)\ny (A_1)\n",
+        b"x (a_1\n",
+        b"x\n",
+    ],
+)
+def test_broken_files_are_refused_with_their_name(files: tuple[Path, Path], tmp_path: Path, content: bytes) -> None:
+    bad = tmp_path / "bad.trn"
+    bad.write_bytes(content)
+    for arguments in (("-r", bad, "-h", files[1]), ("-r", files[0], "-h", bad)):
+        assert str(bad) in str(refused(harness(*arguments)))
+
+
+def test_wrong_usage_is_refused(files: tuple[Path, Path], tmp_path: Path) -> None:
+    both = "-r", files[0], "-h", files[1]
+    assert harness().exit_code == harness("-r", files[0]).exit_code == 2
+    for wrong in (
+        ("-r", tmp_path / "none.trn", "-h", files[1]),
+        ("-r", tmp_path, "-h", files[1]),
+        ("-r", files[0], "-h", tmp_path),
+        (*both, "--reference-format", "stm"),
+        (*both, "--encoding", "klingon"),
+        (*both, "--normalise", "nosuch"),
+        (*both, "--normalise", tmp_path / "none.yaml"),
+        (*both, "--by", "nosuch"),
+        (*both, "--json", files[0]),
+        (*both, "--html", files[1]),
+    ):
+        refused(harness(*wrong))
+    assert "Usage" in harness("--help").stdout
+
+
+def test_a_target_that_cannot_be_written_is_named(files: tuple[Path, Path], tmp_path: Path) -> None:
+    for target in (tmp_path, tmp_path / "no" / "such.json"):
+        done = harness("-r", files[0], "-h", files[1], "--json", target)
+        assert isinstance(done.exception, HarnessError)
+        assert done.exception.exit_code == 3
+        assert str(target) in str(done.exception)
+
+
+def test_normalisations_speakers_and_formats(files: tuple[Path, Path], tmp_path: Path) -> None:
+    sro, listed = tmp_path / "ref.sro", tmp_path / "home.yaml"
+    sro.write_text("<show> me [uh] the fli- flights. (amy_1)\nto boston (amy_2)\n(bob_1)\n", encoding="utf-8")
+    listed.write_text("normalisation: home\nbase: plain\nsame: [[me the, me]]\n", encoding="utf-8")
+    assert "normalisation        snor" in harness("-r", sro, "-h", files[1]).stdout
+    assert "5 of 8" in harness("-r", files[0], "-h", files[1], "--normalise", "verbatim").stdout
+    assert "4 of 8" in harness("-r", files[0], "-h", files[1], "--normalise", "plain").stdout
+    with_list = harness("-r", files[0], "-h", files[1], "--normalise", listed)
+    assert "normalisation        home" in with_list.stdout
+    assert "3 of 7" in with_list.stdout
+    single = harness("-r", files[0], "-h", files[1], "--by", "none").stdout
+    assert "(no speaker)" in single
+
+
+def test_hostile_text_reaches_no_terminal(tmp_path: Path) -> None:
+    path = tmp_path / "a.trn"
+    path.write_text("show \u202eme\u200b (\u202eamy\u200b_1)\n", encoding="utf-8")
+    done = harness("-r", path, "-h", path, "--alignments", "all", "--confusions")
+    assert done.exit_code == 0
+    assert all(line.isprintable() for line in done.stdout.splitlines())
+    lines = score_output.report(every_sort(HOSTILE), None, Shown.ALL, 0, colour=False)
+    assert all(line.isprintable() for line in lines)
+
+
+def test_a_reader_that_stops_is_no_error(tmp_path: Path) -> None:
+    path = tmp_path / "many.trn"
+    path.write_text("".join(f"one two ({'x' * 40}{n}_1)\n" for n in range(5000)), encoding="utf-8")
+    command = [sys.executable, "-c", "from harness.cli import main; main()", "score", "-r", path, "-h", path]
+    for more in (["--alignments", "all"], ["--json", "-"]):
+        with subprocess.Popen([*command, *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+            assert running.stdout is not None
+            assert running.stderr is not None
+            assert len(running.stdout.read(10)) == 10
+            running.stdout.close()
+            assert running.stderr.read() == b""
+            assert running.wait(60) == 0
+
+
+class Terminal:
+    def __init__(self, terminal: bool) -> None:
+        self._terminal = terminal
+
+    def isatty(self) -> bool:
+        return self._terminal
+
+
+@pytest.mark.parametrize(
+    ("terminal", "environment", "coloured"),
+    [
+        (True, {"TERM": "xterm"}, True),
+        (False, {"TERM": "xterm"}, False),
+        (True, {"TERM": "xterm", "NO_COLOR": "1"}, False),
+        (True, {"TERM": "xterm", "NO_COLOR": ""}, True),
+        (True, {"TERM": "dumb"}, False),
+        (True, {}, False),
+    ],
+)
+def test_colour_is_for_terminals_that_want_it(
+    monkeypatch: pytest.MonkeyPatch, terminal: bool, environment: dict[str, str], coloured: bool
+) -> None:
+    for name in ("TERM", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert score_output.in_colour(Terminal(terminal)) is coloured  # type: ignore[arg-type]
+
+
+def test_a_pipe_takes_the_json_as_it_comes(files: tuple[Path, Path], tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE) as reader:
+        assert harness("-r", files[0], "-h", files[1], "--json", pipe).exit_code == 0
+        assert reader.stdout is not None
+        assert json.loads(reader.stdout.read())["totals"]["words"] == 8
+    assert pipe.is_fifo()
