@@ -104,7 +104,7 @@ def test_a_device_that_tells_no_words_has_none() -> None:
 
 
 said = st.sampled_from(
-    ["", "turn on the light", "turn the lights", "Alexa turn on", "set it to 50 %", 'a "b" c', "7x8"])
+    ["", "turn on the light", "turn the lights", "Alexa turn on", "set it to 50 %", 'a "b" c', "7x8"]
 )
 
 
