@@ -1,0 +1,143 @@
+"""Time to align reference and hypothesis, an utterance: ours, jiwer, rapidfuzz (a distance only), sclite as a process.
+
+python benchmarks/bench_alignment.py [UTTERANCES]      200,000: some two minutes, most of them sclite's
+
+All are given the same texts, already read; sclite reads them itself and prints its shortest report. Each is run in
+turn, in several rounds; the figure is that of its quickest round, as wall clock and as processor time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import transcript_corpus
+import yardsticks
+
+sys.path.append(str(Path(__file__).parents[1]))
+
+from rapidfuzz.distance import Levenshtein
+
+from harness.metrics.alignment_batch import align_texts
+
+SCLITE = os.environ.get("SCLITE", "/usr/lib/sctk/bin/sclite")
+ROUNDS = 5
+SLOW_ROUNDS = 2
+WERS = (0.12, 0.3, 0.6)
+JIWER = """
+import json, sys, time
+import jiwer
+references, hypotheses = (open(path, encoding="utf-8").read().split("\\n")[:-1] for path in sys.argv[1:3])
+took = []
+for _ in range(int(sys.argv[3])):
+    began = time.perf_counter(), time.process_time()
+    found = jiwer.process_words(references, hypotheses)
+    took.append([time.perf_counter() - began[0], time.process_time() - began[1]])
+errors = found.substitutions + found.deletions + found.insertions
+print(json.dumps([min(wall for wall, _ in took), min(cpu for _, cpu in took), errors]))
+"""
+
+
+def main(utterances: int) -> None:
+    for wer in WERS:
+        measure(utterances, wer)
+    conversation()
+
+
+def measure(utterances: int, wer: float) -> None:
+    _, references, hypotheses = transcript_corpus.texts(utterances, 1, wer)
+    equal = sum(map(str.__eq__, references, hypotheses)) / utterances
+    aligned = align_texts(references, hypotheses)
+    totals = aligned.totals()
+    with tempfile.TemporaryDirectory() as folder:
+        jiwer, least = by_jiwer(Path(folder), references, hypotheses)
+        rows = {
+            "ours: counts of sclite's path": best(lambda: align_texts(references, hypotheses), ROUNDS),
+            "ours: all paths, after the counts": best(aligned.paths, ROUNDS),
+            "jiwer process_words": jiwer,
+            "rapidfuzz distance where unequal": best(lambda: distances(references, hypotheses), ROUNDS),
+            "sclite, the whole process": by_sclite(Path(folder), utterances, wer),
+        }
+    print(f"\n{utterances:,} utterances, {totals.words:,} words, {equal:.0%} without an error, WER {totals.wer:.2%}")
+    print(f"errors: {totals.errors:,} on sclite's paths, {least:,} at the least (jiwer)")
+    print(f"{'µs an utterance':34s}{'wall':>9s}{'processor':>11s}{'wall / ours':>13s}{'processor / ours':>18s}")
+    ours = rows["ours: counts of sclite's path"]
+    each = 1e6 / utterances
+    for name, (wall, cpu) in rows.items():
+        print(f"{name:34s}{wall * each:9.2f}{cpu * each:11.2f}{wall / ours[0]:13.1f}{cpu / ours[1]:18.1f}")
+
+
+def best(what: Callable[[], object], rounds: int) -> tuple[float, float]:
+    """Wall clock and processor seconds of the quickest round."""
+    took = []
+    for _ in range(rounds):
+        began = time.perf_counter(), time.process_time()
+        what()
+        took.append((time.perf_counter() - began[0], time.process_time() - began[1]))
+    return min(wall for wall, _ in took), min(cpu for _, cpu in took)
+
+
+def distances(references: list[str], hypotheses: list[str]) -> int:
+    return sum(
+        Levenshtein.distance(of.split(" "), said.split(" "), weights=(3, 3, 4))
+        for of, said in zip(references, hypotheses, strict=True)
+        if of != said
+    )
+
+
+def by_jiwer(folder: Path, references: list[str], hypotheses: list[str]) -> tuple[tuple[float, float], int]:
+    paths = folder / "references", folder / "hypotheses"
+    for path, texts in zip(paths, (references, hypotheses), strict=True):
+        path.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+    wall, cpu, errors = json.loads(yardsticks.run(JIWER, *map(str, paths), str(SLOW_ROUNDS)))
+    return (wall, cpu), errors
+
+
+def by_sclite(folder: Path, utterances: int, wer: float) -> tuple[float, float]:
+    """Reading included, and its report by speaker."""
+    of, said = transcript_corpus.write(folder, utterances, 1, wer)
+    command = [
+        SCLITE,
+        "-r",
+        str(of),
+        "trn",
+        "-h",
+        str(said),
+        "trn",
+        "-i",
+        "spu_id",
+        "-s",
+        "-f",
+        "0",
+        "-o",
+        "sum",
+        "stdout",
+    ]
+    took = []
+    for _ in range(SLOW_ROUNDS):
+        began, before = time.perf_counter(), os.times()
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        after = os.times()
+        cpu = after.children_user + after.children_system - before.children_user - before.children_system
+        took.append((time.perf_counter() - began, cpu))
+    return min(wall for wall, _ in took), min(cpu for _, cpu in took)
+
+
+def conversation() -> None:
+    """One pair of texts, as long as a conversation of an hour."""
+    _, references, hypotheses = transcript_corpus.texts(1000, 2, 0.2)
+    of, said = " ".join(references), " ".join(filter(None, hypotheses))
+    wall, _ = best(lambda: align_texts([of], [said]), 2)
+    with_path, _ = best(lambda: align_texts([of], [said]).path(0), 2)
+    sides = len(of.split()), len(said.split())
+    print(f"\none pair of {sides[0]:,} and {sides[1]:,} words: counts {wall:.2f} s, with the path {with_path:.2f} s")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 200_000)

@@ -1,0 +1,38 @@
+"""The libraries that benchmarks measure against, in a virtual environment of their own, made on first use.
+
+python benchmarks/yardsticks.py      makes it
+"""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+FOLDER = Path(__file__).parent / ".venv"
+PINNED = Path(__file__).parent / "yardsticks.txt"
+
+
+def python() -> Path:
+    """The interpreter that has them; subprocess.CalledProcessError when they cannot be installed."""
+    stamp, wanted = FOLDER / ".pinned", hashlib.sha256(PINNED.read_bytes() + sys.version.encode()).hexdigest()
+    found = FOLDER / "bin" / "python"
+    if not stamp.exists() or stamp.read_text() != wanted:
+        venv.create(FOLDER, clear=True, with_pip=True)
+        subprocess.run(
+            [found, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", PINNED], check=True
+        )
+        stamp.write_text(wanted)
+    return found
+
+
+def run(script: str, *arguments: str) -> str:
+    """What a script prints that is run there."""
+    done = subprocess.run([python(), "-c", script, *arguments], check=True, stdout=subprocess.PIPE, text=True)
+    return done.stdout
+
+
+if __name__ == "__main__":
+    print(python())
