@@ -88,8 +88,6 @@ def command(
                 if one is not None:
                     one.keep()
     except BrokenPipeError:
-        # What is still in the buffer would be tried again at exit, and told as an ignored exception.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(READER_GONE)
 
 
@@ -155,8 +153,15 @@ def _to_stdout() -> Callable[[bytes], object]:
         if terminal:
             lines = content.decode().split("\n")
             content = "\n".join(plain_text(line, max(1, 12 * len(line))) for line in lines).encode()
-        stream.write(content)
-        stream.flush()
+        try:
+            stream.write(content)
+            stream.flush()
+        except OSError as error:
+            # What is still in the buffer would be tried again at exit, and told as an ignored exception.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+            if isinstance(error, BrokenPipeError):
+                raise
+            raise HarnessError(f"standard output cannot be written: {error.strerror or error}") from error
 
     return write
 

@@ -20,7 +20,7 @@ class WholeFile:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._path = Path(os.path.realpath(name))  # through a link, which stays
+        self._path = Path(name)
         self._temporary: Path | None = None
         self._file: BinaryIO | None = None
 
@@ -31,8 +31,9 @@ class WholeFile:
             if self._path.exists() and not self._path.is_file():
                 self._file = open(self._path, "wb")
             else:
-                folder = self._path.parent
-                descriptor, temporary = tempfile.mkstemp(prefix=f".{self._path.name[:100]}.", suffix=".tmp", dir=folder)
+                self._path = self._path.resolve()  # a link stays, and what it means is written
+                prefix = f".{self._path.name[:60]}."
+                descriptor, temporary = tempfile.mkstemp(prefix=prefix, suffix=".tmp", dir=self._path.parent)
                 self._temporary = Path(temporary)
                 self._file = os.fdopen(descriptor, "wb")
         except (OSError, ValueError) as error:

@@ -14,7 +14,7 @@ from harness.model.errors import InputError, Place
 
 BLOCK = 1 << 18
 """Bytes that are asked for at a time; a pipe gives less, and what it gives is handed on at once."""
-LONGEST_LINE = 1 << 24
+LONGEST_LINE = 1 << 22
 """Characters. A longer line is taken for a file that is no text, or has lost its line ends."""
 
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)

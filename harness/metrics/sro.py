@@ -16,7 +16,9 @@ NOWHERE = Place("<text>", 1)
 
 _SIGN = re.compile(r"[<>\[\]()]|\s+|[^<>\[\]()\s]+")
 _CUE = re.compile(r"\(\s*([1-9])(?=[\s<>\[\]()])\s*(\)?)")
-_MARKS = str.maketrans("", "", ":,!?.")
+_BRACKET = re.compile(r"[<>\[\]()]")
+_MARK_SIGNS = frozenset(":,!?.")
+_MARKS = str.maketrans("", "", "".join(_MARK_SIGNS))
 _OPENER = {">": "<", "]": "[", ")": "("}
 _CLOSER = {opener: closer for closer, opener in _OPENER.items()}
 _BESIDE = frozenset("*=-")
@@ -83,7 +85,14 @@ def tokens(text: str, place: Place = NOWHERE) -> list[Token]:
 
     place: of the text; columns count on from its column, or from 1.
     """
+    if _BRACKET.search(text) is None:
+        return [_lone(chunk) for chunk in text.split() if chunk == "." or not _MARK_SIGNS.issuperset(chunk)]
     return _Reading(text, place).tokens()
+
+
+def _lone(chunk: str, deleted: bool = False) -> Pause | Word:
+    """The token of a chunk that holds more than marks, or is a full stop alone, and touches nothing."""
+    return Pause() if chunk == "." else Word(chunk.translate(_MARKS), deleted)
 
 
 def refuse_nul(line: str, place: Place) -> None:
@@ -193,10 +202,8 @@ class _Reading:
         self._chunk, self._glued = [], False
         if len(chunk) == 1:
             sign, deleted = chunk[0]
-            if sign == "." and not glued:
-                self._tokens.append(Pause())
-            elif bare := sign.translate(_MARKS):
-                self._tokens.append(Word(bare, deleted))
+            if (sign == "." and not glued) or not _MARK_SIGNS.issuperset(sign):
+                self._tokens.append(_lone(sign, deleted))
         elif chunk:
             self._tokens += _words_of(chunk)
 

@@ -1,0 +1,212 @@
+"""`harness snor`, as a user types it: files, pipes, errors, and outputs that are whole or not there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from harness.cli import group
+from harness.metrics.snor import Form
+from harness.model.errors import HarnessError, InputError
+
+COMMAND = [sys.executable, "-c", "from harness.cli import main; main()", "snor"]
+GOOD = "<what> . is [uh] *this*, tr- (ab1)\n\nok (1) fine (1 now) (ab2)\n"
+FAULTY = b"one (ab1)\ntwo <three (ab2)\nfour caf\xe9 (ab3)\nfive (AB1)\nsix\0 (ab4)\nseven (ab5)\n"
+
+
+def snor(*arguments: str | Path, stdin: str | bytes | None = None) -> Result:
+    return CliRunner().invoke(group, ["snor", *(str(one) for one in arguments)], input=stdin)
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> Path:
+    path = tmp_path / "good.sro"
+    path.write_text(GOOD, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def faulty(tmp_path: Path) -> Path:
+    path = tmp_path / "faulty.sro"
+    path.write_bytes(FAULTY)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        ("lsn", "WHAT IS THIS (AB1)\n\nOK FINE NOW (AB2)\n"),
+        ("esn", "<WHAT> PAUSE IS [UH] =THIS= TR- (AB1)\n\nOK FINE NOW (AB2)\n"),
+        ("snr", "IS THIS (AB1)\n\nOK FINE NOW (AB2)\n"),
+    ],
+)
+def test_a_file_and_standard_input_give_a_line_for_a_line(good: Path, form: str, said: str) -> None:
+    for result in (
+        snor("--to", form, good),
+        snor("--to", form, stdin=GOOD),
+        snor("--to", form, "-", stdin=GOOD),
+        snor("--to", form, stdin="\ufeff" + GOOD.replace("\n", "\r\n").removesuffix("\r\n")),
+    ):
+        assert (result.exit_code, result.stdout, result.stderr) == (0, said, "")
+    assert snor("--to", form, stdin=said).stdout == said
+
+
+def test_edited_words_are_placed_on_request_in_snr_only(good: Path) -> None:
+    assert snor("--to", "snr", "--place-edits", good).stdout == "IS THIS (AB1)\n\nOK NOW FINE (AB2)\n"
+    assert isinstance(snor("--to", "lsn", "--place-edits", good).exception, InputError)
+
+
+def test_every_faulty_line_is_told_and_the_others_are_converted(faulty: Path) -> None:
+    result = snor("--to", "lsn", faulty)
+    assert result.exit_code == 2
+    assert result.stdout == "ONE (AB1)\nSEVEN (AB5)\n"
+    told = result.stderr.splitlines()
+    assert [line.partition(": ")[0] for line in told[:-1]] == [
+        f"{faulty}:{place}" for place in ("2:5", "3:9", "4:6", "5:4")
+    ]
+    assert "byte 0xe9 is not UTF-8" in told[1]
+    assert "--encoding latin-1" in told[1]
+    assert f"the id AB1 is there already, at {faulty}:1" in told[2]
+    assert told[-1] == "4 problems in 1 file"
+    latin = snor("--to", "lsn", "--encoding", "latin-1", faulty)
+    assert latin.stdout == "ONE (AB1)\nFOUR CAFÉ (AB3)\nSEVEN (AB5)\n"
+    assert latin.exit_code == 2
+
+
+def test_an_output_file_is_whole_or_as_it_was(good: Path, faulty: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.lsn"
+    before = sorted(path.name for path in tmp_path.iterdir())
+    result = snor("--to", "lsn", "--output", out, good, faulty)
+    assert result.exit_code == 2
+    assert "not written" in result.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+    assert snor("--to", "lsn", "--output", out, good).exit_code == 0
+    assert out.read_text(encoding="utf-8") == "WHAT IS THIS (AB1)\n\nOK FINE NOW (AB2)\n"
+    assert snor("--to", "lsn", "--output", out, faulty).exit_code == 2
+    assert out.read_text(encoding="utf-8") == "WHAT IS THIS (AB1)\n\nOK FINE NOW (AB2)\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*before, "out.lsn"])
+
+
+def test_a_file_may_be_converted_in_place_through_a_link_and_keeps_its_rights(good: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link.sro"
+    link.symlink_to(good)
+    good.chmod(0o640)
+    assert snor("--to", "lsn", "--output", link, link).exit_code == 0
+    assert link.is_symlink()
+    assert good.read_text(encoding="utf-8").startswith("WHAT IS THIS (AB1)")
+    assert good.stat().st_mode & 0o777 == 0o640
+
+
+def test_homophone_pairs_each_once_and_sorted(tmp_path: Path, faulty: Path) -> None:
+    pairs = tmp_path / "pairs"
+    text = "<where> <what day> <Where> <tr->\n<a>- is *<b>* it\n"
+    result = snor("--to", "esn", "--homophones", pairs, stdin=text)
+    assert result.exit_code == 0
+    assert pairs.read_text(encoding="utf-8") == (
+        "=B= =<B>=\nA- <A>-\nDAY <DAY>\nTR- <TR->\nWHAT <WHAT>\nWHERE <WHERE>\n"
+    )
+    to_stdout = snor("--to", "esn", "--homophones", "-", "--output", tmp_path / "x", stdin="<b> <a>\n")
+    assert to_stdout.stdout == "A <A>\nB <B>\n"
+    pairs.unlink()
+    assert snor("--to", "esn", "--homophones", pairs, faulty).exit_code == 2
+    assert not pairs.exists()
+    assert isinstance(snor("--to", "lsn", "--homophones", pairs, stdin=text).exception, InputError)
+    assert isinstance(snor("--to", "esn", "--homophones", "-", stdin=text).exception, InputError)
+
+
+def test_ids_are_unique_over_all_files_unless_they_need_not_be(good: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.sro"
+    other.write_text("hi (AB2)\n", encoding="utf-8")
+    result = snor("--to", "lsn", good, other)
+    assert result.exit_code == 2
+    assert f"{other}:1:4: the id AB2 is there already, at {good}:3" in result.stderr
+    assert snor("--to", "lsn", "--repeated-ids", good, other, good).exit_code == 0
+
+
+def test_many_problems_are_counted_behind_the_fiftieth(tmp_path: Path) -> None:
+    result = snor("--to", "lsn", stdin="<a\n" * 73 + "b\n")
+    assert result.exit_code == 2
+    assert result.stdout == "B\n"
+    told = result.stderr.splitlines()
+    assert len(told) == 52
+    assert told[49].startswith("<stdin>:50:1: ")
+    assert told[50:] == ["<stdin>: and 23 more", "73 problems in 1 file"]
+
+
+def test_files_that_cannot_be_read_are_told_and_the_others_converted(good: Path, tmp_path: Path) -> None:
+    result = snor("--to", "snr", tmp_path / "none", tmp_path, good)
+    assert result.exit_code == 2
+    assert result.stdout.startswith("IS THIS")
+    assert "none: the file cannot be read: No such file" in result.stderr
+    assert "2 problems in 2 files" in result.stderr
+    assert isinstance(snor("--to", "snr", "--encoding", "rot13", good).exception, InputError)
+    unwritten = snor("--to", "snr", "--output", tmp_path / "none" / "x", good).exception
+    assert isinstance(unwritten, HarnessError)
+    assert unwritten.exit_code == 3
+    assert isinstance(snor("--to", "snr", "--output", tmp_path, good).exception, InputError)
+
+
+def test_problems_of_strange_names_and_words_cannot_steer_a_terminal(tmp_path: Path) -> None:
+    path = tmp_path / "a\x1b]0;b\x07.sro"
+    path.write_bytes(b"\x1b[31m\n")
+    result = snor("--to", "lsn", path)
+    assert result.exit_code == 2
+    assert "\x1b" not in result.stderr
+    assert "a\\e]0;b\\x07.sro:1:1" in result.stderr
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@given(st.binary(max_size=60), st.sampled_from(Form), st.sampled_from(["utf-8", "latin-1", "utf-16", "cp1252"]))
+def test_any_bytes_give_text_or_told_problems(tmp_path: Path, content: bytes, form: Form, encoding: str) -> None:
+    path = tmp_path / "any.sro"
+    path.write_bytes(content)
+    result = snor("--to", form.value, "--encoding", encoding, path)
+    assert result.exit_code in (0, 2)
+    assert (result.exit_code == 2) == bool(result.stderr)
+    if result.exit_code == 0:
+        again = snor("--to", form.value, stdin=result.stdout_bytes)
+        assert (again.exit_code, again.stdout_bytes) == (0, result.stdout_bytes)
+
+
+def test_lines_come_out_before_the_input_ends() -> None:
+    with subprocess.Popen([*COMMAND, "--to", "lsn"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for word in (b"one", b"two"):
+            process.stdin.write(word + b".\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == word.upper() + b"\n"
+        process.stdin.close()
+        assert process.wait(30) == 0
+
+
+def test_a_reader_that_leaves_ends_it_quietly(tmp_path: Path) -> None:
+    endless = tmp_path / "many.sro"
+    endless.write_text("a b c\n" * 200_000, encoding="utf-8")
+    with subprocess.Popen(
+        [*COMMAND, "--to", "lsn", endless], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == b"A B C\n"
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(30) == 141
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
+def test_a_full_disk_is_told_once(good: Path) -> None:
+    with open("/dev/full", "wb") as full:
+        result = subprocess.run([*COMMAND, "--to", "lsn", good], stdout=full, stderr=subprocess.PIPE, check=False)
+    assert result.returncode == 3
+    assert result.stderr == b"harness: standard output cannot be written: No space left on device\n"
+    written = snor("--to", "lsn", "--output", "/dev/full", good).exception
+    assert isinstance(written, HarnessError)
+    assert os.path.exists("/dev/full")
