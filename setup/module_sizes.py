@@ -15,9 +15,9 @@ MADE = "/* Made by tools/"
 
 
 def modules(root: Path) -> Iterator[Path]:
-    """All that people write, but nothing in firmware_stubs/build."""
+    """All that people write, but nothing in firmware_stubs/build or the virtual environment of the benchmarks."""
     for folder in PYTHON:
-        yield from sorted((root / folder).rglob("*.py"))
+        yield from (path for path in sorted((root / folder).rglob("*.py")) if ".venv" not in path.parts)
     for folder in C:
         for path in sorted((root / folder).rglob("*")):
             if path.suffix in C_ENDINGS and (root / "firmware_stubs" / "build") not in path.parents:
