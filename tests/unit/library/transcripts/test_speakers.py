@@ -30,6 +30,13 @@ def test_a_scheme_takes_the_speaker_from_an_id(scheme: str, id_: str, speaker: s
     assert speaker_scheme(scheme).name == scheme
 
 
+@pytest.mark.parametrize("scheme", ["spu_id", "wsj", "none", "/([a-z])/"])
+@pytest.mark.parametrize("ids", [["Ann_1", "ann_2", "bob", "_1"], ["Ann_1", "a-b_2", "bob", "-1"], []])
+def test_many_at_once_have_the_speakers_that_they_have_one_by_one(scheme: str, ids: list[str]) -> None:
+    found = speaker_scheme(scheme)
+    assert found.speakers_of(ids) == [found.speaker_of(id_) for id_ in ids]
+
+
 @pytest.mark.parametrize(
     ("written", "what"),
     [
