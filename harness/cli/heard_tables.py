@@ -57,9 +57,14 @@ def tables(
     asked = tuple(groupings)
     for grouping in asked or Grouping:
         groups = by_group(trials, grouping)
-        if asked or len(groups) > 1:
+        if asked or (len(groups) > 1 and not _of_one_axis(trials, grouping)):
             out += ["", *_table(f"by {grouping.value}", groups, widths)]
     return out
+
+
+def _of_one_axis(trials: Iterable[HeardTrial], grouping: Grouping) -> bool:
+    """Whether conditions say no more than their one axis, which has a table of its own."""
+    return grouping is Grouping.CONDITION and all(len(one.trial.conditions) < 2 for one in trials)
 
 
 def _table(title: str, groups: Sequence[tuple[str, Heard]], widths: Sequence[int]) -> Iterator[str]:
@@ -81,4 +86,6 @@ def _cells(words: WordsHeard) -> tuple[str, ...]:
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    return GAP.join(fit(cell, width) for cell, width in zip(cells, widths, strict=True)).rstrip()
+    cut = [fit(cell, width) for cell, width in zip(cells, widths, strict=True)]
+    names, figures = cut[:2], cut[2:]
+    return GAP.join([*names, *(one.rstrip().rjust(len(one)) for one in figures)])
