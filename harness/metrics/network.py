@@ -24,7 +24,7 @@ __all__ = ["MAX_CELLS", "NOWHERE", "Network", "align_networks", "is_plain", "par
 Same = Callable[[str, str], bool]
 
 SUBSTITUTION, MISSING, OPTIONAL, NOTHING, BOTH_NOTHING = 4.0, 3.0, 2.0, 0.001, 1.0
-MAX_CELLS = 4_000_000
+MAX_CELLS = 5_000_000
 _ENDLESS = float("inf")
 
 
@@ -127,6 +127,7 @@ class _Alignment:
         # The least of each row at each node of the hypothesis.
         self._at_nodes: list[array[float]] = []
         self._absent = [word.absent for word in said.words]
+        self._in_line = len(said.entering) == len(said.words) and all(len(numbers) == 1 for numbers in said.entering)
         self._fill()
 
     def _fill(self) -> None:
@@ -156,12 +157,24 @@ class _Alignment:
         self, first: float, above: Sequence[float], diagonal: Sequence[float], paired: list[float], absent: float
     ) -> None:
         """A row by the row above it and that row's least at each node. Storing a cost rounds it to single precision."""
-        entering = self._said.entering
         row = array("f", (first,))
-        at_nodes = array("f", (first,))
-        reached = 0
         columns = zip(self._said.nodes, above, paired, self._absent, strict=True)
         next(columns)
+        if self._in_line:
+            # The only word before the next node is the one just seen.
+            for node, up, pair, missing in columns:
+                cost = diagonal[node] + pair
+                up += absent
+                if up < cost:
+                    cost = up
+                left = row[node] + missing
+                row.append(left if left < cost else cost)
+            self._rows.append(row)
+            self._at_nodes.append(row)
+            return
+        entering = self._said.entering
+        at_nodes = array("f", (first,))
+        reached = 0
         for node, up, pair, missing in columns:
             if node > reached:
                 at_nodes.extend([_least(row, numbers) for numbers in entering[reached + 1 : node + 1]])
