@@ -74,8 +74,13 @@ def test_random_networks_align_as_in_sclite(
 def test_many_alternatives_and_long_utterances_align_as_in_sclite(tmp_path: Path) -> None:
     wide = "{ " + " / ".join(f"w{number} x" for number in range(40)) + " / @ }"
     long = " ".join(f"w{number} {{ a / b c / @ }}" for number in range(60))
-    references = [f"{wide} {wide} end", long, wide * 5]
-    hypotheses = [f"x w7 w7 end {wide}", " ".join(f"w{number} c" for number in range(1, 60)), "w39 x x y w3"]
+    references = [f"{wide} {wide} end", long, wide * 5, "{ a / b } c { d / e }"]
+    hypotheses = [
+        f"x w7 w7 end {wide}",
+        " ".join(f"w{number} c" for number in range(1, 60)),
+        "w39 x x y w3",
+        "{ b / a } c { e / d }",
+    ]
     found = theirs(tmp_path, references, hypotheses)
     assert [ours(*pair) for pair in zip(references, hypotheses, strict=True)] == found
 

@@ -53,6 +53,8 @@ def price(words: tuple[AlignedWord, ...]) -> int:
         ("a { uh / @ } b", "a b", "C:a|a C:b|b"),
         ("a b", "a { b / c } { d / @ }", "C:a|a C:b|b"),
         ("{ a / b }", "{ c / b }", "C:b|b"),
+        # Of equally good ways the reference's first, then the hypothesis's.
+        ("{ a / b } c", "{ b / a } c", "C:a|a C:c|c"),
         ("a { b / { c / d } }", "a d", "C:a|a C:d|d"),
         ("a b;tag", "a b", "C:a|a C:b|b"),
         ("a @ b", "@ a b @", "C:a|a C:b|b"),
