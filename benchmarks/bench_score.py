@@ -1,0 +1,87 @@
+"""Time of a whole scoring, from the command to its end: `harness score`, sclite, and a script with jiwer.
+
+python benchmarks/bench_score.py [UTTERANCES]      200,000: some three minutes, most of them sclite's
+
+All read the same two trn files. Ours and sclite print their summary by speaker, jiwer's script the word error rate.
+Each is run in turn; the figure is that of the quickest round, as wall clock and as processor time of the process.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import transcript_corpus
+import yardsticks
+
+SCLITE = os.environ.get("SCLITE", "/usr/lib/sctk/bin/sclite")
+ROUNDS = 5
+SLOW_ROUNDS = 2
+WERS = (0.03, 0.12, 0.3)
+OURS = [sys.executable, "-c", "from harness.cli import main; main()", "score"]
+JIWER = """
+import sys
+import jiwer
+texts = []
+for path in sys.argv[1:]:
+    with open(path, encoding="utf-8") as lines:
+        texts.append([line.rpartition("(")[0].strip().lower() for line in lines])
+print(jiwer.process_words(*texts).wer)
+"""
+
+
+def main(utterances: int) -> None:
+    for wer in WERS:
+        with tempfile.TemporaryDirectory() as folder:
+            measure(Path(folder), utterances, wer)
+    start = timed([*OURS, "--help"], ROUNDS)
+    print(f"\nof ours, to start and print its help: wall {start[0]:.2f} s, processor {start[1]:.2f} s")
+
+
+def measure(folder: Path, utterances: int, wer: float) -> None:
+    of, said = map(str, transcript_corpus.write(folder, utterances, 1, wer))
+    ours = [*OURS, "-r", of, "-h", said, "--like-sclite"]
+    sclite = [SCLITE, "-r", of, "trn", "-h", said, "trn", "-i", "spu_id", "-f", "0", "-o", "sum", "stdout"]
+    rows = {
+        "harness score": timed(ours, ROUNDS),
+        "sclite -o sum": timed(sclite, SLOW_ROUNDS),
+        "jiwer, a script": timed([str(yardsticks.python()), "-c", JIWER, of, said], SLOW_ROUNDS),
+        "harness score --json": timed([*ours, "--json", os.devnull], SLOW_ROUNDS),
+        "harness score --confusions": timed([*ours, "--confusions"], SLOW_ROUNDS),
+        "harness score --alignments": timed([*ours, "--alignments"], SLOW_ROUNDS),
+    }
+    figures = totals(ours, r"Sum / avg +(.*)"), totals(sclite, r"Sum/Avg *\|(.*)")
+    same = "the same in both" if figures[0] == figures[1] else f"NOT THE SAME: {figures}"
+    print(f"\n{utterances:,} utterances, WER {figures[0][-2]} %; totals are {same}")
+    print(f"{'seconds':28s}{'wall':>8s}{'processor':>11s}{'wall / ours':>13s}{'processor / ours':>18s}")
+    least = rows["harness score"]
+    for name, (wall, cpu) in rows.items():
+        print(f"{name:28s}{wall:8.2f}{cpu:11.2f}{wall / least[0]:13.1f}{cpu / least[1]:18.1f}")
+
+
+def timed(command: list[str], rounds: int) -> tuple[float, float]:
+    """Wall clock and processor seconds, start-up and all, of the quickest round."""
+    took = []
+    for _ in range(rounds):
+        began, before = time.perf_counter(), os.times()
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        after = os.times()
+        cpu = after.children_user + after.children_system - before.children_user - before.children_system
+        took.append((time.perf_counter() - began, cpu))
+    return min(wall for wall, _ in took), min(cpu for _, cpu in took)
+
+
+def totals(command: list[str], row: str) -> list[str]:
+    """The figures of a summary's row of totals."""
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    found = re.search(row, printed)
+    return re.findall(r"[\d.]+", found[1]) if found else []
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 200_000)
