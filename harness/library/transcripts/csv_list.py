@@ -1,7 +1,8 @@
 """Lists of audio files and their texts (CSV), as the wake-evaluation tool's -c lists: `audio/001.wav,refs/001.txt`.
 
 A second field that ends in .txt names a file with the text, beside the list; any other is the text itself. Texts with
-commas stand in quotes. A first row such as `audio,reference` is a header. Blank lines are skipped.
+commas stand in quotes. A first row such as `audio,reference` is a header, and `audio,text` or `audio,reference_file`
+says which of the two all second fields are. Blank lines are skipped.
 Source: snsr-eval-batch (seeds/snsr-eval-batch.txt), -c.
 """
 
@@ -17,7 +18,8 @@ from harness.model.errors import InputError, InputProblems
 from harness.model.transcript import Transcripts
 
 _FIRST = frozenset({"audio", "audio_file", "file", "filename", "id", "utterance"})
-_SECOND = frozenset({"reference", "hypothesis", "text", "transcript", "transcription", "heard"})
+_SECOND_EITHER = "reference"
+_SECOND_TEXT = frozenset({"hypothesis", "text", "transcript", "transcription", "heard"})
 _SECOND_FILE = frozenset({"reference_file", "reference_filename", "text_file", "transcript_file"})
 _TEXT_SUFFIX = ".txt"
 _EXAMPLE = "Write audio file and text, or file of the text: a.wav,turn on the light; put texts with commas in quotes"
@@ -51,7 +53,8 @@ def read_csv(path: Path, encoding: str | None = None) -> Transcripts:
             what = f"the audio file {shown(audio)} is there already, in line {known}"
             problems.add(line, 1, what, "Remove one of the two rows")
             continue
-        if header in _SECOND_FILE or written.lower().endswith(_TEXT_SUFFIX):
+        by_suffix = header not in _SECOND_TEXT and written.lower().endswith(_TEXT_SUFFIX)
+        if header in _SECOND_FILE or by_suffix:
             written = _text_of(written, path, encoding, problems, line)
         ids.append(audio)
         texts.append(written)
@@ -90,8 +93,8 @@ def _rows(text: str, problems: Problems) -> Iterator[tuple[int, list[str]]]:
 def _header(first: str, second: str) -> str:
     """The second column's name, in small letters, when the row is a header; else ""."""
     name = second.lower().replace(" ", "_")
-    known = first.lower().replace(" ", "_") in _FIRST and name in _SECOND | _SECOND_FILE
-    return name if known else ""
+    known = name == _SECOND_EITHER or name in _SECOND_TEXT or name in _SECOND_FILE
+    return name if known and first.lower().replace(" ", "_") in _FIRST else ""
 
 
 def _text_of(written: str, path: Path, encoding: str | None, problems: Problems, line: int) -> str:
@@ -106,6 +109,6 @@ def _text_of(written: str, path: Path, encoding: str | None, problems: Problems,
             return ""
         wrong = (error,)
     for one in wrong:
-        remedy = f"A second field that ends in {_TEXT_SUFFIX} names a file of the text, relative to the list"
+        remedy = f"A second field that ends in {_TEXT_SUFFIX} names a file of the text, unless a header says audio,text"
         problems.add(line, 1, f"{one.place}: {one.what}", remedy if one.what.startswith("there is no") else one.remedy)
     return ""

@@ -11,9 +11,9 @@ from harness.model.errors import InputError, Place
 
 UTF_8 = "utf-8"
 _CONTROL_BYTES = bytes([*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20), 0x7F])
-# C0 less tab and line ends, DEL, C1, line and paragraph separators, byte order mark. A search of a large text for the
-# whole class is slow, so that each kind is looked for in the cheapest way first.
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
+# C0 less tab and line ends, DEL, C1, line and paragraph separators, byte order mark, surrogates. A search of a large
+# text for the whole class is slow, so that each kind is looked for in the cheapest way first.
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]")
 _C1 = re.compile("[\x80-\x9f]")
 _RARE = ("\u2028", "\u2029", "\ufeff")
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -91,7 +91,10 @@ def _refuse_bytes(content: bytes, path: Path) -> None:
 
 
 def _has_control_characters(text: str) -> bool:
-    encoded = text.encode(UTF_8, "surrogatepass")
+    try:
+        encoded = text.encode(UTF_8)
+    except UnicodeEncodeError:  # half of a pair, which some encodings let through
+        return True
     if len(encoded.translate(None, _CONTROL_BYTES)) < len(encoded):
         return True
     return not text.isascii() and (any(sign in text for sign in _RARE) or _C1.search(text) is not None)

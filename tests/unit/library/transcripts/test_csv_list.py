@@ -43,6 +43,10 @@ def test_a_header_can_say_that_texts_are_files(tmp_path: Path) -> None:
     assert read_csv(written(tmp_path, "a.csv", "Audio,Reference file\na.wav,1.lab\n")).texts == ("turn it on",)
 
 
+def test_a_header_can_say_that_texts_are_texts(tmp_path: Path) -> None:
+    assert read_csv(written(tmp_path, "a.csv", "audio,heard\na.wav,open notes.txt\n")).texts == ("open notes.txt",)
+
+
 def test_case_of_file_names_counts(tmp_path: Path) -> None:
     assert read_csv(written(tmp_path, "a.csv", "a.wav,x\nA.wav,y\n")).ids == ("a.wav", "A.wav")
 

@@ -51,6 +51,11 @@ def test_control_characters_are_refused(tmp_path: Path, content: bytes, wanted: 
     assert_told(told(read_text, written(tmp_path, "a.trn", content)), wanted)
 
 
+def test_half_of_a_pair_is_no_text(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.trn", b"a (x)\n\\ud800 (y)\n")
+    assert_told(told(lambda one: read_text(one, "unicode_escape"), path), [(2, 1, "U+D800")])
+
+
 def test_a_file_of_windows_that_is_read_as_latin_1_is_told(tmp_path: Path) -> None:
     path = written(tmp_path, "a.trn", b"it\x92s (x)\n")
     (problem,) = problems_of(lambda one: read_text(one, "latin-1"), path)
