@@ -10,7 +10,7 @@ from pathlib import Path
 from harness import __version__
 from harness.evaluate.confusions import Confusions, confusions
 from harness.evaluate.scoring import Scoring
-from harness.evaluate.system_comparison import Interval, compare, interval_of
+from harness.evaluate.system_comparison import Interval, compare, interval_of, unit_of
 from harness.log.folder import write_whole
 from harness.model.transcript import WordCounts
 from harness.reports.transcripts import html_alignment
@@ -36,6 +36,8 @@ class _System:
     title: str
     scoring: Scoring
     interval: Interval | None
+    unit: str
+    """Whether the interval speaks of further utterances or of further speakers."""
     whisker: tuple[float, float, float] | None
 
 
@@ -137,7 +139,7 @@ def _systems(scorings: Sequence[Scoring], intervals: Sequence[Interval | None]) 
         low, high = of or (wer or 0.0, wer or 0.0)
         whisker = None if wer is None else (100 * low / scale, 100 * wer / scale, 100 * high / scale)
         label = "HYP" if len(scorings) == 1 else f"{number} {Path(name).stem or name}"
-        found.append(_System(label, name, one, of, whisker))
+        found.append(_System(label, name, one, of, unit_of(one).value, whisker))
     return found
 
 
