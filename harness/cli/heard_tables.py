@@ -1,4 +1,4 @@
-"""What devices heard against what was said, in figures: two lines for the totals, and tables by group."""
+"""What devices heard against what was said, in figures: lines for the totals, and tables by group."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from harness.cli.columns import fit
 from harness.evaluate.heard import Grouping, Heard, HeardTrial, by_group, words_of
 from harness.evaluate.words_heard import WordsHeard
+from harness.wire.foreign import plain_text
 
 NOTHING = "n/a"
 NO_LABEL = "(none)"
@@ -18,26 +19,26 @@ GAP = " "
 
 
 def lines(first: WordsHeard, final: WordsHeard, normalisation: str) -> list[str]:
-    """Two lines for the totals of a session; none where nothing could be heard."""
+    """Three lines for the totals of a session; none where nothing could be heard."""
     if not first.attempts:
         return []
+    told = (
+        f"{words.counts.sentences} of {words.attempts} {which}" for words, which in ((first, "first"), (final, "final"))
+    )
     return [
-        f"WER, first attempt   {in_words(first, normalisation)}",
-        f"WER, final attempt   {in_words(final, normalisation)}",
+        f"WER, first attempt   {in_words(first)}",
+        f"WER, final attempt   {in_words(final)}",
+        f"transcripts          {' and '.join(told)} attempts; words compared as {plain_text(normalisation, 80)}",
     ]
 
 
-def in_words(words: WordsHeard, normalisation: str) -> str:
-    """`5.00% (95 % interval 1.20% to 9.00%), spoken: 3 errors in 60 words, 14 of 15 attempts with a transcript`."""
-    counts = words.counts
-    transcripts = f"{counts.sentences} of {words.attempts} attempts with a transcript"
+def in_words(words: WordsHeard) -> str:
+    """`5.00% (95 % interval 1.20% to 9.00%), 3 of 60 words`; errors of reference words."""
+    counts, low_high = words.counts, words.interval
     if counts.wer is None:
-        beside = f", {counts.insertions} words inserted" if counts.insertions else ""
-        return f"{NOTHING} (of no words{beside}), {normalisation}: {transcripts}"
-    low_high = words.interval
+        return f"{NOTHING} (of no words{f', {counts.insertions} inserted' if counts.insertions else ''})"
     interval = "" if low_high is None else f" (95 % interval {low_high[0]:.2%} to {low_high[1]:.2%})"
-    errors = f"{counts.errors} error{'' if counts.errors == 1 else 's'} in {counts.words} words"
-    return f"{counts.wer:.2%}{interval}, {normalisation}: {errors}, {transcripts}"
+    return f"{counts.wer:.2%}{interval}, {counts.errors} of {counts.words} words"
 
 
 def tables(

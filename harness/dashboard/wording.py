@@ -72,10 +72,10 @@ def share(value: Share) -> str:
     return f"{value.count}/{value.total} {value.value * 100:.0f} % ({low * 100:.0f}–{high * 100:.0f})"
 
 
-def wer(words: WordsHeard) -> str:
-    """A WER with its interval, and how many attempts have a transcript: `5.0 % (1–9) 14/15`."""
+def wer(words: WordsHeard, normalisation: str) -> str:
+    """A WER with its interval, transcripts of attempts, and how words are compared: `5.0 % (1–9)  14/15 spoken`."""
     counts = words.counts
-    transcripts = f"{counts.sentences}/{words.attempts}"
+    transcripts = f"{counts.sentences}/{words.attempts} {plain_text(normalisation, 20)}"
     if counts.wer is None:
         return f"{NOT_AVAILABLE}  {transcripts}"
     low_high = words.interval

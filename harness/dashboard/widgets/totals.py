@@ -10,7 +10,8 @@ from harness.dashboard import palette
 from harness.dashboard.wake_wording import rate_interval, rate_value, ratio_interval, ratio_value
 from harness.dashboard.widgets.painted import Painted
 from harness.dashboard.wording import OUTCOME_WORDS, quantile, share, wer
-from harness.evaluate.progress import Progress
+from harness.evaluate.limits import words_of_session
+from harness.evaluate.progress import Progress, normalisation_of
 from harness.evaluate.wake_progress import WakeProgress
 from harness.wire.foreign import plain_text
 
@@ -32,10 +33,12 @@ class TotalsPanel(Painted):
     def paint(self, width: int, height: int) -> Text:
         progress, totals = self._progress, self._progress.totals
         attempts = "  ".join(f"{needed}: {n}" for needed, n in totals.attempts_to_recognition) or "n/a"
+        first, _ = words_of_session(totals, self._wake)
+        heard = [("WER 1st", wer(first, normalisation_of(progress)))] if first.attempts else []
         rows: list[tuple[str, str]] = [
             ("Recognised", share(totals.recognised)),
             ("First try", share(totals.first_attempt)),
-            *([("WER 1st", wer(totals.first_words))] if totals.first_words.attempts else []),
+            *heard,
             ("Lat. p50", quantile(totals.latency.p50)),
             ("Lat. p95", quantile(totals.latency.p95)),
             ("Answered", share(totals.answered)),
@@ -45,7 +48,7 @@ class TotalsPanel(Painted):
         ]
         if self._wake.planned:
             queries = any(one.trial.listening is None for one in progress.trials)
-            rows = [*(rows if queries else rows[-1:]), *_wake_rows(self._wake)]
+            rows = [*(rows if queries else [*heard, rows[-1]]), *_wake_rows(self._wake)]
         if progress.unplaced:
             rows.insert(0, ("LOG", f"{progress.unplaced} rows of unknown trials"))
         text = Text()
