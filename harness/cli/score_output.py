@@ -105,5 +105,8 @@ def _to_reader() -> Iterator[TextIO]:
     try:
         yield stream
         stream.flush()
-    except BrokenPipeError:
+    except OSError as error:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (for the interpreter's last flush)
+        if not isinstance(error, BrokenPipeError):
+            what = f"standard output cannot be written: {error.strerror or error}"
+            raise HarnessError(what, remedy="Make room, or send it elsewhere") from error

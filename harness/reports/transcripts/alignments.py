@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from harness.evaluate.scoring import ScoredUtterance
 from harness.model.transcript import AlignedWord, Edit
@@ -14,20 +15,35 @@ _COLOURS = {Edit.SUBSTITUTION: "31", Edit.DELETION: "33", Edit.INSERTION: "34"}
 """Red, yellow, blue; the letter below says the same without them."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A word of either side, made harmless, and the columns that the two need."""
+
+    edit: Edit
+    reference: str
+    hypothesis: str
+    width: int
+
+
 def lines(utterance: ScoredUtterance, width: int, *, colour: bool) -> Iterator[str]:
     """A heading, then rows of three lines, none wider than `width` columns (20 and more)."""
     yield from _heading(utterance, width)
     room = max(8, width - len(REFERENCE))
-    row: list[AlignedWord] = []
-    taken = 0
+    row: list[_Step] = []
+    left = room
     for word in utterance.words:
-        needed = _width(word, room)
-        if row and taken + 1 + needed > room:
-            yield from _row(row, room, colour)
-            row, taken = [], 0
-        taken += needed + (1 if row else 0)
-        row.append(word)
-    yield from _row(row, room, colour)
+        step = _step(word, room)
+        if row and step.width > left:
+            yield from _row(row, colour)
+            row, left = [], room
+        row.append(step)
+        left -= step.width + 1
+    yield from _row(row, colour)
+
+
+def _step(word: AlignedWord, room: int) -> _Step:
+    of, said = shown(word.reference, room), shown(word.hypothesis, room)
+    return _Step(word.edit, of, said, max(1, width_of(of), width_of(said)))
 
 
 def _heading(utterance: ScoredUtterance, width: int) -> Iterator[str]:
@@ -47,17 +63,21 @@ def _heading(utterance: ScoredUtterance, width: int) -> Iterator[str]:
     yield line
 
 
-def _row(words: Sequence[AlignedWord], room: int, colour: bool) -> Iterator[str]:
+def _row(steps: Sequence[_Step], colour: bool) -> Iterator[str]:
     references, hypotheses, marks = [], [], []
-    for word in words:
-        width = _width(word, room)
-        blank = EMPTY * width if word.edit is not Edit.CORRECT else ""
-        references.append(_cell(word.reference, blank, width, word.edit, colour))
-        hypotheses.append(_cell(word.hypothesis, blank, width, word.edit, colour))
-        marks.append(_cell("" if word.edit is Edit.CORRECT else word.edit.value, "", width, word.edit, colour))
+    for step in steps:
+        if step.edit is Edit.CORRECT:
+            references.append(padded(step.reference, step.width))
+            hypotheses.append(padded(step.hypothesis, step.width))
+            marks.append(" " * step.width)
+        else:
+            paint = _COLOURS[step.edit] if colour else ""
+            references.append(_wrong(step.reference or EMPTY * step.width, step.width, paint))
+            hypotheses.append(_wrong(step.hypothesis or EMPTY * step.width, step.width, paint))
+            marks.append(_wrong(step.edit.value, step.width, paint))
     yield _line(REFERENCE, references)
     yield _line(HYPOTHESIS, hypotheses)
-    if any(word.edit is not Edit.CORRECT for word in words):
+    if any(step.edit is not Edit.CORRECT for step in steps):
         yield _line(MARKS, marks)
 
 
@@ -65,13 +85,7 @@ def _line(head: str, cells: Sequence[str]) -> str:
     return (head + " ".join(cells)).rstrip()
 
 
-def _width(word: AlignedWord, room: int) -> int:
-    return max(1, width_of(shown(word.reference, room)), width_of(shown(word.hypothesis, room)))
-
-
-def _cell(text: str, blank: str, width: int, edit: Edit, colour: bool) -> str:
-    cell = shown(text, width) if text else blank
-    code = _COLOURS.get(edit)
-    if colour and code and cell:
-        return f"\x1b[{code}m{cell}\x1b[0m{' ' * (width - width_of(cell))}"
-    return padded(cell, width)
+def _wrong(text: str, width: int, paint: str) -> str:
+    if not paint:
+        return padded(text, width)
+    return f"\x1b[{paint}m{text}\x1b[0m{' ' * (width - width_of(text))}"

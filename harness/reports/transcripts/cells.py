@@ -18,6 +18,8 @@ def width_of(text: str) -> int:
 
 def shown(text: str, width: int = LONGEST) -> str:
     """A text made harmless, at most so many columns wide; what is longer ends in an ellipsis."""
+    if text.isascii() and text.isprintable() and len(text) <= width:
+        return text
     safe = plain_text(text, max(1, min(width, LONGEST)))
     while safe and width_of(safe) > width:
         safe = safe.removesuffix(ELLIPSIS)[:-1] + ELLIPSIS

@@ -20,8 +20,8 @@ LEAST_NAME, WIDEST_NAME = 8, 40
 GAP = "  "
 LISTED_IDS = 5
 INTERVALS = {
-    Unit.SPEAKERS: "as far as further speakers may differ from these",
-    Unit.UTTERANCES: "as far as further utterances of these speakers may differ from these",
+    Unit.SPEAKERS: "for further speakers like these",
+    Unit.UTTERANCES: "for further utterances of these speakers",
 }
 Percentages = tuple[float | None, ...]
 

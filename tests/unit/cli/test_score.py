@@ -233,6 +233,14 @@ def test_a_reader_that_stops_is_no_error(tmp_path: Path) -> None:
             assert running.wait(60) == 0
 
 
+def test_a_full_disk_is_told(files: tuple[Path, Path]) -> None:
+    command = [sys.executable, "-c", "from harness.cli import main; main()", "score", "-r", files[0], "-h", files[1]]
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run(list(map(str, command)), stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 3
+    assert done.stderr.startswith("harness: standard output cannot be written: No space left")
+
+
 class Terminal:
     def __init__(self, terminal: bool) -> None:
         self._terminal = terminal

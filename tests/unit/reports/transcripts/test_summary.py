@@ -27,7 +27,7 @@ def test_below_it_stands_what_the_figures_rest_on() -> None:
     assert list(summary.notes(every_sort(), (0.25, 0.9), 100)) == [
         "normalisation        verbatim",
         "WER                  7 of 12 = 58.33 % (95 % interval 25.00 % to 90.00 %)",
-        "interval             as far as further utterances of these speakers may differ from these",
+        "interval             for further utterances of these speakers",
         "missing hypotheses   1 (bob_2); each word counts as deleted",
         "surplus hypotheses   1 (dog_1); counted nowhere",
         "empty references     1",
