@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from harness.library.line_stream import LineBlock, fault_in, line_blocks, too_long
 from harness.library.seen_ids import SeenIds
 from harness.metrics.snor import Form, convert
 from harness.model.errors import InputError, Place
+
+LONGEST_SHOWN = 60
 
 
 class ConvertedBlock(NamedTuple):
@@ -33,7 +35,14 @@ def converted_blocks(
     """
     try:
         for block in line_blocks(read, file, encoding):
-            yield _converted(block, file, form, encoding, place_edits, seen)
+            if block.cut:
+                yield ConvertedBlock([], [too_long(Place(file, block.first))])
+                continue
+            numbers, lines, problems = _converted(block, file, form, encoding, place_edits)
+            if seen is not None:
+                lines, repetitions = _told_apart(numbers, lines, block, file, seen)
+                problems = sorted([*problems, *repetitions], key=_line)
+            yield ConvertedBlock(lines, problems)
     except InputError as error:
         yield ConvertedBlock([], [error])
     except OSError as error:
@@ -42,41 +51,56 @@ def converted_blocks(
 
 
 def _converted(
-    block: LineBlock, file: str, form: Form, encoding: str, place_edits: bool, seen: SeenIds | None
-) -> ConvertedBlock:
-    if block.cut:
-        return ConvertedBlock([], [too_long(Place(file, block.first))])
+    block: LineBlock, file: str, form: Form, encoding: str, place_edits: bool
+) -> tuple[Sequence[int], list[str], list[InputError]]:
+    """The numbers of the lines that could be converted, the lines, and the problems of the others."""
+    if not block.faulty:
+        try:
+            said = [convert(line, form, place_edits=place_edits) for line in block.lines]
+            return range(block.first, block.first + len(said)), said, []
+        except InputError:
+            pass  # which line it was, and how many more there are, is told below
+    numbers: list[int] = []
     lines: list[str] = []
     problems: list[InputError] = []
-    ids: list[str] = []
-    id_lines: list[int] = []
-    at: list[int] = []  # where in `lines` the ids are
     for number, line in enumerate(block.lines, block.first):
-        if block.faulty and (fault := fault_in(line, Place(file, number), encoding)):
+        place = Place(file, number)
+        if fault := fault_in(line, place, encoding):
             problems.append(fault)
             continue
         try:
-            said = convert(line, form, place_edits=place_edits)
+            lines.append(convert(line, form, place, place_edits=place_edits))
         except InputError as error:
-            column = error.place.column if error.place else 0
-            problems.append(InputError(error.what, place=Place(file, number, column), remedy=error.remedy))
-            continue
-        if seen is not None and said.endswith(")"):  # no other bracket is left in what was converted
-            ids.append(said[said.rindex("(") + 1 : -1])
-            id_lines.append(number)
-            at.append(len(lines))
-        lines.append(said)
-    if seen is not None and (repeated := seen.repeated(ids, file, id_lines)):
-        for index, where in repeated.items():
-            line = block.lines[id_lines[index] - block.first]
-            problems.append(_repetition(ids[index], where, Place(file, id_lines[index], line.rindex("(") + 1)))
-        problems.sort(key=lambda problem: problem.place.line if problem.place else 0)
-        gone = {at[index] for index in repeated}
-        lines = [said for position, said in enumerate(lines) if position not in gone]
-    return ConvertedBlock(lines, problems)
+            problems.append(error)
+        else:
+            numbers.append(number)
+    return numbers, lines, problems
+
+
+def _told_apart(
+    numbers: Sequence[int], lines: list[str], block: LineBlock, file: str, seen: SeenIds
+) -> tuple[list[str], list[InputError]]:
+    """The lines whose ids were not there before, and the problems of the others."""
+    # No other bracket is left in a line that was converted.
+    having = [index for index, line in enumerate(lines) if line.endswith(")")]
+    ids = [lines[index][lines[index].rindex("(") + 1 : -1] for index in having]
+    repeated = seen.repeated(ids, file, [numbers[index] for index in having])
+    if not repeated:
+        return lines, []
+    problems = []
+    for position, where in repeated.items():
+        number = numbers[having[position]]
+        column = block.lines[number - block.first].rindex("(") + 1
+        problems.append(_repetition(ids[position], where, Place(file, number, column)))
+    gone = {having[position] for position in repeated}
+    return [line for index, line in enumerate(lines) if index not in gone], problems
 
 
 def _repetition(id_: str, where: str, place: Place) -> InputError:
-    shown = id_ if len(id_) <= 60 else f"{id_[:60]}…"
+    shown = id_ if len(id_) <= LONGEST_SHOWN else f"{id_[:LONGEST_SHOWN]}…"
     what = f"the id {shown} is there already, {f'at {where}' if where else 'on an earlier line'}"
     return InputError(what, place=place, remedy="Ids that differ in case only are one; give each line its own")
+
+
+def _line(problem: InputError) -> int:
+    return problem.place.line if problem.place else 0

@@ -43,7 +43,8 @@ def convert(line: str, form: Form, place: Place = NOWHERE, *, place_edits: bool 
     place: of the line; columns in errors count from 1. place_edits: the words of `(n words)` go to the marker `(n)`
     before them, instead of staying in place.
     """
-    refuse_nul(line, place)
+    if "\0" in line:
+        refuse_nul(line, place)
     text, id_ = split_id(line)
     said = _text(text, form, place, place_edits)
     if not id_:
@@ -66,7 +67,7 @@ def homophone(word: str) -> str:
 
 def _text(text: str, form: Form, place: Place, place_edits: bool) -> str:
     if not (place_edits and "(" in text):
-        known = _KNOWN[form]
+        known = _KNOWN[form._value_]  # a member's own hash, and its `value`, are slow
         chunks = text.split()
         said: tuple[str | None, ...]
         # itemgetter looks all of them up in one go, but gives no tuple for one.
@@ -136,7 +137,7 @@ class _KnownChunks(dict[str, "str | None"]):
 
 
 _CUE_HEADS = frozenset(f"({number}" for number in range(1, 10))
-_KNOWN = {form: _KnownChunks(form) for form in Form}
+_KNOWN = {form.value: _KnownChunks(form) for form in Form}
 
 
 def _placed(found: Iterable[Token], form: Form) -> list[str]:
