@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -230,3 +233,12 @@ def test_a_line_of_a_megabyte_takes_linear_time(piece: str, end: str) -> None:
 
 def test_the_label_of_a_list_is_text() -> None:
     assert convert(f"1: {OAKLAND}", LEXICAL) == "1 HOW FAR DISTANCE IS SAN FRANCISCO FROM OAKLAND (BT0041SX)"
+
+
+def test_the_example_of_the_documentation() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "snor.md").read_text(encoding="utf-8")
+    line = re.search(r"^\$ echo '(.*)' > a\.sro$", page, re.MULTILINE)
+    assert line is not None
+    shown = re.findall(r"^\$ harness snor --to (\w+) a\.sro\n(.*)$", page, re.MULTILINE)
+    assert [form for form, _ in shown] == [form.value for form in Form]
+    assert [convert(line[1], Form(form)) for form, _ in shown] == [said for _, said in shown]
