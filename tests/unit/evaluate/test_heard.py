@@ -20,6 +20,7 @@ from harness.model.scenario import TrialKind
 from harness.model.stimulus import NoiseKind, NoiseSpec, Recording
 from harness.model.transcript import WordCounts
 from harness.model.trial import Outcome, Recognition, Trial
+from harness.wire.codec import RECORDS, decode, encode
 from tests.unit.evaluate.rows import Rows, planned
 from tests.unit.evaluate.wake_rows import WakeRows, wake_trial
 
@@ -228,3 +229,16 @@ def test_groups_add_up_to_the_totals_wherever_the_log_was_cut(trials: list[Attem
         assert sum((one.first.counts for one in groups), WordCounts()) == totals.first_words.counts
         assert sum(one.final.attempts for one in groups) == totals.final_words.attempts
     assert totals.final_words.attempts <= totals.first_words.attempts <= len(trials)
+
+
+def test_a_log_from_before_there_were_lists_of_words_is_read() -> None:
+    rows = Rows()
+    rows.start(planned(1))
+    take(rows, "time-1", [(MISHEARD, "what lime is it")])
+    figures = SessionFigures()
+    for entry in rows.entries:
+        text = encode(RECORDS, entry.record).decode("utf-8")
+        older = text.replace('"wer":0.0,"rewriting":null', '"wer":0.0')
+        assert "rewriting" not in older
+        figures.add(replace(entry, record=decode(RECORDS, older)))
+    assert figures.snapshot().totals.first_words.counts.substitutions == 1
