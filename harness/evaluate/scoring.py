@@ -136,6 +136,10 @@ class Scoring:
         """In the order of the references."""
         return self._made(range(len(self)))
 
+    def some(self, rows: Sequence[int]) -> Iterator[ScoredUtterance]:
+        """Those of some rows, in their order; far cheaper than one by one."""
+        return self._made(rows)
+
     def with_errors(self) -> Iterator[ScoredUtterance]:
         """Those with at least one word error, in the order of the references."""
         return self._made(np.flatnonzero(self.columns.errors).tolist())

@@ -49,10 +49,13 @@ class Selection:
 
     def utterances(self) -> Iterator[Shown]:
         """Most errors first (of all systems together), then the higher rate, then in order."""
+        made = [
+            one.some([row for row in rows[self._order].tolist() if row >= 0])
+            for one, rows in zip(self._scorings, self._rows, strict=True)
+        ]
         for place in self._order.tolist():
             systems = tuple(index for index, rows in enumerate(self._rows) if rows[place] >= 0)
-            found = tuple(self._scorings[index].utterance(int(self._rows[index][place])) for index in systems)
-            yield Shown(place, self.ids[place], systems, found)
+            yield Shown(place, self.ids[place], systems, tuple(next(made[index]) for index in systems))
 
     def _rows_of(self, scoring: Scoring) -> NDArray[np.intp]:
         """The row of each id in a scoring, −1 where it has none."""

@@ -15,6 +15,7 @@ from harness.evaluate.system_comparison import Interval, SystemComparison, unit_
 from harness.model.transcript import WordCounts
 
 FORMAT = 1
+_text = json.JSONEncoder(ensure_ascii=True, allow_nan=False).encode
 CHUNK = 2000
 
 
@@ -133,7 +134,3 @@ def _comparison(one: SystemComparison) -> dict[str, object]:
         "interval": one.interval,
         "p": one.p,
     }
-
-
-def _text(value: object) -> str:
-    return json.dumps(value, ensure_ascii=True, allow_nan=False)

@@ -199,8 +199,17 @@ def test_errors_are_told_by_letter_and_element() -> None:
 
 def test_correct_words_that_are_written_otherwise_are_marked() -> None:
     found = alignment([utterance("CC", ["WHERE", "(uh)"], ["<WHERE>", ""])])
-    assert '<b>WHERE</b><i class=E title="counts as the same"><span>&lt;WHERE&gt;</span><sup>=</sup></i>' in found
-    assert '<b>(uh)</b><i class=E title="may be left out"><sup>=</sup></i>' in found
+    assert '<b>WHERE</b><i class=E title="counts as correct"><span>&lt;WHERE&gt;</span><sup>=</sup></i>' in found
+    assert '<b>(uh)</b><i class=E title="may be left out, correct"><sup>=</sup></i>' in found
+
+
+def test_an_optional_word_of_a_hypothesis_is_correct_over_nothing() -> None:
+    (block,) = blocks([utterance("CCC", ["a", "", "c"], ["a", "(b)", "c"])], ["HYP"])
+    assert [(one.reference, one.cells[0].text, one.is_lost) for one in block.columns] == [
+        ("a", "a", False),
+        ("", "(b)", False),
+        ("c", "c", False),
+    ]
 
 
 def test_systems_stand_below_each_other_under_one_reference() -> None:
