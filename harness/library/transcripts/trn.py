@@ -15,6 +15,8 @@ from harness.model.transcript import Transcripts
 
 COMMENT = ";;"
 _EXAMPLE = "End the line with its id: what day is it (spk1_001)"
+_SPACES = re.compile("[ \t]+")
+_NO_ID = re.compile("[ \t)]")
 _EDIT_CUE = re.compile(r"[1-9]( .*)?")
 
 
@@ -32,15 +34,26 @@ def read_sro(path: Path, encoding: str | None = None) -> Transcripts:
 
 
 def _read(path: Path, encoding: str | None, *, sro: bool) -> Transcripts:
-    text = _tidied(read_text(path, encoding))
-    parted = _parted_in_bulk(text)
-    if parted is None and " \n" in text:
-        text = text.replace(" \n", "\n")
-        parted = _parted_in_bulk(text)
+    text = read_text(path, encoding)
+    parted = _parted_quickly(text)
     if parted is None or (sro and min(map(len, parted[0])) < 2):
         parted = _parted_line_by_line(text, str(path), sro)
     ids, texts, lines = parted
     return Transcripts(str(path), tuple(ids), tuple(texts), tuple(lines), ("",) * len(ids), encoding_name(encoding))
+
+
+def _parted_quickly(text: str) -> tuple[list[str], list[str], Sequence[int]] | None:
+    """Ids, texts and lines of a file in which nothing is wrong; None of any other, and of some that are rare."""
+    text = _tidied(text)
+    if (found := _parted_in_bulk(text)) is not None:
+        return *found, range(1, len(found[0]) + 1)
+    lines = text.split("\n")
+    numbers = [number for number, line in enumerate(lines, 1) if line and not line.startswith(COMMENT)]
+    rows = [lines[number - 1].rstrip(" ").rpartition("(") for number in numbers]
+    ids = _ids("".join([f"{closed}\n" for _, _, closed in rows]), len(rows))
+    if ids is None or not all(opened for _, opened, _ in rows):
+        return None
+    return ids, [before.rstrip(" ") for before, _, _ in rows], numbers
 
 
 def _tidied(text: str) -> str:
@@ -54,12 +67,15 @@ def _tidied(text: str) -> str:
     return text.removeprefix(" ")
 
 
-def _parted_in_bulk(text: str) -> tuple[list[str], list[str], Sequence[int]] | None:
-    """Ids, texts and lines of a file in which each line is a text and an id; None of any other.
+def _parted_in_bulk(text: str) -> tuple[list[str], list[str]] | None:
+    """Ids and texts of a file in which each line is a text without brackets and an id; None of any other.
 
     Hundreds of thousands of lines take a fraction of what a loop over them takes.
     """
-    if ";" in text and COMMENT in text:
+    if ";" in text and (text.startswith(COMMENT) or f"\n{COMMENT}" in text):
+        return None
+    count = text.count("\n")
+    if text.count("(") != count:
         return None
     if text.startswith("("):
         text = f" {text}"
@@ -68,19 +84,23 @@ def _parted_in_bulk(text: str) -> tuple[list[str], list[str], Sequence[int]] | N
     parts = text.replace(")\n", ")\n (").split(" (")
     closed = parts[1::2]
     joined = "".join(closed)
-    count = len(closed)
     # A line feed is at the end of a part, if anywhere. When there are as many as ids, and all in ids, each id has one,
     # so that text and id alternate as they must.
-    if len(parts) != 2 * count + 1 or not text.count("\n") == joined.count("\n") == joined.count(")\n") == count:
+    if len(closed) != count or len(parts) != 2 * count + 1:
         return None
-    if joined.count(")") != count or "(" in joined or " " in joined or ")\n" in closed:
+    ids = _ids(joined, count)
+    return None if ids is None else (ids, parts[0:-1:2])
+
+
+def _ids(joined: str, count: int) -> list[str] | None:
+    """The ids in `x_1)\\nx_2)\\n`; None when there are not `count` of them, each right and there once."""
+    if not count or not joined.count("\n") == joined.count(")\n") == joined.count(")") == count or " " in joined:
         return None
     ids = joined.split(")\n")
     ids.pop()
     lower = joined.lower()
-    if len(set(ids if lower == joined else lower.split(")\n")[:-1])) < count:
-        return None
-    return ids, parts[0:-1:2], range(1, count + 1)
+    different = set(ids if lower == joined else lower.split(")\n")[:-1])
+    return None if len(different) < count or "" in different else ids
 
 
 def _parted_line_by_line(text: str, file: str, sro: bool) -> tuple[list[str], list[str], list[int]]:
@@ -90,11 +110,11 @@ def _parted_line_by_line(text: str, file: str, sro: bool) -> tuple[list[str], li
     lines: list[int] = []
     first: dict[str, int] = {}
     for number, line in enumerate(text.split("\n"), 1):
-        if not line or line.startswith(COMMENT):
+        if not line.strip(" \t") or line.lstrip(" \t").startswith(COMMENT):
             continue
-        before, opened, rest = line.rpartition("(")
+        before, opened, rest = line.rstrip(" \t").rpartition("(")
         id_ = rest[:-1]
-        plain = opened and len(id_) > 1 and rest.endswith(")") and " " not in id_ and ")" not in id_
+        plain = opened and len(id_) > 1 and rest.endswith(")") and not _NO_ID.search(id_)
         if not plain and (what := _wrong_with(line, opened, rest, sro)):
             problems.add(number, len(before) + 1 if opened else len(line) + 1, what, _EXAMPLE)
             continue
@@ -103,7 +123,7 @@ def _parted_line_by_line(text: str, file: str, sro: bool) -> tuple[list[str], li
             problems.add(number, len(before) + 2, what, remedy)
             continue
         ids.append(id_)
-        texts.append(before.rstrip())
+        texts.append(_SPACES.sub(" ", before).strip(" "))
         lines.append(number)
     problems.refuse()
     if not first:
@@ -116,16 +136,16 @@ def _wrong_with(line: str, opened: str, rest: str, sro: bool) -> str:
     """What is wrong with the id of a line, or ""."""
     id_ = rest[:-1]
     if not opened:
-        return "the brackets of the id are not balanced" if line.endswith(")") else "the line has no id"
+        return "the brackets of the id are not balanced" if rest.endswith(")") else "the line has no id"
     if not rest.endswith(")"):
         if ")" not in rest:
             return "the bracket of the id is not closed"
         return f"the line does not end with its id, but with {shown(rest.rpartition(')')[2].strip() or line)}"
     if sro and (len(id_) < 2 or _EDIT_CUE.fullmatch(id_)):
-        return f"the line has no id; {shown(f'({id_})')} is an edit cue"
+        return f"the line has no id: {shown(f'({id_})')} is an edit cue, or too short"
     if not id_.strip():
         return "the id is empty"
-    if " " in id_:
+    if _SPACES.search(id_):
         return f"the id {shown(id_)} has a space"
     if ")" in id_:
         return "the brackets of the id are not balanced"

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.library.transcripts.trn import read_sro, read_trn
-from harness.model.errors import InputError
 from harness.model.transcript import Transcripts
 from tests.unit.library.transcripts.told import Told, assert_told, problems_of, read_or_refused, told, written
 
@@ -47,6 +46,8 @@ WRONG: list[tuple[str, Told]] = [
     ("a b (x_1\n", [(1, 5, "not closed")]),
     ("a b x_1)\n", [(1, 9, "not balanced")]),
     ("a b (x_1))\n", [(1, 5, "not balanced")]),
+    ("\ta  b ( )  \n", [(1, 7, "the id is empty")]),
+    ("a (x\t1)\n", [(1, 3, "has a space")]),
     ("a b (x_1) c\n", [(1, 5, "does not end with its id, but with 'c'")]),
     ("a b ()\n", [(1, 5, "the id is empty")]),
     ("a b ( )\n", [(1, 5, "the id is empty")]),
@@ -84,6 +85,11 @@ def test_a_line_of_an_sro_file_without_an_id_is_told(tmp_path: Path, cue: str) -
     assert_told(told(read_sro, path), [(1, 20, "no id")])
 
 
+def test_a_file_of_comments_alone_has_no_transcripts(tmp_path: Path) -> None:
+    for read in (read_trn, read_sro):
+        assert_told(told(read, written(tmp_path, "a.sro", ";; one\n;; two\n")), [(0, 0, "no transcripts")])
+
+
 def test_a_line_of_more_than_a_megabyte(tmp_path: Path) -> None:
     read = read_trn(written(tmp_path, "a.trn", f"{'word ' * 400_000}(x_1)\n"))
     assert len(read.texts[0].split()) == 400_000
@@ -98,19 +104,24 @@ LINES = st.lists(
 
 @settings(deadline=None, max_examples=300)
 @given(LINES)
-def test_a_file_is_the_same_whether_it_is_parted_at_once_or_line_by_line(lines: list[str]) -> None:
-    """A comment at the end says nothing, but keeps a file from being parted at once."""
+def test_a_file_is_the_same_however_it_is_parted(lines: list[str]) -> None:
+    """Brackets in a text keep a file from being parted at once; one line that is wrong, from being parted quickly."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "a.trn"
-        seen: list[object] = []
-        for end in ("\n", "\n;; end\n"):
-            written(Path(folder), "a.trn", "\n".join(lines) + end)
-            try:
-                seen.append(read_trn(path))
-            except InputError as error:
-                seen.append(str(error).replace("the file is empty. Check what was to write it", "no transcripts"))
-        if "no transcripts" not in str(seen[0]):
-            assert seen[0] == seen[1]
+        path = written(Path(folder), "a.trn", "\n".join(lines) + "\n")
+        alone = read_or_refused(read_trn, path)
+        written(Path(folder), "a.trn", "\n".join([*lines, "w (w) (end_9)"]) + "\n")
+        bracketed = read_or_refused(read_trn, path)
+        written(Path(folder), "a.trn", "\n".join([*lines, "wrong"]) + "\n")
+        problems = told(read_trn, path)
+    assert problems[-1][:2] == (len(lines) + 1, 6)
+    assert (bracketed is None) == (len(problems) > 1)
+    if bracketed is not None and len(bracketed) > 1:
+        assert alone is not None
+        assert (*alone.ids, "end_9") == bracketed.ids
+        assert (*alone.texts, "w (w)") == bracketed.texts
+        assert (*alone.lines, len(lines) + 1) == bracketed.lines
+    else:
+        assert alone is None
 
 
 @settings(deadline=None, max_examples=200)
