@@ -17,10 +17,10 @@ BLOCK = 1 << 18
 LONGEST_LINE = 1 << 22
 """Characters. A longer line is taken for a file that is no text, or has lost its line ends."""
 
-_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _BYTE_ORDER_MARK = "\ufeff"
-# Control characters that are no spaces, and what `surrogateescape` makes of bytes that are not of the encoding.
-_FAULT = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\udc80-\udcff]")
+# Control characters that are no spaces, and surrogates: `surrogateescape` makes them of bytes that are not of the
+# encoding, and some encodings (UTF-7) can spell them.
+_FAULT = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ud800-\udfff]")
 
 
 class LineBlock(NamedTuple):
@@ -95,7 +95,7 @@ def fault_in(line: str, place: Place, encoding: str) -> InputError | None:
     at = Place(place.file, place.line, found.start() + 1)
     sign = found[0]
     point = ord(sign)
-    if sign >= "\udc80":
+    if "\udc80" <= sign <= "\udcff":
         what = f"byte 0x{point - 0xDC00:02x} is not {encoding.upper()}"
         remedy = "Save the file as UTF-8, or say what it is: --encoding latin-1"
         if point - 0xDC00 in (0xFE, 0xFF) and place.line == 1 and found.start() == 0:
@@ -104,8 +104,10 @@ def fault_in(line: str, place: Place, encoding: str) -> InputError | None:
         what = "a NUL character stands here"
         remedy = "Remove it; if there are many, the file is UTF-16 (--encoding utf-16) or no text at all"
     else:
-        what = f"the control character U+{point:04X} stands here"
-        remedy = "Remove it" if point < 0x80 else "Remove it; if the file is from Windows: --encoding cp1252"
+        kind = "control character" if point < 0xA0 else "half character"
+        what = f"the {kind} U+{point:04X} stands here"
+        windows = 0x80 <= point < 0xA0
+        remedy = "Remove it; if the file is from Windows: --encoding cp1252" if windows else "Remove it"
     return InputError(what, place=at, remedy=remedy)
 
 

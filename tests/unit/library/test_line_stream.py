@@ -54,6 +54,13 @@ def test_encodings() -> None:
             checked_encoding(wrong)
 
 
+def test_what_an_encoding_spells_but_nothing_can_write_is_a_fault() -> None:
+    (block,) = line_blocks(in_pieces(b"a +2AA- b\n", 100), "x", "utf-7")
+    fault = fault_in(block.lines[0], Place("x", 1), "utf-7")
+    assert fault is not None
+    assert fault.what == "the half character U+D800 stands here"
+
+
 def test_an_encoding_that_cannot_go_on_tells_the_line() -> None:
     content = "a\nb\n".encode("utf-16") + b"\x00\xd8\n\0"
     with pytest.raises(InputError) as caught:
