@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,6 +31,8 @@ def readable(written: str) -> Iterator[Readable]:
     if written != STDIN and (path.is_file() or path.is_dir() or not path.exists()):
         yield Readable(path, written)
         return
+    import tempfile  # here, since few need it
+
     with tempfile.TemporaryDirectory(prefix="harness-score-") as folder:
         kept = Path(folder) / "input"
         if written == STDIN:

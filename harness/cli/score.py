@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -196,6 +195,8 @@ def _lines(
 
 
 def _json(systems: Sequence[_System], found: Sequence[SystemComparison], asked: Asked) -> Iterator[str]:
+    import hashlib
+
     from harness.reports.transcripts.scoring_json import Scored, Source, SourceFile, pieces
 
     def source_file(file: _File) -> SourceFile:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from harness.metrics import snor
 from harness.metrics.alignment import align, count
 from harness.metrics.numerals import spell_numerals
-from harness.model.scenario import Normalisation
+from harness.model.normalisation import Normalisation
 from harness.model.transcript import WordCounts
 
 
