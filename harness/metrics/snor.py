@@ -52,10 +52,13 @@ def convert(line: str, form: Form, place: Place = NOWHERE, *, place_edits: bool 
     return f"{said} ({id_.upper()})" if said else f"({id_.upper()})"
 
 
-def words(text: str, form: Form = Form.LEXICAL, place: Place = NOWHERE) -> tuple[str, ...]:
-    """The words of a text in a form, without the utterance id if it has one; InputError."""
+def words(text: str, form: Form = Form.LEXICAL, place: Place = NOWHERE, *, with_id: bool = True) -> tuple[str, ...]:
+    """The words of a text in a form, without the utterance id if it has one; InputError.
+
+    with_id: False for a text whose id was taken off before: a `(word)` at its end is then an error, as elsewhere.
+    """
     refuse_nul(text, place)
-    return tuple(_text(split_id(text)[0], form, place, False).split())
+    return tuple(_text(split_id(text)[0] if with_id else text, form, place, False).split())
 
 
 def homophone(word: str) -> str:

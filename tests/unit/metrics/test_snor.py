@@ -146,6 +146,9 @@ def test_words_leave_the_id_out() -> None:
     assert words("what . <it> (ab12)", EXPANDED) == ("WHAT", "PAUSE", "<IT>")
     assert words("<it> [uh]", SNR) == ()
     assert words("") == ()
+    assert words("what (1 date)", with_id=False) == ("WHAT", "DATE")
+    with pytest.raises(InputError):
+        words("what (date)", with_id=False)
 
 
 @pytest.mark.parametrize(
