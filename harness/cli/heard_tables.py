@@ -49,7 +49,7 @@ def tables(
     At most `width` columns wide (None: as wide as the terminal; 120 without one), 80 and more.
     """
     if not trials:
-        return [f"no attempt tells what was heard ({normalisation})"]
+        return ["no attempt was made that could tell what was heard"]
     columns = shutil.get_terminal_size((120, 24)).columns if width is None else width
     label = max(LEAST_LABEL, min(WIDEST_LABEL, columns - sum(WIDTHS) - len(GAP) * len(WIDTHS)))
     widths = (label, *WIDTHS)

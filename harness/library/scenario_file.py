@@ -137,7 +137,8 @@ class RecognisedKeys(Keys):
     """When a transcript counts as right."""
 
     normalisation: Annotated[
-        Literal[Normalisation.VERBATIM, Normalisation.PLAIN, Normalisation.SPOKEN, Normalisation.SNOR] | PathText,
+        Literal[Normalisation.VERBATIM, Normalisation.PLAIN, Normalisation.SPOKEN, Normalisation.SNOR]
+        | Annotated[PathText, Field(pattern=r"\.ya?ml$")],
         BeforeValidator(_word_or_file),
     ] = Field(
         default=Normalisation.SPOKEN,

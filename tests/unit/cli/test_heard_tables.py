@@ -123,7 +123,7 @@ def test_nothing_over_nothing_is_a_number() -> None:
     assert heard_tables.lines(nothing, nothing, "plain")[0] == "WER, first attempt   n/a (of no words)"
     inserted = WordsHeard.of([WordCounts(insertions=2, sentences=1, sentences_with_error=1)])
     assert heard_tables.in_words(inserted) == "n/a (of no words, 2 inserted)"
-    assert heard_tables.tables((), "plain") == ["no attempt tells what was heard (plain)"]
+    assert heard_tables.tables((), "plain") == ["no attempt was made that could tell what was heard"]
 
 
 def test_options_that_exclude_each_other(folder: Path) -> None:
