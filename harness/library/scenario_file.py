@@ -138,7 +138,7 @@ class RecognisedKeys(Keys):
 
     normalisation: Annotated[
         Literal[Normalisation.VERBATIM, Normalisation.PLAIN, Normalisation.SPOKEN, Normalisation.SNOR]
-        | Annotated[PathText, Field(pattern=r"\.ya?ml$")],
+        | Annotated[PathText, Field(json_schema_extra={"pattern": r"\.ya?ml$"})],
         BeforeValidator(_word_or_file),
     ] = Field(
         default=Normalisation.SPOKEN,
