@@ -81,9 +81,9 @@ def test_counts_are_of_both_texts_whole(reference: list[str], hypothesis: list[s
 
 
 def test_counts_are_those_of_the_scorer_not_of_the_least_distance() -> None:
-    # Three substitutions are the least number of errors; by the scorer's weights four that keep a word are cheaper.
-    found = word_counts(["a", "b", "c"], ["b", "d", "e"])
-    assert (found.correct, found.substitutions, found.deletions, found.insertions) == (1, 1, 1, 1)
+    # Five substitutions are the least number of errors; by the scorer's weights six that keep two words are cheaper.
+    found = word_counts(list("abcde"), list("dexyz"))
+    assert (found.correct, found.substitutions, found.deletions, found.insertions) == (2, 0, 3, 3)
     reference, hypothesis = ["a", "b", "c", "d"], ["b", "x", "c", "y", "z"]
     assert word_counts(reference, hypothesis) == count(align(reference, hypothesis))
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from harness.metrics.words import word_counts
 from harness.model.feed import StateWord
 from harness.model.observation import DeviceState, OperatorAnswer, Status, Transcript
 from harness.model.record import AttemptFinished
-from harness.model.scenario import CloseDialogue, Evidence, RepromptRule
+from harness.model.scenario import CloseDialogue, Evidence, Recognised, RepromptRule
 from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.session.actions import AskOperator, Credit, FreezeResponse, SayClosing, StartAttempt, StopStimulus
@@ -274,6 +275,16 @@ def test_stopping_leaves_the_trial_open() -> None:
     rows = [action.row for action in machine.stop(11.0, "stopped") if hasattr(action, "row")]
     assert [type(row) for row in rows] == [AttemptFinished]
     assert trial_verdict(RepromptRule(), {1: rows[0]}) is None  # type: ignore[dict-item]
+
+
+def test_the_log_counts_errors_as_the_scorer_does() -> None:
+    # The least distance is 5, each word taken for another; the scorer keeps two words, and counts 6.
+    asked = {"reference": "dim the lamp in here", "recognised": Recognised(wer=1.0)}
+    rows = rehearse([wake(), says("in here we are now"), *speech(3, 4)], changes=asked).standing()
+    assert (rows[1].errors, rows[1].words, rows[1].outcome) == (6, 5, Outcome.MISHEARD)
+    assert rows[1].cause == "words_differ: 6 errors in 5 words"
+    counts = word_counts(["dim", "the", "lamp", "in", "here"], (rows[1].heard or "").split())
+    assert (counts.deletions, counts.insertions, counts.substitutions) == (3, 3, 0)
 
 
 def test_another_devices_words_are_no_evidence() -> None:
