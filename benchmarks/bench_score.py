@@ -36,21 +36,22 @@ print(jiwer.process_words(*texts).wer)
 
 
 def main(utterances: int) -> None:
+    jiwer = [str(yardsticks.python()), "-c", JIWER]
     for wer in WERS:
         with tempfile.TemporaryDirectory() as folder:
-            measure(Path(folder), utterances, wer)
+            measure(Path(folder), utterances, wer, jiwer)
     start = timed([*OURS, "--help"], ROUNDS)
     print(f"\nof ours, to start and print its help: wall {start[0]:.2f} s, processor {start[1]:.2f} s")
 
 
-def measure(folder: Path, utterances: int, wer: float) -> None:
+def measure(folder: Path, utterances: int, wer: float, jiwer: list[str]) -> None:
     of, said = map(str, transcript_corpus.write(folder, utterances, 1, wer))
     ours = [*OURS, "-r", of, "-h", said, "--like-sclite"]
     sclite = [SCLITE, "-r", of, "trn", "-h", said, "trn", "-i", "spu_id", "-f", "0", "-o", "sum", "stdout"]
     rows = {
         "harness score": timed(ours, ROUNDS),
         "sclite -o sum": timed(sclite, SLOW_ROUNDS),
-        "jiwer, a script": timed([str(yardsticks.python()), "-c", JIWER, of, said], SLOW_ROUNDS),
+        "jiwer, a script": timed([*jiwer, of, said], SLOW_ROUNDS),
         "harness score --json": timed([*ours, "--json", os.devnull], SLOW_ROUNDS),
         "harness score --confusions": timed([*ours, "--confusions"], SLOW_ROUNDS),
         "harness score --alignments": timed([*ours, "--alignments"], SLOW_ROUNDS),

@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import dataclass
 
 from harness.evaluate.scoring import Scoring
-from harness.model.transcript import Edit
 
 Counted = tuple[tuple[str, int], ...]
 
@@ -27,26 +26,21 @@ class Confusions:
 
 
 def confusions(scoring: Scoring) -> Confusions:
-    """All of them; takes the words of every utterance with an error."""
+    """Those of every utterance with an error."""
     pairs: Counter[tuple[str, str]] = Counter()
     inserted: Counter[str] = Counter()
     deleted: Counter[str] = Counter()
-    for utterance in scoring.with_errors():
-        for word in utterance.words:
-            match word.edit:
-                case Edit.SUBSTITUTION:
-                    pairs[word.reference, word.hypothesis] += 1
-                case Edit.INSERTION:
-                    inserted[word.hypothesis] += 1
-                case Edit.DELETION:
-                    deleted[word.reference] += 1
-                case Edit.CORRECT:
-                    pass
     substituted: Counter[str] = Counter()
     recognised: Counter[str] = Counter()
-    for (reference, hypothesis), count in pairs.items():
-        substituted[reference] += count
-        recognised[hypothesis] += count
+    for (reference, hypothesis), count in Counter(scoring.errors()).items():
+        if not reference:
+            inserted[hypothesis] += count
+        elif not hypothesis:
+            deleted[reference] += count
+        else:
+            pairs[reference, hypothesis] = count
+            substituted[reference] += count
+            recognised[hypothesis] += count
     ordered = tuple(sorted(pairs.items(), key=lambda item: (-item[1], item[0])))
     return Confusions(ordered, *map(_ordered, (inserted, deleted, substituted, recognised)))
 

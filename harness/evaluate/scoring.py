@@ -11,17 +11,16 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from harness.evaluate.networks import TextNetworks, aligned_networks
+from harness.evaluate.pairing import paired
+from harness.evaluate.word_columns import Groups, WordColumns
 from harness.evaluate.wording import Wording, sounded
 from harness.metrics.alignment import side_by_side
 from harness.metrics.alignment_batch import Alignments, align_texts
 from harness.model.transcript import AlignedWord, Edit, Transcripts, WordCounts
 
 Normalise = Callable[[str], tuple[str, ...]]
-Column = NDArray[np.int64]
-Groups = NDArray[np.intp]
 AT_ONCE = 4096
 """Paths that are made together: enough to be quick, few enough to be small."""
 EDITS = (Edit.CORRECT, Edit.SUBSTITUTION, Edit.DELETION, Edit.INSERTION)
@@ -41,48 +40,6 @@ class ScoredUtterance:
     def path(self) -> str:
         """A letter of `Edit` for each step."""
         return "".join(word.edit.value for word in self.words)
-
-
-@dataclass(frozen=True, slots=True)
-class WordColumns:
-    """The counts of n utterances, each of shape (n,)."""
-
-    correct: Column
-    substitutions: Column
-    deletions: Column
-    insertions: Column
-
-    @property
-    def words(self) -> Column:
-        """Words of the references."""
-        return self.correct + self.substitutions + self.deletions
-
-    @property
-    def errors(self) -> Column:
-        return self.substitutions + self.deletions + self.insertions
-
-    def counts(self, index: int) -> WordCounts:
-        """Of one utterance."""
-        of = (self.correct, self.substitutions, self.deletions, self.insertions)
-        correct, substitutions, deletions, insertions = (int(column[index]) for column in of)
-        wrong = substitutions + deletions + insertions > 0
-        return WordCounts(correct, substitutions, deletions, insertions, 1, int(wrong))
-
-    def of(self, rows: Groups) -> WordColumns:
-        """Those of some utterances."""
-        return WordColumns(self.correct[rows], self.substitutions[rows], self.deletions[rows], self.insertions[rows])
-
-    def totals(self) -> WordCounts:
-        """All together."""
-        return self.grouped(np.zeros(len(self.correct), np.intp), 1)[0]
-
-    def grouped(self, groups: Groups, total: int) -> list[WordCounts]:
-        """The sums of each of `total` groups; groups: the group of each utterance, from 0."""
-        of = (self.correct, self.substitutions, self.deletions, self.insertions)
-        sums = [np.bincount(groups, weights=column, minlength=total).astype(np.int64).tolist() for column in of]
-        sentences = np.bincount(groups, minlength=total).tolist()
-        wrong = np.bincount(groups[self.errors > 0], minlength=total).tolist()
-        return [WordCounts(*row) for row in zip(*sums, sentences, wrong, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +101,21 @@ class Scoring:
         """Those with at least one word error, in the order of the references."""
         return self._made(np.flatnonzero(self.columns.errors).tolist())
 
+    def errors(self) -> Iterator[tuple[str, str]]:
+        """The reference and the hypothesis word of each error, "" for none; far cheaper than those of utterances."""
+        references, hypotheses = self._shown
+        rows = np.flatnonzero(self.columns.errors).tolist()
+        for row, path in zip(rows, self.paths(rows), strict=True):
+            network = self._networks.get(row)
+            if network is not None:
+                yield from (_sides(word) for word in network if word.edit is not Edit.CORRECT)
+                continue
+            of, said = iter(_split(references[row])), iter(_split(hypotheses[row]))
+            for step in path:
+                pair = "" if step == "I" else next(of), "" if step == "D" else next(said)
+                if step != "C":
+                    yield pair
+
     def _made(self, rows: Sequence[int]) -> Iterator[ScoredUtterance]:
         references, hypotheses = self._shown
         for row, path in zip(rows, self.paths(rows), strict=True):
@@ -178,7 +150,7 @@ def score(
     drop_missing: leave a reference without hypothesis out, as sclite does, instead of counting all its words as
     deleted. optional_words, fragments: see align_networks.
     """
-    pairing = _pair(references, hypotheses, drop=drop_missing)
+    pairing = paired(references, hypotheses, drop=drop_missing)
     of, said = pairing.references, pairing.hypotheses
     if isinstance(normalise, Wording):
         shown = normalise.texts(of), normalise.texts(said)
@@ -213,43 +185,6 @@ def score(
         _shown=shown,
         _alignments=alignments,
         _networks=networks,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Pairing:
-    """References and hypotheses one for one, the text of a missing one empty."""
-
-    references: Transcripts
-    hypotheses: Transcripts
-    absent: tuple[str, ...]
-    surplus: tuple[str, ...]
-
-
-def _pair(references: Transcripts, hypotheses: Transcripts, *, drop: bool) -> _Pairing:
-    if references.ids == hypotheses.ids:
-        return _Pairing(references, hypotheses, (), ())
-    place = dict(zip(hypotheses.ids, range(len(hypotheses)), strict=True))
-    places = [place.pop(id_, -1) for id_ in references.ids]
-    surplus = tuple(place)
-    absent = tuple(id_ for id_, at in zip(references.ids, places, strict=True) if at < 0)
-    if drop and absent:
-        rows = [row for row, at in enumerate(places) if at >= 0]
-        references = _rows(references, rows)
-        places = [places[row] for row in rows]
-    return _Pairing(references, _rows(hypotheses, places, references.ids), absent, surplus)
-
-
-def _rows(transcripts: Transcripts, rows: Sequence[int], ids: tuple[str, ...] | None = None) -> Transcripts:
-    """Some rows of a file, in another order; -1 stands for one that is not there."""
-    texts, lines, speakers = (*transcripts.texts, ""), (*transcripts.lines, 0), (*transcripts.speakers, "")
-    return Transcripts(
-        transcripts.file,
-        tuple(transcripts.ids[row] for row in rows) if ids is None else ids,
-        tuple(texts[row] for row in rows),
-        tuple(lines[row] for row in rows),
-        tuple(speakers[row] for row in rows),
-        transcripts.encoding,
     )
 
 
@@ -295,6 +230,11 @@ def _each(speaker_of: Callable[[str], str], ids: Sequence[str]) -> Sequence[str]
 
 def _nobody(id_: str) -> str:
     return ""
+
+
+def _sides(word: AlignedWord) -> tuple[str, str]:
+    of = "" if word.edit is Edit.INSERTION else word.reference
+    return of, "" if word.edit is Edit.DELETION else word.hypothesis
 
 
 def _split(text: str) -> list[str]:
