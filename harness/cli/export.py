@@ -78,7 +78,7 @@ def command(
     if junit_target is not None:
         _junit(folder, junit_target, quiet=as_json or target == STDOUT)
     if trn_folder is not None:
-        _trn(folder, Path(trn_folder), quiet=as_json or STDOUT in (target, junit_target))
+        _trn(folder, Path(trn_folder), device, quiet=as_json or STDOUT in (target, junit_target))
     if (junit_target is not None or trn_folder is not None) and target is None and not as_json:
         return
     found = read_session(folder)
@@ -123,23 +123,22 @@ def _junit(folder: Path, target: str, *, quiet: bool) -> None:
     click.echo(f'Writing JUnit report to "{plain_text(str(path))}"', err=quiet)
 
 
-def _trn(session: Path, folder: Path, *, quiet: bool) -> None:
+def _trn(session: Path, folder: Path, device: str | None, *, quiet: bool) -> None:
     progress, wake = figures_of(session)
-    heard = heard_in(progress.trials, wake)
+    heard = [one for one in heard_in(progress.trials, wake) if device in (None, one.device)]
     if not any(one.first.heard is not None for one in heard):
-        raise InputError(
-            "no device has told what it heard in this session", remedy="Its profile must report transcripts"
-        )
+        who = "no device" if device is None else f"no device called {plain_text(device, 80)!r}"
+        raise InputError(f"{who} has told what it heard in this session", remedy="Look at it: harness show --wer")
     with disk_errors(f"{folder} cannot be made"):
         folder.mkdir(parents=True, exist_ok=True)
-    for name, content in trn_files(heard).items():
+    files = trn_files(heard)
+    for name, content in files.items():
         write_whole(folder / name, content.encode())
-    click.echo(
-        f'Writing {", ".join(trn_files(heard))} to "{plain_text(str(folder))}", {normalisation_of(progress)}', err=quiet
-    )
+    words = f"words compared as {plain_text(normalisation_of(progress), 80)}"
+    click.echo(f'Writing {", ".join(files)} to "{plain_text(str(folder))}", {words}', err=quiet)
     for name in ("first", "final"):
-        where = shlex.quote(str(folder / name))
-        click.echo(f"  harness score -r {plain_text(where)}.ref.trn -h {plain_text(where)}.trn", err=quiet)
+        reference, hypothesis = (plain_text(shlex.quote(str(folder / f"{name}{end}"))) for end in (".ref.trn", ".trn"))
+        click.echo(f"  harness score -r {reference} -h {hypothesis}", err=quiet)
 
 
 def _write(path: Path, text: str) -> None:

@@ -210,6 +210,8 @@ def test_commands_as_trn_have_their_device(commands: WakeRows, tmp_path: Path) -
         "turn it off the light (espeak.en.us-command-1.den)",
         "turn on light (espeak.en.us-command-2.den)",
     ]
+    assert harness("export", tmp_path / "s", "--trn", tmp_path / "den", "--device", "den").exit_code == 0
+    assert len((tmp_path / "den" / "first.trn").read_text("utf-8").splitlines()) == 2
     figures = WakeFigures()
     for entry in commands.entries:
         figures.add(entry)
@@ -224,8 +226,10 @@ def test_a_session_without_transcripts_has_no_trn(tmp_path: Path) -> None:
     rows = Rows()
     rows.start(planned(1))
     rows.trial("time-1")
-    refused = harness("export", stored(rows, tmp_path / "s"), "--trn", tmp_path / "trn")
-    assert isinstance(refused.exception, InputError)
+    session = stored(rows, tmp_path / "s")
+    for more in ([], ["--device", "attic"]):
+        refused = harness("export", session, "--trn", tmp_path / "trn", *more)
+        assert isinstance(refused.exception, InputError)
     assert not (tmp_path / "trn").exists()
 
 
