@@ -19,7 +19,7 @@ from harness.wire.foreign import plain_text
 
 MOST_STEPS = 1000
 """Words of an utterance that are shown; a line of a megabyte is not."""
-LONGEST_WORD = 120
+LONGEST_WORD = 80
 _Split = tuple[list[list[AlignedWord]], list[AlignedWord]]
 
 

@@ -135,13 +135,13 @@ def test_missing_surplus_and_empty_are_stated() -> None:
     references = SPOKEN | {"cy_1": ""}
     heard = {"ann_1": "turn the lamp on", "cy_1": "hm", "dora_1": "who"}
     text = Page(page([scored(references, heard)], "t", intervals=[None])).text
-    assert "3 references have no hypothesis; every word of theirs counts as deleted: ann_2 , bob_1 , bob_2 ." in text
-    assert "1 hypotheses have no reference and count nowhere: dora_1 ." in text
-    assert "1 references have no words" in text
+    assert "3 references have no hypothesis, and every word counts as deleted: ann_2 , bob_1 , bob_2 ." in text
+    assert "1 hypothesis without reference counts nowhere: dora_1 ." in text
+    assert "1 reference has no words, so that only insertions can count." in text
     assert "cy_1 cy C 0 S 0 D 0 I 1 WER n/a" in text
     assert "bob_1 bob no hypothesis, C 0 S 0 D 3 I 0 WER 100 %" in text
     dropped = Page(page([scored(references, heard, drop_missing=True)], "t", intervals=[None])).text
-    assert "3 references have no hypothesis and were left out" in dropped
+    assert "3 references without hypothesis were left out" in dropped
     assert "bob_1 bob" not in dropped
 
 
