@@ -1,0 +1,63 @@
+"""What recognisers made of speech in noise (tests/data/asr): our paths are sclite's, utterance by utterance."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.evaluate.scoring import Scoring, score
+from harness.evaluate.wording import Wording
+from harness.library.transcripts.pairs import read_pair
+from harness.metrics.words import normalise
+from harness.model.scenario import Normalisation
+from harness.model.transcript import Edit
+from tests.conformance import sclite
+
+DATA = Path(__file__).parent.parent / "data" / "asr"
+REFERENCE = DATA / "reference.trn"
+SYSTEMS = ("whisper", "pocketsphinx")
+LEAST_UTTERANCES = 1200
+NORMALISATIONS = (Normalisation.VERBATIM, Normalisation.PLAIN)
+
+pytestmark = sclite.needs_sclite
+by_system = pytest.mark.parametrize("system", SYSTEMS)
+
+
+def scored(system: str, normalisation: Normalisation) -> Scoring:
+    of, said = read_pair(REFERENCE, DATA / f"{system}.trn")
+    return score(of, said, Wording(normalisation), normalisation.value)
+
+
+@by_system
+@pytest.mark.parametrize("normalisation", NORMALISATIONS)
+def test_every_path_is_that_of_sclite(system: str, normalisation: Normalisation, tmp_path: Path) -> None:
+    of, said = read_pair(REFERENCE, DATA / f"{system}.trn")
+    assert of.ids == said.ids
+    texts = [[" ".join(normalise(text, normalisation)) for text in each.texts] for each in (of, said)]
+    theirs = sclite.align(tmp_path, *texts, ids=of.ids)
+    ours = list(scored(system, normalisation).utterances())
+    assert len(ours) == len(theirs) >= LEAST_UTTERANCES
+    apart = [
+        (one.id, one.path, other.path)
+        for one, other in zip(ours, theirs, strict=True)
+        if (one.path, one.words) != (other.path, other.words)
+    ]
+    assert apart == []
+
+
+@by_system
+def test_there_are_errors_of_every_kind_for_the_paths_to_differ_in(system: str) -> None:
+    paths = [one.path for one in scored(system, Normalisation.PLAIN).with_errors()]
+    assert len(paths) > LEAST_UTTERANCES / 4
+    for edit in Edit:
+        assert sum(edit.value in path for path in paths) > LEAST_UTTERANCES / 10
+
+
+@by_system
+def test_without_case_it_is_sclite_as_it_comes(system: str, tmp_path: Path) -> None:
+    of, said = read_pair(REFERENCE, DATA / f"{system}.trn")
+    wording = Wording(Normalisation.VERBATIM, fold_case=True)
+    ours = score(of, said, wording, wording.name, drop_missing=True)
+    theirs = {one.id: one.path for one in sclite.utterances(sclite.output(REFERENCE, DATA / f"{system}.trn"))}
+    assert {one.id: one.path for one in ours.utterances()} == theirs
