@@ -2,6 +2,7 @@
 
     .venv/bin/python docs/pictures/make.py            # about six minutes; needs tmux, chromium and mosquitto
     .venv/bin/python docs/pictures/make.py wake       # the wake screen alone; boards by `make -C firmware_stubs`
+    .venv/bin/python docs/pictures/make.py scoring    # the page of scored transcripts alone; needs chromium only
 
 The dashboard runs in a private tmux of 120×36. What tmux says is on the screen is drawn as SVG, cell by cell, and
 chromium turns that into PNG.
@@ -129,11 +130,16 @@ def svg(coloured: str) -> str:
 def picture(coloured: str, target: Path, folder: Path) -> None:
     source = folder / f"{target.stem}.svg"
     source.write_text(svg(coloured), encoding="utf-8")
-    width, height = round(COLUMNS * CELL_WIDTH + 2 * MARGIN), round(ROWS * CELL_HEIGHT + 2 * MARGIN)
+    photograph(source, target, round(COLUMNS * CELL_WIDTH + 2 * MARGIN), round(ROWS * CELL_HEIGHT + 2 * MARGIN), folder)
+
+
+def photograph(source: Path, target: Path, width: int, height: int, folder: Path) -> None:
+    """A page or an SVG as chromium draws it, in pixels."""
     subprocess.run(
         [
-            "chromium", "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'chromium'}",
-            f"--window-size={width},{height}", "--hide-scrollbars", f"--screenshot={target}", source.as_uri(),
+            "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
+            f"--user-data-dir={folder / 'chromium'}", f"--window-size={width},{height}", "--hide-scrollbars",
+            f"--screenshot={target}", source.as_uri(),
         ],
         check=True,
         capture_output=True,
@@ -203,10 +209,25 @@ def wake_picture(folder: Path) -> None:
     picture(screen, HERE / "wake.png", folder)
 
 
+def scoring_picture(folder: Path) -> None:
+    """The page of scored transcripts, on what a recogniser made of the sentences without noise."""
+    for name in ("reference", "whisper"):
+        lines = (ROOT / "tests" / "data" / "asr" / f"{name}.trn").read_text(encoding="utf-8").splitlines(keepends=True)
+        # Ids end in a number; benchmarks/asr_texts.py adds no noise to six of each twenty-four.
+        clean = [line for line in lines if int(line.rstrip(")\n")[-4:]) % 24 < 6]
+        (folder / f"{name}.trn").write_text("".join(clean), encoding="utf-8")
+    files = ["-r", "reference.trn", "-h", "whisper.trn", "--normalise", "spoken", "--html", "report.html"]
+    subprocess.run([str(HARNESS), "score", *files], check=True, capture_output=True, cwd=folder)
+    photograph(folder / "report.html", HERE / "scoring.png", 1100, 1240, folder)
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="vh") as name:
         folder = Path(name)
         os.environ.update(TERM="xterm-256color", COLORTERM="truecolor", HARNESS_RUNTIME=name)
+        scoring_picture(folder)
+        if sys.argv[1:] == ["scoring"]:
+            return
         wake_picture(folder)
         if sys.argv[1:] == ["wake"]:
             return
