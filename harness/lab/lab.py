@@ -71,6 +71,7 @@ class Lab:
         with self._locked():
             self.started = ()
             state = self._state()
+            self._outlast_the_dying()
             missing = tuple(part for part in PARTS if not self._alive(part))
             if state is not None and missing != PARTS:
                 self._refuse_others(state, settings_path, room)
@@ -302,6 +303,13 @@ class Lab:
     def _alive(self, part: str) -> bool:
         started = self._started(part)
         return started is not None and started.alive()
+
+    def _outlast_the_dying(self) -> None:
+        """A part that was killed a moment ago still has its process, and perhaps its port: it does not count as up."""
+        for part in PARTS:
+            started = self._started(part)
+            if started is not None:
+                started.outlast()
 
     def _last_line(self, part: str) -> str:
         try:

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _POLL_S = 0.02
+_EXITING = 0x4
+"""Linux's flag PF_EXITING: nothing of the process runs any more."""
+_KILLED = 1 << (signal.SIGKILL - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,16 @@ class Started:
     def alive(self) -> bool:
         """True while this very process runs."""
         return self.boot_id == _boot_id() and _start_ticks(self.pid) == self.start_ticks
+
+    def ending(self) -> bool:
+        """True when it was killed and is not gone yet: a busy host takes a while to take it apart."""
+        return self.alive() and _is_ending(self.pid)
+
+    def outlast(self, patience_s: float = 5.0) -> None:
+        """Waits for the end of a process that is ending, and for no other."""
+        deadline = time.monotonic() + patience_s
+        while self.ending() and time.monotonic() < deadline:
+            time.sleep(_POLL_S)
 
     def uptime_s(self) -> float:
         with open("/proc/uptime", encoding="ascii") as file:
@@ -91,12 +104,31 @@ def _boot_id() -> str:
 
 def _start_ticks(pid: int) -> int | None:
     """Field 22 of /proc/<pid>/stat; None for a process that is gone or a zombie."""
+    fields = _stat(pid)
+    return None if fields is None or fields[0] == "Z" else int(fields[19])
+
+
+def _stat(pid: int) -> list[str] | None:
+    """/proc/<pid>/stat from field 3 on: those before it may hold anything."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    fields = stat.rpartition(")")[2].split()
-    return None if fields[0] == "Z" else int(fields[19])
+    return stat.rpartition(")")[2].split()
+
+
+def _is_ending(pid: int) -> bool:
+    """A kill that it has not taken yet is pending, or its threads are on their way out."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    for line in status.splitlines():
+        name, _, value = line.partition(":")
+        if name in ("SigPnd", "ShdPnd") and int(value, 16) & _KILLED:
+            return True
+    fields = _stat(pid)
+    return fields is not None and bool(int(fields[6]) & _EXITING)
 
 
 def _reap(pid: int) -> None:

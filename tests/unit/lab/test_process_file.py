@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -50,6 +51,28 @@ def test_one_that_ignores_the_request_is_made_to_end(tmp_path: Path) -> None:
     started = process_file.describe(child)
     assert started is not None
     assert started.end(patience_s=0.2)
+
+
+def test_one_that_was_killed_a_moment_ago_is_outlasted(tmp_path: Path) -> None:
+    ready = tmp_path / "ready"
+    # To give its memory back takes longer than to come here.
+    large = "import pathlib, sys, time; held = b'x' * 200_000_000; pathlib.Path(sys.argv[1]).touch(); time.sleep(60)"
+    for _ in range(3):
+        child = process_file.start_detached([sys.executable, "-c", large, str(ready)], os.environ, tmp_path / "log")
+        deadline = time.monotonic() + 30
+        while not ready.exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        ready.unlink()
+        started = process_file.describe(child)
+        assert started is not None
+        assert not started.ending()
+        started.outlast()
+        assert started.alive()
+        os.kill(child, signal.SIGKILL)
+        started.outlast()
+        assert not started.alive()
+        os.waitpid(child, 0)
 
 
 def test_damaged_files_are_nobody(tmp_path: Path) -> None:
