@@ -7,13 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from harness.cli.columns import fit
 from harness.evaluate.heard import Grouping, Heard, HeardTrial, by_group, words_of
-from harness.evaluate.words_heard import WordsHeard
+from harness.evaluate.words_heard import LEAST_QUERIES, Unit, WordsHeard
 from harness.wire.foreign import plain_text
 
 NOTHING = "n/a"
 NO_LABEL = "(none)"
-HEADS = ("try", "WER", "95 % interval", "sub", "del", "ins", "words", "transcripts")
-WIDTHS = (5, 8, 13, 5, 5, 5, 7, 11)
+HEADS = ("try", "WER", "95 % interval", "by", "sub", "del", "ins", "words", "transcripts")
+WIDTHS = (5, 7, 13, 5, 4, 4, 4, 6, 11)
+UNITS = {Unit.QUERIES: "query", Unit.ATTEMPTS: "try"}
 LEAST_LABEL, WIDEST_LABEL = 12, 40
 GAP = " "
 
@@ -33,11 +34,11 @@ def lines(first: WordsHeard, final: WordsHeard, normalisation: str) -> list[str]
 
 
 def in_words(words: WordsHeard) -> str:
-    """`5.00% (95 % interval 1.20% to 9.00%), 3 of 60 words`; errors of reference words."""
+    """`5.00% (95 % interval over queries 1.20% to 9.00%), 3 of 60 words`; errors of reference words."""
     counts, low_high = words.counts, words.interval
     if counts.wer is None:
         return f"{NOTHING} (of no words{f', {counts.insertions} inserted' if counts.insertions else ''})"
-    interval = "" if low_high is None else f" (95 % interval {low_high[0]:.2%} to {low_high[1]:.2%})"
+    interval = "" if low_high is None else f" (95 % interval over {words.unit} {low_high[0]:.2%} to {low_high[1]:.2%})"
     return f"{counts.wer:.2%}{interval}, {counts.errors} of {counts.words} words"
 
 
@@ -53,7 +54,11 @@ def tables(
     columns = shutil.get_terminal_size((120, 24)).columns if width is None else width
     label = max(LEAST_LABEL, min(WIDEST_LABEL, columns - sum(WIDTHS) - len(GAP) * len(WIDTHS)))
     widths = (label, *WIDTHS)
-    out = [f"WER of what was heard, words compared as {normalisation}", ""]
+    out = [
+        f"WER of what was heard, words compared as {normalisation}",
+        f"intervals: by query from {LEAST_QUERIES} different ones on, else by try (attempt)",
+        "",
+    ]
     out += _table("", [("all", words_of(trials))], widths)
     asked = tuple(groupings)
     for grouping in asked or Grouping:
@@ -78,15 +83,17 @@ def _table(title: str, groups: Sequence[tuple[str, Heard]], widths: Sequence[int
 
 def _cells(words: WordsHeard) -> tuple[str, ...]:
     counts = words.counts
+    low_high = words.interval
     return (
         NOTHING if counts.wer is None else f"{counts.wer:.2%}",
-        NOTHING if words.interval is None else f"{words.interval[0] * 100:.1f}–{words.interval[1] * 100:.1f} %",
+        NOTHING if low_high is None else f"{low_high[0] * 100:.1f}–{low_high[1] * 100:.1f} %",
+        "" if low_high is None else UNITS[words.unit],
         *map(str, (counts.substitutions, counts.deletions, counts.insertions, counts.words)),
         f"{counts.sentences} of {words.attempts}",
     )
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    cut = [fit(cell, width) for cell, width in zip(cells, widths, strict=True)]
-    names, figures = cut[:2], cut[2:]
-    return GAP.join([*names, *(one.rstrip().rjust(len(one)) for one in figures)])
+    sized = list(zip(cells, widths, strict=True))
+    # A figure that is too wide moves its line: cut, it would be another figure.
+    return GAP.join([*(fit(*one) for one in sized[:2]), *(cell.rjust(width) for cell, width in sized[2:])])

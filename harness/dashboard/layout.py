@@ -8,7 +8,7 @@ CSS = """
 #right { width: 37; margin-left: 1; }
 #trials { height: 3fr; }
 #events { height: 2fr; }
-#response { height: 7; }
+#response { height: 6; }
 #response Waveform { height: 2; }
 #totals { height: 1fr; }
 #devices { height: 8; }

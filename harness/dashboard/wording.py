@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from harness.evaluate.words_heard import WordsHeard
+from harness.evaluate.words_heard import Unit, WordsHeard
 from harness.metrics.intervals import Share
 from harness.metrics.latency import Quantile
 from harness.model.record import ReviewWord
@@ -72,15 +72,21 @@ def share(value: Share) -> str:
     return f"{value.count}/{value.total} {value.value * 100:.0f} % ({low * 100:.0f}–{high * 100:.0f})"
 
 
-def wer(words: WordsHeard, normalisation: str) -> str:
-    """A WER with its interval, transcripts of attempts, and how words are compared: `5.0 % (1–9)  14/15 spoken`."""
+def wer(words: WordsHeard, width: int = 80) -> str:
+    """A WER with its interval, and transcripts of attempts: `5.0 % (1–9) by query  14/15`.
+
+    What the interval takes as one is left out where there is no room for it.
+    """
     counts = words.counts
-    transcripts = f"{counts.sentences}/{words.attempts} {plain_text(normalisation, 20)}"
+    transcripts = f"{counts.sentences}/{words.attempts}"
+    low_high = words.interval
     if counts.wer is None:
         return f"{NOT_AVAILABLE}  {transcripts}"
-    low_high = words.interval
-    between = "" if low_high is None else f" ({low_high[0] * 100:.0f}–{low_high[1] * 100:.0f})"
-    return f"{counts.wer * 100:.1f} %{between}  {transcripts}"
+    if low_high is None:
+        return f"{counts.wer * 100:.1f} %  {transcripts}"
+    figure = f"{counts.wer * 100:.1f} % ({low_high[0] * 100:.0f}–{low_high[1] * 100:.0f})"
+    told = f"{figure} by {'query' if words.unit is Unit.QUERIES else 'try'}  {transcripts}"
+    return told if len(told) <= width else f"{figure}  {transcripts}"
 
 
 def quantile(value: Quantile | None) -> str:

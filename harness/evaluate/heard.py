@@ -106,8 +106,8 @@ def words_of(trials: Iterable[HeardTrial]) -> Heard:
     """The words of all of them together."""
     found = list(trials)
     return Heard(
-        WordsHeard.of(one.first.counts for one in found),
-        WordsHeard.of(one.final.counts for one in found if one.final is not None),
+        WordsHeard.of((one.trial.query_id, one.first.counts) for one in found),
+        WordsHeard.of((one.trial.query_id, one.final.counts) for one in found if one.final is not None),
     )
 
 

@@ -82,7 +82,7 @@ class DeviceFigures:
         self._sums = Sums()
         self._delays: dict[int, Measured] = {}
         self._latency: LatencyFigures | None = None
-        self._words: dict[int, WordCounts | None] = {}
+        self._words: dict[int, tuple[str, WordCounts | None]] = {}
         self._recent: deque[Play] = deque(maxlen=RECENT)
         self._shown: deque[Play | int] = deque(maxlen=MARKS)
         self._looks = Looks()
@@ -245,7 +245,7 @@ class DeviceFigures:
         if reading.delay is not None and play.kind is not TrialKind.PROBE:
             self._delays[id(play)] = reading.delay
         if play.transcribes:
-            self._words[id(play)] = reading.counts
+            self._words[id(play)] = (play.trial.query_id, reading.counts)
         if reading.hit is not None:
             self._prove(self.proofs.woke(play.target.connection, reading.hit.at))
         self._latency = None

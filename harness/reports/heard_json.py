@@ -45,4 +45,5 @@ def _words(words: WordsHeard) -> Json:
         "attempts": words.attempts,
         "wer": counts.wer,
         "interval": words.interval,
+        "interval_over": None if words.interval is None else words.unit.value,
     }

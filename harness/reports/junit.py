@@ -256,7 +256,9 @@ def _words(of: Heard, normalisation: str) -> Properties:
         counts = words.counts
         found.append((f"{name}_word_errors", f"{counts.errors} of {counts.words}"))
         found.append((f"{name}_wer", "n/a" if counts.wer is None else f"{counts.wer:.6g}"))
-        found += _interval(f"{name}_wer", words.interval)
+        if words.interval is not None:
+            found += _interval(f"{name}_wer", words.interval)
+            found.append((f"{name}_wer_interval_over", words.unit.value))
         found.append((f"{name}_transcripts", f"{counts.sentences} of {words.attempts}"))
     return tuple(found)
 

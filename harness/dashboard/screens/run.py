@@ -33,6 +33,7 @@ The run
 The large word is what goes on now. PAUSED and INTERRUPTED are the two that want a person.
 Trials are listed in the order of playing: number, name, outcome, attempts (×2), latency.
 A figure in brackets is its 95 % interval; n/a means that nothing was counted yet, ? that it takes more trials to say.
+WER 1st: word errors at first attempts (transcripts/attempts); its interval is by query from six different ones on.
 "our transcription" is what our own recogniser makes of the response. It is never evidence of what the device heard.
 
 p       pause after the attempt that is running; p again goes on

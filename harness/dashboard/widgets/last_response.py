@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Vertical
+from textual.content import Content
 
 from harness.dashboard import palette
 from harness.dashboard.widgets.painted import Painted
@@ -27,7 +28,7 @@ def transcription(response: FirstResponse | None, limit: int = 300) -> str:
 
 
 class ResponseText(Painted):
-    """Two lines of text and the times."""
+    """The times, and what was said."""
 
     DEFAULT_CSS = "ResponseText { height: 1fr; text-wrap: wrap; }"
 
@@ -44,9 +45,7 @@ class ResponseText(Painted):
         found = self._response
         if found is None:
             return Text()
-        text = Text(f"{plain_text(found.trial.id, max(8, width - 20))}", style=palette.QUIET)
-        text.append(f"  attempt {found.attempt}\n", style=palette.QUIET)
-        text.append("after ", style=palette.QUIET)
+        text = Text("after ", style=palette.QUIET)
         text.append(measured(found.latency), style=palette.TEXT)
         text.append(" · ", style=palette.QUIET)
         text.append(seconds(found.clip.duration_s), style=palette.TEXT)
@@ -58,10 +57,13 @@ class ResponseText(Painted):
         return text
 
 
+TITLE = "Last response"
+
+
 class LastResponse(Vertical):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self.border_title = "Last response"
+        self.border_title = TITLE
 
     def compose(self) -> ComposeResult:
         yield Waveform()
@@ -72,5 +74,11 @@ class LastResponse(Vertical):
         if progress.last_response is not None:
             trial = progress.trial(progress.last_response[0])
             response = trial.latest_response if trial else None
+        self.border_title = Content(_title(response))
         self.query_one(Waveform).show(response.clip if response else None, folder)
         self.query_one(ResponseText).show(response)
+
+
+def _title(response: FirstResponse | None) -> str:
+    """A narrow title loses its end, so the attempt stands first."""
+    return TITLE if response is None else f"Last response, ×{response.attempt}: {plain_text(response.trial.id, 80)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rich.text import Text
+from textual.content import Content
 
 from harness.dashboard import palette
 from harness.dashboard.wake_wording import rate_interval, rate_value, ratio_interval, ratio_value
@@ -15,26 +16,32 @@ from harness.evaluate.progress import Progress, normalisation_of
 from harness.evaluate.wake_progress import WakeProgress
 from harness.wire.foreign import plain_text
 
+TITLE = "So far (95 % intervals)"
+NAMES = 11  # columns
+
 
 class TotalsPanel(Painted):
     """Rates with their 95 % intervals; n/a where nothing was counted."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self.border_title = "So far (95 % intervals)"
+        self.border_title = TITLE
         self._progress = Progress()
         self._wake = WakeProgress()
 
     def show(self, progress: Progress, wake: WakeProgress) -> None:
         if progress != self._progress or wake is not self._wake:
             self._progress, self._wake = progress, wake
+            name = plain_text(normalisation_of(progress), 40)
+            heard = words_of_session(progress.totals, wake)[0].attempts
+            self.border_title = Content(f"95 % intervals · words: {name}" if heard else TITLE)
             self.refresh()
 
     def paint(self, width: int, height: int) -> Text:
         progress, totals = self._progress, self._progress.totals
         attempts = "  ".join(f"{needed}: {n}" for needed, n in totals.attempts_to_recognition) or "n/a"
         first, _ = words_of_session(totals, self._wake)
-        heard = [("WER 1st", wer(first, normalisation_of(progress)))] if first.attempts else []
+        heard = [("WER 1st", wer(first, width - NAMES))] if first.attempts else []
         rows: list[tuple[str, str]] = [
             ("Recognised", share(totals.recognised)),
             ("First try", share(totals.first_attempt)),
@@ -53,7 +60,7 @@ class TotalsPanel(Painted):
             rows.insert(0, ("LOG", f"{progress.unplaced} rows of unknown trials"))
         text = Text()
         for name, value in rows:
-            text.append(f"{name:<11}", style=palette.QUIET)
+            text.append(f"{name:<{NAMES}}", style=palette.QUIET)
             text.append(f"{value}\n", style=palette.TEXT)
         for outcome, n in totals.by_outcome:
             text.append(f"{OUTCOME_WORDS[outcome]:<13}", style=palette.OUTCOMES[outcome])

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from harness.cli import group, heard_tables
 from harness.cli.columns import columns_of
-from harness.evaluate.heard import heard_in, words_of
+from harness.evaluate.heard import Grouping, HeardTrial, Said, heard_in, words_of
 from harness.evaluate.progress import SessionFigures
 from harness.evaluate.wake import WakeFigures
 from harness.evaluate.words_heard import WordsHeard
@@ -84,7 +84,7 @@ def test_the_totals_say_what_was_heard(folder: Path) -> None:
     (first,) = [line for line in lines if line.startswith("WER, first attempt")]
     (final,) = [line for line in lines if line.startswith("WER, final attempt")]
     assert first.endswith("of 17 words")
-    assert final.startswith("WER, final attempt   20.00% (95 % interval ")
+    assert final.startswith("WER, final attempt   20.00% (95 % interval over attempts ")
     assert final.endswith(", 4 of 20 words")
     assert "transcripts          4 of 5 first and 5 of 5 final attempts; words compared as spoken" in lines
     assert "attempts             1: 1 = 20.0%, 2: 4 = 80.0%, never: 0 = 0.0%" in lines
@@ -117,11 +117,23 @@ def test_tables_keep_to_the_width(width: int) -> None:
         assert line.isprintable()
 
 
+def test_the_unit_of_an_interval_is_told_and_no_figure_is_cut() -> None:
+    wrong = WordCounts(10, 5, 0, 123_456, 1, 1)
+    many = WordsHeard.of((f"q{number}", wrong) for number in range(6))
+    assert " (95 % interval over queries " in heard_tables.in_words(many)
+    trials = tuple(
+        HeardTrial(replace(planned(1), query_id=f"q{number}"), "", Said(1, "", wrong), None) for number in range(6)
+    )
+    first, final = heard_tables.tables(trials, "plain", [Grouping.KIND], width=80)[-2:]
+    assert first.split()[-8:] == ["query", "30", "0", "740736", "90", "6", "of", "6"]
+    assert final.split() == ["final", "n/a", "n/a", "0", "0", "0", "0", "0", "of", "0"]
+
+
 def test_nothing_over_nothing_is_a_number() -> None:
-    nothing = WordsHeard.of([None, None])
+    nothing = WordsHeard.of([("time", None), ("time", None)])
     assert heard_tables.lines(WordsHeard(), WordsHeard(), "plain") == []
     assert heard_tables.lines(nothing, nothing, "plain")[0] == "WER, first attempt   n/a (of no words)"
-    inserted = WordsHeard.of([WordCounts(insertions=2, sentences=1, sentences_with_error=1)])
+    inserted = WordsHeard.of([("time", WordCounts(insertions=2, sentences=1, sentences_with_error=1))])
     assert heard_tables.in_words(inserted) == "n/a (of no words, 2 inserted)"
     assert heard_tables.tables((), "plain") == ["no attempt was made that could tell what was heard"]
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from harness.evaluate.heard import Grouping, by_group, heard_in, words_of
 from harness.evaluate.progress import Progress, SessionFigures
 from harness.evaluate.wake import WakeFigures
-from harness.evaluate.words_heard import WordsHeard
+from harness.evaluate.words_heard import Unit, WordsHeard
 from harness.metrics.intervals import Share
 from harness.metrics.word_intervals import wer_interval
 from harness.model.bench import ObservationKind
@@ -26,6 +26,7 @@ from tests.unit.evaluate.wake_rows import WakeRows, wake_trial
 
 ASKED = "what time is it"
 RIGHT = WordCounts(4, 0, 0, 0, 1, 0)
+WRONG = WordCounts(2, 1, 1, 0, 1, 1)
 Attempts = list[tuple[Outcome, str | None]]
 MISHEARD, NO_WAKE, INTERRUPTED = Outcome.MISHEARD, Outcome.NO_WAKE, Outcome.INTERRUPTED
 RESPONDED, INCONCLUSIVE = Outcome.RESPONDED, Outcome.INCONCLUSIVE
@@ -70,9 +71,37 @@ def test_first_and_final() -> None:
 
 def test_the_interval_is_that_of_attempts_and_none_over_nothing() -> None:
     assert WordsHeard().interval is None
-    assert WordsHeard.of([None]).interval is None
-    words = WordsHeard.of([RIGHT, WordCounts(2, 1, 1, 0, 1, 1), None, RIGHT])
+    assert WordsHeard.of([("time", None)]).interval is None
+    words = WordsHeard.of([("time", RIGHT), ("time", WRONG), ("time", None), ("date", RIGHT)])
     assert words.interval == wer_interval([0, 2, 0], [4, 4, 4])
+    assert words.unit is Unit.ATTEMPTS
+
+
+def test_from_six_queries_on_the_interval_is_that_of_queries() -> None:
+    heard = [(f"q{number % 6}", WRONG if number % 6 == 1 else RIGHT) for number in range(24)]
+    five = WordsHeard.of([("q4", counts) if query == "q5" else (query, counts) for query, counts in heard])
+    six = WordsHeard.of(heard)
+    assert (five.unit, six.unit) == (Unit.ATTEMPTS, Unit.QUERIES)
+    assert six.interval == wer_interval([8, *[0] * 5], [16] * 6)
+    assert five.interval is not None
+    assert six.interval is not None
+    # One of six queries is always misheard: its four repetitions are no four witnesses.
+    assert six.interval[0] < five.interval[0] < five.interval[1] < six.interval[1]
+
+
+def test_repetitions_do_not_make_surer_that_no_word_is_wrong() -> None:
+    often = WordsHeard.of((f"q{number % 6}", RIGHT) for number in range(600))
+    once = WordsHeard.of((f"q{number}", RIGHT) for number in range(6))
+    assert often.interval == once.interval == wer_interval([0] * 6, [4] * 6)
+
+
+def test_sums_of_two_devices_keep_their_queries() -> None:
+    three = WordsHeard.of((f"q{number}", RIGHT) for number in range(3))
+    others = WordsHeard.of((f"q{number}", WRONG) for number in range(3, 6))
+    assert (three + others).unit is Unit.QUERIES
+    assert (three + three).unit is Unit.ATTEMPTS
+    with pytest.raises(ValueError, match="0 queries for 1 transcripts"):
+        WordsHeard((RIGHT,), (), 1)
 
 
 def test_a_wake_phrase_at_the_front_is_taken_off() -> None:
@@ -96,7 +125,7 @@ def test_attempts_without_a_transcript_stand_beside() -> None:
 
 def test_interrupted_attempts_test_nothing() -> None:
     totals = session([(INTERRUPTED, "what"), (RESPONDED, ASKED)], [(INTERRUPTED, "what"), (INTERRUPTED, None)]).totals
-    assert totals.first_words == totals.final_words == WordsHeard((RIGHT,), 1)
+    assert totals.first_words == totals.final_words == WordsHeard((RIGHT,), ("time",), 1)
 
 
 @pytest.mark.parametrize("outcome", [Outcome.SKIPPED, Outcome.ABORTED, INTERRUPTED])
@@ -183,8 +212,10 @@ def test_commands_count_for_each_device_that_tells_its_words() -> None:
     rows.play(wake, words=[("kitchen", 2.6, "hello")])
     found = heard_in(progress_of(rows).trials, rows.figures)
     groups = dict(by_group(found, Grouping.DEVICE))
-    assert groups["kitchen"].first == groups["kitchen"].final == WordsHeard((WordCounts(4, 0, 0, 0, 1, 0),), 2)
-    assert groups["den"].first == WordsHeard((WordCounts(3, 1, 0, 0, 1, 1),), 2)
+    assert (
+        groups["kitchen"].first == groups["kitchen"].final == WordsHeard((WordCounts(4, 0, 0, 0, 1, 0),), ("time",), 2)
+    )
+    assert groups["den"].first == WordsHeard((WordCounts(3, 1, 0, 0, 1, 1),), ("time",), 2)
     assert sorted(groups) == ["den", "kitchen"]
     assert [rows.device(name).words for name in ("kitchen", "den", "shed")] == [
         groups["kitchen"].first, groups["den"].first, WordsHeard()
@@ -198,7 +229,7 @@ def test_a_command_that_is_played_again_counts_once() -> None:
     rows.plan(command)
     rows.play(command, words=[("kitchen", 2.6, "turn")])
     rows.play(command, words=[("kitchen", 2.6, "turn on the light")], take=2)
-    right = WordsHeard((WordCounts(4, 0, 0, 0, 1, 0),), 1)
+    right = WordsHeard((WordCounts(4, 0, 0, 0, 1, 0),), ("time",), 1)
     assert words_of(heard_in((), rows.figures)).final == rows.device().words == right
 
 

@@ -24,7 +24,7 @@ def test_nothing_measured_holds_no_share() -> None:
 
 
 def test_no_transcripts_hold_no_wer() -> None:
-    totals = Totals(first_words=WordsHeard.of([None, None]))
+    totals = Totals(first_words=WordsHeard.of([("time", None), ("time", None)]))
     verdicts = check_limits(Limits(max_first_attempt_wer=1.0, max_final_wer=1.0), totals)
     assert [(one.name, one.found, one.ok) for one in verdicts] == [
         ("max_first_attempt_wer", None, False),
@@ -33,10 +33,10 @@ def test_no_transcripts_hold_no_wer() -> None:
 
 
 def test_the_wer_is_of_queries_and_of_every_devices_commands() -> None:
-    totals = Totals(first_words=WordsHeard.of([WordCounts(correct=3, deletions=1, sentences=1)]))
+    totals = Totals(first_words=WordsHeard.of([("time", WordCounts(correct=3, deletions=1, sentences=1))]))
     devices = (
-        DeviceWake("kitchen", words=WordsHeard.of([WordCounts(correct=4, sentences=1)])),
-        DeviceWake("den", words=WordsHeard.of([WordCounts(deletions=2, sentences=1), None])),
+        DeviceWake("kitchen", words=WordsHeard.of([("time", WordCounts(correct=4, sentences=1))])),
+        DeviceWake("den", words=WordsHeard.of([("time", WordCounts(deletions=2, sentences=1)), ("time", None)])),
     )
     (verdict,) = check_limits(Limits(max_first_attempt_wer=0.3), totals, WakeProgress(devices))
     assert verdict == LimitVerdict("max_first_attempt_wer", 0.3, 0.3, True)
@@ -71,8 +71,8 @@ def test_each_limit_at_its_edge(limits: Limits, ok: bool) -> None:
         recognised=Share(9, 10),
         first_attempt=Share(5, 10),
         latency=latency_figures([Measured(0.8)]),
-        first_words=WordsHeard.of([WordCounts(1, 1, 0, 2, 1, 1), None]),
-        final_words=WordsHeard.of([WordCounts(2, 0, 0, 1, 1, 1), WordCounts(2, 0, 0, 0, 1, 0)]),
+        first_words=WordsHeard.of([("time", WordCounts(1, 1, 0, 2, 1, 1)), ("time", None)]),
+        final_words=WordsHeard.of([("time", WordCounts(2, 0, 0, 1, 1, 1)), ("time", WordCounts(2, 0, 0, 0, 1, 0))]),
     )
     (verdict,) = check_limits(limits, totals)
     assert verdict.ok is ok

@@ -320,6 +320,7 @@ def test_word_errors_are_properties_of_queries_and_of_commands(rows: WakeRows) -
     assert (told["first_attempt_word_errors"], told["first_attempt_wer"]) == ("1 of 8", "0.125")
     assert (told["final_attempt_word_errors"], told["final_attempt_transcripts"]) == ("1 of 8", "2 of 2")
     assert " to " in told["final_attempt_wer_interval_95"]
+    assert told["final_attempt_wer_interval_over"] == "attempts"
     suites = {suite.name: dict(suite.properties) for suite in report(rows).suites}
     assert suites["kitchen.command"]["final_attempt_word_errors"] == "3 of 8"  # "31moff" is said as three
     assert "normalisation" not in suites["den.command"]
