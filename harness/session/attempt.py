@@ -138,6 +138,14 @@ class Attempt:
         end = self.query_end
         return end is None or at_s < end.at_s - GUARD_S
 
+    def may_have_heard(self, at: Stamp) -> bool:
+        """False for words that came before any of this query was said, or before it ended without the device waking."""
+        origin = self.origin
+        begins_s = (self.begun_s if origin is None else origin.at_s) + self.timing.query_start_s
+        if at.at_s + at.error_s < begins_s - GUARD_S:
+            return False
+        return not (self.missed_wake and self.before_answering(at.at_s))
+
     def judge(self) -> Judgement:
         """Recognised or not: by the device's transcripts, else by the operator; missing evidence is unknown."""
         if self.trial.evidence is Evidence.NONE:

@@ -170,6 +170,8 @@ class TrialMachine(TrialSteps):
                 observation.source
             ):
                 return None
+            case Transcript(at=at) if current is not None and not current.may_have_heard(at):
+                return previous if previous is not None and not previous.interruption else None
             case _ if current is None or previous is None or not current.before_answering(observation.at.at_s):
                 return current
             case SpeechStarted() if previous.awaits(observation.at.at_s) and current.is_open:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from harness.metrics.words import word_counts
+from harness.model.bench import ObservationKind
 from harness.model.feed import StateWord
 from harness.model.observation import DeviceState, OperatorAnswer, Status, Transcript
 from harness.model.record import AttemptFinished
@@ -162,6 +163,37 @@ def test_a_late_transcript_changes_the_row_of_its_attempt() -> None:
         (1, Recognition.YES),
         (2, Recognition.YES),
     ]
+
+
+@pytest.mark.parametrize(
+    ("at_s", "woken", "credited"),
+    [
+        (0.3, None, None),  # of the trial before: no word of this query was said yet
+        (0.85, 0.8, None),
+        (1.5, None, None),  # the device has not woken to it
+        (1.5, 0.8, 1),  # an early end of the query, as the device hears it
+        (2.2, None, 1),  # its wake event may have been lost
+    ],
+)
+def test_a_transcript_that_cannot_be_of_the_first_attempt(
+    at_s: float, woken: float | None, credited: int | None
+) -> None:
+    late = says(RIGHT, at_s)
+    rehearsal = rehearse(
+        [*([wake(woken)] if woken else []), late, *speech(3, 4)], changes={"reprompt": RepromptRule(max_attempts=1)}
+    )
+    credits = [one for _, one in rehearsal.actions if isinstance(one, Credit)]
+    assert [one.attempt for one in credits if isinstance(one.observation, Transcript)] == [credited]
+    assert (rehearsal.verdict.outcome is Outcome.RESPONDED) is (credited == 1)
+
+
+@pytest.mark.parametrize("reports", [(ObservationKind.TRANSCRIPT,), (ObservationKind.WAKE, ObservationKind.TRANSCRIPT)])
+def test_a_right_transcript_of_an_attempt_before_does_not_make_the_next_one_right(
+    reports: tuple[ObservationKind, ...],
+) -> None:
+    rehearsal = rehearse(BAD, [says(RIGHT, 0.2), *BAD], changes={"reports": reports})
+    assert [rehearsal.standing()[number].recognition for number in (1, 2)] == [Recognition.YES, Recognition.NO]
+    assert rehearsal.verdict.deciding_attempt == 1
 
 
 def test_a_transcript_before_the_inconclusive_trial_is_over_still_decides_it() -> None:
