@@ -17,8 +17,8 @@ def normalise(text: str, normalisation: Normalisation) -> tuple[str, ...]:
     """The words of a text.
 
     VERBATIM: as written, split at spaces. PLAIN: lower case, punctuation off. SPOKEN: PLAIN, and as a person would say
-    it: digits, times and signs become words, contractions are written out. SNOR, EXPANDED_SNOR: the text is .sro;
-    InputError with the column where its marks are wrong.
+    it: digits, times and signs become words, contractions are written out. SNOR, EXPANDED_SNOR: the text is .sro,
+    without an utterance id; InputError with the column where its marks are wrong.
     """
     match normalisation:
         case Normalisation.VERBATIM:
@@ -28,9 +28,9 @@ def normalise(text: str, normalisation: Normalisation) -> tuple[str, ...]:
         case Normalisation.SPOKEN:
             return _spoken(text)
         case Normalisation.SNOR:
-            return snor.words(text, snor.Form.LEXICAL)
+            return snor.words(text, snor.Form.LEXICAL, with_id=False)
         case Normalisation.EXPANDED_SNOR:
-            return snor.words(text, snor.Form.EXPANDED)
+            return snor.words(text, snor.Form.EXPANDED, with_id=False)
 
 
 def word_counts(reference: Sequence[str], hypothesis: Sequence[str]) -> WordCounts:

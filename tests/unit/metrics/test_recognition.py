@@ -63,6 +63,14 @@ def test_snor(heard: str, errors: int) -> None:
     assert (found.counts.errors, found.counts.words) == (errors + ("Alexa" in heard), 5)
 
 
+@pytest.mark.parametrize(
+    "heard", ["what time is it (please)", "what time is it (bb00e1sx)", "what time is it (1 please)"]
+)
+def test_a_device_writes_no_utterance_id(heard: str) -> None:
+    counts = recognised(trial(recognised=Recognised(Normalisation.SNOR)), heard).counts
+    assert (counts.correct, counts.insertions) == (4, 1)
+
+
 @pytest.mark.parametrize("heard", ["a <b", "(1", "*", "[", "x ] y", "\0", "< >"])
 def test_whatever_a_device_writes_is_only_words(heard: str) -> None:
     for normalisation in Normalisation:
