@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 import click
 
 from harness.cli.whole_file import WholeFile
-from harness.library.line_stream import checked_encoding
+from harness.library.line_stream import checked_encoding, is_comment
 from harness.library.seen_ids import SeenIds
 from harness.library.sro_stream import ConvertedBlock, converted_blocks
 from harness.metrics.snor import Form, homophone
@@ -107,7 +107,9 @@ def _convert(
         if block.lines:
             write(("\n".join(block.lines) + "\n").encode())
         if pairs is not None:
-            _note_pairs(block.lines, pairs)
+            _note_pairs(
+                [line for line in block.lines if not is_comment(line)] if block.commented else block.lines, pairs
+            )
         for problem in block.problems[: max(0, MOST_TOLD - problems)]:
             _tell(str(problem))
         problems += len(block.problems)

@@ -59,7 +59,7 @@ class Wording:
     def words(self, text: str, place: Place) -> tuple[str, ...]:
         """The words of a text; InputError with line and column where the normalisation refuses it."""
         form = _FORMS.get(self.normalisation)
-        words = normalise(text, self.normalisation) if form is None else snor.words(text, form, place)
+        words = normalise(text, self.normalisation) if form is None else snor.words(text, form, place, with_id=False)
         if self.rewriting is not None:
             words = rewrite(words, self.rewriting)
         return tuple(fold(word) for word in words) if self.fold_case else words

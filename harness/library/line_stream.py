@@ -17,10 +17,14 @@ BLOCK = 1 << 18
 LONGEST_LINE = 1 << 22
 """Characters. A longer line is taken for a file that is no text, or has lost its line ends."""
 
+COMMENT = ";;"
+"""What a line begins with that is a note, and no transcript."""
+
 _BYTE_ORDER_MARK = "\ufeff"
-# Control characters that are no spaces, and surrogates: `surrogateescape` makes them of bytes that are not of the
-# encoding, and some encodings (UTF-7) can spell them.
-_FAULT = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ud800-\udfff]")
+# What programs take for a line end, for nothing, or for an order to a terminal, each in its own way: control characters
+# but tabs, separators of lines and paragraphs, byte order marks. And surrogates: `surrogateescape` makes them of bytes
+# that are not of the encoding, and some encodings (UTF-7) can spell them.
+_FAULT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]")
 
 
 class LineBlock(NamedTuple):
@@ -35,15 +39,16 @@ class LineBlock(NamedTuple):
     cut: bool = False
 
 
-def checked_encoding(name: str) -> str:
-    """The encoding's own name; InputError when there is none of that name for text."""
+def checked_encoding(name: str, file: str = "") -> str:
+    """The encoding's own name; InputError, of the file that is to be read, when there is none of that name for text."""
     try:
         "".encode(name)
         codecs.getincrementaldecoder(name)
         return codecs.lookup(name).name
     except (LookupError, ValueError) as error:
         remedy = "Known are utf-8, latin-1, cp1252, utf-16 and the other text encodings of Python"
-        raise InputError(f"no encoding is called {name!r}", remedy=remedy) from error
+        place = Place(file) if file else None
+        raise InputError(f"no encoding is called {name!r}", place=place, remedy=remedy) from error
 
 
 def line_blocks(read: Callable[[int], bytes], file: str, encoding: str = "utf-8") -> Iterator[LineBlock]:
@@ -104,11 +109,23 @@ def fault_in(line: str, place: Place, encoding: str) -> InputError | None:
         what = "a NUL character stands here"
         remedy = "Remove it; if there are many, the file is UTF-16 (--encoding utf-16) or no text at all"
     else:
-        kind = "control character" if point < 0xA0 else "half character"
-        what = f"the {kind} U+{point:04X} stands here"
+        what = f"the {_kind(point)} U+{point:04X} stands here"
         windows = 0x80 <= point < 0xA0
         remedy = "Remove it; if the file is from Windows: --encoding cp1252" if windows else "Remove it"
     return InputError(what, place=at, remedy=remedy)
+
+
+def is_comment(line: str) -> bool:
+    """Whether a line is a note."""
+    return COMMENT in line and line.lstrip().startswith(COMMENT)
+
+
+def _kind(point: int) -> str:
+    if point < 0xA0:
+        return "control character"
+    if point == ord(_BYTE_ORDER_MARK):
+        return "byte order mark"
+    return "half character" if 0xD800 <= point < 0xE000 else "separator"
 
 
 def too_long(place: Place) -> InputError:

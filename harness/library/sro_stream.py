@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from harness.library.line_stream import LineBlock, fault_in, line_blocks, too_long
+from harness.library.line_stream import LineBlock, fault_in, is_comment, line_blocks, too_long
 from harness.library.seen_ids import SeenIds
 from harness.metrics.snor import Form, convert
 from harness.model.errors import InputError, Place
@@ -14,10 +14,14 @@ LONGEST_SHOWN = 60
 
 
 class ConvertedBlock(NamedTuple):
-    """The lines that could be converted, and the first problem of each that could not, both in their order."""
+    """The lines that could be converted, and the first problem of each that could not, both in their order.
+
+    commented: some of the lines are comments.
+    """
 
     lines: list[str]
     problems: list[InputError]
+    commented: bool = False
 
 
 def converted_blocks(
@@ -29,7 +33,7 @@ def converted_blocks(
     place_edits: bool = False,
     seen: SeenIds | None = None,
 ) -> Iterator[ConvertedBlock]:
-    """Converts what `read` gives, a line for a line.
+    """Converts what `read` gives, a line for a line; comments stay as they are.
 
     seen: ids of all that is to have different ones; None lets ids come again. A read that fails is a problem, too.
     """
@@ -38,11 +42,12 @@ def converted_blocks(
             if block.cut:
                 yield ConvertedBlock([], [too_long(Place(file, block.first))])
                 continue
-            numbers, lines, problems = _converted(block, file, form, encoding, place_edits)
+            commented = any(map(is_comment, block.lines))
+            numbers, lines, problems = _converted(block, file, form, encoding, place_edits, commented=commented)
             if seen is not None:
                 lines, repetitions = _told_apart(numbers, lines, block, file, seen)
                 problems = sorted([*problems, *repetitions], key=_line)
-            yield ConvertedBlock(lines, problems)
+            yield ConvertedBlock(lines, problems, commented)
     except InputError as error:
         yield ConvertedBlock([], [error])
     except OSError as error:
@@ -51,10 +56,10 @@ def converted_blocks(
 
 
 def _converted(
-    block: LineBlock, file: str, form: Form, encoding: str, place_edits: bool
+    block: LineBlock, file: str, form: Form, encoding: str, place_edits: bool, *, commented: bool
 ) -> tuple[Sequence[int], list[str], list[InputError]]:
     """The numbers of the lines that could be converted, the lines, and the problems of the others."""
-    if not block.faulty:
+    if not (block.faulty or commented):
         try:
             said = [convert(line, form, place_edits=place_edits) for line in block.lines]
             return range(block.first, block.first + len(said)), said, []
@@ -69,7 +74,7 @@ def _converted(
             problems.append(fault)
             continue
         try:
-            lines.append(convert(line, form, place, place_edits=place_edits))
+            lines.append(line if is_comment(line) else convert(line, form, place, place_edits=place_edits))
         except InputError as error:
             problems.append(error)
         else:
@@ -82,7 +87,7 @@ def _told_apart(
 ) -> tuple[list[str], list[InputError]]:
     """The lines whose ids were not there before, and the problems of the others."""
     # No other bracket is left in a line that was converted.
-    having = [index for index, line in enumerate(lines) if line.endswith(")")]
+    having = [index for index, line in enumerate(lines) if line.endswith(")") and not is_comment(line)]
     ids = [lines[index][lines[index].rindex("(") + 1 : -1] for index in having]
     repeated = seen.repeated(ids, file, [numbers[index] for index in having])
     if not repeated:

@@ -1,40 +1,46 @@
-"""The text of a file of transcripts: bytes decoded, line ends made one, control characters refused."""
+"""The text of a file of transcripts: bytes decoded, line ends made one, what is no text refused."""
 
 from __future__ import annotations
 
 import codecs
+import io
 import re
 from pathlib import Path
 
+from harness.library.line_stream import checked_encoding, fault_in, line_blocks, too_long
 from harness.library.transcripts.problems import Problems
 from harness.model.errors import InputError, Place
 
 UTF_8 = "utf-8"
+_WITH_MARK = "utf-8-sig"
 _CONTROL_BYTES = bytes([*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20), 0x7F])
-# C0 less tab and line ends, DEL, C1, line and paragraph separators, byte order mark, surrogates. A search of a large
-# text for the whole class is slow, so that each kind is looked for in the cheapest way first.
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]")
+# What line_stream takes for a fault. A search of a large text for the whole class is slow, so that each kind is looked
+# for in the cheapest way first.
 _C1 = re.compile("[\x80-\x9f]")
 _RARE = ("\u2028", "\u2029", "\ufeff")
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_SAVE = "Save the file as UTF-8, or say what it is: --encoding latin-1"
 
 
 def read_text(path: Path, encoding: str | None = None) -> str:
     """The text of a file, each line ended by a line feed, without a byte order mark.
 
     encoding: without it UTF-8. InputError when the file cannot be read or holds nothing; InputProblems with line and
-    column of every line with bytes that are not of the encoding, or with control characters.
+    column of every line that holds what is no text (see line_stream).
     """
-    content = _read_bytes(path)
-    codec = _codec(encoding or UTF_8, path)
-    text = _decoded(content, codec, path)
-    if _has_control_characters(text):
-        _refuse_control_characters(text, path)
+    codec = checked_encoding(encoding or UTF_8, str(path))
+    content = read_bytes(path)
+    try:
+        text = content.decode(_WITH_MARK if codec == UTF_8 else codec)
+    except UnicodeError as error:
+        _refuse(content, codec, path)
+        what = f"the file is not {codec}: {error}"
+        raise InputError(what, place=Place(str(path)), remedy="Say what it is: --encoding …") from error
+    if _has_faults(text):
+        _refuse(content, codec, path)
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     if not text or text.isspace():
-        raise InputError("the file is empty", place=Place(str(path)), remedy="Check what was to write it")
+        raise empty(path)
     return text if text.endswith("\n") else text + "\n"
 
 
@@ -43,7 +49,8 @@ def encoding_name(encoding: str | None) -> str:
     return encoding or UTF_8
 
 
-def _read_bytes(path: Path) -> bytes:
+def read_bytes(path: Path) -> bytes:
+    """All that a file holds; InputError when it cannot be read."""
     place = Place(str(path))
     try:
         if path.is_dir():
@@ -56,41 +63,29 @@ def _read_bytes(path: Path) -> bytes:
         raise InputError(what, place=place, remedy="Check the path and its rights") from error
 
 
-def _codec(encoding: str, path: Path) -> str:
-    remedy = "Known are utf-8, latin-1, cp1252, utf-16 and every other encoding of Python"
-    try:
-        "".encode(encoding)
-        name = codecs.lookup(encoding).name
-    except (LookupError, UnicodeError, ValueError) as error:
-        raise InputError(f"no encoding is called {encoding!r}", place=Place(str(path)), remedy=remedy) from error
-    return "utf-8-sig" if name == UTF_8 else name
+def empty(path: Path) -> InputError:
+    """A file that holds nothing."""
+    return InputError("the file is empty", place=Place(str(path)), remedy="Check what was to write it")
 
 
-def _decoded(content: bytes, codec: str, path: Path) -> str:
-    try:
-        return content.decode(codec)
-    except UnicodeError as error:
-        if codec == "utf-8-sig" and not content.startswith(_UTF_16):
-            _refuse_bytes(content, path)
-        remedy = "The file looks like UTF-16: --encoding utf-16" if content.startswith(_UTF_16) else "Check --encoding"
-        name = "UTF-8" if codec == "utf-8-sig" else codec
-        raise InputError(f"the file is not {name}: {error}", place=Place(str(path)), remedy=remedy) from error
-
-
-def _refuse_bytes(content: bytes, path: Path) -> None:
-    """Names the first byte of every line that is not UTF-8."""
+def _refuse(content: bytes, codec: str, path: Path) -> None:
+    """Names the first fault of every line."""
+    if codec == UTF_8 and content.startswith(_UTF_16):
+        remedy = "The file looks like UTF-16: --encoding utf-16"
+        raise InputError("the file is not UTF-8", place=Place(str(path), 1, 1), remedy=remedy)
     problems = Problems(str(path))
-    lines = content.removeprefix(codecs.BOM_UTF8).replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
-    for number, line in enumerate(lines, 1):
-        try:
-            line.decode(UTF_8)
-        except UnicodeDecodeError as error:
-            column = len(line[: error.start].decode(UTF_8)) + 1
-            problems.add(number, column, f"byte 0x{line[error.start]:02x} is not UTF-8", _SAVE)
+    try:
+        for block in line_blocks(io.BytesIO(content).read, str(path), codec):
+            for number, line in enumerate(block.lines, block.first):
+                place = Place(str(path), number)
+                if fault := fault_in(line, place, codec) or (too_long(place) if block.cut else None):
+                    problems.take(fault)
+    except InputError as error:  # the encoding cannot go on
+        problems.take(error)
     problems.refuse()
 
 
-def _has_control_characters(text: str) -> bool:
+def _has_faults(text: str) -> bool:
     try:
         encoded = text.encode(UTF_8)
     except UnicodeEncodeError:  # half of a pair, which some encodings let through
@@ -98,20 +93,3 @@ def _has_control_characters(text: str) -> bool:
     if len(encoded.translate(None, _CONTROL_BYTES)) < len(encoded):
         return True
     return not text.isascii() and (any(sign in text for sign in _RARE) or _C1.search(text) is not None)
-
-
-def _refuse_control_characters(text: str, path: Path) -> None:
-    problems = Problems(str(path))
-    for number, line in enumerate(re.split(r"\r\n|\r|\n", text), 1):
-        if found := _CONTROL.search(line):
-            what = f"the control character U+{ord(found[0]):04X} is not allowed"
-            problems.add(number, found.start() + 1, what, _remedy(found[0]))
-    problems.refuse()
-
-
-def _remedy(sign: str) -> str:
-    if sign == "\0":
-        return "Remove it; if there are many, the file is UTF-16 (--encoding utf-16) or no text"
-    if "\x80" <= sign <= "\x9f":
-        return "Remove it; if the file is from Windows, --encoding cp1252"
-    return "Remove it from the file"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from harness.library.line_stream import is_comment
 from harness.library.transcripts.problems import Problems, shown
-from harness.library.transcripts.trn import COMMENT
 
 _FIELD = re.compile(r"\S+")
 _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
@@ -16,7 +16,7 @@ _SECONDS = "Write seconds, such as 12.34"
 def filled_lines(text: str) -> Iterator[tuple[int, str]]:
     """The lines that are neither blank nor comments, with their numbers."""
     for number, line in enumerate(text.split("\n"), 1):
-        if line and not line.isspace() and not line.lstrip().startswith(COMMENT):
+        if line and not line.isspace() and not is_comment(line):
             yield number, line
 
 

@@ -11,8 +11,9 @@ from harness.library.transcripts.ctm import read_ctm
 from harness.library.transcripts.encoding import encoding_name
 from harness.library.transcripts.form import Format, format_of
 from harness.library.transcripts.problems import Problems
+from harness.library.transcripts.sro import read_sro
 from harness.library.transcripts.stm import Segments, read_stm
-from harness.library.transcripts.trn import read_sro, read_trn
+from harness.library.transcripts.trn import read_trn
 from harness.metrics.segmentation import cut, place_of
 from harness.model.errors import InputError, Place
 from harness.model.transcript import TimedWord, Transcripts

@@ -18,8 +18,12 @@ class Problems:
 
     def add(self, line: int, column: int, what: str, remedy: str) -> None:
         """line and column count from 1; 0 stands for "not known"."""
+        self.take(InputError(what, place=Place(self.file, line, column), remedy=remedy))
+
+    def take(self, problem: InputError) -> None:
+        """Takes a problem that has its place already."""
         if len(self._told) < MOST_TOLD:
-            self._told.append(InputError(what, place=Place(self.file, line, column), remedy=remedy))
+            self._told.append(problem)
         else:
             self._untold += 1
 
@@ -39,3 +43,8 @@ def shown(text: str) -> str:
     if len(text) > LONGEST_SHOWN:
         text = f"{text[: LONGEST_SHOWN // 2]}…{text[-LONGEST_SHOWN // 2 :]}"
     return repr(text)
+
+
+def repetition(id_: str, line: int) -> tuple[str, str]:
+    """What is wrong with an id that was there before, and the remedy."""
+    return f"the id {shown(id_)} is there already, in line {line}", "Ids that differ in case only are one; rename one"

@@ -58,6 +58,16 @@ def test_a_file_and_standard_input_give_a_line_for_a_line(good: Path, form: str,
     assert snor("--to", form, stdin=said).stdout == said
 
 
+def test_comments_stay_as_they_are_and_have_no_ids_and_no_pairs(tmp_path: Path) -> None:
+    text = ";; made <by hand> (ab1)\n  ;; (ab1)\n<it> is (ab1)\n;c (ab2)\n"
+    pairs = tmp_path / "pairs"
+    result = snor("--to", "esn", "--homophones", pairs, stdin=text)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == ";; made <by hand> (ab1)\n  ;; (ab1)\n<IT> IS (AB1)\n;C (AB2)\n"
+    assert pairs.read_text(encoding="utf-8") == "IT <IT>\n"
+    assert snor("--to", "esn", stdin=result.stdout).stdout == result.stdout
+
+
 def test_edited_words_are_placed_on_request_in_snr_only(good: Path) -> None:
     assert snor("--to", "snr", "--place-edits", good).stdout == "IS THIS (AB1)\n\nOK NOW FINE (AB2)\n"
     assert isinstance(snor("--to", "lsn", "--place-edits", good).exception, InputError)

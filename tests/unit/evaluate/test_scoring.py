@@ -186,6 +186,15 @@ def test_what_is_not_closed_has_its_place(text: str, wording: Wording, place: st
     assert str(caught.value.place) == place
 
 
+@pytest.mark.parametrize("text", ["call (foo)", "call (%hesitation)", "call (foo) me"])
+def test_a_text_whose_id_was_taken_off_has_no_other(text: str) -> None:
+    for of, said in ((text, "call"), ("call", text)):
+        with pytest.raises(InputError, match=":1:6: this bracket is neither an edit cue nor the utterance id"):
+            scored({"a_1": of}, {"a_1": said}, Wording(Normalisation.SNOR))
+    cue = scored({"a_1": "call (1) you (1 him)"}, {"a_1": "CALL YOU HIM"}, Wording(Normalisation.SNOR))
+    assert counts(cue) == (3, 0, 0, 0)
+
+
 @given(st.lists(st.text(st.sampled_from("ab <>(\t\n\r\x0b\x1c\x85\xa0\u2003\u3000é\0\udc80"), max_size=6), max_size=5))
 def test_spaces_of_any_kind_part_words(texts: list[str]) -> None:
     wanted = [" ".join(text.split()) for text in texts]

@@ -36,13 +36,14 @@ def test_an_encoding_that_is_none_is_told(tmp_path: Path, encoding: str) -> None
 
 
 CONTROL: list[tuple[bytes, Told]] = [
-    (b"a\0b (x)\n", [(1, 2, "U+0000")]),
+    (b"a\0b (x)\n", [(1, 2, "a NUL character")]),
     (b"a (x)\nb \x1b[2J (y)\r\n\x07 (z)\n", [(2, 3, "U+001B"), (3, 1, "U+0007")]),
     (b"a\x0cb (x)\n", [(1, 2, "U+000C")]),
     ("a\x85b (x)\n".encode(), [(1, 2, "U+0085")]),
     ("é\u2028b (x)\n".encode(), [(1, 2, "U+2028")]),
     ("a (x)\n\ufeffb (y)\n".encode(), [(2, 1, "U+FEFF")]),
     ("é (x)\nb\x7f (y)\n".encode(), [(2, 2, "U+007F")]),
+    (b"a\x0b\xe9 (x)\nb\xff (y)\n", [(1, 2, "U+000B"), (2, 2, "byte 0xff is not UTF-8")]),
 ]
 
 

@@ -1,4 +1,4 @@
-"""trn and .sro files."""
+"""trn files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.library.transcripts.trn import read_sro, read_trn
+from harness.library.transcripts.trn import read_trn
 from harness.model.transcript import Transcripts
 from tests.unit.library.transcripts.told import Told, assert_told, problems_of, read_or_refused, told, written
 
@@ -72,22 +72,8 @@ def test_at_most_fifty_problems_are_told_and_the_rest_is_counted(tmp_path: Path)
     assert problems[-1].what == "and 123 more problems"
 
 
-def test_an_id_of_an_sro_file_is_no_edit_cue(tmp_path: Path) -> None:
-    text = "what day (1) does it leave (1 what date) (bb00e1sx)\n[uh] show me: (bn0051sx)\n"
-    read = read_sro(written(tmp_path, "a.sro", text))
-    assert read.ids == ("bb00e1sx", "bn0051sx")
-    assert read.texts == ("what day (1) does it leave (1 what date)", "[uh] show me:")
-
-
-@pytest.mark.parametrize("cue", ["(1)", "(1 what date)", "(x)"])
-def test_a_line_of_an_sro_file_without_an_id_is_told(tmp_path: Path, cue: str) -> None:
-    path = written(tmp_path, "a.sro", f"what day (1) is it {cue}\n")
-    assert_told(told(read_sro, path), [(1, 20, "no id")])
-
-
 def test_a_file_of_comments_alone_has_no_transcripts(tmp_path: Path) -> None:
-    for read in (read_trn, read_sro):
-        assert_told(told(read, written(tmp_path, "a.sro", ";; one\n;; two\n")), [(0, 0, "no transcripts")])
+    assert_told(told(read_trn, written(tmp_path, "a.trn", ";; one\n;; two\n")), [(0, 0, "no transcripts")])
 
 
 def test_a_line_of_more_than_a_megabyte(tmp_path: Path) -> None:
@@ -129,6 +115,5 @@ def test_a_file_is_the_same_however_it_is_parted(lines: list[str]) -> None:
 def test_any_bytes_are_read_or_refused(content: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = written(Path(folder), "a.trn", content)
-        for read in (read_trn, read_sro):
-            transcripts = read_or_refused(read, path)
-            assert transcripts is None or (len(set(transcripts.ids)) == len(transcripts) > 0)
+        transcripts = read_or_refused(read_trn, path)
+    assert transcripts is None or (len(set(transcripts.ids)) == len(transcripts) > 0)
