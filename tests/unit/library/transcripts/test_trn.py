@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.library.transcripts.trn import read_trn
+from harness.library.transcripts.trn import parted_at_once, parted_line_by_line, read_trn
+from harness.model.errors import InputProblems
 from harness.model.transcript import Transcripts
 from tests.unit.library.transcripts.told import Told, assert_told, problems_of, read_or_refused, told, written
 
@@ -82,32 +83,25 @@ def test_a_line_of_more_than_a_megabyte(tmp_path: Path) -> None:
 
 
 LINES = st.lists(
-    st.text(st.sampled_from("ab ()_;1\t"), max_size=12) | st.from_regex(r"[ab]{0,3} ?\([ab][0-9]\)", fullmatch=True),
+    st.text(st.sampled_from("ab ()_;1\t"), max_size=12)
+    | st.from_regex(r"[ab\u00e4\u00a0]{0,3} ?\(?[ab] ?\([abA\u00c4][0-9]{1,2}\)[ \t]?", fullmatch=True),
     min_size=1,
     max_size=6,
 )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=500)
 @given(LINES)
-def test_a_file_is_the_same_however_it_is_parted(lines: list[str]) -> None:
-    """Brackets in a text keep a file from being parted at once; one line that is wrong, from being parted quickly."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = written(Path(folder), "a.trn", "\n".join(lines) + "\n")
-        alone = read_or_refused(read_trn, path)
-        written(Path(folder), "a.trn", "\n".join([*lines, "w (w) (end_9)"]) + "\n")
-        bracketed = read_or_refused(read_trn, path)
-        written(Path(folder), "a.trn", "\n".join([*lines, "wrong"]) + "\n")
-        problems = told(read_trn, path)
-    assert problems[-1][:2] == (len(lines) + 1, 6)
-    assert (bracketed is None) == (len(problems) > 1)
-    if bracketed is not None and len(bracketed) > 1:
-        assert alone is not None
-        assert (*alone.ids, "end_9") == bracketed.ids
-        assert (*alone.texts, "w (w)") == bracketed.texts
-        assert (*alone.lines, len(lines) + 1) == bracketed.lines
-    else:
-        assert alone is None
+def test_a_file_is_the_same_parted_at_once_or_line_by_line(lines: list[str]) -> None:
+    text = "\n".join(lines) + "\n"
+    try:
+        wanted = parted_line_by_line(text, "a.trn")
+    except InputProblems:
+        assert parted_at_once(text) is None
+        return
+    found = parted_at_once(text)
+    assert found is not None
+    assert tuple(map(list, found)) == wanted
 
 
 @settings(deadline=None, max_examples=200)
