@@ -74,16 +74,25 @@ def command(
     """
     if [as_json, target == STDOUT, junit_target == STDOUT].count(True) > 1:
         raise InputError("two of the outputs want standard output", remedy="Give one of them a file name")
+    logs = target is not None or (junit_target is None and trn_folder is None and not as_json)
+    if words and not logs:
+        raise InputError("--words is of wake-evaluation logs, and none is asked for", remedy="Add --wake-log")
+    if reviewed and not (logs or as_json):
+        raise InputError(
+            "--reviewed is of wake-evaluation logs and --json, and neither is asked for", remedy="Add --wake-log"
+        )
+    if device is not None and not (logs or as_json or trn_folder is not None):
+        raise InputError("--device does not choose in a JUnit report", remedy="Leave it out, or add --wake-log")
     folder = session_folder(session)
     if junit_target is not None:
         _junit(folder, junit_target, quiet=as_json or target == STDOUT)
     if trn_folder is not None:
         _trn(folder, Path(trn_folder), device, quiet=as_json or STDOUT in (target, junit_target))
-    if (junit_target is not None or trn_folder is not None) and target is None and not as_json:
+    if not (logs or as_json):
         return
     found = read_session(folder)
     devices = () if as_json and target is None and not found.devices and device is None else found.demand(device)
-    if target is not None or not as_json:
+    if logs:
         if target and len(devices) > 1:
             raise InputError(
                 f"one file cannot hold the logs of {len(devices)} devices",

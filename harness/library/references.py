@@ -10,6 +10,7 @@ from harness.library.findings import Path as KeyPath
 from harness.library.normalisation_file import load_normalisation
 from harness.library.scenario_file import RecognisedKeys, StimulusKeys
 from harness.metrics import snor
+from harness.metrics.rewriting import rewrite
 from harness.metrics.words import normalise
 from harness.model.errors import InputError, InputProblems
 from harness.model.rewriting import Rewriting
@@ -76,7 +77,7 @@ def _check(text: str, at: KeyPath, rule: Recognised, found: Findings) -> None:
     except InputError as error:
         _note(error, at, found)
         return
-    if not words:
+    if not (words if rule.rewriting is None else rewrite(words, rule.rewriting)):
         found.add(at, f"nothing is left of it to recognise under {rule.name!r}", "Write words that are spoken")
 
 

@@ -130,7 +130,7 @@ def _word_or_file(written: Any) -> Any:
         return Normalisation(written)
     if isinstance(written, str) and written.endswith((".yaml", ".yml")):
         return written
-    raise PydanticCustomError("word", "unknown word", {"choices": [*_WORDS, "a file such as words.yaml"]})
+    raise PydanticCustomError("word", "unknown word", {"choices": [*map(str, _WORDS), "a file such as words.yaml"]})
 
 
 class RecognisedKeys(Keys):

@@ -255,3 +255,27 @@ def test_json_of_a_session_of_queries(folder: Path) -> None:
     assert heard["attempts_to_recognition"][1] == {"attempts": 2, "trials": 4, "of": 5}
     assert [one["label"] for one in heard["by"]["voice"]] == ["ann", "bob"]
     assert heard["by"]["position"][0]["label"] is None
+
+
+@pytest.mark.parametrize(
+    ("options", "without"),
+    [
+        (("--words", "--junit"), "--words is of wake-evaluation logs"),
+        (("--words", "--json"), "--words is of wake-evaluation logs"),
+        (("--words", "--trn", "there"), "--words is of wake-evaluation logs"),
+        (("--reviewed", "--junit", "-"), "--reviewed is of"),
+        (("--reviewed", "--trn", "there"), "--reviewed is of"),
+        (("--device", "kitchen", "--junit", "-"), "--device does not choose"),
+    ],
+)
+def test_an_option_without_what_it_is_of_is_refused(
+    commands: WakeRows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], without: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    refused = harness("export", stored(commands, tmp_path / "s"), *options)
+    assert isinstance(refused.exception, InputError)
+    assert refused.exception.what.startswith(without)
+    assert [one.name for one in tmp_path.iterdir()] == ["s"]
+    assert harness("export", "s", "--json", "--reviewed").exit_code == 0
+    both = ("--trn", "there", "--wake-log", "den.log")
+    assert harness("export", "s", *both, "--words", "--reviewed", "--device", "den").exit_code == 0

@@ -212,3 +212,23 @@ def test_a_normalisation_file_is_read_with_the_scenario(tmp_path: Path) -> None:
         load_scenario(path)
     (problem,) = refused.value.problems
     assert problem.place == Place(str(words), 2, 7)
+
+
+def test_a_list_that_leaves_nothing_of_a_wording_is_refused(tmp_path: Path) -> None:
+    # Else a device that heard nothing would have recognised it.
+    path = tmp_path / "s.yaml"
+    path.with_name("lamps.yaml").write_text(
+        'normalisation: lamps\nbase: plain\nsame: [[hello, ""]]\n', encoding="utf-8"
+    )
+    path.write_text(SMALL + "recognised: {normalisation: lamps.yaml}\n", encoding="utf-8")
+    with pytest.raises(InputProblems) as refused:
+        load_scenario(path)
+    assert [one.what for one in refused.value.problems] == ["nothing is left of it to recognise under 'lamps'"]
+
+
+def test_a_misspelt_normalisation_is_told_in_words(tmp_path: Path) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text(SMALL + "recognised: {normalisation: spokn}\n", encoding="utf-8")
+    with pytest.raises(InputProblems) as refused:
+        load_scenario(path)
+    assert refused.value.problems[0].remedy.startswith("Did you mean 'spoken'? Known: verbatim, ")
