@@ -122,12 +122,14 @@ def by_group(trials: Iterable[HeardTrial], grouping: Grouping) -> tuple[tuple[st
 def group_of(one: HeardTrial, grouping: Grouping) -> str:
     """The label of a trial: of the matrix where that varies it, else of how it sounds; "" where it has none."""
     trial, recipe = one.trial, one.trial.recipe
+    if grouping is Grouping.VOICE and isinstance(recipe.query, Recording):
+        return "recording"  # the voice of the matrix says no more than the wake phrase before it
     label = dict(trial.conditions).get(grouping.value)
     if label is not None:
         return label
     match grouping:
         case Grouping.VOICE:
-            return "recording" if isinstance(recipe.query, Recording) else recipe.voice.label()
+            return recipe.voice.label()
         case Grouping.LEVEL:
             return f"{recipe.level_dbfs:g}"
         case Grouping.GAP:

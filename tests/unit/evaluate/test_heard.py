@@ -165,7 +165,7 @@ def test_groups_are_those_of_the_matrix_else_of_how_it_sounds() -> None:
     quiet, loud = sounding(1, level_dbfs="-40", voice="ann"), sounding(2, level_dbfs="-20", voice="ann")
     bare = replace(planned(3), query_class="clock")
     pink = replace(bare.recipe, noise=NoiseSpec(NoiseKind.PINK, 5.0), query=Recording("/a/b.wav"))
-    noisy = replace(bare, id="time-4", recipe=pink, query_class="", device="den")
+    noisy = replace(bare, id="time-4", recipe=pink, query_class="", device="den", conditions=(("voice", "ann"),))
     rows = Rows()
     rows.start(quiet, loud, bare, noisy)
     take(rows, "time-1", [(MISHEARD, "what")])
@@ -181,7 +181,7 @@ def test_groups_are_those_of_the_matrix_else_of_how_it_sounds() -> None:
     assert shown(Grouping.VOICE) == [("ann", 3, 8), ("espeak:en-us", 0, 4), ("recording", 0, 4)]
     assert shown(Grouping.NOISE) == [("quiet", 3, 12), ("pink 5 dB", 0, 4)]
     assert shown(Grouping.CONDITION) == [
-        ("level_dbfs=-40 voice=ann", 3, 4), ("level_dbfs=-20 voice=ann", 0, 4), ("", 0, 8)
+        ("level_dbfs=-40 voice=ann", 3, 4), ("level_dbfs=-20 voice=ann", 0, 4), ("", 0, 4), ("voice=ann", 0, 4)
     ]  # fmt: skip
     assert shown(Grouping.DEVICE) == [("kitchen", 3, 12), ("den", 0, 4)]
     assert shown(Grouping.QUERY_CLASS) == [("", 3, 12), ("clock", 0, 4)]
