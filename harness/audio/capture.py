@@ -65,6 +65,7 @@ class Capture:
         self._on_overrun = on_overrun
         self._frames_per_buffer = frames_per_buffer
         self._stream = SupervisedStream("capture", device, sound_server, frames_per_buffer, self)
+        self._in_lab = sound_server == "virtual_lab"
         self._clock = self._new_clock()
         self._epoch = 0
         self._flowing = threading.Event()
@@ -113,8 +114,11 @@ class Capture:
         self._clock = self._new_clock()
 
     def _new_clock(self) -> StreamClock:
-        # Without a report: a block is delivered when its last sample has been taken, or a buffer later.
         buffer_s = self._frames_per_buffer / RATE_HZ
+        if self._in_lab:
+            # Its sinks render a block at once when its first sample is due: nothing waits for the last one.
+            return StreamClock(Latency(-0.5 * buffer_s, buffer_s), _REPORT_ERROR_S)
+        # Without a report: a block is delivered when its last sample has been taken, or a buffer later.
         return StreamClock(Latency(-1.5 * buffer_s, buffer_s), _REPORT_ERROR_S)
 
     def _take(self, packet: Packet) -> None:

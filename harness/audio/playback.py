@@ -192,13 +192,13 @@ class Playback:
             if play.start is None and play.end is None:
                 return
             if play.start is not None and not play.told_start:
-                at = Stamp(*self._clock.time_of(play.start))
+                at = Stamp(*self._clock.left(play.start))
                 if at.at_s > now_s:
                     return
                 play.told_start = True
                 self._on_started(play.play_id, at)
             if play.end is not None:
-                at = Stamp(*self._clock.time_of(play.end))
+                at = Stamp(*self._clock.left(play.end))
                 if at.at_s > now_s:
                     return
                 with self._lock:

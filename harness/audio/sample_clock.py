@@ -23,6 +23,13 @@ EARLY_S = 0.005
 BASE_ERROR_S = 0.0002
 FIRST_SPREAD_S = 0.001
 """How far anchors may disagree as long as there is but one."""
+FILLED_S = 0.1
+"""Buffers are full by then: what is delivered earlier from now on is no part of filling them."""
+STEP_S = 0.002
+"""So much earlier than the anchor at once is a step: jitter and drift move the anchor by less."""
+AHEAD_LIMIT_S = 0.05
+"""More than this no buffer of ours grows."""
+_RECENT = 128
 
 
 class SampleClock:
@@ -30,6 +37,8 @@ class SampleClock:
 
     def __init__(self, rate_hz: int) -> None:
         self.rate_hz = rate_hz
+        self._begun: float | None = None
+        self._ahead_s = 0.0
         self._restart()
 
     def _restart(self) -> None:
@@ -43,6 +52,7 @@ class SampleClock:
         self._slope = 0.0
         self._base = 0.0
         self._spread_s = FIRST_SPREAD_S
+        self._recent: deque[tuple[float, float]] = deque(maxlen=_RECENT)
 
     @property
     def settled(self) -> bool:
@@ -53,6 +63,14 @@ class SampleClock:
     def drift(self) -> float:
         """Host seconds that the stream gains (negative) or loses a second; 0.0 until it is known."""
         return self._slope
+
+    @property
+    def ahead_s(self) -> float:
+        """By how much deliveries have come to be earlier than they were when the buffers had been filled.
+
+        Either all were late before, or a buffer has grown, and the sound itself did not become any earlier.
+        """
+        return self._ahead_s
 
     def observe(self, sample: int, moment_s: float) -> float:
         """Takes one delivery; returns the seconds of sound that turned out to be missing just now, mostly 0.0.
@@ -65,8 +83,13 @@ class SampleClock:
             self._first, self._latest = nominal, nominal
             self._window, self._window_from = (nominal, offset), nominal
             self._base = offset
+            self._begun = nominal if self._begun is None else self._begun
+            self._recent.append((nominal, offset))
             return 0.0
+        self._recent.append((nominal, offset))
         late_s = offset - self._expected(nominal)
+        if late_s < -STEP_S and self._begun is not None and nominal - self._begun >= FILLED_S:
+            self._ahead_s = min(self._ahead_s - late_s, AHEAD_LIMIT_S)
         if late_s < -EARLY_S and self.settled:
             self._restart()
             return self.observe(sample, moment_s)
@@ -93,6 +116,22 @@ class SampleClock:
             raise ValueError("nothing was observed yet")
         nominal = sample / self.rate_hz
         return nominal + self._expected(nominal), BASE_ERROR_S + self._spread_s
+
+    def doubt_s(self, sample: int) -> float:
+        """By how much that sample may have been later than `time_of` says, ≥ 0, as far as was seen by now.
+
+        Deliveries that are late are taken for jitter until they were late for GAP_S; but samples may as well be
+        missing, of no more than the least late of the deliveries since. ValueError before the first observation.
+        """
+        if self._first is None:
+            raise ValueError("nothing was observed yet")
+        nominal = sample / self.rate_hz
+        least_s = float("inf")
+        for at, offset in reversed(self._recent):
+            if at < nominal and least_s < float("inf"):
+                break
+            least_s = min(least_s, offset - self._expected(at))
+        return max(0.0, least_s)
 
     def sample_at(self, moment_s: float) -> int:
         """The sample that was due at a moment, rounded."""

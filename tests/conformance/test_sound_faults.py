@@ -74,6 +74,27 @@ def test_a_fault_is_found_at_once_and_sound_is_exact_again_afterwards(
             ring.cut(struck_s - 0.2, at.at_s)
 
 
+def test_a_stamp_owns_up_to_buffers_that_ran_empty_a_moment_ago(lab_sound: LabSoundServer) -> None:
+    known = chirp()
+    with recorder() as (_, ring, _), player() as (playback, told):
+        pid = playback.child_pid
+        assert pid is not None
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            time.sleep(0.08)  # longer than what is queued; far shorter than what counts as a fault
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        # Its start is told before it can be known that the stream has lost its pace.
+        playback.play("late", known)
+        until(lambda: len(told.ended) == 1, 3.0, "the end of the play")
+        at = told.started[0][1]
+        sound, exact_s = ring.cut(at.at_s - 0.02, at.at_s + 0.6)
+    assert told.overruns
+    found = find(sound.samples, known.samples)
+    assert found.correlation > 0.999
+    assert abs(exact_s + found.sample / RATE_HZ - at.at_s) < at.error_s + 0.001
+
+
 def test_a_child_that_is_killed_is_replaced(lab_sound: LabSoundServer) -> None:
     with recorder() as (capture, _, heard):
         pid = capture.child_pid

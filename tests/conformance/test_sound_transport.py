@@ -117,7 +117,9 @@ def test_stop_is_heard_within_its_time(lab_sound: LabSoundServer) -> None:
     assert [complete for _, _, complete in told.ended] == [False, False, True]
     last_s = exact_s + np.flatnonzero(sound.samples)[-1] / RATE_HZ
     assert last_s - stopped_s < 0.06
-    assert told.ended[0][1].at_s == pytest.approx(last_s, abs=0.008)
+    # What the stamp claims, and what a recording's clock may be off by in its first second.
+    end = told.ended[0][1]
+    assert abs(end.at_s - last_s) < end.error_s + 0.002
 
 
 def test_rooms_set_what_an_ear_hears(lab_sound: LabSoundServer) -> None:

@@ -87,6 +87,52 @@ def test_lost_samples_are_found_and_the_clock_starts_anew() -> None:
     assert clock.time_of(sample)[0] == pytest.approx(true_s + 0.030, abs=0.0005)
 
 
+def test_until_a_loss_is_certain_it_is_stated_as_doubt() -> None:
+    clock = SampleClock(RATE_HZ)
+    rows = deliveries(10, jitter_s=0.0005)
+    most_s = 0.0
+    for sample, moment_s, true_s in rows:
+        missing_s = 0.030 if sample >= 4 * RATE_HZ else 0.0
+        clock.observe(sample, moment_s + missing_s)
+        if sample >= RATE_HZ:
+            at_s, error_s = clock.time_of(sample)
+            assert at_s - error_s <= true_s + missing_s <= at_s + error_s + clock.doubt_s(sample)
+            most_s = max(most_s, clock.doubt_s(sample))
+    assert most_s == pytest.approx(0.030, abs=0.005)
+    assert clock.doubt_s(rows[-1][0]) < 0.005
+
+
+def test_what_was_delivered_since_takes_the_doubt_away() -> None:
+    clock = SampleClock(RATE_HZ)
+    rows = deliveries(5)
+    for sample, moment_s, _ in rows[:-1]:
+        clock.observe(sample, moment_s)
+    sample, moment_s, _ = rows[-1]
+    clock.observe(sample, moment_s + 0.020)
+    assert clock.doubt_s(sample) == pytest.approx(0.020, abs=0.001)
+    assert clock.doubt_s(sample - FRAMES) < 0.001
+    with pytest.raises(ValueError, match="nothing was observed"):
+        SampleClock(RATE_HZ).doubt_s(0)
+
+
+@pytest.mark.parametrize("since_s", [0.15, 2.5])
+def test_deliveries_that_come_to_be_earlier_are_counted(since_s: float) -> None:
+    clock = SampleClock(RATE_HZ)
+    for sample, moment_s, _ in deliveries(6, jitter_s=0.0002, drift=100e-6):
+        # Buffers fill within 0.05 s. Then, and for good, one block more is asked for in advance.
+        filling_s = max(0.0, 0.05 - sample / RATE_HZ)
+        ahead_s = 0.010 if sample / RATE_HZ >= since_s else 0.0
+        clock.observe(sample, moment_s + filling_s - ahead_s)
+    assert clock.ahead_s == pytest.approx(0.010, abs=0.001)
+
+
+def test_neither_filling_nor_jitter_nor_drift_is_earliness() -> None:
+    clock = SampleClock(RATE_HZ)
+    for sample, moment_s, _ in deliveries(30, jitter_s=0.001, drift=-100e-6):
+        clock.observe(sample, moment_s + max(0.0, 0.05 - sample / RATE_HZ))
+    assert clock.ahead_s == 0.0
+
+
 def test_a_stall_that_catches_up_is_no_loss() -> None:
     clock = SampleClock(RATE_HZ)
     for sample, moment_s, _ in deliveries(10):
