@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 
 import click
 
+from harness.cli.orderly_end import orderly_end
 from harness.cli.whole_file import WholeFile
 from harness.library.line_stream import checked_encoding, is_comment
 from harness.library.seen_ids import SeenIds
@@ -41,6 +42,7 @@ STDIN_NAME = "<stdin>"
 @click.option("--encoding", default="utf-8", show_default=True, help="Of the files: latin-1, cp1252, utf-16, …")
 @click.option("--place-edits", is_flag=True, help="With --to snr: move the words of (n words) to their marker (n).")
 @click.option("--repeated-ids", is_flag=True, help="Let ids come again: no error, and no memory for them.")
+@orderly_end()
 def command(
     files: tuple[str, ...],
     form: str,

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
 
-from harness.model.errors import HarnessError, InputError, Place
+from harness.model.errors import HarnessError, Place
 
 
 class WholeFile:
@@ -25,8 +25,6 @@ class WholeFile:
         self._file: BinaryIO | None = None
 
     def __enter__(self) -> WholeFile:
-        if self._path.is_dir():
-            raise InputError("this is a folder, not a file", place=Place(self._name), remedy="Name a file")
         try:
             if self._path.exists() and not self._path.is_file():
                 self._file = open(self._path, "wb")

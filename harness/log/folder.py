@@ -77,19 +77,24 @@ def sync_folder(folder: Path) -> None:
 
 
 def write_whole(target: Path, content: bytes) -> None:
-    """Writes a file so that after a power cut it is there whole, or not at all; LogFull, LogError."""
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    """Writes a file so that after a power cut it is there whole, or not at all; LogFull, LogError.
+
+    What is no ordinary file, such as /dev/stdout or a named pipe, is written as it is.
+    """
     with disk_errors(f"{target} cannot be written"):
+        if target.exists() and not target.is_file():
+            target.write_bytes(content)
+            return
+        part = target.with_name(f".{target.name}.{os.getpid()}.part")
         try:
             with part.open("wb") as stream:
                 stream.write(content)
                 stream.flush()
                 os.fsync(stream.fileno())
             part.rename(target)
-            sync_folder(target.parent)
-        except OSError:
-            part.unlink(missing_ok=True)
-            raise
+        finally:
+            part.unlink(missing_ok=True)  # after an interruption, too
+        sync_folder(target.parent)
 
 
 @contextmanager

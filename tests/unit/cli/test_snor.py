@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -157,10 +159,10 @@ def test_files_that_cannot_be_read_are_told_and_the_others_converted(good: Path,
     assert "none: the file cannot be read: No such file" in result.stderr
     assert "2 problems in 2 files" in result.stderr
     assert isinstance(snor("--to", "snr", "--encoding", "rot13", good).exception, InputError)
-    unwritten = snor("--to", "snr", "--output", tmp_path / "none" / "x", good).exception
-    assert isinstance(unwritten, HarnessError)
-    assert unwritten.exit_code == 3
-    assert isinstance(snor("--to", "snr", "--output", tmp_path, good).exception, InputError)
+    for target in (tmp_path / "none" / "x", tmp_path):
+        unwritten = snor("--to", "snr", "--output", target, good).exception
+        assert isinstance(unwritten, HarnessError)
+        assert unwritten.exit_code == 3
 
 
 def test_problems_of_strange_names_and_words_cannot_steer_a_terminal(tmp_path: Path) -> None:
@@ -195,6 +197,26 @@ def test_lines_come_out_before_the_input_ends() -> None:
             assert process.stdout.readline() == word.upper() + b"\n"
         process.stdin.close()
         assert process.wait(30) == 0
+
+
+@pytest.mark.parametrize(("asked", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
+def test_who_is_asked_to_end_leaves_no_temporary_file(tmp_path: Path, asked: signal.Signals, status: int) -> None:
+    out = tmp_path / "out.lsn"
+    out.write_text("before\n", encoding="utf-8")
+    command = [*COMMAND, "--to", "lsn", "--output", str(out)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdin is not None
+        process.stdin.write(b"one (ab1)\n")
+        process.stdin.flush()
+        deadline = time.monotonic() + 30
+        while len(list(tmp_path.iterdir())) < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert len(list(tmp_path.iterdir())) == 2
+        process.send_signal(asked)
+        assert process.wait(30) == status
+        process.stdin.close()
+    assert list(tmp_path.iterdir()) == [out]
+    assert out.read_text(encoding="utf-8") == "before\n"
 
 
 def test_a_reader_that_leaves_ends_it_quietly(tmp_path: Path) -> None:

@@ -1,0 +1,35 @@
+"""Files that are written whole, and what is no file."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from harness.log.folder import write_whole
+from harness.model.errors import LogError
+
+
+def test_a_file_is_there_whole_or_as_it_was(tmp_path: Path) -> None:
+    target = tmp_path / "page.html"
+    write_whole(target, b"one")
+    write_whole(target, b"two")
+    assert target.read_bytes() == b"two"
+    for wrong in (tmp_path, tmp_path / "none" / "page.html"):
+        with pytest.raises(LogError):
+            write_whole(wrong, b"three")
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_named_pipe_takes_it_and_stays_one(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read: list[bytes] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()), daemon=True)
+    reader.start()
+    write_whole(pipe, b"one")
+    reader.join(30)
+    assert read == [b"one"]
+    assert pipe.is_fifo()
