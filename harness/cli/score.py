@@ -11,10 +11,14 @@ from pathlib import Path
 import click
 
 from harness.cli import score_output as output
+from harness.cli.orderly_end import orderly_end
 from harness.cli.read_once import STDIN, Readable, named, readable, refuse_overwriting
+from harness.cli.score_groups import Cross, Grouping, check_crosses, compared_by_groups, crosses
 from harness.cli.score_options import Asked, Shown, share
+from harness.evaluate.groups import GroupedComparison, GroupFigures, group_figures
 from harness.evaluate.scoring import Scoring, score
 from harness.evaluate.system_comparison import Interval, SystemComparison, compare, interval_of
+from harness.library.transcripts.encoding import encoding_name
 from harness.library.transcripts.form import Format, format_of
 from harness.library.transcripts.pairs import read_pair
 from harness.library.transcripts.speakers import speaker_scheme
@@ -39,10 +43,11 @@ class _File:
 
 @dataclass(frozen=True, slots=True)
 class _System:
-    """A hypothesis that was scored. interval: 95 % of its WER."""
+    """A hypothesis that was scored. interval: 95 % of its WER. groups: None where there are none."""
 
     scoring: Scoring
     interval: Interval | None
+    groups: GroupFigures | None
     reference: _File
     hypothesis: _File
 
@@ -74,6 +79,19 @@ class _System:
 @click.option("--fragments", is_flag=True, help="A fragment such as sho- is correct against a word that begins so.")
 @click.option("--by", default=SPEAKERS, show_default=True, metavar="SCHEME", help="How an id names its speaker.")
 @click.option(
+    "--groups",
+    metavar="FILE.csv",
+    help="A list with a header, id,voice,level_dbfs and so on: the WER by each column.",
+)
+@click.option(
+    "--cross",
+    "crossed",
+    multiple=True,
+    callback=crosses,
+    metavar="COLUMN,COLUMN",
+    help="The WER by two columns at once, as a matrix; more than once for several.",
+)
+@click.option(
     "--alignments",
     type=click.Choice([one.value for one in Shown]),
     is_flag=False,
@@ -93,6 +111,7 @@ class _System:
 @click.option(
     "--max-wer", callback=share, metavar="X", help="Status 1 when a WER is above X (0.08 or 8%), or there is none."
 )
+@orderly_end()
 def command(
     reference: str,
     hypotheses: tuple[str, ...],
@@ -104,6 +123,8 @@ def command(
     optional_words: bool,
     fragments: bool,
     by: str,
+    groups: str | None,
+    crossed: tuple[Cross, ...],
     alignments: str | None,
     confusions: int | None,
     json_target: str | None,
@@ -113,7 +134,7 @@ def command(
     """Score transcripts against references, word by word, aligned as NIST's sclite aligns them.
 
     Files: trn, ctm, stm, .sro, or CSV lists. A reference without hypothesis counts as deleted, word by word; a
-    hypothesis without reference counts nowhere; both are stated.
+    hypothesis without reference counts nowhere; both are stated. The labels of an stm file are groups by themselves.
     """
     asked = Asked(
         Format(reference_format) if reference_format else None,
@@ -126,16 +147,19 @@ def command(
         by,
     )
     which = Shown(alignments) if alignments else None
+    files = [reference, *hypotheses, *filter(None, [groups])]
     for target in filter(None, (json_target, html_target)):
-        refuse_overwriting(target, [reference, *hypotheses])
-    if [reference, *hypotheses].count(STDIN) > 1:
+        refuse_overwriting(target, files)
+    if files.count(STDIN) > 1:
         raise InputError("only one file can come from standard input", remedy="Name the others")
     with ExitStack() as stack:
         of = stack.enter_context(readable(reference))
-        systems = [_scored(of, stack.enter_context(readable(one)), asked) for one in hypotheses]
+        grouping = Grouping(stack.enter_context(readable(groups)) if groups else None, crossed)
+        systems = [_scored(of, stack.enter_context(readable(one)), asked, grouping) for one in hypotheses]
         found = compare([system.scoring for system in systems]) if len(systems) > 1 else ()
+        by_groups = compared_by_groups([(system.scoring, system.groups) for system in systems])
         if json_target is not None:
-            pieces = _json(systems, found, asked)
+            pieces = _json(systems, found, by_groups, asked, grouping.file)
             if json_target == STDIN:
                 output.print_pieces(pieces)
             else:
@@ -149,14 +173,15 @@ def command(
             title=f"Word errors against {reference}",
             references=reference,
             intervals=[system.interval for system in systems],
+            groups=[system.groups for system in systems],
         )
     if json_target != STDIN:
-        output.print_lines(_lines(systems, found, which, confusions))
+        output.print_lines(_lines(systems, found, by_groups, which, confusions))
     if max_wer is not None and not _within(systems, max_wer):
         sys.exit(TOO_HIGH)
 
 
-def _scored(reference: Readable, hypothesis: Readable, asked: Asked) -> _System:
+def _scored(reference: Readable, hypothesis: Readable, asked: Asked, grouping: Grouping) -> _System:
     reference_format = asked.reference_format or format_of(Path(reference.name))
     hypothesis_format = asked.hypothesis_format or format_of(Path(hypothesis.name))
     wording = asked.wording(reference_format)
@@ -175,26 +200,39 @@ def _scored(reference: Readable, hypothesis: Readable, asked: Asked) -> _System:
         optional_words=asked.optional_words,
         fragments=asked.fragments,
     )
+    sources = grouping.sources(reference, of, reference_format, asked.encoding)
+    check_crosses(grouping.crossed, sources)
+    groups = group_figures(scoring, sources, grouping.crossed) if sources else None
     files = _File(reference, reference_format, of.encoding), _File(hypothesis, hypothesis_format, said.encoding)
-    return _System(scoring, interval_of(scoring), *files)
+    return _System(scoring, interval_of(scoring), groups, *files)
 
 
 def _lines(
-    systems: Sequence[_System], found: Sequence[SystemComparison], alignments: Shown | None, confusions: int | None
+    systems: Sequence[_System],
+    found: Sequence[SystemComparison],
+    by_groups: Sequence[Sequence[GroupedComparison]],
+    alignments: Shown | None,
+    confusions: int | None,
 ) -> Iterator[str]:
     colour = output.in_colour(sys.stdout)
     for index, system in enumerate(systems):
         if index:
             yield ""
-        yield from output.report(system.scoring, system.interval, alignments, confusions, colour=colour)
+        of = system.scoring, system.interval, system.groups
+        yield from output.report(*of, alignments, confusions, colour=colour)
     if len(systems) > 1:
         yield ""
-        yield from output.compared(
-            [system.scoring for system in systems], [system.interval for system in systems], found
-        )
+        scorings, intervals = [system.scoring for system in systems], [system.interval for system in systems]
+        yield from output.compared(scorings, intervals, found, by_groups)
 
 
-def _json(systems: Sequence[_System], found: Sequence[SystemComparison], asked: Asked) -> Iterator[str]:
+def _json(
+    systems: Sequence[_System],
+    found: Sequence[SystemComparison],
+    by_groups: Sequence[Sequence[GroupedComparison]],
+    asked: Asked,
+    groups: Readable | None,
+) -> Iterator[str]:
     import hashlib
 
     from harness.reports.transcripts.scoring_json import Scored, Source, SourceFile, pieces
@@ -203,6 +241,8 @@ def _json(systems: Sequence[_System], found: Sequence[SystemComparison], asked: 
         with file.readable.path.open("rb") as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
         return SourceFile(file.readable.name, file.format.value, file.encoding, digest)
+
+    listed = None if groups is None else source_file(_File(groups, Format.CSV, encoding_name(asked.encoding)))
 
     scored = [
         Scored(
@@ -213,12 +253,14 @@ def _json(systems: Sequence[_System], found: Sequence[SystemComparison], asked: 
                 asked.like_sclite,
                 asked.optional_words,
                 asked.fragments,
+                listed,
             ),
             system.interval,
+            system.groups,
         )
         for system in systems
     ]
-    return pieces(scored, found)
+    return pieces(scored, found, by_groups)
 
 
 def _within(systems: Sequence[_System], limit: float) -> bool:

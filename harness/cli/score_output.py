@@ -13,9 +13,11 @@ from typing import TextIO
 
 from harness.cli.score_options import Shown
 from harness.cli.streams import safe_stream
+from harness.cli.whole_file import WholeFile
+from harness.evaluate.groups import GroupedComparison, GroupFigures
 from harness.evaluate.scoring import Scoring
 from harness.evaluate.system_comparison import Interval, SystemComparison
-from harness.model.errors import HarnessError, Place
+from harness.model.errors import HarnessError
 from harness.reports.transcripts import summary
 from harness.reports.transcripts.cells import shown
 
@@ -35,9 +37,15 @@ def in_colour(stream: TextIO) -> bool:
 
 
 def report(
-    scoring: Scoring, interval: Interval | None, alignments: Shown | None, confused: int | None, *, colour: bool
+    scoring: Scoring,
+    interval: Interval | None,
+    groups: GroupFigures | None,
+    alignments: Shown | None,
+    confused: int | None,
+    *,
+    colour: bool,
 ) -> Iterator[str]:
-    """The lines on one system; its summary comes last, where a terminal still shows it."""
+    """The lines on one system; its summary and groups come last, where a terminal still shows them."""
     columns = width()
     if alignments is not None:
         from harness.reports.transcripts.alignments import lines as aligned
@@ -56,15 +64,23 @@ def report(
     yield from summary.table(scoring, columns)
     yield ""
     yield from summary.notes(scoring, interval, columns)
+    if groups is not None:
+        from harness.reports.transcripts.groups import lines as grouped
+
+        yield ""
+        yield from grouped(groups, columns)
 
 
 def compared(
-    scorings: Sequence[Scoring], intervals: Sequence[Interval | None], found: Sequence[SystemComparison]
+    scorings: Sequence[Scoring],
+    intervals: Sequence[Interval | None],
+    found: Sequence[SystemComparison],
+    by_groups: Sequence[Sequence[GroupedComparison]],
 ) -> Iterator[str]:
     """The lines on all systems together."""
     from harness.reports.transcripts.comparison import lines
 
-    return lines(scorings, intervals, found, width())
+    return lines(scorings, intervals, found, width(), by_groups)
 
 
 def print_lines(lines: Iterable[str]) -> None:
@@ -82,21 +98,11 @@ def print_pieces(pieces: Iterable[str]) -> None:
 
 
 def write_pieces(path: Path, pieces: Iterable[str]) -> None:
-    """Puts a text into a file, whole or not at all (a pipe or a device takes it as it comes); HarnessError."""
-    through = path.exists() and not path.is_file()
-    part = path if through else path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("w", encoding="ascii") as stream:
-            stream.writelines(pieces)
-        if not through:
-            part.replace(path)
-    except OSError as error:
-        raise HarnessError(
-            f"cannot be written: {error.strerror or error}", place=Place(str(path)), remedy="Name another file"
-        ) from error
-    finally:
-        if not through:
-            part.unlink(missing_ok=True)
+    """Puts a text in ASCII into a file, whole or not at all (a pipe or a device takes it as it comes); HarnessError."""
+    with WholeFile(str(path)) as file:
+        for piece in pieces:
+            file.write(piece.encode("ascii"))
+        file.keep()
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from harness.evaluate.scoring import Scoring
 from harness.model.transcript import WordCounts
 
 Interval = tuple[float, float]
+Rows = NDArray[np.intp]
 LEAST_SPEAKERS = 5
 """Fewer say next to nothing about further ones."""
 
@@ -59,25 +60,38 @@ def interval_of(scoring: Scoring) -> Interval | None:
 
 def compare(scorings: Sequence[Scoring]) -> tuple[SystemComparison, ...]:
     """Each two of them, in their order."""
-    return tuple(_compared(first, second) for first, second in combinations(scorings, 2))
+    return tuple(
+        compare_on(first, second, *shared_rows(first, second), unit_of(first))
+        for first, second in combinations(scorings, 2)
+    )
 
 
-def _compared(first: Scoring, second: Scoring) -> SystemComparison:
-    from harness.metrics.word_intervals import wer_difference
-
+def shared_rows(first: Scoring, second: Scoring) -> tuple[Rows, Rows]:
+    """The rows of the utterances that both have a hypothesis for, in either; in the order of the first."""
     place = {id_: row for row, id_ in enumerate(second.ids) if not second.is_missing(row)}
     rows = [row for row, id_ in enumerate(first.ids) if id_ in place and not first.is_missing(row)]
-    one, other = np.array(rows, np.intp), np.array([place[first.ids[row]] for row in rows], np.intp)
+    return np.array(rows, np.intp), np.array([place[first.ids[row]] for row in rows], np.intp)
+
+
+def compare_on(
+    first: Scoring, second: Scoring, one: Rows, other: Rows, unit: Unit = Unit.UTTERANCES
+) -> SystemComparison:
+    """The two on some utterances, whose rows in either are given; unit: what the interval speaks of."""
+    from harness.metrics.word_intervals import wer_difference
+
     first_counts, second_counts = first.columns.of(one), second.columns.of(other)
     # Alternatives may give the two systems references of different lengths.
     words = (first_counts.words + second_counts.words) / 2
-    by_speaker = _clusters(first)
-    found = wer_difference(
-        first_counts.errors, second_counts.errors, words, None if by_speaker is None else by_speaker[one]
-    )
+    by_speaker = first.groups[one] if unit is Unit.SPEAKERS else None
+    found = wer_difference(first_counts.errors, second_counts.errors, words, by_speaker)
     difference, interval, p = (None, None, None) if found is None else (found.difference, found.interval, found.p)
     counts = first_counts.totals(), second_counts.totals()
-    return SystemComparison(first.title, second.title, len(rows), *counts, difference, interval, p)
+    return SystemComparison(first.title, second.title, len(one), *counts, difference, interval, p)
+
+
+def unit_among(scoring: Scoring, rows: Rows) -> Unit:
+    """As `unit_of`, of some utterances."""
+    return Unit.SPEAKERS if len(np.unique(scoring.groups[rows])) >= LEAST_SPEAKERS else Unit.UTTERANCES
 
 
 def _clusters(scoring: Scoring) -> NDArray[np.intp] | None:

@@ -38,7 +38,7 @@ def read_csv(path: Path, encoding: str | None = None) -> Transcripts:
     lines: list[int] = []
     first: dict[str, int] = {}
     header = ""
-    for number, (line, row) in enumerate(_rows(text, problems)):
+    for number, (line, row) in enumerate(filled_rows(text, problems)):
         if len(row) != 2:
             what = f"{len(row)} field{'s' * (len(row) != 1)}, where a row has 2"
             problems.add(line, 1, what, _EXAMPLE)
@@ -66,8 +66,8 @@ def read_csv(path: Path, encoding: str | None = None) -> Transcripts:
     return Transcripts(str(path), tuple(ids), tuple(texts), tuple(lines), ("",) * len(ids), encoding_name(encoding))
 
 
-def _rows(text: str, problems: Problems) -> Iterator[tuple[int, list[str]]]:
-    """Filled rows with the lines that they begin in."""
+def filled_rows(text: str, problems: Problems) -> Iterator[tuple[int, list[str]]]:
+    """The fields of filled rows, with the lines that the rows begin in; notes what is no CSV."""
     if '"' not in text:
         for number, plain in enumerate(text.split("\n"), 1):
             if plain and not plain.isspace():
@@ -84,7 +84,8 @@ def _rows(text: str, problems: Problems) -> Iterator[tuple[int, list[str]]]:
             return
         except csv.Error as error:
             what = "a quote is not closed" if "unexpected end" in str(error) else f"not CSV: {error}"
-            problems.add(line, 1, what, 'Put a text with commas in quotes; write a quote within it twice: "say ""hi"""')
+            remedy = 'Put a field with commas in quotes; write a quote within it twice: "say ""hi"""'
+            problems.add(line, 1, what, remedy)
             continue
         if row and any(field.strip() for field in row):
             yield line, row

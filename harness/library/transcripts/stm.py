@@ -96,7 +96,8 @@ def _segment(number: int, line: str, speakers: dict[str, str], problems: Problem
             what = f"the labels {shown(written)} are not closed"
             problems.add(number, column_of(line, 5), what, "Write them without spaces: <o,f0,male>")
             return None
-        labels = tuple(label for label in written[1:-1].split(",") if label)
+        # A place may be empty: what a label says depends on its place.
+        labels = tuple(written[1:-1].rstrip(",").split(",")) if written.strip("<,>") else ()
     words = " ".join(text.split())
     speaker = speakers.setdefault(speaker.lower(), speaker)
     ignored = IGNORED in words.upper()

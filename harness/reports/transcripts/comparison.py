@@ -4,30 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from harness.evaluate.groups import GroupedComparison
 from harness.evaluate.scoring import Scoring
 from harness.evaluate.system_comparison import Interval, SystemComparison
 from harness.reports.transcripts.cells import padded, shown, width_of
-from harness.reports.transcripts.summary import NOTHING, per_cent, wer_in_words
+from harness.reports.transcripts.groups import differences
+from harness.reports.transcripts.summary import NOTHING, per_cent, probability, wer_in_words
 
 WIDEST_TITLE = 40
 
 
 def lines(
-    scorings: Sequence[Scoring], intervals: Sequence[Interval | None], found: Sequence[SystemComparison], width: int
+    scorings: Sequence[Scoring],
+    intervals: Sequence[Interval | None],
+    found: Sequence[SystemComparison],
+    width: int,
+    by_groups: Sequence[Sequence[GroupedComparison]] = (),
 ) -> Iterator[str]:
-    """A line for each system, then one block for each two."""
+    """A line for each system, then one block for each two. by_groups: each two of them by groups, one for one."""
     room = max(8, min(WIDEST_TITLE, width // 3))
     titles = [shown(scoring.title, room) for scoring in scorings]
     widest = max(map(width_of, titles))
     for title, scoring, interval in zip(titles, scorings, intervals, strict=True):
         yield f"{padded(title, widest)}  WER {wer_in_words(scoring.totals, interval)}"
-    for one in found:
+    for index, one in enumerate(found):
         yield ""
         yield f"{shown(one.first, room)} against {shown(one.second, room)}"
         yield f"  on the same {one.utterances:,} utterances: {_wer(one.first_counts.wer)} against " + _wer(
             one.second_counts.wer
         )
         yield f"  difference {_difference(one)}"
+        if by_groups:
+            yield from differences(by_groups[index], width)
 
 
 def _wer(value: float | None) -> str:
@@ -38,8 +46,9 @@ def _difference(one: SystemComparison) -> str:
     if one.difference is None:
         return f"{NOTHING} (of no words)"
     interval = NOTHING if one.interval is None else f"{_points(one.interval[0])} to {_points(one.interval[1])}"
-    p = f"{NOTHING} (they never differ)" if one.p is None else f"{one.p:.3g}"
-    return f"{_points(one.difference)} points (95 % interval {interval}), p = {p}"
+    p = probability(one.p)
+    sign = "" if p.startswith("<") else "= "
+    return f"{_points(one.difference)} points (95 % interval {interval}), p {sign}{p}"
 
 
 def _points(share: float) -> str:

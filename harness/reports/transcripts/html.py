@@ -9,13 +9,16 @@ from pathlib import Path
 
 from harness import __version__
 from harness.evaluate.confusions import Confusions, confusions
+from harness.evaluate.groups import GroupFigures
 from harness.evaluate.scoring import Scoring
-from harness.evaluate.system_comparison import Interval, compare, interval_of, unit_of
+from harness.evaluate.system_comparison import LEAST_SPEAKERS, Interval, compare, interval_of, unit_of
 from harness.log.folder import write_whole
 from harness.model.transcript import WordCounts
-from harness.reports.transcripts import html_alignment
+from harness.reports.transcripts import html_alignment, html_groups
+from harness.reports.transcripts.groups import interval_in_words
 from harness.reports.transcripts.html_alignment import Block, blocks, environment
 from harness.reports.transcripts.html_selection import Selection, Shown
+from harness.reports.transcripts.summary import probability
 from harness.wire.foreign import plain_text
 
 MOST_UTTERANCES = 2000
@@ -62,14 +65,16 @@ def write_html(
     title: str,
     references: str = "",
     intervals: Sequence[Interval | None] | None = None,
+    groups: Sequence[GroupFigures | None] = (),
     most_utterances: int = MOST_UTTERANCES,
 ) -> None:
     """Writes a page on one system or several, whole or not at all; LogError when it cannot be written.
 
-    references: the name of their file. intervals: 95 % intervals of the WERs, where they are known already.
+    references: the name of their file. intervals: 95 % intervals of the WERs, where they are known already. groups: of
+    each system, where there are any.
     most_utterances: the worst are shown; the page says how many are not. ValueError without any scoring.
     """
-    write_whole(path, page(scorings, title, references, intervals, most_utterances).encode("utf-8"))
+    write_whole(path, page(scorings, title, references, intervals, most_utterances, groups).encode("utf-8"))
 
 
 def page(
@@ -78,6 +83,7 @@ def page(
     references: str = "",
     intervals: Sequence[Interval | None] | None = None,
     most_utterances: int = MOST_UTTERANCES,
+    groups: Sequence[GroupFigures | None] = (),
 ) -> str:
     """The page as text; see write_html."""
     if not scorings:
@@ -87,6 +93,8 @@ def page(
     systems = _systems(scorings, intervals)
     selection = Selection(scorings, most_utterances, html_alignment.MOST_STEPS)
     speakers = _speakers(scorings)
+    group_scale = html_groups.scale_of(groups)
+    group_tables = html_groups.tables(scorings, groups, group_scale)
     return (
         environment()
         .get_template("scoring.html")
@@ -97,6 +105,12 @@ def page(
             version=__version__,
             systems=systems,
             comparisons=list(zip(combinations(systems, 2), compare(scorings), strict=True)),
+            group_tables=group_tables,
+            group_scale=group_scale,
+            span=interval_in_words,
+            group_matrices=html_groups.matrices(groups),
+            group_notes=html_groups.notes(groups),
+            least_speakers=LEAST_SPEAKERS,
             speakers=speakers[:MOST_SPEAKERS],
             speakers_left_out=max(0, len(speakers) - MOST_SPEAKERS),
             confusions=[(system.label, _confusion_lists(confusions(system.scoring))) for system in systems],
@@ -107,7 +121,7 @@ def page(
             alignment_style=html_alignment.style(),
             per_cent=per_cent,
             signed=_signed,
-            probability=_probability,
+            probability=probability,
             plain=plain_text,
         )
     )
@@ -118,14 +132,8 @@ def per_cent(value: float | None, digits: int = 2) -> str:
     return NOTHING if value is None else f"{100 * value:.{digits}f} %"
 
 
-def _signed(value: float | None) -> str:
-    return NOTHING if value is None else f"{100 * value:+.2f} %".replace("-", "−")
-
-
-def _probability(value: float | None) -> str:
-    if value is None:
-        return NOTHING
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+def _signed(value: float | None, digits: int = 2) -> str:
+    return NOTHING if value is None else f"{100 * value:+.{digits}f} %".replace("-", "−")
 
 
 def _systems(scorings: Sequence[Scoring], intervals: Sequence[Interval | None]) -> list[_System]:

@@ -10,9 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from harness import __version__
+from harness.evaluate.groups import GroupedComparison, GroupFigures
 from harness.evaluate.scoring import Scoring
 from harness.evaluate.system_comparison import Interval, SystemComparison, unit_of
-from harness.model.transcript import WordCounts
+from harness.reports.transcripts import groups_json
+from harness.reports.transcripts.groups_json import counts_of
 
 FORMAT = 1
 _text = json.JSONEncoder(ensure_ascii=True, allow_nan=False).encode
@@ -38,19 +40,28 @@ class Source:
     like_sclite: bool
     optional_words: bool
     fragments: bool
+    groups: SourceFile | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A scoring with its sources. interval: 95 % of its WER."""
+    """A scoring with its sources. interval: 95 % of its WER. groups: None where there are none."""
 
     scoring: Scoring
     source: Source
     interval: Interval | None
+    groups: GroupFigures | None = None
 
 
-def pieces(systems: Sequence[Scored], comparisons: Sequence[SystemComparison]) -> Iterator[str]:
-    """The text of the JSON: an object for one system; for more `{"systems": […], "comparisons": […]}`."""
+def pieces(
+    systems: Sequence[Scored],
+    comparisons: Sequence[SystemComparison],
+    by_groups: Sequence[Sequence[GroupedComparison]] = (),
+) -> Iterator[str]:
+    """The text of the JSON: an object for one system; for more `{"systems": […], "comparisons": […]}`.
+
+    by_groups: the comparisons by groups, one for one, where there are groups.
+    """
     if len(systems) == 1:
         yield from _system(systems[0])
     else:
@@ -58,7 +69,12 @@ def pieces(systems: Sequence[Scored], comparisons: Sequence[SystemComparison]) -
         for index, one in enumerate(systems):
             yield ",\n" if index else "\n"
             yield from _system(one)
-        yield f'],\n"comparisons": {_text([_comparison(one) for one in comparisons])}}}'
+        within = by_groups or [()] * len(comparisons)
+        compared = [
+            {**_comparison(one), "groups": groups_json.compared(groups)}
+            for one, groups in zip(comparisons, within, strict=True)
+        ]
+        yield f'],\n"comparisons": {_text(compared)}}}'
     yield "\n"
 
 
@@ -74,15 +90,17 @@ def _system(one: Scored) -> Iterator[str]:
         "fragments": source.fragments,
         "reference": _file(source.reference),
         "hypothesis": _file(source.hypothesis),
-        "totals": _counts(scoring.totals),
+        "totals": counts_of(scoring.totals),
         "wer": scoring.totals.wer,
         "interval": one.interval,
         "interval_over": unit_of(scoring).value,
-        "speakers": [{"speaker": name, **_counts(counts), "wer": counts.wer} for name, counts in scoring.by_speaker],
+        "speakers": [{"speaker": name, **counts_of(counts), "wer": counts.wer} for name, counts in scoring.by_speaker],
         "missing": scoring.without_hypothesis,
         "missing_counted": scoring.missing,
         "surplus": scoring.surplus,
         "empty_references": scoring.empty_references,
+        "groups_file": None if source.groups is None else _file(source.groups),
+        **groups_json.figures(one.groups),
     }
     yield "{\n"
     for key, value in head.items():
@@ -107,18 +125,6 @@ def _system(one: Scored) -> Iterator[str]:
     yield "\n]}"
 
 
-def _counts(counts: WordCounts) -> dict[str, int]:
-    return {
-        "sentences": counts.sentences,
-        "sentences_with_error": counts.sentences_with_error,
-        "words": counts.words,
-        "correct": counts.correct,
-        "substitutions": counts.substitutions,
-        "deletions": counts.deletions,
-        "insertions": counts.insertions,
-    }
-
-
 def _file(file: SourceFile) -> dict[str, str]:
     return {"file": file.file, "format": file.format, "encoding": file.encoding, "sha256": file.sha256}
 
@@ -128,8 +134,8 @@ def _comparison(one: SystemComparison) -> dict[str, object]:
         "first": one.first,
         "second": one.second,
         "utterances": one.utterances,
-        "first_totals": _counts(one.first_counts),
-        "second_totals": _counts(one.second_counts),
+        "first_totals": counts_of(one.first_counts),
+        "second_totals": counts_of(one.second_counts),
         "difference": one.difference,
         "interval": one.interval,
         "p": one.p,

@@ -95,12 +95,12 @@ def notes(scoring: Scoring, interval: Interval | None, width: int) -> Iterator[s
     if interval is not None:
         yield f"interval             {INTERVALS[unit_of(scoring)]}"
     if scoring.dropped:
-        yield f"missing hypotheses   {_listed(scoring.dropped, scoring.without_hypothesis, width)}; left out"
+        yield f"missing hypotheses   {listed(scoring.dropped, scoring.without_hypothesis, width)}; left out"
     else:
         counted = "; each word counts as deleted" if scoring.missing else ""
-        yield f"missing hypotheses   {_listed(scoring.missing, scoring.without_hypothesis, width)}{counted}"
+        yield f"missing hypotheses   {listed(scoring.missing, scoring.without_hypothesis, width)}{counted}"
     nowhere = "; counted nowhere" if scoring.surplus else ""
-    yield f"surplus hypotheses   {_listed(len(scoring.surplus), scoring.surplus, width)}{nowhere}"
+    yield f"surplus hypotheses   {listed(len(scoring.surplus), scoring.surplus, width)}{nowhere}"
     yield f"empty references     {scoring.empty_references:,}"
 
 
@@ -117,6 +117,13 @@ def wer_in_words(counts: WordCounts, interval: Interval | None) -> str:
 def per_cent(value: float) -> str:
     """Two digits after the point where one would say nothing."""
     return f"{value:.2%}".replace("%", " %")
+
+
+def probability(value: float | None) -> str:
+    """Three digits after the point; what they cannot show is `< 0.001`."""
+    if value is None:
+        return NOTHING
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def _cells(counts: WordCounts) -> tuple[str, ...]:
@@ -139,7 +146,7 @@ def _spread(speakers: Sequence[WordCounts]) -> Iterator[tuple[str, tuple[str, ..
     yield "Median", tuple(_figure(float(np.median(column)) if column else None) for column in columns)
 
 
-def _listed(count: int, ids: Sequence[str], width: int) -> str:
+def listed(count: int, ids: Sequence[str], width: int) -> str:
     if not count:
         return "0"
     each = max(8, (width - 40) // LISTED_IDS)

@@ -215,7 +215,7 @@ def test_hostile_text_reaches_no_terminal(tmp_path: Path) -> None:
     done = harness("-r", path, "-h", path, "--alignments", "all", "--confusions")
     assert done.exit_code == 0
     assert all(line.isprintable() for line in done.stdout.splitlines())
-    lines = score_output.report(every_sort(HOSTILE), None, Shown.ALL, 0, colour=False)
+    lines = score_output.report(every_sort(HOSTILE), None, None, Shown.ALL, 0, colour=False)
     assert all(line.isprintable() for line in lines)
 
 

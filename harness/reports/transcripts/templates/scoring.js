@@ -42,7 +42,9 @@ form.hidden = false;
 filter();
 
 const value = (row, at) => row.cells[at].textContent.trim();
-const figure = text => { const found = parseFloat(text.replace(/,/g, "")); return isNaN(found) ? -1 : found; };
+const figure = text => { const found = parseFloat(text.replace(/,/g, "").replace("−", "-").replace("< ", "")); return isNaN(found) ? -Infinity : found; };
+// Labels in the order of the page, where numbers stand by size.
+for (const table of document.querySelectorAll("table.sortable")) [...table.tBodies[0].rows].forEach((row, at) => { row.at = at; });
 for (const table of document.querySelectorAll("table.sortable")) {
   const heads = [...table.tHead.rows[0].cells], body = table.tBodies[0];
   heads.forEach((head, at) => {
@@ -52,11 +54,13 @@ for (const table of document.querySelectorAll("table.sortable")) {
     button.append(...head.childNodes);
     head.append(button);
     button.addEventListener("click", () => {
+      const labels = "labels" in head.dataset;
       const down = head.ariaSort ? head.ariaSort === "ascending" : numeric;
       for (const other of heads) other.removeAttribute("aria-sort");
       head.setAttribute("aria-sort", down ? "descending" : "ascending");
       const rows = [...body.rows].sort((a, b) => {
         const [x, y] = [value(a, at), value(b, at)];
+        if (labels) return (a.at - b.at) * (down ? -1 : 1);
         return (numeric ? figure(x) - figure(y) : x.localeCompare(y)) * (down ? -1 : 1);
       });
       body.append(...rows);

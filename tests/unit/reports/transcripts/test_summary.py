@@ -73,6 +73,6 @@ def test_systems_are_set_side_by_side() -> None:
     assert lines[4] == "first against second one"
     assert lines[5] == "  on the same 4 utterances: 50.00 % against 50.00 %"
     assert lines[6].startswith("  difference +0.00 points (95 % interval -")
-    assert lines[6].endswith("), p = 1")
+    assert lines[6].endswith("), p = 1.000")
     assert "  difference n/a (of no words)" in lines
     assert all(line.isprintable() for line in lines)
