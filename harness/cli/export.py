@@ -51,7 +51,7 @@ BY_DEVICE = BY_SESSION = ""
     "--trn",
     "trn_folder",
     metavar="FOLDER",
-    help="Write what was heard, and what was said, as trn files into FOLDER, for `harness score` and other scorers.",
+    help="Write what was heard, what was said, and in which condition, into FOLDER, for `harness score` and others.",
 )
 @click.option("--words", is_flag=True, help="In wake-evaluation logs: commands by their words (STT lines and WER).")
 @click.option("--device", help="Only this device.")
@@ -146,8 +146,9 @@ def _trn(session: Path, folder: Path, device: str | None, *, quiet: bool) -> Non
     words = f"words compared as {plain_text(normalisation_of(progress), 80)}"
     click.echo(f'Writing {", ".join(files)} to "{plain_text(str(folder))}", {words}', err=quiet)
     for name in ("first", "final"):
-        reference, hypothesis = (plain_text(shlex.quote(str(folder / f"{name}{end}"))) for end in (".ref.trn", ".trn"))
-        click.echo(f"  harness score -r {reference} -h {hypothesis}", err=quiet)
+        written = [str(folder / f"{name}{end}") for end in (".ref.trn", ".trn", ".groups.csv")]
+        reference, hypothesis, groups = (plain_text(shlex.quote(path)) for path in written)
+        click.echo(f"  harness score -r {reference} -h {hypothesis} --groups {groups}", err=quiet)
 
 
 def _write(path: Path, text: str) -> None:
