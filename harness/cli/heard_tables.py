@@ -20,7 +20,7 @@ GAP = " "
 
 
 def lines(first: WordsHeard, final: WordsHeard, normalisation: str) -> list[str]:
-    """Three lines for the totals of a session; none where nothing could be heard."""
+    """Three lines for the totals of a session, a fourth where an operator typed; none where nothing could be heard."""
     if not first.attempts:
         return []
     told = (
@@ -30,7 +30,13 @@ def lines(first: WordsHeard, final: WordsHeard, normalisation: str) -> list[str]
         f"WER, first attempt   {in_words(first)}",
         f"WER, final attempt   {in_words(final)}",
         f"transcripts          {' and '.join(told)} attempts; words compared as {plain_text(normalisation, 80)}",
+        *(f"typed                {told}" for told in _typed(first, final)),
     ]
+
+
+def _typed(first: WordsHeard, final: WordsHeard) -> Iterator[str]:
+    if first.typed or final.typed:
+        yield f"by the operator, mostly of what was misheard: {first.typed} first, {final.typed} final"
 
 
 def in_words(words: WordsHeard) -> str:
@@ -59,7 +65,9 @@ def tables(
         f"intervals: by query from {LEAST_QUERIES} different ones on, else by try (attempt)",
         "",
     ]
-    out += _table("", [("all", words_of(trials))], widths)
+    whole = words_of(trials)
+    out[2:2] = [f"transcripts typed {told}" for told in _typed(whole.first, whole.final)]
+    out += _table("", [("all", whole)], widths)
     asked = tuple(groupings)
     for grouping in asked or Grouping:
         groups = by_group(trials, grouping)

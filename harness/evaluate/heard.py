@@ -16,7 +16,7 @@ from harness.evaluate.words_heard import WordsHeard
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import QUIET, Recording
 from harness.model.transcript import WordCounts
-from harness.model.trial import Outcome, Trial
+from harness.model.trial import EvidenceSource, Outcome, Trial
 
 TESTED = DECIDED | {Outcome.INCONCLUSIVE}
 """Outcomes of takes whose attempts say something of the device."""
@@ -39,11 +39,15 @@ class Grouping(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a device made of one attempt. heard: as it came; None without a transcript. counts: of it."""
+    """What a device made of one attempt. heard: as it came; None without a transcript. counts: of it.
+
+    typed: an operator typed it, having read it from the device or guessed it from the answer.
+    """
 
     attempt: int
     heard: str | None = None
     counts: WordCounts | None = None
+    typed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +110,14 @@ def words_of(trials: Iterable[HeardTrial]) -> Heard:
     """The words of all of them together."""
     found = list(trials)
     return Heard(
-        WordsHeard.of((one.trial.query_id, one.first.counts) for one in found),
-        WordsHeard.of((one.trial.query_id, one.final.counts) for one in found if one.final is not None),
+        _words((one.trial.query_id, one.first) for one in found),
+        _words((one.trial.query_id, one.final) for one in found if one.final is not None),
     )
+
+
+def _words(attempts: Iterable[tuple[str, Said]]) -> WordsHeard:
+    found = list(attempts)
+    return WordsHeard.of(((query, said.counts) for query, said in found), sum(said.typed for _, said in found))
 
 
 def by_group(trials: Iterable[HeardTrial], grouping: Grouping) -> tuple[tuple[str, Heard], ...]:
@@ -151,8 +160,10 @@ def group_of(one: HeardTrial, grouping: Grouping) -> str:
 
 
 def _said(attempt: AttemptProgress) -> Said:
-    heard = attempt.verdict.heard if attempt.verdict else None
-    return Said(attempt.attempt, heard, attempt.words)
+    verdict = attempt.verdict
+    heard = verdict.heard if verdict else None
+    typed = verdict is not None and heard is not None and verdict.evidence is EvidenceSource.OPERATOR
+    return Said(attempt.attempt, heard, attempt.words, typed)
 
 
 def deciding_words(take: TakeProgress | None) -> WordCounts | None:

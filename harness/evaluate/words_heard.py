@@ -27,12 +27,13 @@ class Unit(StrEnum):
 class WordsHeard:
     """Attempts of a group. transcripts: the counts of each that has one; the others are stated, and count nowhere.
 
-    queries: for each transcript the id of what was asked.
+    queries: for each transcript the id of what was asked. typed: how many of the transcripts an operator typed.
     """
 
     transcripts: tuple[WordCounts, ...] = ()
     queries: tuple[str, ...] = ()
     attempts: int = 0
+    typed: int = 0
 
     def __post_init__(self) -> None:
         if len(self.transcripts) > self.attempts:
@@ -41,11 +42,11 @@ class WordsHeard:
             raise ValueError(f"{len(self.queries)} queries for {len(self.transcripts)} transcripts")
 
     @classmethod
-    def of(cls, attempts: Iterable[tuple[str, WordCounts | None]]) -> WordsHeard:
+    def of(cls, attempts: Iterable[tuple[str, WordCounts | None]], typed: int = 0) -> WordsHeard:
         """Of attempts, each with the id of its query, and its counts or None without a transcript."""
         found = tuple(attempts)
         told = [(query, counts) for query, counts in found if counts is not None]
-        return cls(tuple(counts for _, counts in told), tuple(query for query, _ in told), len(found))
+        return cls(tuple(counts for _, counts in told), tuple(query for query, _ in told), len(found), typed)
 
     @property
     def counts(self) -> WordCounts:
@@ -81,7 +82,10 @@ class WordsHeard:
 
     def __add__(self, other: WordsHeard) -> WordsHeard:
         return WordsHeard(
-            self.transcripts + other.transcripts, self.queries + other.queries, self.attempts + other.attempts
+            self.transcripts + other.transcripts,
+            self.queries + other.queries,
+            self.attempts + other.attempts,
+            self.typed + other.typed,
         )
 
 

@@ -43,6 +43,7 @@ def _words(words: WordsHeard) -> Json:
         "sentences": counts.sentences,
         "sentences_with_error": counts.sentences_with_error,
         "attempts": words.attempts,
+        "typed": words.typed,
         "wer": counts.wer,
         "interval": words.interval,
         "interval_over": None if words.interval is None else words.unit.value,

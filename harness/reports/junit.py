@@ -260,6 +260,8 @@ def _words(of: Heard, normalisation: str) -> Properties:
             found += _interval(f"{name}_wer", words.interval)
             found.append((f"{name}_wer_interval_over", words.unit.value))
         found.append((f"{name}_transcripts", f"{counts.sentences} of {words.attempts}"))
+        if words.typed:
+            found.append((f"{name}_transcripts_typed", str(words.typed)))
     return tuple(found)
 
 

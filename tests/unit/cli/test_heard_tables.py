@@ -22,7 +22,7 @@ from harness.model.errors import InputError
 from harness.model.record import TrialFinished, TrialStarted
 from harness.model.scenario import Normalisation, Recognised, TrialKind
 from harness.model.transcript import WordCounts
-from harness.model.trial import Outcome, Recognition
+from harness.model.trial import EvidenceSource, Outcome, Recognition
 from tests.unit.evaluate.rows import Rows, planned
 from tests.unit.evaluate.wake_rows import WakeRows, wake_trial
 
@@ -279,3 +279,20 @@ def test_an_option_without_what_it_is_of_is_refused(
     assert harness("export", "s", "--json", "--reviewed").exit_code == 0
     both = ("--trn", "there", "--wake-log", "den.log")
     assert harness("export", "s", *both, "--words", "--reviewed", "--device", "den").exit_code == 0
+
+
+def test_what_an_operator_typed_is_told_apart(tmp_path: Path) -> None:
+    rows = Rows()
+    rows.start(planned(1), planned(2))
+    for number, heard, evidence in ((1, "what lime is it", EvidenceSource.OPERATOR), (2, ASKED, EvidenceSource.DEVICE)):
+        rows.add(TrialStarted(f"time-{number}", 1))
+        rows.attempt(f"time-{number}", 1, heard=heard, evidence=evidence)
+        rows.add(TrialFinished(f"time-{number}", 1, Outcome.RESPONDED, 1, 1))
+    session = stored(rows, tmp_path / "s")
+    told = "by the operator, mostly of what was misheard: 1 first, 1 final"
+    assert f"typed                {told}" in harness("show", session).output.splitlines()
+    assert f"transcripts typed {told}" in harness("show", session, "--wer").output.splitlines()
+    found = list(csv.DictReader(io.StringIO(harness("show", session, "--csv").output)))
+    assert [one["evidence"] for one in found] == ["operator", "device"]
+    heard = json.loads(harness("export", session, "--json").stdout)["heard"]
+    assert [heard["totals"][which]["typed"] for which in ("first", "final")] == [1, 1]

@@ -77,6 +77,7 @@ class Rows:
         clip: Clip | None = None,
         text: str | None = None,
         heard: str | None = None,
+        evidence: EvidenceSource = EvidenceSource.DEVICE,
     ) -> None:
         self.add(AttemptStarted(trial_id, take, attempt, f"p{len(self.entries)}", "c", 0.5, 1.5, 1.6, None), 1.0)
         if clip is not None:
@@ -93,7 +94,7 @@ class Rows:
                 attempt,
                 outcome,
                 recognition,
-                EvidenceSource.DEVICE,
+                evidence,
                 heard=heard,
                 latency=None if latency_s is None else Measured(latency_s, error_s),
                 length=None if clip is None else Measured(clip.duration_s, error_s),
