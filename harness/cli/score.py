@@ -18,6 +18,7 @@ from harness.cli.score_options import Asked, Shown, share
 from harness.evaluate.groups import GroupedComparison, GroupFigures, group_figures
 from harness.evaluate.scoring import Scoring, score
 from harness.evaluate.system_comparison import Interval, SystemComparison, compare, interval_of
+from harness.evaluate.wording import Marks
 from harness.library.transcripts.encoding import encoding_name
 from harness.library.transcripts.form import Format, format_of
 from harness.library.transcripts.pairs import read_pair
@@ -73,6 +74,13 @@ class _System:
     "Without it snor for a reference in .sro, else verbatim.",
 )
 @click.option(
+    "--marks",
+    type=click.Choice([one.value for one in Marks]),
+    default=Marks.BOTH.value,
+    show_default=True,
+    help="In which files { a / b }, @, (w) and w;tag are marks: both, the reference, or none.",
+)
+@click.option(
     "--like-sclite", is_flag=True, help="As sclite: A-Z without case; references without hypothesis left out."
 )
 @click.option("--optional-words", is_flag=True, help="A word (w) of the reference that was left out is correct.")
@@ -119,6 +127,7 @@ def command(
     hypothesis_format: str | None,
     encoding: str | None,
     normalise: str | None,
+    marks: str,
     like_sclite: bool,
     optional_words: bool,
     fragments: bool,
@@ -145,6 +154,7 @@ def command(
         optional_words,
         fragments,
         by,
+        Marks(marks),
     )
     which = Shown(alignments) if alignments else None
     files = [reference, *hypotheses, *filter(None, [groups])]
@@ -182,8 +192,8 @@ def command(
 
 
 def _scored(reference: Readable, hypothesis: Readable, asked: Asked, grouping: Grouping) -> _System:
-    reference_format = asked.reference_format or format_of(Path(reference.name))
-    hypothesis_format = asked.hypothesis_format or format_of(Path(hypothesis.name))
+    reference_format = asked.reference_format or format_of(Path(reference.name), "--reference-format")
+    hypothesis_format = asked.hypothesis_format or format_of(Path(hypothesis.name), "--hypothesis-format")
     wording = asked.wording(reference_format)
     scheme = speaker_scheme(asked.by)
     try:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from harness.evaluate.wording import Wording
+from harness.evaluate.wording import Marks, Wording
 from harness.library.transcripts.form import Format
 from harness.model.errors import InputError
 from harness.model.normalisation import Normalisation
@@ -53,21 +53,22 @@ class Asked:
     optional_words: bool
     fragments: bool
     by: str
+    marks: Marks = Marks.BOTH
 
     def wording(self, reference_format: Format) -> Wording:
         """How words are compared; InputError for a normalisation that there is not, or what is wrong in its file."""
         fold = self.like_sclite
         if self.normalise is None:
             of_sro = Normalisation.SNOR if reference_format is Format.SRO else Normalisation.VERBATIM
-            return Wording(of_sro, fold_case=fold)
+            return Wording(of_sro, fold_case=fold, marks=self.marks)
         if self.normalise in tuple(Normalisation):
-            return Wording(Normalisation(self.normalise), fold_case=fold)
+            return Wording(Normalisation(self.normalise), fold_case=fold, marks=self.marks)
         if self.normalise.lower().endswith(LIST_SUFFIXES):
             # Here, since reading YAML takes longer to import than most files take to score.
             from harness.library.normalisation_file import load_normalisation
 
             rewriting = load_normalisation(Path(self.normalise))
-            return Wording(rewriting.base, rewriting, fold_case=fold)
+            return Wording(rewriting.base, rewriting, fold_case=fold, marks=self.marks)
         raise InputError(
             f"there is no normalisation {self.normalise!r}",
             remedy=f"There are {', '.join(Normalisation)}, or name a .yaml file with a list",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
-from harness.evaluate.wording import Wording
+from harness.evaluate.wording import Marks, Wording
 from harness.metrics import snor
-from harness.metrics.network import Network, align_networks, is_plain, parse
-from harness.model.errors import Place
+from harness.metrics.network import Network, align_networks, chain, is_plain, parse
+from harness.model.errors import InputError, Place
 from harness.model.transcript import AlignedWord, Transcripts
 
 TextNetworks = Mapping[int, tuple[AlignedWord, ...]]
@@ -26,30 +27,46 @@ def aligned_networks(
 ) -> TextNetworks:
     """By their row, the pairs that only networks can align, aligned; InputError with a place where one is not closed.
 
-    shown: the normalised texts, which count where the wording reads no marks of networks.
+    shown: the normalised texts, which count where no marks are read.
     """
-    columns = (references.texts, hypotheses.texts) if wording.reads_networks else shown
+    read = wording.reads_marks
+    of = _Side(references, shown[0], wording if read[0] else None, Marks.NONE)
+    said = _Side(hypotheses, shown[1], wording if read[1] else None, Marks.REFERENCE)
     rows: set[int] = set()
-    for texts in columns:
-        rows |= _rows(texts, lambda text: not is_plain(text)) if wording.reads_networks else set()
-        rows |= _rows(texts, lambda text: _FRAGMENT.search(text) is not None) if fragments else set()
+    for side in (of, said):
+        rows |= _rows(side.texts, lambda text: not is_plain(text)) if side.wording else set()
+        rows |= _rows(side.texts, lambda text: _FRAGMENT.search(text) is not None) if fragments else set()
     same = _same_sound if wording.has_homophones else None
-
-    def network(transcripts: Transcripts, texts: Sequence[str], row: int) -> Network:
-        place = Place(transcripts.file, transcripts.lines[row])
-        normalise: Callable[[str], tuple[str, ...]] = wording if wording.reads_networks else _as_it_is
-        return parse(texts[row], normalise, place)
-
     return {
         row: align_networks(
-            network(references, columns[0], row),
-            network(hypotheses, columns[1], row),
-            same,
-            optional_words=optional_words,
-            fragments=fragments,
+            of.network(row), said.network(row), same, optional_words=optional_words, fragments=fragments
         )
         for row in sorted(rows)
     }
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """The texts of one file. wording: None where no marks are read in them. unread: how none would be."""
+
+    transcripts: Transcripts
+    normalised: Sequence[str]
+    wording: Wording | None
+    unread: Marks
+
+    @property
+    def texts(self) -> Sequence[str]:
+        return self.transcripts.texts if self.wording else self.normalised
+
+    def network(self, row: int) -> Network:
+        place = Place(self.transcripts.file, self.transcripts.lines[row])
+        if self.wording is None:
+            return chain(self.normalised[row].split(), place)
+        try:
+            return parse(self.transcripts.texts[row], self.wording, place)
+        except InputError as error:
+            remedy = f"{error.remedy}; or read no marks here: --marks {self.unread.value}"
+            raise InputError(error.what, place=error.place, remedy=remedy) from error
 
 
 def _rows(texts: Sequence[str], found: Callable[[str], bool]) -> set[int]:
@@ -61,7 +78,3 @@ def _rows(texts: Sequence[str], found: Callable[[str], bool]) -> set[int]:
 
 def _same_sound(word: str, other: str) -> bool:
     return snor.homophone(word) == snor.homophone(other)
-
-
-def _as_it_is(word: str) -> tuple[str, ...]:
-    return (word,)

@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 
 from harness.metrics import snor
 from harness.metrics.rewriting import rewrite
-from harness.metrics.words import normalise
+from harness.metrics.words import normalise, normalise_texts
 from harness.model.errors import Place
 from harness.model.normalisation import Normalisation
 from harness.model.rewriting import Rewriting
@@ -27,27 +28,47 @@ _ALL_SPACES = f"{_SPACES}\x85\xa0\u1680{''.join(map(chr, range(0x2000, 0x200B)))
 _HOMOPHONE = re.compile(r"<[^<> \n]+>")
 
 
+class Marks(StrEnum):
+    """In which texts alternatives, words that may be left out and tags are marks; elsewhere their signs are letters."""
+
+    BOTH = "both"
+    REFERENCE = "reference"
+    NONE = "none"
+
+
+_NAMED = {Marks.REFERENCE: "marks in the reference", Marks.NONE: "no marks"}
+
+
 @dataclass(frozen=True, slots=True)
 class Wording:
     """A normalisation, with the named list that follows it if there is one.
 
-    fold_case: the letters A–Z count without case, and no others, as in sclite.
+    fold_case: the letters A–Z count without case, and no others, as in sclite. marks: without effect under the
+    normalisations of .sro text, in which the same signs mean others.
     """
 
     normalisation: Normalisation
     rewriting: Rewriting | None = None
     fold_case: bool = False
+    marks: Marks = Marks.BOTH
 
     @property
     def name(self) -> str:
         """Travels with every figure."""
         name = self.rewriting.id if self.rewriting else self.normalisation.value
-        return f"{name}, A-Z without case" if self.fold_case else name
+        if self.fold_case:
+            name = f"{name}, A-Z without case"
+        return f"{name}, {_NAMED[self.marks]}" if self.marks in _NAMED and not self.reads_sro else name
 
     @property
-    def reads_networks(self) -> bool:
-        """Whether alternatives and words that may be left out are marks here; in .sro text their signs mean others."""
-        return self.normalisation not in _FORMS
+    def reads_sro(self) -> bool:
+        """Whether texts are .sro text, in which the signs of marks mean others."""
+        return self.normalisation in _FORMS
+
+    @property
+    def reads_marks(self) -> tuple[bool, bool]:
+        """Whether the marks of networks are read in references, and in hypotheses."""
+        return not self.reads_sro and self.marks is not Marks.NONE, not self.reads_sro and self.marks is Marks.BOTH
 
     @property
     def has_homophones(self) -> bool:
@@ -58,18 +79,24 @@ class Wording:
 
     def words(self, text: str, place: Place) -> tuple[str, ...]:
         """The words of a text; InputError with line and column where the normalisation refuses it."""
-        form = _FORMS.get(self.normalisation)
-        words = normalise(text, self.normalisation) if form is None else snor.words(text, form, place, with_id=False)
-        if self.rewriting is not None:
-            words = rewrite(words, self.rewriting)
+        words = self._words(text, place)
         return tuple(fold(word) for word in words) if self.fold_case else words
 
     def texts(self, transcripts: Transcripts) -> Sequence[str]:
         """The texts, one for one, as words with single spaces between."""
         if self.normalisation is Normalisation.VERBATIM and self.rewriting is None:
             return _folded(transcripts.texts) if self.fold_case else squeezed(transcripts.texts)
+        if not self.reads_sro and self.rewriting is None:
+            return normalise_texts(transcripts.texts, self.normalisation)  # which leaves no A-Z to fold
         rows = zip(transcripts.texts, transcripts.lines, strict=True)
-        return [" ".join(self.words(text, Place(transcripts.file, line))) for text, line in rows]
+        said = [" ".join(self._words(text, Place(transcripts.file, line))) for text, line in rows]
+        return _folded(said) if self.fold_case else said
+
+    def _words(self, text: str, place: Place) -> tuple[str, ...]:
+        """In the case that the normalisation gives them."""
+        form = _FORMS.get(self.normalisation)
+        words = normalise(text, self.normalisation) if form is None else snor.words(text, form, place, with_id=False)
+        return words if self.rewriting is None else rewrite(words, self.rewriting)
 
 
 def fold(text: str) -> str:

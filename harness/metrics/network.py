@@ -15,11 +15,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from harness.metrics.network_text import NOWHERE, Arc, Network, is_plain, parse
+from harness.metrics.network_text import NOWHERE, Arc, Network, chain, is_plain, parse
 from harness.model.errors import InputError
 from harness.model.transcript import AlignedWord, Edit
 
-__all__ = ["MAX_CELLS", "NOWHERE", "Network", "align_networks", "is_plain", "parse"]
+__all__ = ["MAX_CELLS", "NOWHERE", "Network", "align_networks", "chain", "is_plain", "parse"]
 
 Same = Callable[[str, str], bool]
 

@@ -8,7 +8,7 @@ sclite also drops a final `*` and backslashes from words; here they stay, as the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from harness.model.errors import InputError, Place
@@ -73,6 +73,19 @@ def parse(text: str, normalise: Callable[[str], tuple[str, ...]], place: Place =
         reader.take(found[0], found.start())
         at = found.end()
     return reader.finished()
+
+
+def chain(words: Sequence[str], place: Place = NOWHERE) -> Network:
+    """The network of words among which no sign is a mark; InputError when they are more than MAX_WORDS."""
+    if len(words) > MAX_WORDS:
+        raise _too_many(place)
+    arcs = tuple(Arc(word, word, node) for node, word in enumerate(words))
+    return Network(arcs, tuple((arc,) for arc in range(len(words) + 1)), place)
+
+
+def _too_many(place: Place) -> InputError:
+    what = f"more than {MAX_WORDS} words, all alternatives counted, in a text with marks or fragments"
+    return InputError(what, place=place, remedy="Split the utterance into shorter ones")
 
 
 @dataclass(slots=True)
@@ -191,8 +204,7 @@ class _Reader:
 
     def _add(self, written: str, bare: str, *, optional: bool = False, nothing: bool = False) -> None:
         if len(self._arcs) == MAX_WORDS:
-            what = f"more than {MAX_WORDS} words, all alternatives counted, in a text with marks or fragments"
-            raise InputError(what, place=self._place, remedy="Split the utterance into shorter ones")
+            raise _too_many(self._place)
         self._arcs.append(Arc(written, bare, self._here(), optional, nothing))
         self._node, self._ends = None, [len(self._arcs)]
 

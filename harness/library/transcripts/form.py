@@ -18,12 +18,17 @@ class Format(StrEnum):
     CSV = "csv"
 
 
-def format_of(path: Path) -> Format:
-    """The format that a file's suffix names, in any case; InputError when it names none."""
+EITHER = "--reference-format or --hypothesis-format"
+
+
+def format_of(path: Path, option: str = EITHER) -> Format:
+    """The format that a file's suffix names, in any case; InputError when it names none.
+
+    option: what else could name it.
+    """
     suffix = path.suffix.lower().removeprefix(".")
     if suffix in tuple(Format):
         return Format(suffix)
-    what = f"the suffix .{suffix} names no format of transcripts" if suffix else "the file's name has no suffix"
-    known = ", ".join(f".{one.value}" for one in Format)
-    remedy = f"The formats are {known}; name one with --reference-format or --hypothesis-format"
+    what = f"the suffix .{suffix} names no format" if suffix else "no suffix says which format this is"
+    remedy = f"Say it: {option} {'|'.join(Format)}"
     raise InputError(what, place=Place(str(path)), remedy=remedy)

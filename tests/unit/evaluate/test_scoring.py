@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from harness.evaluate.confusions import confusions
 from harness.evaluate.scoring import Scoring, score
 from harness.evaluate.system_comparison import compare, interval_of
-from harness.evaluate.wording import Wording, fold, squeezed
+from harness.evaluate.wording import Marks, Wording, fold, squeezed
 from harness.metrics.alignment import align, count
 from harness.model.errors import InputError
 from harness.model.normalisation import Normalisation
@@ -148,6 +148,27 @@ def test_alternatives_are_read_where_they_are_written() -> None:
     assert confusions(found).pairs == ((("words", "birds"), 1),)
     assert counts(scored({"a_1": "the (big) one"}, {"a_1": "the one"}, optional_words=True))[1:] == (0, 0, 0)
     assert counts(scored({"a_1": "the (big) one"}, {"a_1": "the one"})) == (2, 0, 1, 0)
+
+
+def test_marks_are_words_where_they_are_not_read() -> None:
+    of, said = {"a_1": "show { me / us } (now)", "a_2": "a@b on @"}, {"a_1": "show us } (now)", "a_2": "a@b; on"}
+    with pytest.raises(InputError, match="hyp.trn:1:9: a `}` closes nothing.*--marks reference"):
+        scored(of, said)
+    reference = scored(of, said, Wording(Normalisation.VERBATIM, marks=Marks.REFERENCE))
+    assert counts(reference) == (4, 1, 0, 1)
+    none = scored(of, said, Wording(Normalisation.VERBATIM, marks=Marks.NONE), fragments=True, optional_words=True)
+    assert counts(none) == (5, 1, 4, 0)
+    assert none.normalisation == "verbatim, no marks"
+    with pytest.raises(InputError, match="ref.trn:1:6: an alternation `{` is never closed.*--marks none"):
+        scored({"a_1": "show { me"}, {"a_1": "show me"})
+    sro = Wording(Normalisation.SNOR, marks=Marks.NONE)
+    assert sro.name == "snor"
+    assert counts(scored({"a_1": "show { sho- me"}, {"a_1": "SHOW { ME"}, sro, fragments=True)) == (3, 0, 0, 0)
+
+
+def test_fragments_of_sro_text_stand_among_signs_that_are_no_marks() -> None:
+    found = scored({"a_1": "show } @ fli- ;x"}, {"a_1": "show } @ flight ;x"}, EXPANDED, fragments=True)
+    assert counts(found) == (5, 0, 0, 0)
 
 
 @pytest.mark.parametrize(("reference", "errors"), [("show fli- now", 0), ("show -ights now", 0), ("show fla- now", 1)])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from harness.metrics.network import is_plain, parse
+from harness.metrics.network import chain, is_plain, parse
 from harness.metrics.network_text import MAX_DEPTH, MAX_WORDS, Network
 from harness.model.errors import InputError, Place
 
@@ -37,6 +37,7 @@ def ways(network: Network) -> set[tuple[str, ...]]:
 def test_a_text_without_marks_is_plain(text: str) -> None:
     assert is_plain(text)
     assert ways(parse(text, verbatim)) == {verbatim(text)}
+    assert parse(text, verbatim) == chain(verbatim(text))
 
 
 @pytest.mark.parametrize("text", ["{ a / b }", "a}", "a {b/c}", "@", "a @ b", "(uh) a", "a (uh)", "w;tag", "w;"])
@@ -158,3 +159,9 @@ def test_any_text_is_read_or_refused_with_a_column_within_it(text: str) -> None:
     assert all(number <= len(network.arcs) for node in network.entering for number in node)
     if is_plain(text):
         assert [arc.written for arc in network.arcs] == text.split()
+
+
+def test_a_chain_may_not_have_too_many_words() -> None:
+    assert len(chain(("a",) * MAX_WORDS).arcs) == MAX_WORDS
+    with pytest.raises(InputError, match="b.trn:3: more than"):
+        chain(("a",) * (MAX_WORDS + 1), Place("b.trn", 3))
