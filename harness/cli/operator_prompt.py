@@ -11,7 +11,7 @@ from harness.model.errors import EngineError
 from harness.model.feed import AnswerOperator, Command, Logged, Message
 from harness.model.record import AttemptFinished, OperatorAsked
 
-HOW = "answer y, n, or ? (cannot tell); n may be followed by what it heard"
+HOW = "answer y, n, or ? (cannot tell), and behind it what it heard, if you know: n what lime is it"
 _WORDS: dict[str, bool | None] = {"y": True, "yes": True, "n": False, "no": False, "?": None}
 
 

@@ -34,7 +34,7 @@ THE_DEVICE = "the device"
 """Among what is lost: the device itself, which said that it is gone, or whose last will did."""
 DEVICE_BACK_S = 60.0
 """So long the next attempt waits for it. Then it is asked all the same: a last will may come after its new start."""
-QUESTION = "Did the device understand the query? (y / n / what it heard)"
+QUESTION = "Did the device understand the query? (y / n, and what it heard)"
 
 
 _BUSY = (DeviceState.THINKING, DeviceState.SPEAKING)
