@@ -11,6 +11,7 @@ from harness.library.normalisation_file import load_normalisation
 from harness.library.scenario_file import RecognisedKeys, StimulusKeys
 from harness.metrics import snor
 from harness.metrics.rewriting import rewrite
+from harness.metrics.sro import split_id
 from harness.metrics.words import normalise
 from harness.model.errors import InputError, InputProblems
 from harness.model.rewriting import Rewriting
@@ -72,6 +73,10 @@ def check_queries(queries: Iterable[tuple[Query, StimulusKeys, KeyPath]], rule: 
 def _check(text: str, at: KeyPath, rule: Recognised, found: Findings) -> None:
     if not text:
         return  # why there is none was noted where it was looked for
+    if rule.normalisation is Normalisation.SNOR and (id_ := split_id(text)[1]):
+        what = f"({id_}) would be an utterance id under {rule.name!r}, and only an sro has one"
+        found.add(at, what, "Take the brackets off, or the word out; or write it as `sro: …`")
+        return
     try:
         words = normalise(text, rule.normalisation)
     except InputError as error:

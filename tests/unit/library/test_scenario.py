@@ -226,6 +226,19 @@ def test_a_list_that_leaves_nothing_of_a_wording_is_refused(tmp_path: Path) -> N
     assert [one.what for one in refused.value.problems] == ["nothing is left of it to recognise under 'lamps'"]
 
 
+def test_only_an_sro_has_an_utterance_id(tmp_path: Path) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text(
+        SMALL.replace("text: hello", 'text: "hello (you)", alternatives: ["hi (1 you)"]')
+        + "recognised: {normalisation: snor}\n",
+        encoding="utf-8",
+    )
+    with pytest.raises(InputProblems) as refused:
+        load_scenario(path)
+    (problem,) = refused.value.problems
+    assert problem.what == "(you) would be an utterance id under 'snor', and only an sro has one"
+
+
 def test_a_misspelt_normalisation_is_told_in_words(tmp_path: Path) -> None:
     path = tmp_path / "s.yaml"
     path.write_text(SMALL + "recognised: {normalisation: spokn}\n", encoding="utf-8")
