@@ -5,6 +5,7 @@ python benchmarks/yardsticks.py      makes it
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import subprocess
 import sys
@@ -17,14 +18,17 @@ PINNED = Path(__file__).parent / "yardsticks.txt"
 
 def python() -> Path:
     """The interpreter that has them; subprocess.CalledProcessError when they cannot be installed."""
-    stamp, wanted = FOLDER / ".pinned", hashlib.sha256(PINNED.read_bytes() + sys.version.encode()).hexdigest()
     found = FOLDER / "bin" / "python"
-    if not stamp.exists() or stamp.read_text() != wanted:
-        venv.create(FOLDER, clear=True, with_pip=True)
-        subprocess.run(
-            [found, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", PINNED], check=True
-        )
-        stamp.write_text(wanted)
+    with PINNED.open("rb") as pinned:
+        # Whoever comes while another makes it waits, and then finds it made.
+        fcntl.flock(pinned, fcntl.LOCK_EX)
+        stamp, wanted = FOLDER / ".pinned", hashlib.sha256(pinned.read() + sys.version.encode()).hexdigest()
+        if not stamp.exists() or stamp.read_text() != wanted:
+            venv.create(FOLDER, clear=True, with_pip=True)
+            subprocess.run(
+                [found, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", PINNED], check=True
+            )
+            stamp.write_text(wanted)
     return found
 
 
