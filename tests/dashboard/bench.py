@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from rich.segment import Segment
+from textual._context import visible_screen_stack
 from textual.pilot import Pilot
 
 from harness.dashboard.app import Dashboard
@@ -74,6 +75,8 @@ async def until(pilot: Pilot[int], predicate: Callable[[], object], within_s: fl
 def segments(pilot: Pilot[int]) -> list[list[Segment]]:
     """What would be written to the terminal, row by row."""
     width, height = pilot.app.size
+    # What lies behind a panel is drawn with it, and kept: without this, a picture taken later may have an empty ground.
+    visible_screen_stack.set(pilot.app._background_screens)
     return [list(strip) for strip in pilot.app.screen._compositor.render_strips()][:height] if width else []
 
 

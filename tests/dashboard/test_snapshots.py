@@ -7,6 +7,7 @@ import pytest
 from textual.pilot import Pilot
 
 from harness.dashboard.widgets.event_log import EventLog
+from harness.dashboard.widgets.trial_list import TrialList
 from harness.dashboard.widgets.unmatched_list import UnmatchedList
 from harness.dashboard.widgets.waveform import Waveform
 from harness.model.feed import StateWord
@@ -16,6 +17,16 @@ from tests.dashboard.engine_double import START_S
 from tests.dashboard.wake_bench import NAMES, wake_dashboard, wake_double
 
 SCREENS = ("run", "asking", "rating", "paused", "gone")
+
+
+async def drawn(pilot: Pilot[int]) -> None:
+    """Waits for what comes after the figures: clips are read in a thread, lists are scrolled when they are laid out."""
+    await until(pilot, lambda: all(wave.drawn for wave in pilot.app.screen.query(Waveform)))
+    run = pilot.app.screen_stack[1]
+    await until(pilot, lambda: all(log.scroll_offset.y == log.max_scroll_y for log in run.query(EventLog)))
+    trials = run.query_one(TrialList)
+    await until(pilot, lambda: trials.selected is not None and trials.selected.trial.id == "kitchen-08")
+    await until(pilot, lambda: trials.in_sight)
 
 
 class Compare(Protocol):
@@ -36,6 +47,8 @@ def test_screen(
         async def before(pilot: Pilot[int]) -> None:
             await until(pilot, shows(pilot, "7 of 12"))
             await until(pilot, shows(pilot, "-41 dBFS"))
+            # Where a list stands depends on how high it was when it was scrolled: not after what comes now.
+            await drawn(pilot)
             match what:
                 case "asking":
                     engine.say(StateWord.ASKING, trial_id="kitchen-08", attempt=1, until_s=START_S + 42)
@@ -50,9 +63,7 @@ def test_screen(
                 case "gone":
                     engine.die()
                     await until(pilot, shows(pilot, "The engine is gone"))
-            await until(pilot, lambda: all(wave.drawn for wave in pilot.app.screen.query(Waveform)))
-            logs = pilot.app.screen_stack[1].query(EventLog)
-            await until(pilot, lambda: all(log.scroll_offset.y == log.max_scroll_y for log in logs))
+            await drawn(pilot)
 
         assert snap_compare(app, terminal_size=size, run_before=before)
 

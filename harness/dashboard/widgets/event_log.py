@@ -55,8 +55,8 @@ class EventLog(Lines):
 
     def _stay_at_end(self) -> None:
         if self._at_end:
-            # The new lines are not laid out yet.
-            self.call_after_refresh(self.scroll_end, animate=False)
+            # The new lines are not laid out yet. Forced: without its scroll bar a list would refuse.
+            self.call_after_refresh(self.scroll_end, animate=False, force=True)
 
     def line(self, index: int, width: int) -> Text:
         event = self._events[index]

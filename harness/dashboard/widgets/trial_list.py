@@ -51,6 +51,12 @@ class TrialList(Lines):
     def selected(self) -> TrialProgress | None:
         return self._trials[self._selected] if self._selected < len(self._trials) else None
 
+    @property
+    def in_sight(self) -> bool:
+        """True when the selected trial is among the rows that are drawn."""
+        top, height = self.scroll_offset.y, self.scrollable_content_region.height
+        return top <= self._selected < top + height
+
     def show(self, progress: Progress) -> None:
         if progress.trials == self._trials:
             return
@@ -79,11 +85,17 @@ class TrialList(Lines):
         chosen = None if self._following else self.selected
         # Set as content, since a text would be read as markup.
         self.border_title = Content(f"Trials: {plain_text(chosen.trial.id, 80)}" if chosen else "Trials")
-        top, height = self.scroll_offset.y, self.scrollable_content_region.height
-        if self._selected < top or self._selected >= top + height:
+        if not self.in_sight:
             # The list may not be laid out yet, and then cannot be scrolled.
-            self.call_after_refresh(self.scroll_to, y=self._selected - height // 2, animate=False)
+            self.call_after_refresh(self._bring_into_sight)
         self.refresh()
+
+    def _bring_into_sight(self) -> None:
+        """By what is selected and how high the list is by then; without a height, a resize is to come."""
+        height = self.scrollable_content_region.height
+        if height and not self.in_sight:
+            # Forced: a list whose scroll bar is not drawn yet would refuse, and stay where it is.
+            self.scroll_to(y=self._selected - height // 2, animate=False, force=True)
 
     def on_resize(self) -> None:
         self._select(self._selected)
