@@ -16,7 +16,7 @@ from harness.evaluate.networks import TextNetworks, aligned_networks
 from harness.evaluate.pairing import paired
 from harness.evaluate.word_columns import Groups, WordColumns
 from harness.evaluate.wording import Wording, sounded
-from harness.metrics.alignment import side_by_side
+from harness.metrics.alignment import count, side_by_side
 from harness.metrics.alignment_batch import Alignments, align_texts
 from harness.model.transcript import AlignedWord, Edit, Transcripts, WordCounts
 
@@ -122,8 +122,7 @@ class Scoring:
             words = self._networks.get(row)
             if words is None:
                 words = side_by_side(_split(references[row]), _split(hypotheses[row]), path)
-            counts = self.columns.counts(row)
-            yield ScoredUtterance(self.ids[row], self.speakers[row], words, counts, self.is_missing(row))
+            yield ScoredUtterance(self.ids[row], self.speakers[row], words, count(path), self.is_missing(row))
 
     def is_missing(self, index: int) -> bool:
         """Whether an utterance has no hypothesis, and counts as deleted."""

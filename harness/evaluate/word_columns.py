@@ -31,13 +31,6 @@ class WordColumns:
     def errors(self) -> Column:
         return self.substitutions + self.deletions + self.insertions
 
-    def counts(self, index: int) -> WordCounts:
-        """Of one utterance."""
-        of = (self.correct, self.substitutions, self.deletions, self.insertions)
-        correct, substitutions, deletions, insertions = (int(column[index]) for column in of)
-        wrong = substitutions + deletions + insertions > 0
-        return WordCounts(correct, substitutions, deletions, insertions, 1, int(wrong))
-
     def of(self, rows: Groups) -> WordColumns:
         """Those of some utterances."""
         return WordColumns(self.correct[rows], self.substitutions[rows], self.deletions[rows], self.insertions[rows])

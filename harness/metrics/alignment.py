@@ -14,6 +14,7 @@ from harness.metrics.alignment_diagonals import DELETION, INSERTION, SUBSTITUTIO
 from harness.metrics.word_codes import code_words
 from harness.model.transcript import AlignedWord, Edit, WordCounts
 
+_EDITS = {edit.value: edit for edit in Edit}
 LONG = 60_000
 """Cells of a table from which on it is quicker to fill it by diagonals."""
 
@@ -83,7 +84,7 @@ def side_by_side(reference: Sequence[str], hypothesis: Sequence[str], path: str)
     """The words along a path; ValueError when the path is not of these words."""
     of, said = iter(reference), iter(hypothesis)
     steps = tuple(
-        AlignedWord(Edit(step), "" if step == "I" else next(of, ""), "" if step == "D" else next(said, ""))
+        AlignedWord(_EDITS[step], "" if step == "I" else next(of, ""), "" if step == "D" else next(said, ""))
         for step in path
     )
     if next(of, None) is not None or next(said, None) is not None:

@@ -32,8 +32,11 @@ class Alignments:
 
     def __init__(self, pairs: _Pairs[Any]) -> None:
         self._pairs = pairs
-        substitutions, deletions, insertions = np.zeros((3, len(pairs.references)), np.int32)
-        for indices, coded in pairs.coded(pairs.unlike()):
+        words, substitutions, deletions, insertions = np.zeros((4, len(pairs.references)), np.int32)
+        like, unlike = pairs.parted()
+        words[like] = pairs.reading.count([pairs.references[index] for index in like.tolist()])
+        for indices, coded in pairs.coded(unlike):
+            words[indices] = coded.reference_lengths + coded.cut
             gaps = coded.reference_lengths + coded.hypothesis_lengths
             wrong = np.zeros_like(gaps)
             for group, members in coded.groups():
@@ -45,7 +48,7 @@ class Alignments:
         self.substitutions: Counts = substitutions
         self.deletions: Counts = deletions
         self.insertions: Counts = insertions
-        self.correct: Counts = (pairs.reading.count(pairs.references) - substitutions - deletions).astype(np.int32)
+        self.correct: Counts = words - substitutions - deletions
 
     def __len__(self) -> int:
         return len(self.correct)
@@ -131,9 +134,10 @@ class _Pairs(Generic[Text]):
     def words(self, index: int) -> tuple[Sequence[str], Sequence[str]]:
         return self.reading.split(self.references[index]), self.reading.split(self.hypotheses[index])
 
-    def unlike(self) -> Places:
-        """Where the texts are not equal as they stand."""
-        return np.flatnonzero(np.fromiter(map(ne, self.references, self.hypotheses), np.bool_, len(self.references)))
+    def parted(self) -> tuple[Places, Places]:
+        """Where the texts are equal as they stand, and where they are not."""
+        unlike = np.fromiter(map(ne, self.references, self.hypotheses), np.bool_, len(self.references))
+        return np.flatnonzero(~unlike), np.flatnonzero(unlike)
 
     def coded(self, indices: Places) -> Iterator[tuple[Places, _CodedPairs]]:
         """The pairs of `indices` in their order, as many at a time as fit in a chunk, and at least one."""
