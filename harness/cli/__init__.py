@@ -9,6 +9,7 @@ from importlib import import_module
 import click
 
 from harness import __version__
+from harness.cli.streams import write_all
 from harness.model.errors import HarnessError
 
 VERBS: dict[str, tuple[str, str]] = {
@@ -29,6 +30,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "doctor": ("harness.cli.doctor", "Check ports, rights, sound, broker, disk and clock of this host."),
     "demo": ("harness.cli.demo", "Run the demonstration in the virtual lab."),
 }
+LONGEST_TOLD = 2000
 INTERRUPTED = 130  # what shells say of a program that Ctrl-C ended
 
 
@@ -58,7 +60,7 @@ class Verbs(click.Group):
             return super().invoke(ctx)
         except KeyboardInterrupt:
             # click would leave with 1, which says here that a declared limit failed.
-            sys.stderr.write("harness: interrupted\n")
+            click.echo("harness: interrupted", err=True)
             sys.exit(INTERRUPTED)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -77,8 +79,12 @@ def group() -> None:
 
 def main() -> None:
     """Entry point: an error of ours is a message and an exit status, never a traceback."""
+    write_all()
     try:
         group(prog_name="harness")
     except HarnessError as error:
-        sys.stderr.write(f"harness: {error}\n")
+        from harness.wire.foreign import plain_text  # here, since few need it
+
+        lines = f"harness: {error}".split("\n")
+        click.echo("\n".join(plain_text(line, LONGEST_TOLD) for line in lines), err=True)
         sys.exit(error.exit_code)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from harness.model.errors import InputError, InputProblems, Place
+from harness.model.errors import HarnessError, InputError, InputProblems, Place
 
 STDIN = "-"
 STDIN_NAME = "<stdin>"
@@ -31,15 +31,22 @@ def readable(written: str) -> Iterator[Readable]:
     if written != STDIN and (path.is_file() or path.is_dir() or not path.exists()):
         yield Readable(path, written)
         return
-    import tempfile  # here, since few need it
+    import tempfile  # here, since it takes long to import and few need it
 
     with tempfile.TemporaryDirectory(prefix="harness-score-") as folder:
         kept = Path(folder) / "input"
         if written == STDIN:
-            _keep(sys.stdin.buffer, kept)
+            if sys.stdin is None:
+                raise InputError("standard input is closed", remedy="Name a file")
+            _keep(sys.stdin.buffer, kept, STDIN_NAME)
         else:
-            with path.open("rb") as stream:
-                _keep(stream, kept)
+            try:
+                stream = path.open("rb")
+            except OSError as error:
+                what = f"the file cannot be read: {error.strerror or error}"
+                raise InputError(what, place=Place(written), remedy="Check the path and its rights") from error
+            with stream:
+                _keep(stream, kept, written)
         yield Readable(kept, STDIN_NAME if written == STDIN else written)
 
 
@@ -51,9 +58,13 @@ def refuse_overwriting(target: str, sources: Sequence[str]) -> None:
             raise InputError("this file is to be read and to be written", place=Place(target), remedy="Name another")
 
 
-def _keep(stream: BinaryIO, path: Path) -> None:
-    with path.open("wb") as copy:
-        shutil.copyfileobj(stream, copy)
+def _keep(stream: BinaryIO, path: Path, name: str) -> None:
+    try:
+        with path.open("wb") as copy:
+            shutil.copyfileobj(stream, copy)
+    except OSError as error:
+        what = f"it cannot be kept in {path.parent.parent} meanwhile: {error.strerror or error}"
+        raise HarnessError(what, place=Place(name), remedy="Make room there, or name a file") from error
 
 
 def named(error: InputError, *files: Readable) -> InputError:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TextIO
 
 from harness.cli.score_options import Shown
-from harness.cli.streams import safe_stream
+from harness.cli.streams import standard_output
 from harness.cli.whole_file import WholeFile
 from harness.evaluate.groups import GroupedComparison, GroupFigures
 from harness.evaluate.scoring import Scoring
@@ -31,8 +31,10 @@ def width() -> int:
     return max(LEAST_WIDTH, shutil.get_terminal_size(NO_TERMINAL).columns)
 
 
-def in_colour(stream: TextIO) -> bool:
+def in_colour(stream: TextIO | None) -> bool:
     """Whether a stream is a terminal that shows colours, and nobody asked for none (no-color.org)."""
+    if stream is None:
+        return False
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "") not in ("", "dumb")
 
 
@@ -107,7 +109,7 @@ def write_pieces(path: Path, pieces: Iterable[str]) -> None:
 
 @contextmanager
 def _to_reader() -> Iterator[TextIO]:
-    stream = safe_stream(sys.stdout)
+    stream = standard_output()
     try:
         yield stream
         stream.flush()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
@@ -25,6 +24,8 @@ class WholeFile:
         self._file: BinaryIO | None = None
 
     def __enter__(self) -> WholeFile:
+        import tempfile  # here, since it takes long to import and many only print
+
         try:
             if self._path.exists() and not self._path.is_file():
                 self._file = open(self._path, "wb")
