@@ -228,6 +228,9 @@ def _lines(
     for index, system in enumerate(systems):
         if index:
             yield ""
+        if len(systems) > 1:
+            yield output.heading(system.scoring, colour=colour)
+            yield ""
         of = system.scoring, system.interval, system.groups
         yield from output.report(*of, alignments, confusions, colour=colour)
     if len(systems) > 1:

@@ -19,7 +19,7 @@ from harness.evaluate.scoring import Scoring
 from harness.evaluate.system_comparison import Interval, SystemComparison
 from harness.model.errors import HarnessError
 from harness.reports.transcripts import summary
-from harness.reports.transcripts.cells import shown
+from harness.reports.transcripts.cells import shown, width_of
 
 NO_TERMINAL = (120, 24)
 LEAST_WIDTH = 20
@@ -61,16 +61,28 @@ def report(
 
         yield from listed(confusions(scoring), confused, columns)
         yield ""
-    yield f"system: {shown(scoring.title, columns - 8)}"
+    yield _marked(f"system: {shown(scoring.title, columns - 8)}", colour)
     yield ""
     yield from summary.table(scoring, columns)
     yield ""
-    yield from summary.notes(scoring, interval, columns)
+    for line in summary.notes(scoring, interval, columns):
+        yield _marked(line, colour and line.startswith(summary.WER))
     if groups is not None:
         from harness.reports.transcripts.groups import lines as grouped
 
         yield ""
         yield from grouped(groups, columns)
+
+
+def heading(scoring: Scoring, *, colour: bool) -> str:
+    """A line above all that is said of one of several systems."""
+    columns = width()
+    title = f"── {shown(scoring.title, max(8, columns - 8))} "
+    return _marked(title + "─" * (columns - width_of(title)), colour)
+
+
+def _marked(line: str, colour: bool) -> str:
+    return f"\x1b[1m{line}\x1b[0m" if colour else line
 
 
 def compared(

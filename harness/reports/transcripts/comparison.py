@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from harness.evaluate.groups import GroupedComparison
 from harness.evaluate.scoring import Scoring
 from harness.evaluate.system_comparison import Interval, SystemComparison
-from harness.reports.transcripts.cells import padded, shown, width_of
+from harness.reports.transcripts.cells import shown, width_of
 from harness.reports.transcripts.groups import differences
-from harness.reports.transcripts.summary import NOTHING, per_cent, probability, wer_in_words
+from harness.reports.transcripts.summary import NOTHING, note, per_cent, probability, wer_in_words
 
 WIDEST_TITLE = 40
 
@@ -26,7 +26,7 @@ def lines(
     titles = [shown(scoring.title, room) for scoring in scorings]
     widest = max(map(width_of, titles))
     for title, scoring, interval in zip(titles, scorings, intervals, strict=True):
-        yield f"{padded(title, widest)}  WER {wer_in_words(scoring.totals, interval)}"
+        yield from note(title, f"WER {wer_in_words(scoring.totals, interval)}", width, widest + 2)
     for index, one in enumerate(found):
         yield ""
         yield f"{shown(one.first, room)} against {shown(one.second, room)}"

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.evaluate.groups import Crossed, Grouped, GroupedComparison, GroupFigures, GroupWords
-from harness.evaluate.system_comparison import Interval, Unit
+from harness.evaluate.system_comparison import Interval
 from harness.reports.transcripts.cells import padded, shown, width_of
-from harness.reports.transcripts.summary import GAP, INTERVALS, NOTHING, listed, per_cent, probability
+from harness.reports.transcripts.summary import GAP, INTERVALS, NOTHING, listed, note, per_cent, probability
 
 NO_LABEL = "(none)"
 ALL = "all"
@@ -126,7 +126,8 @@ def _crossed(one: Crossed, width: int) -> Iterator[str]:
             if row is cells[-1]:
                 yield rule
             for text, line in ((name, 0), ("", 1)):
-                yield (padded(text, room) + "".join(GAP + cell[line].rjust(each) for cell in row[part])).rstrip()
+                if found := (padded(text, room) + "".join(GAP + cell[line].rjust(each) for cell in row[part])).rstrip():
+                    yield found
 
 
 def _crossed_cell(words: GroupWords | None) -> tuple[str, str]:
@@ -134,7 +135,7 @@ def _crossed_cell(words: GroupWords | None) -> tuple[str, str]:
         return NOTHING, ""
     wer, interval = words.counts.wer, words.interval
     rate = NOTHING if wer is None else f"{100 * wer:.2f}"
-    below = "" if interval is None else f"{100 * interval[0]:.1f}–{100 * interval[1]:.1f}"
+    below = NOTHING if interval is None else f"{100 * interval[0]:.1f}–{100 * interval[1]:.1f}"
     return f"{rate} of {words.counts.words}", below
 
 
@@ -145,15 +146,15 @@ def _notes(found: GroupFigures, width: int) -> Iterator[str]:
     for name, labels in found.left_out:
         yield shown(f"{name}: {labels:,} different labels, which are no conditions; no table", width)
     units = {words.unit for one in found.grouped for _, words in one.values}
-    if len(units) == 1:
-        yield f"intervals            {INTERVALS[units.pop()]}"
-    elif units:
-        yield f"intervals            over speakers: {INTERVALS[Unit.SPEAKERS]}"
-        yield f"                     over utterances: {INTERVALS[Unit.UTTERANCES]}"
-    without, strangers = listed(len(found.without_row), found.without_row, width), found.strangers
-    yield f"without a group      {without}{f'; they are {NO_LABEL}' if found.without_row else ''}"
+    for unit in sorted(units):
+        over = f"over {unit.value}: " if len(units) > 1 else ""
+        yield from note("intervals", f"{over}{INTERVALS[unit]}", width)
+    without, strangers = found.without_row, found.strangers
+    if without:
+        text = f"{listed(len(without), without, width)}; their group is {NO_LABEL}"
+        yield from note("without a row", text, width)
     if strangers:
-        yield f"rows of no utterance {listed(len(strangers), strangers, width)}; counted nowhere"
+        yield from note("rows of no utterance", f"{listed(len(strangers), strangers, width)}; counted nowhere", width)
 
 
 def _rate(wer: float | None) -> str:

@@ -53,8 +53,6 @@ class Table:
     by: str
     rows: tuple[Row, ...]
     left_out: int
-    mixed: bool
-    """Whether intervals are over speakers in some rows and over utterances in others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +124,7 @@ def _table(systems: Sequence[Grouped], pairs: Sequence[GroupedComparison], scale
         cells = tuple(None if words is None else Cell(words, words.interval, _whisker(words, scale)) for words in of)
         within = tuple(one.get(label) for one in by_pair)
         rows.append(Row(_shown(label), some.counts.sentences, some.counts.words, cells, within))
-    units = {words.unit for one in by_system for words in one.values()}
-    return Table(_shown(systems[0].by), tuple(rows), len(labels) - len(rows), len(units) > 1)
+    return Table(_shown(systems[0].by), tuple(rows), len(labels) - len(rows))
 
 
 def _matrix(one: Crossed) -> Matrix:

@@ -5,6 +5,7 @@ As the `sys` report of NIST's sclite.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,10 @@ from harness.model.transcript import WordCounts
 from harness.reports.transcripts.cells import padded, shown, width_of
 
 NOTHING = "n/a"
+WER = "WER"
+NOTES = 21
+"""Columns of the names of notes."""
+_PARTS = re.compile(r" (?=\()|(?<=;) ")
 LEAST_NAME, WIDEST_NAME = 8, 40
 GAP = "  "
 LISTED_IDS = 5
@@ -90,18 +95,32 @@ def table(scoring: Scoring, width: int) -> Iterator[str]:
 
 def notes(scoring: Scoring, interval: Interval | None, width: int) -> Iterator[str]:
     """What the figures rest on: normalisation, WER with its 95 % interval, what had no partner, what had no words."""
-    yield f"normalisation        {shown(scoring.normalisation, max(20, width - 21))}"
-    yield f"WER                  {wer_in_words(scoring.totals, interval)}"
+    yield from note("normalisation", shown(scoring.normalisation, max(20, width - 21)), width)
+    yield from note(WER, wer_in_words(scoring.totals, interval), width)
     if interval is not None:
-        yield f"interval             {INTERVALS[unit_of(scoring)]}"
+        yield from note("interval", INTERVALS[unit_of(scoring)], width)
     if scoring.dropped:
-        yield f"missing hypotheses   {listed(scoring.dropped, scoring.without_hypothesis, width)}; left out"
+        missing = f"{listed(scoring.dropped, scoring.without_hypothesis, width)}; left out"
     else:
         counted = "; each word counts as deleted" if scoring.missing else ""
-        yield f"missing hypotheses   {listed(scoring.missing, scoring.without_hypothesis, width)}{counted}"
+        missing = f"{listed(scoring.missing, scoring.without_hypothesis, width)}{counted}"
+    yield from note("missing hypotheses", missing, width)
     nowhere = "; counted nowhere" if scoring.surplus else ""
-    yield f"surplus hypotheses   {listed(len(scoring.surplus), scoring.surplus, width)}{nowhere}"
-    yield f"empty references     {scoring.empty_references:,}"
+    yield from note("surplus hypotheses", f"{listed(len(scoring.surplus), scoring.surplus, width)}{nowhere}", width)
+    yield from note("empty references", f"{scoring.empty_references:,}", width)
+
+
+def note(name: str, text: str, width: int, at: int = NOTES) -> Iterator[str]:
+    """A name and what it says; what is wider than `width` columns goes on below, parted where it has parts."""
+    line = padded(name, at)
+    begun = False
+    for part in _PARTS.split(text):
+        if begun and width_of(line) + 1 + width_of(part) > width:
+            yield line
+            line, begun = " " * at, False
+        line += f" {part}" if begun else part
+        begun = True
+    yield line
 
 
 def wer_in_words(counts: WordCounts, interval: Interval | None) -> str:
