@@ -6,7 +6,9 @@ from hypothesis import strategies as st
 
 from harness.model.clip import Clip
 from harness.model.judgment import Category, Judgment, JudgmentStatus
+from harness.model.normalisation import Normalisation
 from harness.model.record import Record
+from harness.model.rewriting import Rewriting
 from harness.model.stimulus import StimulusRecipe
 from harness.model.time import Measured, Stamp
 
@@ -39,6 +41,10 @@ def _judgments() -> st.SearchStrategy[Judgment]:
 
 
 st.register_type_strategy(Judgment, _judgments())
+_phrases = st.lists(texts, max_size=3).map(tuple)
+# A phrase has words and one meaning.
+_same = st.dictionaries(_phrases.filter(bool), _phrases, max_size=3).map(lambda pairs: tuple(pairs.items()))
+st.register_type_strategy(Rewriting, st.builds(Rewriting, id=texts, base=st.sampled_from(Normalisation), same=_same))
 
 KINDS: tuple[type, ...] = get_args(Record)
 recipes = st.from_type(StimulusRecipe)
