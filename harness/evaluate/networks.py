@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.evaluate.wording import Marks, Wording
+from harness.evaluate.wording import Marks, Wording, refuse
 from harness.metrics import snor
 from harness.metrics.network import Network, align_networks, chain, is_plain, parse
 from harness.model.errors import InputError, Place
@@ -37,12 +37,17 @@ def aligned_networks(
         rows |= _rows(side.texts, lambda text: not is_plain(text)) if side.wording else set()
         rows |= _rows(side.texts, lambda text: _FRAGMENT.search(text) is not None) if fragments else set()
     same = _same_sound if wording.has_homophones else None
-    return {
-        row: align_networks(
-            of.network(row), said.network(row), same, optional_words=optional_words, fragments=fragments
-        )
-        for row in sorted(rows)
-    }
+    found: dict[int, tuple[AlignedWord, ...]] = {}
+    problems: list[InputError] = []
+    for row in sorted(rows):
+        try:
+            found[row] = align_networks(
+                of.network(row), said.network(row), same, optional_words=optional_words, fragments=fragments
+            )
+        except InputError as error:
+            problems.append(error)
+    refuse(problems)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

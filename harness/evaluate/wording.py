@@ -15,12 +15,13 @@ import numpy as np
 from harness.metrics import snor
 from harness.metrics.rewriting import rewrite
 from harness.metrics.words import normalise, normalise_texts
-from harness.model.errors import Place
+from harness.model.errors import InputError, InputProblems, Place
 from harness.model.normalisation import Normalisation
 from harness.model.rewriting import Rewriting
 from harness.model.transcript import Transcripts
 
 NOWHERE = Place("<text>", 1)
+MOST_TOLD = 50
 _FORMS = {Normalisation.SNOR: snor.Form.LEXICAL, Normalisation.EXPANDED_SNOR: snor.Form.EXPANDED}
 LINE_END = ord("\n")
 _SPACES = "\t\r\x0b\x0c\x1c\x1d\x1e\x1f"
@@ -88,8 +89,15 @@ class Wording:
             return _folded(transcripts.texts) if self.fold_case else squeezed(transcripts.texts)
         if not self.reads_sro and self.rewriting is None:
             return normalise_texts(transcripts.texts, self.normalisation)  # which leaves no A-Z to fold
-        rows = zip(transcripts.texts, transcripts.lines, strict=True)
-        said = [" ".join(self._words(text, Place(transcripts.file, line))) for text, line in rows]
+        said: list[str] = []
+        problems: list[InputError] = []
+        for text, line in zip(transcripts.texts, transcripts.lines, strict=True):
+            try:
+                said.append(" ".join(self._words(text, Place(transcripts.file, line))))
+            except InputError as error:
+                remedy = f"{error.remedy}; or read no .sro here: another --normalise than {self.normalisation.value}"
+                problems.append(InputError(error.what, place=error.place, remedy=remedy))
+        refuse(problems)
         return _folded(said) if self.fold_case else said
 
     def _words(self, text: str, place: Place) -> tuple[str, ...]:
@@ -97,6 +105,18 @@ class Wording:
         form = _FORMS.get(self.normalisation)
         words = normalise(text, self.normalisation) if form is None else snor.words(text, form, place, with_id=False)
         return words if self.rewriting is None else rewrite(words, self.rewriting)
+
+
+def refuse(problems: Sequence[InputError]) -> None:
+    """InputProblems when there are any; the first MOST_TOLD are told, the rest is counted."""
+    if not problems:
+        return
+    told = list(problems[:MOST_TOLD])
+    if len(problems) > MOST_TOLD:
+        told.append(
+            InputError(f"and {len(problems) - MOST_TOLD} more", place=told[0].place and Place(told[0].place.file))
+        )
+    raise InputProblems(told)
 
 
 def fold(text: str) -> str:

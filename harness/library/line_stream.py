@@ -112,6 +112,8 @@ def fault_in(line: str, place: Place, encoding: str) -> InputError | None:
         what = f"the {_kind(point)} U+{point:04X} stands here"
         windows = 0x80 <= point < 0xA0
         remedy = "Remove it; if the file is from Windows: --encoding cp1252" if windows else "Remove it"
+        if sign == "\x1a":
+            remedy = "Remove it: DOS ended files with it"
     return InputError(what, place=at, remedy=remedy)
 
 

@@ -12,7 +12,7 @@ from harness.evaluate.scoring import Scoring, score
 from harness.evaluate.system_comparison import compare, interval_of
 from harness.evaluate.wording import Marks, Wording, fold, squeezed
 from harness.metrics.alignment import align, count
-from harness.model.errors import InputError
+from harness.model.errors import InputError, InputProblems
 from harness.model.normalisation import Normalisation
 from harness.model.rewriting import Rewriting
 from harness.model.transcript import AlignedWord, Edit, Transcripts, WordCounts
@@ -150,16 +150,27 @@ def test_alternatives_are_read_where_they_are_written() -> None:
     assert counts(scored({"a_1": "the (big) one"}, {"a_1": "the one"})) == (2, 0, 1, 0)
 
 
+@pytest.mark.parametrize(("wrong", "wording"), [("<a", Wording(Normalisation.SNOR)), ("a }", VERBATIM)])
+def test_all_texts_that_cannot_be_read_are_told_up_to_a_limit(wrong: str, wording: Wording) -> None:
+    texts = {f"a_{number}": "fine" if number == 3 else wrong for number in range(60)}
+    with pytest.raises(InputProblems) as caught:
+        scored(texts, dict.fromkeys(texts, "fine"), wording)
+    told = caught.value.problems
+    assert [one.place.line for one in told if one.place] == [1, 2, 3, *range(5, 52), 0]
+    assert told[-1].what == "and 9 more"
+    assert all("--" in one.remedy for one in told[:-1])
+
+
 def test_marks_are_words_where_they_are_not_read() -> None:
     of, said = {"a_1": "show { me / us } (now)", "a_2": "a@b on @"}, {"a_1": "show us } (now)", "a_2": "a@b; on"}
-    with pytest.raises(InputError, match="hyp.trn:1:9: a `}` closes nothing.*--marks reference"):
+    with pytest.raises(InputError, match=r"hyp.trn:1:9: a `}` closes nothing.*--marks reference"):
         scored(of, said)
     reference = scored(of, said, Wording(Normalisation.VERBATIM, marks=Marks.REFERENCE))
     assert counts(reference) == (4, 1, 0, 1)
     none = scored(of, said, Wording(Normalisation.VERBATIM, marks=Marks.NONE), fragments=True, optional_words=True)
     assert counts(none) == (5, 1, 4, 0)
     assert none.normalisation == "verbatim, no marks"
-    with pytest.raises(InputError, match="ref.trn:1:6: an alternation `{` is never closed.*--marks none"):
+    with pytest.raises(InputError, match=r"ref.trn:1:6: an alternation `{` is never closed.*--marks none"):
         scored({"a_1": "show { me"}, {"a_1": "show me"})
     sro = Wording(Normalisation.SNOR, marks=Marks.NONE)
     assert sro.name == "snor"
