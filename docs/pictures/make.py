@@ -210,15 +210,25 @@ def wake_picture(folder: Path) -> None:
 
 
 def scoring_picture(folder: Path) -> None:
-    """The page of scored transcripts, on what a recogniser made of the sentences without noise."""
+    """The page of scored transcripts, on what a recogniser made of sentences without noise and in a little."""
+    ids: list[str] = []
     for name in ("reference", "whisper"):
         lines = (ROOT / "tests" / "data" / "asr" / f"{name}.trn").read_text(encoding="utf-8").splitlines(keepends=True)
-        # Ids end in a number; benchmarks/asr_texts.py adds no noise to six of each twenty-four.
-        clean = [line for line in lines if int(line.rstrip(")\n")[-4:]) % 24 < 6]
-        (folder / f"{name}.trn").write_text("".join(clean), encoding="utf-8")
+        # benchmarks/asr_texts.py adds no noise to the first half of these, and some 20 dB below to the second.
+        soft = [line for line in lines if _of_twenty_four(line) < 12]
+        (folder / f"{name}.trn").write_text("".join(soft), encoding="utf-8")
+        ids = [line.rpartition("(")[2].rstrip(")\n") for line in soft]
+    rows = [f"{id_},{'quiet' if _of_twenty_four(id_) < 6 else 'pink 20 dB'}\n" for id_ in ids]
+    (folder / "conditions.csv").write_text("".join(["id,noise\n", *rows]), encoding="utf-8")
     files = ["-r", "reference.trn", "-h", "whisper.trn", "--normalise", "spoken", "--html", "report.html"]
-    subprocess.run([str(HARNESS), "score", *files], check=True, capture_output=True, cwd=folder)
-    photograph(folder / "report.html", HERE / "scoring.png", 1100, 1240, folder)
+    groups = ["--groups", "conditions.csv"]
+    subprocess.run([str(HARNESS), "score", *files, *groups], check=True, capture_output=True, cwd=folder)
+    photograph(folder / "report.html", HERE / "scoring.png", 1100, 1330, folder)
+
+
+def _of_twenty_four(id_: str) -> int:
+    """Where a sentence stands in its two dozen; ids end in a number."""
+    return int(id_.rstrip(")\n")[-4:]) % 24
 
 
 def main() -> None:
