@@ -38,7 +38,7 @@ class GroupWords:
 
 @dataclass(frozen=True, slots=True)
 class Parting:
-    """How a grouping parts the utterances of a scoring. labels: sorted, "" (none) last.
+    """How a grouping parts the utterances of a scoring. labels: sorted (where they are few), "" (none) last.
 
     places: the place in `labels` of each utterance, in the scoring's order.
     """
@@ -187,9 +187,11 @@ def _rows_of(groups: Groupings, ids: Sequence[str]) -> tuple[Rows, list[str]]:
 def _parting(grouping: Grouping, rows: Rows) -> Parting:
     names = {label: number for number, label in enumerate(dict.fromkeys(grouping.labels))}
     # Row −1 is the last one, which has no label.
-    codes = np.array([*(names[label] for label in grouping.labels), names.setdefault("", len(names))], np.intp)[rows]
-    present = set(np.unique(codes).tolist())
-    labels = sorted_labels([label for label, code in names.items() if code in present], grouping.order)
+    none = names.setdefault("", len(names))
+    codes = np.array([*map(names.__getitem__, grouping.labels), none], np.intp)[rows]
+    present = set(np.flatnonzero(np.bincount(codes, minlength=len(names))).tolist())
+    found = [label for label, code in names.items() if code in present]
+    labels = sorted_labels(found, grouping.order) if len(found) <= MOST_LABELS else found
     place = np.zeros(len(names), np.intp)
     for at, label in enumerate(labels):
         place[names[label]] = at

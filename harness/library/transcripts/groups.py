@@ -6,7 +6,7 @@ Source of the labels: NIST SCTK 2.4.10, the stm format and sclite's report lur.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from harness.library.transcripts.csv_list import filled_rows
@@ -20,7 +20,6 @@ from harness.model.transcript import Transcripts
 ID = "id"
 _EXAMPLE = "Write a header, then a row for each utterance: id,voice,level_dbfs"
 _CATEGORY = re.compile(r'[ \t]*;;[ \t]*CATEGORY[ \t]+"([^"]*)"[ \t]+"([^"]*)"[ \t]+"([^"]*)"[ \t]*')
-_SPACES = re.compile(r"\s+")
 
 
 def read_groups(path: Path, encoding: str | None = None, *, case_counts: bool = False) -> Groupings:
@@ -59,12 +58,8 @@ def read_groups(path: Path, encoding: str | None = None, *, case_counts: bool = 
     if not first:
         problems.add(0, 0, "the list has no rows below its header", _EXAMPLE)
     problems.refuse()
-    groupings = tuple(
-        Grouping(name, tuple(_squeezed(row[column]) for row in kept))
-        for column, name in enumerate(header)
-        if column != at
-    )
-    return Groupings(str(path), tuple(ids), groupings)
+    columns = [column for column in zip(header, zip(*kept, strict=True), strict=True) if column[0] != ID]
+    return Groupings(str(path), tuple(ids), tuple(Grouping(name, _labels(fields)) for name, fields in columns))
 
 
 def read_labels(
@@ -138,5 +133,11 @@ def _check_header(header: list[str], line: int, written: list[str], problems: Pr
             problems.add(line, 1, f"two columns are called {shown(name)}", "Rename one")
 
 
+def _labels(fields: Sequence[str]) -> tuple[str, ...]:
+    # Few of them differ.
+    label = {field: _squeezed(field) for field in set(fields)}
+    return tuple(map(label.__getitem__, fields))
+
+
 def _squeezed(text: str) -> str:
-    return _SPACES.sub(" ", text).strip()
+    return " ".join(text.split())
