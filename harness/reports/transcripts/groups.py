@@ -13,7 +13,7 @@ from harness.reports.transcripts.summary import GAP, INTERVALS, NOTHING, listed,
 NO_LABEL = "(none)"
 ALL = "all"
 LEAST_LABEL, WIDEST_LABEL = 8, 40
-WIDEST_CROSSED = 16
+LEAST_CROSSED = 14
 MOST_ROWS = 100
 """Rows of a table that a person reads; the JSON has all."""
 Row = tuple[str, Sequence[str]]
@@ -103,12 +103,14 @@ def _table(title: str, heads: _Heads, rows: Sequence[Row], width: int, without: 
 
 
 def _crossed(one: Crossed, width: int) -> Iterator[str]:
-    names = [shown(label_of(label), WIDEST_CROSSED) for label in (*one.rows, ALL)]
-    heads = [shown(label_of(label), WIDEST_CROSSED) for label in (*one.columns, ALL)]
+    side = max(LEAST_CROSSED, min(WIDEST_LABEL, width // 5))
+    above = max(LEAST_CROSSED, min(WIDEST_LABEL, (width - side) // (len(one.columns) + 1) - len(GAP)))
+    names = [shown(label_of(label), side) for label in (*one.rows, ALL)]
+    heads = [shown(label_of(label), above) for label in (*one.columns, ALL)]
     rows = [(*cells, total) for cells, total in zip(one.cells, one.row_sums, strict=True)]
     rows.append((*one.column_sums, one.total))
     cells = [[_crossed_cell(words) for words in row] for row in rows]
-    first, second = (shown(name, WIDEST_CROSSED) for name in one.by)
+    first, second = (shown(name, side) for name in one.by)
     room = max(LEAST_LABEL, width_of(first), *map(width_of, names))
     each = max(*map(width_of, heads), *(len(text) for row in cells for cell in row for text in cell))
     at_once = max(1, (width - room) // (each + len(GAP)))
