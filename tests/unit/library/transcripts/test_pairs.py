@@ -18,8 +18,10 @@ def test_the_suffix_says_the_format(name: str, format: str) -> None:
 
 @pytest.mark.parametrize("name", ["a.txt", "trn", "a."])
 def test_a_suffix_that_says_nothing_is_answered_with_the_formats_and_the_option(name: str) -> None:
-    with pytest.raises(InputError, match=r"\.trn, \.ctm, \.stm, \.sro, \.csv.*--reference-format"):
+    with pytest.raises(InputError, match=r"--reference-format or --hypothesis-format trn\|ctm\|stm\|sro\|csv"):
         format_of(Path(name))
+    with pytest.raises(InputError, match=r"Say it: --hypothesis-format trn\|ctm"):
+        format_of(Path(name), "--hypothesis-format")
 
 
 def test_a_format_that_is_named_wins_over_the_suffix(tmp_path: Path) -> None:
