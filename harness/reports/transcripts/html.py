@@ -105,6 +105,7 @@ def page(
             version=__version__,
             systems=systems,
             comparisons=list(zip(combinations(systems, 2), compare(scorings), strict=True)),
+            has_groups=any(groups),
             group_tables=group_tables,
             group_scale=group_scale,
             span=interval_in_words,

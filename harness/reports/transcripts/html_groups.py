@@ -74,7 +74,10 @@ def scale_of(found: Sequence[GroupFigures | None]) -> float:
 
 
 def tables(scorings: Sequence[Scoring], found: Sequence[GroupFigures | None], scale: float) -> list[Table]:
-    """A table for each grouping, the systems beside each other. scale: of the whiskers, see `scale_of`."""
+    """A table for each grouping of more than one label, the systems beside each other.
+
+    scale: of the whiskers, see `scale_of`.
+    """
     figures = [one for one in found if one is not None]
     if len(figures) < len(scorings):
         return []
@@ -91,6 +94,7 @@ def tables(scorings: Sequence[Scoring], found: Sequence[GroupFigures | None], sc
             scale,
         )
         for by in names
+        if any(len(one.values) > 1 for each in figures for one in each.grouped if one.by == by)
     ]
 
 
@@ -100,9 +104,11 @@ def matrices(found: Sequence[GroupFigures | None]) -> list[list[Matrix]]:
 
 
 def notes(found: Sequence[GroupFigures | None]) -> list[str]:
-    """Sentences on what belongs to no group."""
+    """Sentences on groupings without a table, and on what belongs to no group."""
     out: list[str] = []
     for one in filter(None, found[:1]):
+        alone = [(of.by, of.values[0][0]) for of in one.grouped if len(of.values) == 1]
+        out += [f"{_shown(by)} is {_shown(label)} in every utterance." for by, label in alone]
         out += [f"{_shown(name)} has {labels:,} different labels, and no table." for name, labels in one.left_out]
         if one.without_row:
             out.append(f"The list has no row for {len(one.without_row):,} of the utterances, which are {NO_LABEL}.")

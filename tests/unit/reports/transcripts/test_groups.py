@@ -207,6 +207,14 @@ def test_a_page_on_several_systems_compares_them_within_each_value() -> None:
     assert found.text.count("level_dbfs by noise") == 2
 
 
+def test_a_column_with_one_value_is_a_sentence_on_the_page() -> None:
+    one = Groupings("g.csv", tuple(SPOKEN), (Grouping("room", ("lab",) * 6),))
+    scoring = scored(SPOKEN, HEARD)
+    found = Page(html.page([scoring], "Kitchen", intervals=[None], groups=[group_figures(scoring, [one])]))
+    assert not found.open
+    assert "room is lab in every utterance." in found.text
+
+
 def test_foreign_labels_are_only_text_on_the_page() -> None:
     found = page_of(scored(SPOKEN, HEARD), scored(SPOKEN, BETTER), listed=hostile())
     assert not found.open
