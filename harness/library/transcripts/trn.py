@@ -63,9 +63,11 @@ def _signs(text: str) -> NDArray[np.uint8]:
 
 
 def _is_tidy(text: str, signs: NDArray[np.uint8]) -> bool:
-    """Whether a text, of those signs, is as `_tidied` would make it."""
+    """Whether a text, of those signs, is as `_tidied` would make it, but for a space before the id of an empty text."""
     blank = signs <= _SPACE
-    if blank[0] or np.any(blank[1:] & blank[:-1]) or "\t" in text:
+    pairs = np.flatnonzero(blank[1:] & blank[:-1])
+    empty = (signs[pairs] == _LINE_END) & (signs[pairs + 1] == _SPACE) & (signs.take(pairs + 2, mode="clip") == _OPEN)
+    if blank[0] or not empty.all() or "\t" in text:
         return False
     return not (";" in text and (text.startswith(COMMENT) or f"\n{COMMENT}" in text))
 

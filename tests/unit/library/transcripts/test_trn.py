@@ -84,6 +84,7 @@ def test_a_line_of_more_than_a_megabyte(tmp_path: Path) -> None:
 
 LINES = st.lists(
     st.text(st.sampled_from("ab ()_;1\t"), max_size=12)
+    | st.from_regex(r" \([ab][0-9]{1,2}\)", fullmatch=True)
     | st.from_regex(r"[ab\u00e4\u00a0]{0,3} ?\(?[ab] ?\([abA\u00c4][0-9]{1,2}\)[ \t]?", fullmatch=True),
     min_size=1,
     max_size=6,
