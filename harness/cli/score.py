@@ -144,6 +144,9 @@ def command(
 
     Files: trn, ctm, stm, .sro, or CSV lists. A reference without hypothesis counts as deleted, word by word; a
     hypothesis without reference counts nowhere; both are stated. The labels of an stm file are groups by themselves.
+
+    Exit status: 0 scored · 1 a WER is above --max-wer, or there is none · 2 wrong usage or input · 3 a report cannot be
+    written.
     """
     asked = Asked(
         Format(reference_format) if reference_format else None,

@@ -56,6 +56,7 @@ def command(
 
     Reads standard input without FILE, or where FILE is -. Output is UTF-8. Lines that are wrong are told on standard
     error as file:line:column and left out; --output and --homophones are then not written at all.
+
     Exit status: 0 done · 2 something is wrong with the input · 3 the output cannot be written.
     """
     to = Form(form)

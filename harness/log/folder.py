@@ -12,7 +12,8 @@ from pathlib import Path
 from harness.model.errors import LogError, LogFull
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-MAKE_ROOM = "Make room on that disk; what was acknowledged is safe"
+MORE_ROOM = "Make room on that disk"
+MAKE_ROOM = f"{MORE_ROOM}; what was acknowledged is safe"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ def write_whole(target: Path, content: bytes) -> None:
 
     What is no ordinary file, such as /dev/stdout or a named pipe, is written as it is.
     """
-    with disk_errors(f"{target} cannot be written"):
+    with disk_errors(f"{target} cannot be written", MORE_ROOM):
         if target.exists() and not target.is_file():
             target.write_bytes(content)
             return
@@ -98,11 +99,11 @@ def write_whole(target: Path, content: bytes) -> None:
 
 
 @contextmanager
-def disk_errors(what: str) -> Iterator[None]:
-    """Turns OSError into LogFull or LogError."""
+def disk_errors(what: str, remedy: str = MAKE_ROOM) -> Iterator[None]:
+    """Turns OSError into LogFull or LogError. remedy: of a disk that is full."""
     try:
         yield
     except OSError as error:
         if error.errno in NO_ROOM:
-            raise LogFull(f"{what}: {error.strerror}", remedy=MAKE_ROOM) from error
+            raise LogFull(f"{what}: {error.strerror}", remedy=remedy) from error
         raise LogError(f"{what}: {error.strerror or error}", remedy="Check the folder and its permissions") from error
