@@ -77,10 +77,15 @@ def spelt_as(reference: Transcripts, hypothesis: Transcripts) -> Transcripts:
     if not strange:
         return hypothesis
     free = known.difference(hypothesis.ids)
-    spelling = {id_.lower(): id_ for id_ in reference.ids if id_ in free}
+    spelling = {_caseless(id_): id_ for id_ in reference.ids if id_ in free}
     # pop: of two hypotheses that differ in case only, the second stays a stranger.
-    renamed = {id_: spelling.pop(id_.lower()) for id_ in strange if id_.lower() in spelling}
+    renamed = {id_: spelling.pop(caseless) for id_ in strange if (caseless := _caseless(id_)) in spelling}
     return replace(hypothesis, ids=tuple(renamed.get(id_, id_) for id_ in hypothesis.ids)) if renamed else hypothesis
+
+
+def _caseless(id_: str) -> str:
+    # By way of the upper case, which the conversions write: STRASSE is what they make of straße.
+    return id_.upper().lower()
 
 
 def _cut_by_segments(

@@ -38,6 +38,12 @@ def test_ids_pair_over_formats_and_whatever_their_case(tmp_path: Path) -> None:
     assert hypotheses.ids == ("bob_001", "Ann_001", "eve_001", "EVE_001")
 
 
+def test_ids_pair_with_what_a_conversion_makes_of_them(tmp_path: Path) -> None:
+    reference = written(tmp_path, "r.sro", "one (straße_1)\ntwo (ıd_2)\n")
+    hypothesis = written(tmp_path, "h.trn", "ONE (STRASSE_1)\nTWO (ID_2)\n")
+    assert read_pair(reference, hypothesis)[1].ids == ("straße_1", "ıd_2")
+
+
 def test_an_id_that_is_the_same_in_both_goes_before_one_that_differs_in_case(tmp_path: Path) -> None:
     reference = written(tmp_path, "r.csv", "a.wav,x\nA.wav,y\nb.wav,z\n")
     hypothesis = written(tmp_path, "h.csv", "A.wav,y\nB.wav,z\nb.WAV,q\n")
