@@ -163,5 +163,5 @@ def test_any_text_is_read_or_refused_with_a_column_within_it(text: str) -> None:
 
 def test_a_chain_may_not_have_too_many_words() -> None:
     assert len(chain(("a",) * MAX_WORDS).arcs) == MAX_WORDS
-    with pytest.raises(InputError, match="b.trn:3: more than"):
+    with pytest.raises(InputError, match=r"b.trn:3: more than"):
         chain(("a",) * (MAX_WORDS + 1), Place("b.trn", 3))
