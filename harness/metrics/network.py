@@ -24,7 +24,8 @@ __all__ = ["MAX_CELLS", "NOWHERE", "Network", "align_networks", "chain", "is_pla
 Same = Callable[[str, str], bool]
 
 SUBSTITUTION, MISSING, OPTIONAL, NOTHING, BOTH_NOTHING = 4.0, 3.0, 2.0, 0.001, 1.0
-MAX_CELLS = 5_000_000
+MAX_CELLS = 25_000_000
+"""5,000 by 5,000 words: seconds, and some 300 MB."""
 _ENDLESS = float("inf")
 
 
@@ -47,7 +48,7 @@ def align_networks(
     if (words[0] + 1) * (words[1] + 1) > MAX_CELLS:
         raise InputError(
             f"{words[0]} by {words[1]} words, all alternatives counted, are too many to align: "
-            f"more than {MAX_CELLS} pairs",
+            f"more than {MAX_CELLS:,} pairs",
             place=reference.place,
             remedy="Split the utterance into shorter ones",
         )
