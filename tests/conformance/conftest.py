@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,10 +12,6 @@ from pathlib import Path
 import pytest
 
 from harness.lab.sound_server import LabSoundServer
-
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    # A shell without job control starts what runs in the background deaf to Ctrl-C, and every child inherits that.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -110,7 +110,9 @@ def small(folder: Path, **changes: object) -> Path:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize(("encoding", "in_vocabulary"), [("pcm16", "true"), ("ulaw", "false")])
+@pytest.mark.parametrize(
+    ("encoding", "in_vocabulary"), [("pcm16", "true"), pytest.param("ulaw", "false", marks=pytest.mark.soak)]
+)
 def test_a_noisy_line_changes_no_count(runs: Runs, tmp_path: Path, encoding: str, in_vocabulary: str) -> None:
     """in_vocabulary: further events in phrases' trials are false accepts too, and the rest of their sound exposure."""
     with two_posix_boards(tmp_path, cable=True) as boards:

@@ -1,0 +1,13 @@
+"""What every test stands on."""
+
+from __future__ import annotations
+
+import signal
+
+# Who starts the tests may be deaf to these, as a shell without job control makes what runs in the background, or
+# `nohup`; every program that a test starts would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+for asked in (signal.SIGTERM, signal.SIGHUP):
+    if signal.getsignal(asked) is signal.SIG_IGN:
+        signal.signal(asked, signal.SIG_DFL)
