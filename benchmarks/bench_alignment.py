@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -19,6 +18,7 @@ from pathlib import Path
 
 import transcript_corpus
 import yardsticks
+from program_times import timed
 
 sys.path.append(str(Path(__file__).parents[1]))
 
@@ -102,31 +102,8 @@ def by_jiwer(folder: Path, references: list[str], hypotheses: list[str]) -> tupl
 def by_sclite(folder: Path, utterances: int, wer: float) -> tuple[float, float]:
     """Reading included, and its report by speaker."""
     of, said = transcript_corpus.write(folder, utterances, 1, wer)
-    command = [
-        SCLITE,
-        "-r",
-        str(of),
-        "trn",
-        "-h",
-        str(said),
-        "trn",
-        "-i",
-        "spu_id",
-        "-s",
-        "-f",
-        "0",
-        "-o",
-        "sum",
-        "stdout",
-    ]
-    took = []
-    for _ in range(SLOW_ROUNDS):
-        began, before = time.perf_counter(), os.times()
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        after = os.times()
-        cpu = after.children_user + after.children_system - before.children_user - before.children_system
-        took.append((time.perf_counter() - began, cpu))
-    return min(wall for wall, _ in took), min(cpu for _, cpu in took)
+    files = ["-r", str(of), "trn", "-h", str(said), "trn"]
+    return timed([SCLITE, *files, "-i", "spu_id", "-s", "-f", "0", "-o", "sum", "stdout"], SLOW_ROUNDS)
 
 
 def conversation() -> None:

@@ -13,11 +13,11 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import transcript_corpus
 import yardsticks
+from program_times import timed
 
 SCLITE = os.environ.get("SCLITE", "/usr/lib/sctk/bin/sclite")
 ROUNDS = 5
@@ -63,18 +63,6 @@ def measure(folder: Path, utterances: int, wer: float, jiwer: list[str]) -> None
     least = rows["harness score"]
     for name, (wall, cpu) in rows.items():
         print(f"{name:28s}{wall:8.2f}{cpu:11.2f}{wall / least[0]:13.1f}{cpu / least[1]:18.1f}")
-
-
-def timed(command: list[str], rounds: int) -> tuple[float, float]:
-    """Wall clock and processor seconds, start-up and all, of the quickest round."""
-    took = []
-    for _ in range(rounds):
-        began, before = time.perf_counter(), os.times()
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        after = os.times()
-        cpu = after.children_user + after.children_system - before.children_user - before.children_system
-        took.append((time.perf_counter() - began, cpu))
-    return min(wall for wall, _ in took), min(cpu for _, cpu in took)
 
 
 def totals(command: list[str], row: str) -> list[str]:
