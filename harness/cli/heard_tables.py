@@ -40,12 +40,12 @@ def _typed(first: WordsHeard, final: WordsHeard) -> Iterator[str]:
 
 
 def in_words(words: WordsHeard) -> str:
-    """`5.00% (95 % interval over queries 1.20% to 9.00%), 3 of 60 words`; errors of reference words."""
+    """`3 of 60 words = 5.00% (95 % over queries 1.20% to 9.00%)`; errors of reference words."""
     counts, low_high = words.counts, words.interval
     if counts.wer is None:
         return f"{NOTHING} (of no words{f', {counts.insertions} inserted' if counts.insertions else ''})"
-    interval = "" if low_high is None else f" (95 % interval over {words.unit} {low_high[0]:.2%} to {low_high[1]:.2%})"
-    return f"{counts.wer:.2%}{interval}, {counts.errors} of {counts.words} words"
+    interval = "" if low_high is None else f" (95 % over {words.unit} {low_high[0]:.2%} to {low_high[1]:.2%})"
+    return f"{counts.errors} of {counts.words} words = {counts.wer:.2%}{interval}"
 
 
 def tables(
