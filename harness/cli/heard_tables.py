@@ -5,9 +5,9 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 
-from harness.cli.columns import fit
 from harness.evaluate.heard import Grouping, Heard, HeardTrial, by_group, words_of
 from harness.evaluate.words_heard import LEAST_QUERIES, Unit, WordsHeard
+from harness.reports.cells import fit
 from harness.wire.foreign import plain_text
 
 NOTHING = "n/a"

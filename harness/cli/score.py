@@ -24,7 +24,7 @@ from harness.library.transcripts.form import Format, format_of
 from harness.library.transcripts.pairs import read_pair
 from harness.library.transcripts.speakers import speaker_scheme
 from harness.model.errors import InputError
-from harness.reports.transcripts.cells import shown
+from harness.reports.cells import shown
 from harness.reports.transcripts.summary import per_cent
 
 SPEAKERS = "spu_id"

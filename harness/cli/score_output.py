@@ -18,8 +18,8 @@ from harness.evaluate.groups import GroupedComparison, GroupFigures
 from harness.evaluate.scoring import Scoring
 from harness.evaluate.system_comparison import Interval, SystemComparison
 from harness.model.errors import HarnessError
+from harness.reports.cells import shown, width_of
 from harness.reports.transcripts import summary
-from harness.reports.transcripts.cells import shown, width_of
 
 NO_TERMINAL = (120, 24)
 LEAST_WIDTH = 20

@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from harness.cli.columns import fit
 from harness.cli.happenings import IN_WORDS, milliseconds
 from harness.evaluate.heard import deciding_words
 from harness.evaluate.limits import LimitVerdict
@@ -22,6 +21,7 @@ from harness.metrics.intervals import Share
 from harness.metrics.latency import LatencyFigures
 from harness.model.scenario import TrialKind
 from harness.model.transcript import WordCounts
+from harness.reports.cells import fit
 from harness.wire.foreign import plain_text
 
 COLUMNS = ("#", "trial", "outcome", "tries", "latency", "it heard", "it answered (by our transcription)")

@@ -8,6 +8,7 @@ from harness.evaluate.heard import Grouping, Heard, HeardTrial, by_group, heard_
 from harness.evaluate.progress import Progress, normalisation_of
 from harness.evaluate.wake import WakeFigures
 from harness.evaluate.words_heard import WordsHeard
+from harness.reports.transcripts.groups_json import counts_of
 
 Json = dict[str, Any]
 
@@ -35,13 +36,7 @@ def _heard(heard: Heard) -> Json:
 def _words(words: WordsHeard) -> Json:
     counts = words.counts
     return {
-        "words": counts.words,
-        "correct": counts.correct,
-        "substitutions": counts.substitutions,
-        "deletions": counts.deletions,
-        "insertions": counts.insertions,
-        "sentences": counts.sentences,
-        "sentences_with_error": counts.sentences_with_error,
+        **counts_of(counts),
         "attempts": words.attempts,
         "typed": words.typed,
         "wer": counts.wer,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from harness.evaluate.scoring import ScoredUtterance
 from harness.model.transcript import AlignedWord, Edit
-from harness.reports.transcripts.cells import padded, shown, width_of
+from harness.reports.cells import padded, shown, width_of
 
 REFERENCE, HYPOTHESIS, MARKS = "REF:  ", "HYP:  ", "Eval: "
 EMPTY = "*"

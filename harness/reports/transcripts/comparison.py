@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from harness.evaluate.groups import GroupedComparison
 from harness.evaluate.scoring import Scoring
 from harness.evaluate.system_comparison import Interval, SystemComparison
-from harness.reports.transcripts.cells import shown, width_of
+from harness.reports.cells import shown, width_of
 from harness.reports.transcripts.groups import differences
-from harness.reports.transcripts.summary import NOTHING, note, per_cent, probability, wer_in_words
+from harness.reports.transcripts.summary import NOTHING, note, per_cent, points, probability, wer_in_words
 
 WIDEST_TITLE = 40
 
@@ -30,7 +30,7 @@ def lines(
     for index, one in enumerate(found):
         yield ""
         yield f"{shown(one.first, room)} against {shown(one.second, room)}"
-        yield f"  on the same {one.utterances:,} utterances: {_wer(one.first_counts.wer)} against " + _wer(
+        yield f"  on the same {one.utterances:,} utterances: {per_cent(one.first_counts.wer)} against " + per_cent(
             one.second_counts.wer
         )
         yield f"  difference {_difference(one)}"
@@ -38,18 +38,10 @@ def lines(
             yield from differences(by_groups[index], width)
 
 
-def _wer(value: float | None) -> str:
-    return NOTHING if value is None else per_cent(value)
-
-
 def _difference(one: SystemComparison) -> str:
     if one.difference is None:
         return f"{NOTHING} (of no words)"
-    interval = NOTHING if one.interval is None else f"{_points(one.interval[0])} to {_points(one.interval[1])}"
+    interval = NOTHING if one.interval is None else f"{points(one.interval[0])} to {points(one.interval[1])}"
     p = probability(one.p)
     sign = "" if p.startswith("<") else "= "
-    return f"{_points(one.difference)} points (95 % interval {interval}), p {sign}{p}"
-
-
-def _points(share: float) -> str:
-    return f"{100 * share:+.2f}"
+    return f"{points(one.difference)} points (95 % interval {interval}), p {sign}{p}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from harness.evaluate.confusions import Confusions
-from harness.reports.transcripts.cells import shown
+from harness.reports.cells import shown
 
 ARROW = " → "
 

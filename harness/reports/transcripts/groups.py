@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from harness.evaluate.groups import Crossed, Grouped, GroupedComparison, GroupFigures, GroupWords
 from harness.evaluate.system_comparison import Interval
-from harness.reports.transcripts.cells import padded, shown, width_of
-from harness.reports.transcripts.summary import GAP, INTERVALS, NOTHING, listed, note, per_cent, probability
+from harness.reports.cells import padded, shown, width_of
+from harness.reports.transcripts.summary import GAP, INTERVALS, NOTHING, listed, note, per_cent, points, probability
 
 NO_LABEL = "(none)"
 ALL = "all"
@@ -51,8 +51,8 @@ def differences(found: Sequence[GroupedComparison], width: int) -> Iterator[str]
             continue
         rows: list[Row] = []
         for label, pair in one.values:
-            figures = (str(pair.utterances), _rate(pair.first_counts.wer), _rate(pair.second_counts.wer))
-            rest = (_points(pair.difference), _apart(pair.interval), probability(pair.p))
+            figures = (str(pair.utterances), per_cent(pair.first_counts.wer), per_cent(pair.second_counts.wer))
+            rest = (points(pair.difference), _apart(pair.interval), probability(pair.p))
             rows.append((label, (*figures, *rest)))
         yield ""
         yield from _table(f"by {one.by}", _DIFFERENCES, rows, width)
@@ -77,7 +77,7 @@ def _grouped(one: Grouped, width: int) -> Iterator[str]:
 def _cells(words: GroupWords) -> tuple[str, ...]:
     counts = words.counts
     wrong = f"{100 * counts.sentences_with_error / counts.sentences:.1f}" if counts.sentences else NOTHING
-    figures = (str(counts.sentences), str(counts.words), str(counts.errors), _rate(counts.wer))
+    figures = (str(counts.sentences), str(counts.words), str(counts.errors), per_cent(counts.wer))
     return (*figures, interval_in_words(words.interval), words.unit.value, wrong)
 
 
@@ -159,16 +159,8 @@ def _notes(found: GroupFigures, width: int) -> Iterator[str]:
         yield from note("rows of no utterance", f"{listed(len(strangers), strangers, width)}; counted nowhere", width)
 
 
-def _rate(wer: float | None) -> str:
-    return NOTHING if wer is None else per_cent(wer)
-
-
-def _points(share: float | None) -> str:
-    return NOTHING if share is None else f"{100 * share:+.2f}"
-
-
 def _apart(interval: Interval | None) -> str:
-    return NOTHING if interval is None else f"{_points(interval[0])} to {_points(interval[1])}"
+    return NOTHING if interval is None else f"{points(interval[0])} to {points(interval[1])}"
 
 
 def _right(text: str, width: int) -> str:

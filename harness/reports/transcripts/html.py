@@ -18,7 +18,7 @@ from harness.reports.transcripts import html_alignment, html_groups
 from harness.reports.transcripts.groups import interval_in_words
 from harness.reports.transcripts.html_alignment import Block, blocks, environment
 from harness.reports.transcripts.html_selection import Selection, Shown
-from harness.reports.transcripts.summary import probability
+from harness.reports.transcripts.summary import NOTHING, per_cent, probability
 from harness.wire.foreign import plain_text
 
 MOST_UTTERANCES = 2000
@@ -27,7 +27,6 @@ MOST_CONFUSIONS = 200
 FIRST_CONFUSIONS = 10
 MOST_IDS = 30
 LONGEST_NAME = 200
-NOTHING = "n/a"
 NO_SPEAKER = "(no speaker)"
 
 
@@ -126,11 +125,6 @@ def page(
             plain=plain_text,
         )
     )
-
-
-def per_cent(value: float | None, digits: int = 2) -> str:
-    """`12.34 %`; n/a for None."""
-    return NOTHING if value is None else f"{100 * value:.{digits}f} %"
 
 
 def _signed(value: float | None, digits: int = 2) -> str:

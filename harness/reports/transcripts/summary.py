@@ -14,7 +14,7 @@ import numpy as np
 from harness.evaluate.scoring import Scoring
 from harness.evaluate.system_comparison import Interval, Unit, unit_of
 from harness.model.transcript import WordCounts
-from harness.reports.transcripts.cells import padded, shown, width_of
+from harness.reports.cells import padded, shown, width_of
 
 NOTHING = "n/a"
 WER = "WER"
@@ -133,9 +133,14 @@ def wer_in_words(counts: WordCounts, interval: Interval | None) -> str:
     return f"{found} (95 % interval {per_cent(interval[0])} to {per_cent(interval[1])})"
 
 
-def per_cent(value: float) -> str:
-    """Two digits after the point where one would say nothing."""
-    return f"{value:.2%}".replace("%", " %")
+def per_cent(value: float | None, digits: int = 2) -> str:
+    """`12.34 %`; n/a for None."""
+    return NOTHING if value is None else f"{value:.{digits}%}".replace("%", " %")
+
+
+def points(difference: float | None) -> str:
+    """Of a difference of two shares: `+1.25`; n/a for None."""
+    return NOTHING if difference is None else f"{100 * difference:+.2f}"
 
 
 def probability(value: float | None) -> str:

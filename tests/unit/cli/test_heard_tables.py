@@ -12,7 +12,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from harness.cli import group, heard_tables
-from harness.cli.columns import columns_of
 from harness.evaluate.heard import Grouping, HeardTrial, Said, heard_in, words_of
 from harness.evaluate.progress import SessionFigures
 from harness.evaluate.wake import WakeFigures
@@ -23,6 +22,7 @@ from harness.model.record import TrialFinished, TrialStarted
 from harness.model.scenario import Normalisation, Recognised, TrialKind
 from harness.model.transcript import WordCounts
 from harness.model.trial import EvidenceSource, Outcome, Recognition
+from harness.reports.cells import width_of
 from tests.unit.evaluate.rows import Rows, planned
 from tests.unit.evaluate.wake_rows import WakeRows, wake_trial
 
@@ -113,7 +113,7 @@ def test_tables_keep_to_the_width(width: int) -> None:
     for entry in rows.entries:
         figures.add(entry)
     for line in heard_tables.tables(heard_in(figures.snapshot().trials), "spoken", width=width):
-        assert columns_of(line) <= width
+        assert width_of(line) <= width
         assert line.isprintable()
 
 

@@ -8,12 +8,12 @@ from collections.abc import Iterable
 import pytest
 
 from harness.cli import summary
-from harness.cli.columns import columns_of
 from harness.cli.plain import JsonPrinter, PlainPrinter
 from harness.evaluate.progress import Progress, SessionFigures
 from harness.model.feed import Answered, Goodbye, Logged, StateChanged, StateWord, Welcome
 from harness.model.record import EndReason, Entry, SessionFinished
 from harness.model.trial import Outcome, Recognition
+from harness.reports.cells import width_of
 from tests.unit.evaluate.rows import Rows, clip_of, planned
 
 HOSTILE = "\x1b]0;owned\x07[/red]\u202e\n" + "x" * 10_000
@@ -111,7 +111,7 @@ def test_json_lines() -> None:
 @pytest.mark.parametrize("width", [60, 80, 105, 120, 200])
 def test_the_table_keeps_to_the_width(width: int) -> None:
     for line in summary.table(progress_of(session(HOSTILE)), width):
-        assert columns_of(line) <= max(width, 78)
+        assert width_of(line) <= max(width, 78)
         assert line.isprintable()
 
 

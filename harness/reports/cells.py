@@ -29,3 +29,8 @@ def shown(text: str, width: int = LONGEST) -> str:
 def padded(text: str, width: int) -> str:
     """A text that is already safe, with spaces to its right."""
     return text + " " * (width - width_of(text))
+
+
+def fit(text: str, width: int) -> str:
+    """A harmless cell of so many columns."""
+    return padded(shown(text, width), width)
