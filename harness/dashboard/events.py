@@ -23,6 +23,7 @@ from harness.model.observation import (
     ResponseText,
     SpeechEnded,
     SpeechStarted,
+    StateTold,
     Status,
     StimulusEnded,
     StimulusHeard,
@@ -34,6 +35,7 @@ from harness.model.record import (
     AttemptFinished,
     AttemptStarted,
     DecisionReached,
+    EffectAnswered,
     EngineStarted,
     Entry,
     EventClipped,
@@ -156,6 +158,8 @@ def _record(record: Record) -> tuple[str, Tone]:
             word = LABELS[given.category] if given.category else given.status.value
             about = "took a judgment back on" if given.status is JudgmentStatus.WITHDRAWN else f"judged “{word}”:"
             return f"{given.rater} {about} {given.trial_id}", Tone.PERSON
+        case EffectAnswered(word=became):
+            return f"{record.by} on the effect of {record.trial_id}: {became.value}", Tone.PERSON
         case NoteWritten():
             return f"note by {record.by}: {record.text}", Tone.PERSON
         case MarkSet():
@@ -200,6 +204,8 @@ def _observation(seen: Observation) -> tuple[str, Tone]:
             return f"{seen.source} says: “{seen.text}”", Tone.PLAIN
         case Status():
             return f"{seen.source}: {seen.state.value}{' ' if seen.detail else ''}{seen.detail}", Tone.QUIET
+        case StateTold():
+            return f"{seen.source}: {seen.name} {f'is “{seen.value}”' if seen.value else 'is no more'}", Tone.PLAIN
         case LogLine():
             return f"{seen.source}: {seen.text}", Tone.QUIET
         case OperatorAnswer():

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from harness.evaluate.totals import Totals, total
 from harness.evaluate.trials import AttemptProgress, TakeProgress, TrialProgress
 from harness.evaluate.words_heard import words_heard
-from harness.model.judgment import Judgment, JudgmentStatus
+from harness.model.judgment import Judgment, in_force
 from harness.model.observation import Overrun
 from harness.model.record import (
     AttemptFinished,
@@ -208,12 +208,6 @@ class SessionFigures:
 def normalisation_of(progress: Progress) -> str:
     """The name of the normalisation under which words are compared; "" of a session without trials."""
     return progress.trials[0].trial.recognised.name if progress.trials else ""
-
-
-def in_force(judgments: list[Judgment]) -> tuple[Judgment, ...]:
-    """The rows that no other row replaces, less withdrawals; what a withdrawal replaces does not come back."""
-    replaced = {one.replaces for one in judgments}
-    return tuple(one for one in judgments if one.id not in replaced and one.status is not JudgmentStatus.WITHDRAWN)
 
 
 def _take(trial: TrialProgress, number: int) -> TakeProgress:

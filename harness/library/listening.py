@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from harness.library.asking_file import VoiceKeys
 from harness.library.assets import Assets
 from harness.library.findings import Findings
 from harness.library.findings import Path as KeyPath
-from harness.library.scenario_file import SequentialKeys, SourceKeys, StoppingKeys, TrialKeys, VoiceKeys
+from harness.library.scenario_file import SequentialKeys, StoppingKeys
+from harness.library.trial_file import SourceKeys, TrialKeys
 from harness.model.scenario import (
     AmbientSource,
     AmbientSpec,

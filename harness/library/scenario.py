@@ -10,28 +10,25 @@ from types import MappingProxyType
 
 from harness import plugins
 from harness.library import kinds, listening, strict_yaml
+from harness.library.asking_file import CloseDialogueKeys, NoiseKeys, RepromptKeys, VoiceKeys
 from harness.library.assets import Assets
 from harness.library.findings import Findings, Keys, KeysT, attempt, nearest
 from harness.library.findings import Path as KeyPath
 from harness.library.matrix import Labelled, cells, label, read_matrix
 from harness.library.references import check_queries, read_recognised, read_reference
 from harness.library.scenario_file import (
-    CloseDialogueKeys,
     DefaultsKeys,
     LimitsKeys,
     MatrixKeys,
-    NoiseKeys,
     RecognisedKeys,
-    RepromptKeys,
     ScenarioKeys,
     StimulusKeys,
     StoppingKeys,
-    TrialKeys,
-    VoiceKeys,
     WakeKeys,
 )
 from harness.library.strict_yaml import Plain
 from harness.library.texts import filled_in
+from harness.library.trial_file import TrialKeys
 from harness.model.scenario import (
     AxisValue,
     CloseDialogue,

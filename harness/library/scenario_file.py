@@ -4,96 +4,28 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag
+from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
+from harness.library.asking_file import (
+    CloseDialogueKeys,
+    Count,
+    GapMs,
+    LevelDbfs,
+    NoiseKeys,
+    PathText,
+    PerHour,
+    RepromptKeys,
+    Seed,
+    Share,
+    Voice,
+    VoiceKeys,
+    Wer,
+)
 from harness.library.findings import Keys
-from harness.library.words import Id, Language, Spoken, Text, word, wrong
-from harness.model.scenario import Evidence, Need, Normalisation, Order, Route, TrialKind
-from harness.model.stimulus import NoiseKind
-
-LevelDbfs = Annotated[float, Field(ge=-90, le=0)]
-GapMs = Annotated[int, Field(ge=0, le=10_000)]
-Seed = Annotated[int, Field(ge=0)]
-Share = Annotated[float, Field(ge=0, le=1)]
-PerHour = Annotated[float, Field(ge=0)]
-Wer = Annotated[float, Field(ge=0)]
-Count = Annotated[int, Field(ge=0)]
-PathText = Annotated[Text, Field(description="A path in the scenario's folder, or root:path in a named asset root.")]
-
-
-class VoiceKeys(Keys):
-    """A voice."""
-
-    engine: str = Field(default="espeak", description="Text-to-speech engine, one of `harness voices`.")
-    name: Text = Field(default="en-us", description="One of the engine's voices.")
-    rate_wpm: int | None = Field(
-        default=None, ge=50, le=500, description="Words a minute; without it the voice's own rate."
-    )
-    pitch: int | None = Field(default=None, ge=0, le=99, description="0-99; without it the voice's own pitch (50).")
-    language: Language = Field(default="en-US", description="Language tag (BCP 47).")
-
-
-def _mapping_or_name(written: Any) -> str:
-    return "<mapping>" if isinstance(written, dict | VoiceKeys) else "<name>"
-
-
-Voice = Annotated[
-    Annotated[str, Tag("<name>")] | Annotated[VoiceKeys, Tag("<mapping>")], Discriminator(_mapping_or_name)
-]
-
-
-class NoiseKeys(Keys):
-    """Noise under a stimulus."""
-
-    kind: Annotated[NoiseKind, word(NoiseKind)] = Field(description="white, pink or recording.")
-    snr_db: float = Field(ge=-40, le=100, description="Active speech level less noise level, dB.")
-    recording: PathText | None = Field(default=None, description="Sound file of the noise; for kind recording only.")
-
-
-class RepromptKeys(Keys):
-    """When a query is said again, and for how long an answer is waited for."""
-
-    max_attempts: int | None = Field(
-        default=None, ge=1, le=100, description="How often a query is said at most. Default 3."
-    )
-    context_wait_s: float | None = Field(
-        default=None,
-        ge=0,
-        le=600,
-        description="Wait before it is said again, so that the device has forgotten, s. Default 5.",
-    )
-    response_timeout_s: float | None = Field(
-        default=None,
-        gt=0,
-        le=600,
-        description="A response must begin within this time of the query's end, s. Default 8.",
-    )
-    response_max_s: float | None = Field(
-        default=None, gt=0, le=600, description="A response is cut after this, s. Default 30."
-    )
-    end_silence_ms: int | None = Field(
-        default=None,
-        ge=50,
-        le=30_000,
-        description="A response has ended when nothing was said for so long, ms. Default 800.",
-    )
-    evidence_wait_s: float | None = Field(
-        default=None, ge=0, le=600, description="Wait for the device's own word on what it heard, s. Default 2."
-    )
-    operator_wait_s: float | None = Field(
-        default=None, ge=0, le=86_400, description="Wait for the operator's answer, s. Default 60."
-    )
-    max_interruptions: int | None = Field(
-        default=None, ge=0, le=1000, description="A trial is given up after so many interruptions. Default 5."
-    )
-
-
-class CloseDialogueKeys(Keys):
-    """How a dialogue that is still open is ended: `say` or `wait_s`."""
-
-    say: Spoken | None = Field(default=None, description="Text that the trial's voice says, without a wake phrase.")
-    wait_s: float | None = Field(default=None, ge=0, le=600, description="Silence until the device gives up, s.")
+from harness.library.trial_file import TrialKeys
+from harness.library.words import Id, Spoken, Text, word, wrong
+from harness.model.scenario import Evidence, Need, Normalisation, Order
 
 
 class DefaultsKeys(Keys):
@@ -162,89 +94,6 @@ class StimulusKeys(Keys):
     )
     alternatives: list[Spoken] = Field(default_factory=list, description="Other wordings that count as recognised.")
     voice: Voice | None = Field(default=None, description="A voice for this query only.")
-
-
-WrittenKind = Literal[TrialKind.QUERY, TrialKind.WAKE, TrialKind.COMMAND, TrialKind.AMBIENT]
-
-
-class SourceKeys(Keys):
-    """A source of ambient sound: recordings, noise or texts."""
-
-    id: Id | None = Field(default=None, description="Its name in tables; without it, what it is made of.")
-    recordings: PathText | list[PathText] | None = Field(
-        default=None, description="Files, folders or patterns such as tv/*.flac; mono."
-    )
-    noise: Literal["pink", "white"] | None = Field(default=None, description="Generated noise: pink or white.")
-    texts: list[Spoken] | None = Field(default=None, min_length=1, description="Spoken one after another, shuffled.")
-    voices: list[Voice] | None = Field(default=None, min_length=1, description="Who speaks the texts.")
-    share: float = Field(default=1.0, gt=0, le=1000, description="Part of the time, relative to the others. Default 1.")
-
-
-class ProbeKeys(Keys):
-    """A wake phrase around and within ambient sound, which proves that devices listen."""
-
-    every_s: float = Field(ge=1, le=86_400, description="At most so much ambient sound between two probes, s.")
-    phrase: Spoken | None = Field(default=None, description="What wakes them; without it, their first wake phrase.")
-    voice: Voice | None = Field(default=None, description="Who says it: one that wakes them every time.")
-    level_dbfs: LevelDbfs | None = Field(default=None, description="How loud. Default: as in defaults.")
-    tail_s: float = Field(
-        default=1.5, ge=0, le=600, description="Sound after it, in which a device comes to rest, s. Default 1.5."
-    )
-
-
-class TrialKeys(Keys):
-    """A trial: a query asked of one device, a wake phrase or a command for several, or ambient sound."""
-
-    id: Id | None = Field(default=None, description="Name of the trial; without it, the query's.")
-    kind: Annotated[WrittenKind, word(TrialKind, TrialKind.PROBE)] = Field(
-        default=TrialKind.QUERY, description="query (the default), wake, command or ambient."
-    )
-    query: str | None = Field(default=None, description="The id of a stimulus; of query and command trials.")
-    repeat: int = Field(default=1, ge=1, le=10_000, description="How many trials of this kind are run. Default 1.")
-    device: Id | None = Field(default=None, description="A device of the bench; without it, the bench's first.")
-    wake: bool = Field(default=True, description="Whether the wake phrase is spoken before the query. Default true.")
-    voice: Voice | None = Field(default=None, description="A named voice, or a voice.")
-    level_dbfs: LevelDbfs | None = Field(default=None, description="As in defaults.")
-    gap_ms: GapMs | None = Field(default=None, description="As in defaults.")
-    evidence: Annotated[Evidence, word(Evidence)] | None = Field(default=None, description="As in defaults.")
-    reprompt: RepromptKeys | None = Field(
-        default=None, description="As in defaults; what is not given here is taken from there."
-    )
-    close_dialogue: CloseDialogueKeys | None = Field(default=None, description="As in defaults.")
-    query_class: Text = Field(default="", description="Group of queries, for tables (clock, lists, …).")
-    core_capability: bool = Field(
-        default=False, description="Whether every device must be able to answer it. Default false."
-    )
-    note: Text = Field(default="", description="For people; kept in the log.")
-    devices: list[Id] | None = Field(
-        default=None,
-        min_length=1,
-        description="Who listens in wake, command and ambient trials; without it, all that report wake events.",
-    )
-    route: Annotated[Route, word(Route)] = Field(
-        default=Route.AUTO,
-        description="How the sound reaches them: auto (over the wire if possible), loudspeaker, injection.",
-    )
-    phrase: Spoken | None = Field(default=None, description="What wakes them; without it, their first wake phrase.")
-    recordings: PathText | list[PathText] | None = Field(
-        default=None, description="Recordings of the wake phrase instead of a voice: files, folders or patterns."
-    )
-    lead_in_s: Annotated[float, Field(ge=0, le=600)] | None = Field(
-        default=None, description="Sound before the phrase, s. Default: the refractory time."
-    )
-    tail_s: Annotated[float, Field(ge=0, le=600)] | None = Field(
-        default=None, description="Sound after the last word, s. Default 1.5."
-    )
-    hours: Annotated[float, Field(gt=0, le=10_000)] | None = Field(default=None, description="Of ambient sound, h.")
-    segment_s: Annotated[float, Field(ge=1, le=600)] | None = Field(
-        default=None, description="Length of the trials that an ambient soak is cut into, s. Default 60."
-    )
-    sources: list[SourceKeys] | None = Field(
-        default=None, min_length=1, description="What the ambient sound is made of."
-    )
-    probe: ProbeKeys | None = Field(
-        default=None, description="Wake phrases that prove that devices listen which do not tell it themselves."
-    )
 
 
 class AxesKeys(Keys):

@@ -35,6 +35,11 @@ class SessionFolder:
         return self.path / "clips"
 
     @property
+    def judgments(self) -> Path:
+        """What raters said of its responses; not there before one has."""
+        return self.path / "judgments.sqlite"
+
+    @property
     def inputs(self) -> Path:
         """Copies of the scenario, the bench and the device profiles, for people."""
         return self.path / "inputs"

@@ -16,13 +16,17 @@ PlainValue = TypeAliasType("PlainValue", "str | int | float | bool | list[PlainV
 
 
 class ObservationKind(StrEnum):
-    """What a mapping of a device profile may turn a message into; LISTENING: a proof that it listens (a heartbeat)."""
+    """What a mapping of a device profile may turn a message into; LISTENING: a proof that it listens (a heartbeat).
+
+    STATE: a piece of what it is about (a timer, a list), for effect checks.
+    """
 
     WAKE = "wake"
     TRANSCRIPT = "transcript"
     INTENT = "intent"
     RESPONSE = "response"
     STATUS = "status"
+    STATE = "state"
     LOG = "log"
     LISTENING = "listening"
 

@@ -157,6 +157,17 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True)
+class StateTold:
+    """A device tells a piece of what it is about: a timer that runs, a list that changed. value "": it is no more."""
+
+    source: str
+    at: Stamp
+    name: str
+    value: str = ""
+    kind: Literal["state_told"] = "state_told"
+
+
+@dataclass(frozen=True, slots=True)
 class LogLine:
     """Something a device said that no mapping understood; kept as evidence."""
 
@@ -262,6 +273,7 @@ Observation = (
     | ClockFitted
     | ResponseText
     | Status
+    | StateTold
     | LogLine
     | OperatorAnswer
     | LinkLost

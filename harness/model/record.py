@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Literal
 
 from harness.model.clip import Clip
+from harness.model.effect import EffectWord
 from harness.model.judgment import Judgment
 from harness.model.observation import Observation
 from harness.model.time import Measured, Stamp
@@ -213,6 +214,19 @@ class JudgmentGiven:
 
 
 @dataclass(frozen=True, slots=True)
+class EffectAnswered:
+    """The operator says what became of a response's effect; the latest row stands. detail: what they saw."""
+
+    trial_id: str
+    take: int
+    attempt: int
+    word: EffectWord
+    by: str
+    detail: str = ""
+    kind: Literal["effect_answered"] = "effect_answered"
+
+
+@dataclass(frozen=True, slots=True)
 class NoteWritten:
     text: str
     by: str
@@ -280,6 +294,7 @@ Record = (
     | DecisionReached
     | RerunAsked
     | JudgmentGiven
+    | EffectAnswered
     | NoteWritten
     | MarkSet
     | Paused

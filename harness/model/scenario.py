@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
+from harness.model.effect import EffectCheck
 from harness.model.normalisation import Normalisation as Normalisation
 from harness.model.rewriting import Rewriting
 from harness.model.stimulus import NoiseKind, NoiseSpec, Utterance, VoiceSpec
@@ -67,6 +68,7 @@ class TrialKind(StrEnum):
     QUERY: asked until it is recognised, and answered. WAKE: a lead-in, then one wake phrase (in-vocabulary).
     COMMAND: as WAKE, with a command whose words are checked. AMBIENT: sound without the phrase (out-of-vocabulary).
     PROBE: the phrase, to see that devices still listen: planned around ambient sound, and no scenario writes it.
+    MEMORY: a query, a wait, and a follow-up that makes sense only to a device which remembers the query.
     """
 
     QUERY = "query"
@@ -74,6 +76,7 @@ class TrialKind(StrEnum):
     COMMAND = "command"
     AMBIENT = "ambient"
     PROBE = "probe"
+    MEMORY = "memory"
 
 
 class Route(StrEnum):
@@ -158,6 +161,21 @@ class ProbeSpec:
     tail_s: float = 1.5
 
 
+@dataclass(frozen=True, slots=True)
+class MemorySpec:
+    """A context-memory probe: `query` primes, and after each of waits_s the follow-up is said once.
+
+    follow_up: id of a stimulus. waits_s: from the last sound of the answer to the start of the follow-up. shows:
+    phrases of which one is in an answer that remembers; forgets: of which one is in an answer that does not (when
+    empty, whatever does not show memory). Compared after the scenario's normalisation.
+    """
+
+    follow_up: str
+    waits_s: tuple[float, ...]
+    shows: tuple[str, ...]
+    forgets: tuple[str, ...] = ()
+
+
 SHORTEST_SEGMENT_S = 0.1
 
 
@@ -210,6 +228,8 @@ class TrialTemplate:
     lead_in_s: float = 1.0
     tail_s: float = 1.5
     ambient: AmbientSpec | None = None
+    effect: EffectCheck | None = None
+    memory: MemorySpec | None = None
 
 
 AxisName = Literal["voice", "level_dbfs", "gap_ms", "position", "noise"]
@@ -236,7 +256,7 @@ def axes_of(template: TrialTemplate, through_air: bool = True) -> frozenset[Axis
     device hears it by loudspeaker, so that positions matter.
     """
     match template.kind:
-        case TrialKind.QUERY:
+        case TrialKind.QUERY | TrialKind.MEMORY:
             return frozenset(("voice", "level_dbfs", "gap_ms", "position", "noise"))
         case TrialKind.AMBIENT | TrialKind.PROBE:
             return frozenset()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from harness.model.bench import ObservationKind
+from harness.model.effect import EffectCheck
 from harness.model.observation import DeviceState
 from harness.model.scenario import CloseDialogue, Evidence, Recognised, RepromptRule, TrialKind, WakeSettings
 from harness.model.stimulus import StimulusRecipe
@@ -99,6 +100,20 @@ class Listening:
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryPart:
+    """A part of a context-memory probe. primed_by: id of the trial that primes; "" when it is that one itself.
+
+    wait_s: planned, from the last sound of the answer to the prime to the start of the follow-up; what was really
+    waited is in the attempt's row. shows, forgets: as in `MemorySpec`.
+    """
+
+    primed_by: str = ""
+    wait_s: float = 0.0
+    shows: tuple[str, ...] = ()
+    forgets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Trial:
     """One planned trial; `id` is unique in the session and stable: the same scenario, bench and seed give the same.
 
@@ -131,6 +146,8 @@ class Trial:
     reports: tuple[ObservationKind, ...] = ()
     wake_phrases: tuple[str, ...] = ()
     listening: Listening | None = None
+    effect: EffectCheck | None = None
+    memory: MemoryPart | None = None
 
     @property
     def players(self) -> tuple[str, ...]:

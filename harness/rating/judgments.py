@@ -4,20 +4,10 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass
-from enum import StrEnum
 
 from harness import __version__
-from harness.model.judgment import Category, Judgment, JudgmentStatus
+from harness.model.judgment import Category, Flag, Judgment, JudgmentStatus
 from harness.rating.categories import GUIDELINE_VERSION
-
-
-class Flag(StrEnum):
-    """Why an item is put aside."""
-
-    AUDIO_BAD = "audio_bad"
-    RECOGNITION_DOUBTED = "recognition_doubted"
-    CUT_RESPONSE = "cut_response"
-    PRIVACY = "privacy"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from harness.model.observation import (
     Observation,
     Proof,
     ResponseText,
+    StateTold,
     Status,
     Transcript,
     Wake,
@@ -102,6 +103,11 @@ def observation(mapping: LineMapping, fields: LineFields, at: Stamp, source: str
             except ValueError as error:
                 raise Unmapped(f"the state {word!r} is not mapped") from error
             return Status(source, at, state, fields.text(mapping, "detail"))
+        case ObservationKind.STATE:
+            name = named("name")
+            if not name:
+                raise Unmapped("the state told has no name")
+            return StateTold(source, at, name, fields.text(mapping, "value"))
         case ObservationKind.LOG:
             return LogLine(source, at, fields.text(mapping, "text"))
         case ObservationKind.LISTENING:

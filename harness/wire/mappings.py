@@ -18,6 +18,7 @@ from harness.model.observation import (
     Observation,
     Proof,
     ResponseText,
+    StateTold,
     Status,
     Transcript,
     Wake,
@@ -150,6 +151,10 @@ def _observation(mapping: MessageMapping, document: PlainValue, at: Stamp, sourc
         case ObservationKind.STATUS:
             word = _text(pointed(document, fields.get("state", "")))
             return Status(source, at, _state(mapping, word), _detail(document, fields))
+        case ObservationKind.STATE:
+            piece = _text(pointed(document, fields.get("name", "")))
+            value = _text(pointed(document, fields["value"])) if "value" in fields else ""
+            return StateTold(source, at, dict(mapping.values).get(piece, piece), value)
         case ObservationKind.LOG:
             return LogLine(source, at, _text(pointed(document, fields.get("text", ""))))
         case ObservationKind.LISTENING:

@@ -1,0 +1,109 @@
+"""Judgments on a session's responses, and what became of their effects, in a file beside the session's log.
+
+Raters come and go while the engine still writes its log, and long after; so they have a file of their own, which
+several processes may add rows to at the same time.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from harness.log.database import BATCH, explained, open_for_reading, open_for_writing, rows
+from harness.log.folder import SessionFolder
+from harness.model.record import EffectAnswered, Entry, JudgmentGiven
+from harness.wire.codec import RECORDS, decode, encode
+
+RatingRecord = JudgmentGiven | EffectAnswered
+WAIT_S = 30.0
+"""So long a writer waits for another one's commit."""
+
+
+class JudgmentLog:
+    """The judgments.sqlite of one session folder; thread-safe, and any number of processes may have it open.
+
+    LogError when the folder holds no session or the file cannot be written; LogFull.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = SessionFolder(folder).demand().judgments
+        self._connection = open_for_writing(self._path)
+        with explained(self._path):
+            self._connection.execute(f"PRAGMA busy_timeout={round(WAIT_S * 1000)}")
+        self._lock = threading.Lock()
+        self._known: dict[str, int] = {}
+        self._seq = 0
+
+    def append(self, record: RatingRecord) -> Entry:
+        """Returns when the row is on the disk; a judgment that is there already is not written again."""
+        body = encode(RECORDS, record).decode("utf-8")
+        with self._lock, explained(self._path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                self._catch_up()
+                if isinstance(record, JudgmentGiven) and record.judgment.id in self._known:
+                    entry = self._row(self._known[record.judgment.id])
+                else:
+                    entry = Entry(self._seq + 1, 0, time.monotonic(), time.time(), record)
+                    self._connection.execute(
+                        "INSERT INTO entries (seq, run, at_s, wall_s, kind, body) VALUES (?, ?, ?, ?, ?, ?)",
+                        (entry.seq, entry.run, entry.at_s, entry.wall_s, record.kind, body),
+                    )
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+        return entry
+
+    def entries(self, after_seq: int = 0) -> Iterator[Entry]:
+        """Committed rows after a seq, by whichever process, in order; LogError."""
+        connection = open_for_reading(self._path)
+        try:
+            yield from rows(connection, self._path, after_seq)
+        finally:
+            connection.close()
+
+    def close(self) -> None:
+        with self._lock:
+            self._connection.close()
+
+    def _catch_up(self) -> None:
+        """Learns the ids that other processes have written meanwhile."""
+        for entry in rows(self._connection, self._path, self._seq):
+            self._seq = entry.seq
+            if isinstance(entry.record, JudgmentGiven):
+                self._known[entry.record.judgment.id] = entry.seq
+
+    def _row(self, seq: int) -> Entry:
+        return next(rows(self._connection, self._path, seq - 1))
+
+
+def rating_rows(folder: Path) -> tuple[Entry, ...]:
+    """Judgments and effect answers of a session, those given at the bench and those given later, oldest first.
+
+    LogError. seq is of the file that a row stands in, so that only a row of the same file may be compared by it.
+    """
+    session = SessionFolder(folder).demand()
+    found = list(_of_kinds(session.database))
+    if session.judgments.is_file():
+        found += _of_kinds(session.judgments)
+    return tuple(sorted(found, key=lambda entry: entry.wall_s))
+
+
+def _of_kinds(path: Path) -> Iterator[Entry]:
+    connection: sqlite3.Connection = open_for_reading(path)
+    try:
+        with explained(path):
+            found = connection.execute(
+                "SELECT seq, run, at_s, wall_s, body FROM entries WHERE kind IN ('judgment_given', 'effect_answered')"
+                " ORDER BY seq"
+            )
+            while batch := found.fetchmany(BATCH):
+                for seq, run, at_s, wall_s, body in batch:
+                    yield Entry(seq, run, at_s, wall_s, decode(RECORDS, body))
+    finally:
+        connection.close()

@@ -1,0 +1,70 @@
+"""What a query should bring about, and what is known of it: the effect decides, whatever was said.
+
+Source: response-assessment guide (tricky cases), spec of ratings (effect checks).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class EffectWord(StrEnum):
+    """How far the wanted effect was brought about; UNKNOWN is no answer, never "no"."""
+
+    RIGHT = "right"
+    PARTIAL = "partial"
+    WRONG = "wrong"
+    UNKNOWN = "unknown"
+
+
+class EffectSource(StrEnum):
+    """Who says so: the device's own reports, the operator, or nobody yet."""
+
+    DEVICE = "device"
+    OPERATOR = "operator"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class StateWanted:
+    """A piece of the device's state, as its profile's `state` mappings tell it. value: None is any, "" is none."""
+
+    name: str
+    value: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EffectCheck:
+    """What a trial's query should bring about. wanted: in words, for people.
+
+    state: all of it must be told by the device within `within_s` of the query's end. question: for the operator, ""
+    when nobody is asked; asked in the run when neither `after_s` nor `at` says otherwise. after_s: seconds after the
+    response at which one can look; at: a local time of day, HH:MM, the next such time after the response.
+    """
+
+    wanted: str
+    state: tuple[StateWanted, ...] = ()
+    within_s: float = 10.0
+    question: str = ""
+    after_s: float | None = None
+    at: str | None = None
+
+    @property
+    def later(self) -> bool:
+        """Whether one can only look after the run has gone on."""
+        return self.after_s is not None or self.at is not None
+
+
+@dataclass(frozen=True, slots=True)
+class EffectEvidence:
+    """What is known of a trial's effect. said: the evidence in words; due_wall_s: Unix time from which one can look.
+
+    A response whose effect is UNKNOWN is held until the evidence comes.
+    """
+
+    check: EffectCheck
+    word: EffectWord = EffectWord.UNKNOWN
+    source: EffectSource = EffectSource.NONE
+    said: str = ""
+    due_wall_s: float | None = None
