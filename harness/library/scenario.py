@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from harness import plugins
-from harness.library import kinds, listening, strict_yaml
+from harness.library import effects, kinds, listening, strict_yaml
 from harness.library.asking_file import CloseDialogueKeys, NoiseKeys, RepromptKeys, VoiceKeys
 from harness.library.assets import Assets
 from harness.library.findings import Findings, Keys, KeysT, attempt, nearest
@@ -110,12 +110,13 @@ def planned_trials(scenario: Scenario) -> tuple[int, int]:
 
 
 def _null_may_stand(path: KeyPath) -> bool:
-    """Null says: no noise, or dialogues are not closed by us."""
+    """Null says: no noise, dialogues are not closed by us, or any value of a piece of state."""
     match tuple(path):
         case (
             ("defaults", "noise" | "close_dialogue")
             | ("matrix", "axes", "noise", int())
             | ("matrix", "exclude", int(), "noise")
+            | ("trials", int(), "effect", "state", str())
         ):
             return True
     return False
@@ -255,6 +256,7 @@ class _Reader:
             query_class=keys.query_class,
             core_capability=keys.core_capability,
             note=keys.note,
+            effect=effects.effect(keys, at, self._found, self._text),
         )
         template = replace(template, ambient=listening.spoken_by_default(template, self._default_voice))
         axes = self._mapping("matrix").get("axes")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.library import strict_yaml
+from harness.library.effects import demand_state
 from harness.library.findings import Findings, nearest
 from harness.library.strict_yaml import Mark, Node
 from harness.metrics.words import normalise
@@ -50,6 +51,7 @@ def check_together(scenario: Scenario, bench: Bench) -> None:
                 )
                 remedy = "Write `evidence: auto` or `operator`"
                 raise UnmetNeed(what, place=found.place(("trials", number)), remedy=remedy)
+            demand_state(trial, device, found.place(("trials", number, "effect")))
         else:
             _demand_wake_events(trial, bench, found.place(("trials", number)))
 

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from harness.library.asking_file import CloseDialogueKeys, GapMs, LevelDbfs, PathText, RepromptKeys, Voice
+from harness.library.effect_file import EffectKeys
 from harness.library.findings import Keys
 from harness.library.words import Id, Spoken, Text, word
 from harness.model.scenario import Evidence, Route, TrialKind
@@ -63,6 +64,7 @@ class TrialKeys(Keys):
         default=False, description="Whether every device must be able to answer it. Default false."
     )
     note: Text = Field(default="", description="For people; kept in the log.")
+    effect: EffectKeys | None = Field(default=None, description="What it should bring about, and who can tell.")
     devices: list[Id] | None = Field(
         default=None,
         min_length=1,

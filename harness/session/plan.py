@@ -131,6 +131,7 @@ def _trial(scenario: Scenario, bench: Bench, template: TrialTemplate, cell: Cell
         connection=device.connection.id if device.connection else "",
         reports=reports,
         wake_phrases=profile.wake_phrases,
+        effect=template.effect,
     )
 
 
