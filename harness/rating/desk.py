@@ -1,0 +1,347 @@
+"""One rater's sitting at a round: which item is in sight, and what each key does. No I/O and no screen of its own."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from harness.model.effect import EffectSource, EffectWord
+from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, Judgment, JudgmentStatus, SubFlag
+from harness.model.rating_round import RatingRound, TranscriptPolicy
+from harness.rating.categories import LABELS
+from harness.rating.items import Item
+from harness.rating.judgments import Sitting, withdrawal
+from harness.rating.own_rows import OwnRows
+from harness.rating.queue import assigned
+from harness.rating.sitting_view import Count, Draft, Explained, Phase, SittingView
+
+Keep = Callable[[Item, Judgment], None]
+"""Puts a row on the disk and returns then; raises LogError or LogFull when it cannot."""
+PACE_ITEMS = 30
+"""Of how many of the last answers the pace is the median."""
+REST_S = 180.0
+"""Who has pressed no key for so long has rested."""
+
+
+class Desk:
+    """What a front-end calls for each key, and then shows `view`.
+
+    Each call that writes returns after the row is on the disk; when that fails the error passes through, and the same
+    item stays in sight with its draft. items, exercises: all of the round; the desk takes the rater's share in the
+    rater's order. rows: all judgments so far, in any order of raters. Not thread-safe.
+    """
+
+    def __init__(
+        self,
+        rater: str,
+        round_: RatingRound,
+        items: Sequence[Item],
+        exercises: Sequence[Item],
+        rows: Iterable[Judgment],
+        keep: Keep,
+        *,
+        now_s: Callable[[], float] = time.monotonic,
+        wall_s: Callable[[], float] = time.time,
+    ) -> None:
+        self.rater = rater
+        self._round = round_
+        self._keep = keep
+        self._now_s, self._wall_s = now_s, wall_s
+        self._exercises = tuple(exercises)
+        self._items = assigned(items, round_, rater)
+        self._rows = OwnRows(rater, round_, rows)
+        self._item: Item | None = None
+        self._draft = Draft()
+        self._explained: Explained | None = None
+        self._shown_s = self._shown_wall_s = 0.0
+        self._busy_since_s = self._last_key_s = now_s()
+        self._with_held = False
+        self._said = ""
+        self._next()
+
+    # What is shown
+
+    @property
+    def view(self) -> SittingView:
+        """The sitting as it stands."""
+        left = self._left()
+        own = None if self._item is None else self._rows.standing(self._item)
+        pace_s = self._pace_s()
+        minutes = self._round.break_after_min
+        return SittingView(
+            phase=self._phase(),
+            rater=self.rater,
+            item=self._item,
+            own=own,
+            position=self._position(self._item) or 0,
+            count=self._count(left),
+            exercises=(len(self._exercises) - len(self._exercises_left()), len(self._exercises)),
+            pace_s=pace_s,
+            left_s=None if pace_s is None else pace_s * len(left),
+            draft=self._draft,
+            explained=self._explained,
+            can_undo=self._rows.last is not None,
+            break_due=bool(minutes) and self._now_s() - self._busy_since_s > minutes * 60,
+            said=self._said,
+        )
+
+    def item(self, item_id: str) -> Item | None:
+        """An item of this rater's queue, by its blind id."""
+        return next((one for one in (*self._exercises, *self._items) if one.id == item_id), None)
+
+    # Keys that write
+
+    def judge(self, category: Category, *, sub_flags: Iterable[SubFlag] = (), aid_path: tuple[str, ...] = ()) -> bool:
+        """Labels the item in sight and goes on; False when there is none, or an explanation is still to be read.
+
+        sub_flags: those of the draft and these, as far as the category carries them. aid_path: of the decision aid.
+        """
+        item = self._ready()
+        if item is None:
+            return False
+        allowed = SUB_FLAGS_OF.get(category, ())
+        wanted = dict.fromkeys((*self._draft.sub_flags, *sub_flags))
+        sitting = replace(self._sitting(item), aid_path=aid_path or self._draft.aid_path)
+        row = sitting.submit(category, tuple(flag.value for flag in wanted if flag in allowed))
+        left_out = [flag.value.replace("_", " ") for flag in wanted if flag not in allowed]
+        said = f"saved as {LABELS[category]}"
+        self._save(item, row, f"{said}; not of that category: {', '.join(left_out)}" if left_out else said)
+        if item.exercise is not None:
+            right = category in (item.exercise.category, *item.exercise.accept)
+            self._explained = Explained(item.exercise, category, right)
+        else:
+            self._next()
+        return True
+
+    def skip(self) -> bool:
+        """Leaves the item for the end."""
+        return self._aside(lambda sitting: sitting.skip(), "left for the end")
+
+    def hold(self) -> bool:
+        """Leaves it until somebody has said what the device did."""
+        return self._aside(lambda sitting: sitting.hold(), "held until it is known what the device did")
+
+    def flag(self, flag: Flag) -> bool:
+        """Puts it aside, with the reason."""
+        return self._aside(lambda sitting: sitting.flag((flag,)), f"put aside: {flag.value.replace('_', ' ')}")
+
+    def undo(self) -> bool:
+        """Takes back the rater's latest row of this round, whenever it was given; its item is in sight again."""
+        last = self._rows.last
+        self._key()
+        if last is None:
+            self._said = "nothing is left to undo"
+            return False
+        item = next((one for one in (*self._exercises, *self._items) if _is_of(last, one)), None)
+        if item is None:
+            self._said = "the last judgment is on a response that is no longer in this round"
+            return False
+        row = withdrawal(last, self._wall_s())
+        self._keep(item, row)
+        self._rows.add(row)
+        self._explained = None
+        self._show(item)
+        shown = self._draft.transcript_shown
+        self._draft = Draft(
+            comment=last.comment,
+            confidence=last.confidence,
+            sub_flags=tuple(SubFlag(name) for name in last.sub_flags),
+            effect_claimed=last.effect_claimed,
+            transcript_shown=shown or last.transcript_shown,
+            plays=last.plays,
+            heard_ms=last.heard_ms or 0,
+        )
+        self._said = "taken back; judge it again"
+        return True
+
+    # Keys that only change the draft
+
+    def go_on(self) -> None:
+        """After the explanation of an exercise."""
+        self._key()
+        if self._explained is not None:
+            self._explained, self._said = None, ""
+            self._next()
+
+    def release_held(self) -> None:
+        """Puts the held items into the queue all the same: nobody will say what the device did."""
+        self._key()
+        self._with_held = True
+        if self._item is None:
+            self._next()
+
+    def comment(self, text: str) -> None:
+        self._change(comment=text.strip())
+
+    def confidence(self, level: int | None) -> None:
+        """1 unsure, 2, 3 sure; the level that is set already takes it back."""
+        self._change(confidence=None if level == self._draft.confidence else level)
+
+    def toggle(self, flag: SubFlag) -> None:
+        """Sets or takes back a sub-flag; of two that exclude each other the later one stands."""
+        rest = tuple(one for one in self._draft.sub_flags if one is not flag and one is not _OPPOSITE.get(flag))
+        self._change(sub_flags=rest if flag in self._draft.sub_flags else (*rest, flag))
+
+    def effect_claimed(self, claimed: bool | None) -> None:
+        """Whether the response says that something was done."""
+        self._change(effect_claimed=claimed)
+
+    def show_transcript(self) -> bool:
+        """Shows what was said in writing, where the policy lets a rater ask for it; it is stored that they did."""
+        if self._round.transcript is TranscriptPolicy.NEVER and self._phase() is not Phase.TRAINING:
+            self._said = "this round is judged by ear"
+            return False
+        self._change(transcript_shown=True)
+        return True
+
+    def heard(self, played_ms: int, *, began: bool) -> None:
+        """The response was played: so much more of it; began: this is another play."""
+        self._draft = replace(
+            self._draft, heard_ms=self._draft.heard_ms + max(0, played_ms), plays=self._draft.plays + began
+        )
+
+    # From outside
+
+    def refresh(self, items: Sequence[Item], rows: Iterable[Judgment]) -> None:
+        """Takes in new responses, new evidence and rows that were given elsewhere; the item in sight may stay."""
+        self._items = assigned(items, self._round, self.rater)
+        self._rows = OwnRows(self.rater, self._round, rows)
+        if self._explained is not None:
+            return
+        known = None if self._item is None else self.item(self._item.id)
+        if known is not None and (known in self._left() or known.exercise is not None):
+            self._item = known
+        else:
+            self._next()
+
+    # Inside
+
+    def _ready(self) -> Item | None:
+        self._key()
+        return None if self._explained is not None else self._item
+
+    def _aside(self, make: Callable[[Sitting], Judgment], said: str) -> bool:
+        item = self._ready()
+        if item is None or item.exercise is not None:
+            self._said = "an exercise wants a category" if item is not None else ""
+            return False
+        self._save(item, make(self._sitting(item)), said)
+        self._next()
+        return True
+
+    def _sitting(self, item: Item) -> Sitting:
+        own = self._rows.standing(item)
+        effect = item.effect
+        return Sitting(
+            rater=self.rater,
+            subject=item.subject,
+            replaces=own.id if own else None,
+            comment=self._draft.comment,
+            plays=self._draft.plays,
+            time_to_answer_s=round(self._now_s() - self._shown_s, 3),
+            item_id=item.id,
+            round=self._round.id,
+            position=self._position(item),
+            confidence=self._draft.confidence,
+            heard_ms=self._draft.heard_ms,
+            transcript_shown=self._draft.transcript_shown,
+            effect_claimed=self._draft.effect_claimed,
+            effect=None if effect is None or item.waits_for_effect else effect.word,
+            shown_wall_s=self._shown_wall_s,
+            given_wall_s=self._wall_s(),
+            adjudicates=tuple(one.id for one in item.inputs),
+        )
+
+    def _save(self, item: Item, row: Judgment, said: str) -> None:
+        self._keep(item, row)
+        self._rows.add(row)
+        self._said = said
+
+    def _change(self, **changes: object) -> None:
+        self._key()
+        self._draft = replace(self._draft, **changes)  # type: ignore[arg-type]
+        self._said = ""
+
+    def _key(self) -> None:
+        now_s = self._now_s()
+        if now_s - self._last_key_s > REST_S:
+            self._busy_since_s = now_s
+        self._last_key_s = now_s
+
+    def _next(self) -> None:
+        exercises = self._exercises_left()
+        left = self._left()
+        self._show(exercises[0] if exercises else left[0] if left else None)
+
+    def _show(self, item: Item | None) -> None:
+        if item is not self._item or item is None or self._draft != Draft():
+            self._draft = Draft(transcript_shown=self._round.transcript is TranscriptPolicy.SHOWN)
+        self._item = item
+        self._shown_s, self._shown_wall_s = self._now_s(), self._wall_s()
+
+    def _phase(self) -> Phase:
+        if self._explained is not None or self._exercises_left():
+            return Phase.TRAINING
+        if self._item is not None and self._item.exercise is not None:
+            return Phase.TRAINING
+        return Phase.JUDGING if self._item is not None else Phase.FINISHED
+
+    def _exercises_left(self) -> tuple[Item, ...]:
+        return self._rows.exercises_left(self._exercises)
+
+    def _left(self) -> tuple[Item, ...]:
+        """What can be judged now: what is new, then what was left for the end."""
+        fresh = [item for item in self._items if self._rows.standing(item) is None and self._open(item)]
+        later = [item for item in self._items if self._rows.status(item) is JudgmentStatus.SKIPPED and self._open(item)]
+        held = [item for item in self._items if self._rows.status(item) is JudgmentStatus.HELD]
+        freed = [item for item in held if self._with_held or _known_since(item, self._rows.standing(item))]
+        return (*fresh, *freed, *later)
+
+    def _open(self, item: Item) -> bool:
+        return self._with_held or not item.waits_for_effect
+
+    def _position(self, item: Item | None) -> int | None:
+        if item is None:
+            return None
+        queue = self._exercises if item.exercise is not None else self._items
+        return next((number for number, one in enumerate(queue, start=1) if one.id == item.id), None)
+
+    def _count(self, left: Sequence[Item]) -> Count:
+        statuses = [self._rows.status(item) for item in self._items]
+        done = sum(one in (JudgmentStatus.SUBMITTED, JudgmentStatus.FLAGGED) for one in statuses)
+        return Count(
+            total=len(self._items),
+            done=done,
+            left=len(left),
+            skipped=statuses.count(JudgmentStatus.SKIPPED),
+            held=len(self._items) - done - len(left),
+            flagged=statuses.count(JudgmentStatus.FLAGGED),
+        )
+
+    def _pace_s(self) -> float | None:
+        times = self._rows.times_s[-PACE_ITEMS:]
+        return statistics.median(times) if times else None
+
+
+_OPPOSITE = {
+    SubFlag.TOO_LITTLE: SubFlag.TOO_MUCH,
+    SubFlag.TOO_MUCH: SubFlag.TOO_LITTLE,
+    SubFlag.RECOVERABLE: SubFlag.UNRECOVERABLE,
+    SubFlag.UNRECOVERABLE: SubFlag.RECOVERABLE,
+}
+
+
+def _is_of(row: Judgment, item: Item) -> bool:
+    return (row.trial_id, row.clip_sha256) == (item.subject.trial_id, item.subject.clip_sha256) and (
+        not row.session_id or row.session_id == item.subject.session_id
+    )
+
+
+def _known_since(item: Item, hold: Judgment | None) -> bool:
+    """Whether more is known of the effect than when it was held."""
+    found = item.effect
+    if found is None or (found.word is EffectWord.UNKNOWN and found.source is EffectSource.NONE):
+        return False
+    return hold is not None and hold.effect is not found.word

@@ -1,0 +1,86 @@
+"""What is put before a rater: a first response with what belongs to it, and nothing that says whose it is."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+
+from harness.model.clip import Clip
+from harness.model.effect import EffectEvidence, EffectSource, EffectWord
+from harness.model.judgment import Judgment
+from harness.model.rating_round import Exercise, GoldItem
+from harness.model.time import Measured
+from harness.model.trial import Recognition
+from harness.rating.judgments import Subject
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """What a front-end never shows while a round is judged: it would tell whose response it is."""
+
+    session_id: str = ""
+    trial_id: str = ""
+    device: str = ""
+    query_id: str = ""
+    query_class: str = ""
+    conditions: tuple[tuple[str, str], ...] = ()
+    gold: GoldItem | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A first response, or an exercise of the training round.
+
+    id: blind, the same for all raters of a round. query: its text. attempts: how often it was said, the one that was
+    understood included; waits_s: before each of them but the first. latency, length: of the response. truncated: it
+    went on when the recording was cut. said: what the device itself reports to have said; transcript: by our own
+    recogniser; both are None when there is none, and are shown as the round's policy says. note: the scenario's.
+    clip: None of an exercise, whose sound is spoken by a voice. inputs: judgments that an adjudicator is shown.
+    """
+
+    id: str
+    query: str
+    subject: Subject
+    clip: Clip | None = None
+    attempts: int = 1
+    waits_s: tuple[float | None, ...] = ()
+    recognition: Recognition = Recognition.YES
+    latency: Measured | None = None
+    length: Measured | None = None
+    truncated: bool = False
+    said: str | None = None
+    transcript: str | None = None
+    recogniser: str = ""
+    core_capability: bool = False
+    effect: EffectEvidence | None = None
+    note: str = ""
+    exercise: Exercise | None = None
+    inputs: tuple[Judgment, ...] = ()
+    hidden: Hidden = field(default_factory=Hidden)
+
+    @property
+    def waits_for_effect(self) -> bool:
+        """Nobody knows yet what the device did, so that the response cannot be judged."""
+        found = self.effect
+        return found is not None and found.word is EffectWord.UNKNOWN and found.source is EffectSource.NONE
+
+
+def blind_id(seed: int, session_id: str, trial_id: str, clip_sha256: str) -> str:
+    """Eight characters that name an item to raters without telling where it comes from."""
+    whole = "\n".join((str(seed), session_id, trial_id, clip_sha256))
+    return hashlib.sha256(whole.encode()).hexdigest()[:8]
+
+
+def exercise_item(exercise: Exercise, seed: int) -> Item:
+    """An exercise as an item; its rows have the trial id `exercise:<id>`."""
+    trial_id = f"exercise:{exercise.id}"
+    digest = hashlib.sha256(f"{exercise.query}\n{exercise.response}".encode()).hexdigest()
+    return Item(
+        id=blind_id(seed, "", trial_id, digest),
+        query=exercise.query,
+        subject=Subject(trial_id, 1, digest),
+        transcript=exercise.response,
+        core_capability=exercise.core_capability,
+        note=exercise.effect,
+        exercise=exercise,
+    )
