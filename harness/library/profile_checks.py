@@ -15,7 +15,7 @@ from harness.model.bench import ClockKind, Framing, ObservationKind, Transport
 from harness.model.observation import DeviceState
 
 STATES = tuple(state.value for state in DeviceState)
-_NAMED = (ObservationKind.STATUS, ObservationKind.WAKE, ObservationKind.INTENT)
+_NAMED = (ObservationKind.STATUS, ObservationKind.WAKE, ObservationKind.INTENT, ObservationKind.STATE)
 _PLACEHOLDER = re.compile(r"\{(\w*)\}")
 
 
@@ -133,7 +133,7 @@ def _check_fields(kind: ObservationKind, names: tuple[str, ...], at: Path, found
 
 def _check_values(kind: ObservationKind, values: dict[str, str], at: Path, found: Findings) -> None:
     if values and kind not in _NAMED:
-        what = f"values are for kind status, wake and intent, not {kind.value}"
+        what = f"values are for kind status, wake, intent and state, not {kind.value}"
         found.add((*at, "values"), what, "Remove them", key=True)
     elif kind is ObservationKind.STATUS:
         for theirs, ours in values.items():

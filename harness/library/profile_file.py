@@ -19,6 +19,7 @@ FIELDS: dict[ObservationKind, tuple[str, ...]] = {
     ObservationKind.INTENT: ("name", "slots", "score"),
     ObservationKind.RESPONSE: ("text",),
     ObservationKind.STATUS: ("state", "detail"),
+    ObservationKind.STATE: ("name", "value"),
     ObservationKind.LOG: ("text",),
     ObservationKind.LISTENING: (),
 }
@@ -29,6 +30,7 @@ REQUIRED: dict[ObservationKind, str] = {
     ObservationKind.INTENT: "name",
     ObservationKind.RESPONSE: "text",
     ObservationKind.STATUS: "state",
+    ObservationKind.STATE: "name",
     ObservationKind.LOG: "text",
 }
 """The field without which a message of that kind says nothing; without any fields, it is the whole payload."""
@@ -81,7 +83,8 @@ class MappingKeys(Keys):
         description='Field: JSON pointer into the payload ("", the default, is all of it); with `match`: as in lines.',
     )
     values: dict[str, Text] = Field(
-        default={}, description="The device's word: ours (a state, a phrase, an intent's name)."
+        default={},
+        description="The device's word: ours (a state, a phrase, the name of an intent or a piece of state).",
     )
     when: dict[Pointer, str | int | float | bool] = Field(
         default={}, description="JSON pointer: value that must be there; other messages are left alone."

@@ -61,7 +61,8 @@ class LineKeys(Keys):
     kind: Annotated[ObservationKind, word(ObservationKind)] = Field(description="What a line becomes.")
     fields: dict[str, Text] = Field(default={}, description="Field: text, in which {group} is a group's text.")
     values: dict[str, Text] = Field(
-        default={}, description="The device's word: ours (a state, a phrase, an intent's name)."
+        default={},
+        description="The device's word: ours (a state, a phrase, the name of an intent or a piece of state).",
     )
     when: dict[str, str] = Field(default={}, description="Group: text that it must have; else the rule does not hold.")
     score_scale: float = Field(default=1.0, gt=0, description="The device's score that means 1: 255, 100. Default 1.")
@@ -134,7 +135,8 @@ class GivesKeys(Keys):
     score: float | None = Field(default=None, description="wake, intent: the score, 0 to 1.")
     text: str = Field(default="", description="transcript, response, log: the text.")
     final: bool = Field(default=True, description="transcript: whether it is final.")
-    name: str = Field(default="", description="intent: its name.")
+    name: str = Field(default="", description="intent, state: its name.")
+    value: str = Field(default="", description="state: its value; empty when it is no more.")
     slots: dict[str, str] = Field(default={}, description="intent: slot: value.")
     state: str = Field(default="", description="status: the state.")
     detail: str = Field(default="", description="status: the detail.")

@@ -13,6 +13,7 @@ from harness.model.observation import (
     LogLine,
     Observation,
     ResponseText,
+    StateTold,
     Status,
     Transcript,
     Wake,
@@ -31,6 +32,7 @@ _DEFAULTS: dict[str, Fields] = {
     "intent": {"name": "", "slots": {}, "score": None},
     "response": {"text": ""},
     "status": {"state": "", "detail": ""},
+    "state": {"name": "", "value": ""},
     "log": {"text": ""},
     "listening": {},
 }
@@ -63,6 +65,8 @@ def sample_fields(seen: Observation) -> Fields:
             fields = {"kind": "response", "text": text}
         case Status(state=state, detail=detail):
             fields = {"kind": "status", "state": state.value, "detail": detail}
+        case StateTold(name=name, value=value):
+            fields = {"kind": "state", "name": name, "value": value}
         case LogLine(text=text):
             fields = {"kind": "log", "text": text}
         case ListeningProved():

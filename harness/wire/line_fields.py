@@ -39,11 +39,15 @@ class LineFields:
     block_score: float | None = None
 
     def with_groups(self, groups: dict[str, str]) -> LineFields:
-        """Also those of one more line; a `slot` with its `value`, and each slot_NAME, is a slot more."""
+        """Also those of one more line; a `slot` with its `value`, and each slot_NAME, is a slot more.
+
+        A `value` without a `slot` is a field (of a piece of state).
+        """
         slots = [(name.removeprefix(SLOT), text) for name, text in groups.items() if name.startswith(SLOT)]
+        kept = groups
         if "slot" in groups:
             slots.append((groups["slot"], groups.get("value", "")))
-        kept = {name: text for name, text in groups.items() if name not in ("slot", "value")}
+            kept = {name: text for name, text in groups.items() if name not in ("slot", "value")}
         return replace(self, groups={**kept, **self.groups}, slots=(*self.slots, *slots))
 
     def of_block(self, word: str, score: float) -> LineFields:

@@ -39,6 +39,8 @@ _RING_PAUSE_S = 2.0
 """Between two rings, in which it listens for a word that ends them."""
 HEARTBEAT_S = 5.0
 """How often it tells that it hears."""
+ODD = "Percent of the purple has been minuted."
+"""What it says with odd words, whatever it has done."""
 
 
 class Speaker(Protocol):
@@ -122,6 +124,7 @@ class Device:
         self._faults = faults
         self._on_state = on_state
         self._dialogue = Dialogue(settings)
+        self._told: dict[str, str] = {}
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="recogniser")
         self._state = DeviceState.STARTED
         self._query = 0
@@ -145,6 +148,7 @@ class Device:
             if event is not None:
                 self._take(event)
             self._look_at_the_clock()
+            self._tell_state()
         self._worker.shutdown(wait=False, cancel_futures=True)
 
     def _take(self, event: Event) -> None:
@@ -240,7 +244,10 @@ class Device:
         if worse.restart:
             self.restart = True
             return
-        reply = self._dialogue.hear(worse.text, replace(self._now(), called_s=self._called_s))
+        hear = self._dialogue.pretend if worse.no_effect else self._dialogue.hear
+        reply = hear(worse.text, replace(self._now(), called_s=self._called_s))
+        if worse.odd_words and reply.text:
+            reply = replace(reply, text=ODD)
         if not reply.text or worse.silent:
             self._dialogue.close()
             self._enter(DeviceState.IDLE)
@@ -264,6 +271,13 @@ class Device:
             self._answer(reply, worse)
         if self._state is DeviceState.IDLE and (due := self._dialogue.due(self._now())):
             self._ring(_Ringing(" ".join(due), self._settings.rings))
+
+    def _tell_state(self) -> None:
+        """What has changed of it; at its start all of it, since a broker may keep what an earlier run told."""
+        for name, value in self._dialogue.state.items():
+            if self._told.get(name) != value:
+                self._told[name] = value
+                self._reporter.say(Report.STATE, name=name, value=value)
 
     def _ring(self, ringing: _Ringing) -> None:
         self._ringing = _Ringing(ringing.text, ringing.left - 1)

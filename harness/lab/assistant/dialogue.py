@@ -76,6 +76,22 @@ class Dialogue:
                 reply = None
         return reply or Reply(UNKNOWN)
 
+    def pretend(self, text: str, moment: Moment) -> Reply:
+        """As `hear`, but timers, alarms and the list stay as they are: it only says that it has done it."""
+        timers, alarms, things = [*self.timers.timers], [*self.timers.alarms], [*self.shopping.things]
+        reply = self.hear(text, moment)
+        self.timers.timers, self.timers.alarms, self.shopping.things = timers, alarms, things
+        return reply
+
+    @property
+    def state(self) -> dict[str, str]:
+        """What it keeps for its user, by name: lengths of timers, times of alarms (HH:MM), the list; "" where none."""
+        return {
+            "timer": ", ".join(timer.words for timer in self.timers.timers),
+            "alarm": ", ".join(f"{alarm.at:%H:%M}" for alarm in self.timers.alarms),
+            "shopping_list": ", ".join(self.shopping.things),
+        }
+
     def is_open(self, moment: Moment) -> bool:
         """True while it waits for the answer to a question of its own."""
         return self._awaits_s is not None and moment.began_s <= self._awaits_s

@@ -19,6 +19,8 @@ class Worse:
     keep_talking: bool = False
     restart: bool = False
     two_parts: bool = False
+    no_effect: bool = False
+    odd_words: bool = False
 
 
 class Faults:
@@ -61,6 +63,8 @@ class Faults:
             keep_talking=Deed.KEEP_TALKING in deeds,
             restart=Deed.RESTART in deeds,
             two_parts=Deed.TWO_PART_ANSWER in deeds,
+            no_effect=Deed.NO_EFFECT in deeds,
+            odd_words=Deed.ODD_WORDS in deeds,
         )
 
     def _numbers(self, *, missing_wake: bool) -> list[int]:

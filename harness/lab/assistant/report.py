@@ -1,5 +1,7 @@
 """What the assistant tells over MQTT: `vh/<device>/{wake,transcript,response,status,heartbeat}`, JSON, numbered.
 
+`vh/<device>/state/<name>` is a piece of its state, and retained.
+
 Every message has `boot` (a new one for each start), `seq` (from 1, over all topics but heartbeat), `time` (monotonic
 seconds of its host). The last will on `status` says {"state": "gone"}.
 """
@@ -45,7 +47,9 @@ class Reporter:
             return
         self._seq += 1
         head: dict[str, PlainValue] = {"boot": self.boot, "seq": self._seq, "time": round(time.monotonic(), 4)}
-        self._client.publish(self._topic(report), json.dumps({**head, **fields}), qos=1)
+        kept = report is Report.STATE
+        topic = f"{self._topic(report)}/{fields['name']}" if kept else self._topic(report)
+        self._client.publish(topic, json.dumps({**head, **fields}), qos=1, retain=kept)
 
     def beat(self) -> None:
         """Tells that its ears are at work at this moment; lost when the broker is away, since it would be late."""

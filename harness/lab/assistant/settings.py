@@ -18,13 +18,17 @@ from harness.plugins import Group, names
 
 
 class Report(StrEnum):
-    """What the assistant tells over MQTT; each is a topic of its own. HEARTBEAT: that its ears are at work."""
+    """What the assistant tells over MQTT; each is a topic of its own.
+
+    HEARTBEAT: that its ears are at work. STATE: timers, alarms and the list, when they change.
+    """
 
     WAKE = "wake"
     TRANSCRIPT = "transcript"
     RESPONSE = "response"
     STATUS = "status"
     HEARTBEAT = "heartbeat"
+    STATE = "state"
 
 
 class Deed(StrEnum):
@@ -34,6 +38,7 @@ class Deed(StrEnum):
     LATE         answers later                    SILENT           does not answer
     KEEP_TALKING does not come to an end          RESTART          starts again instead of answering
     TWO_PART_ANSWER  says something, pauses, and goes on
+    NO_EFFECT    says that it has done it, and has not       ODD_WORDS    does it, and says something odd
     """
 
     MISHEAR = "mishear"
@@ -43,6 +48,8 @@ class Deed(StrEnum):
     KEEP_TALKING = "keep_talking"
     RESTART = "restart"
     TWO_PART_ANSWER = "two_part_answer"
+    NO_EFFECT = "no_effect"
+    ODD_WORDS = "odd_words"
 
 
 @dataclass(frozen=True, slots=True)

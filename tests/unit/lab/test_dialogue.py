@@ -192,3 +192,21 @@ def test_it_counts_until_it_was_called_however_long_it_takes_to_understand() -> 
 )
 def test_some_words_end_the_ringing(heard: str, ends: bool) -> None:
     assert dialogue().ends_ringing(heard) is ends
+
+
+def test_its_state_follows_what_it_does_and_not_what_it_says() -> None:
+    mind = dialogue()
+    assert mind.state == {"timer": "", "alarm": "", "shopping_list": ""}
+    mind.hear("set a timer for ten minutes", at(0))
+    mind.hear("add milk to my shopping list", at(20))
+    mind.hear("set an alarm for 1 a.m.", at(40))
+    kept = {"timer": "10 minutes", "alarm": "01:00", "shopping_list": "milk"}
+    assert mind.state == kept
+    assert mind.pretend("set a timer for five minutes", at(60)).text == "Timer set for 5 minutes."
+    assert mind.pretend("clear my shopping list", at(80)).text == "Your shopping list is empty now."
+    assert mind.pretend("cancel my alarm", at(100)).text == "Alarm cancelled."
+    assert mind.state == kept
+    mind.hear("cancel the timer", at(120))
+    assert mind.state == {**kept, "timer": ""}
+    mind.due(at(86_400))
+    assert mind.state["alarm"] == ""

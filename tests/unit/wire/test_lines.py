@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.model.bench import ClockKind, ConsoleSettings, LineMapping, ObservationKind, ScoreBlock
-from harness.model.observation import DeviceState, Intent, LogLine, Observation, Status, Transcript, Wake
+from harness.model.observation import DeviceState, Intent, LogLine, Observation, StateTold, Status, Transcript, Wake
 from harness.model.time import Stamp
 from harness.wire.lines import Lines
 
@@ -90,6 +90,12 @@ def test_the_first_rule_that_fits_takes_the_line() -> None:
     (unmapped,) = said(reader, "dancing")
     assert isinstance(unmapped, LogLine)
     assert "'dancing' is not mapped" in unmapped.text
+
+
+def test_a_piece_of_state_has_its_value_from_a_group() -> None:
+    rule = LineMapping(r"^state: (?P<name>\w+)=(?P<value>.*)$", KIND.STATE, values=(("tmr", "timer"),))
+    told = said(lines(rule), "state: tmr=10 minutes", "state: list=")
+    assert told == [StateTold("dev", AT, "timer", "10 minutes"), StateTold("dev", AT, "list", "")]
 
 
 def test_a_condition_leaves_the_line_to_later_rules() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model.bench import MessageMapping, ObservationKind
-from harness.model.observation import DeviceState, Intent, LogLine, ResponseText, Status, Transcript, Wake
+from harness.model.observation import DeviceState, Intent, LogLine, ResponseText, StateTold, Status, Transcript, Wake
 from harness.model.time import Stamp
 from harness.wire.mappings import Unmapped, for_device, observations, pointed, topic_matches
 
@@ -78,6 +78,16 @@ def test_each_kind() -> None:
     status = MessageMapping("t", KIND.STATUS, (("state", "/s"), ("detail", "/d")), values=(("busy", "thinking"),))
     assert seen(status, {"s": "busy", "d": "why"}) == Status("dev", AT, DeviceState.THINKING, "why")
     assert seen(status, {"s": "idle"}) == Status("dev", AT, DeviceState.IDLE)
+
+
+def test_a_piece_of_state_has_a_name_and_may_be_no_more() -> None:
+    rule = MessageMapping("t", KIND.STATE, (("name", "/name"), ("value", "/value")), (("t1", "timer"),))
+    assert seen(rule, {"name": "t1", "value": "10 minutes"}) == StateTold("dev", AT, "timer", "10 minutes")
+    assert seen(rule, {"name": "list", "value": ""}) == StateTold("dev", AT, "list", "")
+    assert isinstance(seen(rule, {"name": "list"}), LogLine)
+    of_text = MessageMapping("t", KIND.STATE, match="^(?P<name>[a-z]+)=(?P<value>.*)")
+    (told,) = observations([of_text], "t", b"timer=5 minutes", AT, "dev")
+    assert told == StateTold("dev", AT, "timer", "5 minutes")
 
 
 def test_conditions_choose_among_mappings() -> None:
