@@ -1,0 +1,268 @@
+"""The decision aid: short questions that lead from a first response to its category. It knows no screen.
+
+A path ends in exactly one `Ending`. That is a category, except after four answers which say that there is nothing to
+judge: not recognised, cut or not the first, sound too bad (the item is put aside with a flag), effect not yet known
+(the item is held). Those are no categories and never enter a table of them. So every path that passes the first two
+questions, and of which the effect is known or given up, ends in exactly one category, after at most `MOST` questions;
+what the harness fills in counts as a question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.model.effect import EffectEvidence, EffectSource, EffectWord
+from harness.model.judgment import SubFlag
+from harness.model.trial import Recognition
+from harness.rating.aid_questions import QUESTIONS, Answer, Ending, Question
+
+MOST = 8
+FILLED = "@harness"
+"""Ends the words of a path that the harness filled in: "recognised=yes@harness"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the harness knows of a response before anybody is asked; what it knows it fills in.
+
+    truncated: the response was cut at the time limit; None: not known. effect: what was seen of it, UNKNOWN when
+    somebody looked and could not tell; None when there is no evidence, and with `awaited` it is still to come.
+    core_capability: the scenario says that every such device must be able to do this.
+    """
+
+    recognised: Recognition = Recognition.NOT_ASSESSED
+    truncated: bool | None = None
+    effect: EffectWord | None = None
+    core_capability: bool = False
+    awaited: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        recognised: Recognition | None,
+        truncated: bool | None,
+        evidence: EffectEvidence | None,
+        core_capability: bool,
+    ) -> Known:
+        """From a trial's evidence; None where there is none. While nobody has looked yet, the effect is awaited."""
+        unknown = evidence is not None and evidence.word is EffectWord.UNKNOWN
+        awaited = unknown and evidence is not None and evidence.source is EffectSource.NONE
+        return cls(
+            recognised=recognised or Recognition.NOT_ASSESSED,
+            truncated=truncated,
+            effect=None if evidence is None or awaited else evidence.word,
+            core_capability=core_capability,
+            awaited=awaited,
+        )
+
+    def answer_to(self, question_id: str) -> str | None:
+        """Id of the answer that follows from what is known; None when a person must be asked."""
+        match question_id:
+            case "recognised":
+                return {Recognition.YES: "yes", Recognition.NO: "no"}.get(self.recognised)
+            case "whole":
+                return None if self.truncated is None else ("cut" if self.truncated else "yes")
+            case "cannot":
+                # It acted, whatever it said of itself: odd words must not hide a right effect.
+                return "no" if self.effect in (EffectWord.RIGHT, EffectWord.PARTIAL) else None
+            case "effect":
+                return "not_yet" if self.awaited and self.effect is None else self._effect_answer()
+            case _:
+                return None
+
+    def _effect_answer(self) -> str | None:
+        match self.effect:
+            case None:
+                return None
+            case EffectWord.RIGHT:
+                return "right"
+            case EffectWord.PARTIAL:
+                return "part"
+            case EffectWord.WRONG:
+                return "wrong"
+            case EffectWord.UNKNOWN:
+                return "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A question that is answered. filled: by the harness."""
+
+    question: Question
+    answer: Answer
+    filled: bool = False
+
+    @property
+    def word(self) -> str:
+        """As it is stored in a judgment's aid_path."""
+        return f"{self.question.id}={self.answer.id}{FILLED if self.filled else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class AidState:
+    """How far a rater is in the aid; every answer gives a new state. Either `question` or `ending` is None."""
+
+    aid: Aid
+    known: Known
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def question(self) -> Question | None:
+        """To be asked now."""
+        leads = self._leads
+        return self.aid.question(leads) if isinstance(leads, str) else None
+
+    @property
+    def ending(self) -> Ending | None:
+        """Where the path ended, with the sub-flags noted on the way."""
+        leads = self._leads
+        if isinstance(leads, str):
+            return None
+        noted: list[SubFlag] = []
+        for step in self.steps:
+            noted.extend(step.answer.notes)
+        return leads.noting(tuple(noted))
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The answers so far, as they are stored."""
+        return tuple(step.word for step in self.steps)
+
+    @property
+    def number(self) -> int:
+        """Of the question that is asked, from 1; at the end, how many were answered."""
+        return len(self.steps) + (self.question is not None)
+
+    @property
+    def most(self) -> int:
+        """How many questions this path has at most, those answered and the present one among them."""
+        return len(self.steps) + (self._longest(self.question, asked=True) if self.question else 0)
+
+    @property
+    def filled(self) -> tuple[Step, ...]:
+        """What the harness filled in so far."""
+        return tuple(step for step in self.steps if step.filled)
+
+    @property
+    def suggested(self) -> Answer | None:
+        """What the harness would answer to the present question: a rater went back to it and may overrule."""
+        wanted = self.known.answer_to(self.question.id) if self.question else None
+        return self.question.answer(wanted) if self.question and wanted else None
+
+    @property
+    def can_go_back(self) -> bool:
+        return bool(self.steps)
+
+    def answer(self, answer_id: str) -> AidState:
+        """After an answer of the rater's, and after what the harness can fill in from there.
+
+        Raises ValueError at the end, and for an answer that the question does not have.
+        """
+        if self.question is None:
+            raise ValueError("the aid has come to its end")
+        answer = self.question.answer(answer_id)
+        if answer is None:
+            known = ", ".join(one.id for one in self.question.answers)
+            raise ValueError(f"“{self.question.id}” has no answer “{answer_id}” ({known})")
+        return self._with(Step(self.question, answer)).filled_in()
+
+    def press(self, key: str) -> AidState | None:
+        """After the answer that a key stands for; None when it stands for none."""
+        answer = self.question.answer_of(key) if self.question else None
+        return self.answer(answer.id) if answer else None
+
+    def back(self) -> AidState:
+        """Before the last answer, whoever gave it: what was filled in can be overruled. At the start, the same."""
+        return AidState(self.aid, self.known, self.steps[:-1])
+
+    def filled_in(self) -> AidState:
+        """With all answers that the harness can give from here on."""
+        state = self
+        while state.question is not None and (answer := state.suggested) is not None:
+            state = state._with(Step(state.question, answer, filled=True))
+        return state
+
+    def _with(self, step: Step) -> AidState:
+        return AidState(self.aid, self.known, (*self.steps, step))
+
+    @property
+    def _leads(self) -> str | Ending:
+        if not self.steps:
+            return self.aid.questions[0].id
+        return self.steps[-1].answer.to(core_capability=self.known.core_capability)
+
+    def _longest(self, question: Question, asked: bool = False) -> int:
+        """Questions from this one to the farthest end; one that the harness will answer has one way on."""
+        wanted = None if asked else self.known.answer_to(question.id)
+        ways = [one for one in question.answers if wanted in (None, one.id)]
+        ends = [one.to(core_capability=self.known.core_capability) for one in ways]
+        return 1 + max(self._longest(self.aid.question(one)) if isinstance(one, str) else 0 for one in ends)
+
+
+@dataclass(frozen=True, slots=True)
+class Aid:
+    """The questions, and the way in. Another language is another graph with the same ids.
+
+    Raises ValueError for a graph with a doubled id or key, a way to nowhere or in a circle, a question that no way
+    leads to, or more than `MOST` questions on a path.
+    """
+
+    questions: tuple[Question, ...] = QUESTIONS
+
+    def __post_init__(self) -> None:
+        ids = [one.id for one in self.questions]
+        if len(set(ids)) < len(ids) or not ids:
+            raise ValueError(f"each question needs an id of its own: {ids}")
+        for question in self.questions:
+            # A doubled key would make an answer that nobody can give.
+            keys = [one.key for one in question.answers]
+            words = {one.id for one in question.answers}
+            if not keys or len(set(keys)) < len(keys) or len(words) < len(keys) or any(len(key) != 1 for key in keys):
+                raise ValueError(f"“{question.id}” needs answers with ids and one-letter keys of their own")
+        met: set[str] = set()
+        self._check_ways(self.questions[0].id, (), met)
+        if unmet := set(ids) - met:
+            raise ValueError(f"no way leads to {sorted(unmet)}")
+
+    def _check_ways(self, question_id: str, way: tuple[str, ...], met: set[str]) -> None:
+        way = (*way, question_id)
+        if len(way) > MOST:
+            raise ValueError(f"more than {MOST} questions, or a circle: {' → '.join(way)}")
+        met.add(question_id)
+        for answer in self.question(question_id).answers:
+            for leads in (answer.leads, answer.leads_if_core):
+                if isinstance(leads, str):
+                    self._check_ways(leads, way, met)
+
+    def question(self, question_id: str) -> Question:
+        """Raises ValueError when there is no such question."""
+        found = next((one for one in self.questions if one.id == question_id), None)
+        if found is None:
+            raise ValueError(f"the aid has no question “{question_id}”")
+        return found
+
+    def begin(self, known: Known) -> AidState:
+        """The first question that a person must answer; at its end already when the harness knows enough."""
+        return AidState(self, known).filled_in()
+
+    def resume(self, known: Known, path: Sequence[str]) -> AidState:
+        """The state with this path, as it was stored; nothing more is filled in.
+
+        Raises ValueError for a path that the questions, or what is known, do not allow.
+        """
+        state = AidState(self, known)
+        for word in path:
+            filled = word.endswith(FILLED)
+            question_id, _, answer_id = word.removesuffix(FILLED).partition("=")
+            question = state.question
+            answer = question.answer(answer_id) if question else None
+            if question is None or question.id != question_id or answer is None:
+                raise ValueError(f"“{word}” does not follow in the path {list(path)}")
+            if filled and answer != state.suggested:
+                raise ValueError(f"“{word}” was not filled in from what is known")
+            state = state._with(Step(question, answer, filled))
+        return state
+
+
+AID = Aid()
