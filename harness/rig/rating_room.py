@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.log.clips import read_clip
+from harness.log.folder import SessionFolder
 from harness.log.judgment_log import JudgmentLog
 from harness.model.errors import InputError
 from harness.model.judgment import Judgment
@@ -99,7 +100,7 @@ class RatingRoom:
         """The first response as it was recorded; of an exercise, spoken by a voice. LogError, VoiceError."""
         if item.clip is None or item.exercise is not None:
             return self._spoken(item.exercise.response if item.exercise else "", RESPONSE_VOICE)
-        return read_clip(self._session(item).folder, item.clip)
+        return read_clip(SessionFolder(self._session(item).folder).clips, item.clip)
 
     def query_sound(self, item: Item) -> Waveform:
         """The query as it was said, without its wake phrase and noise, which would tell the device; VoiceError."""

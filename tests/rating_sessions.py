@@ -1,0 +1,230 @@
+"""Finished sessions with spoken first responses, for tests of what raters sit at: quick, up to thousands of responses.
+
+A dozen short answers are spoken once by flite and used again, so that every response can be heard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import soxr
+
+from harness.log.clips import ClipShelf
+from harness.log.database import open_for_writing
+from harness.log.folder import SessionFolder
+from harness.model.clip import Clip
+from harness.model.effect import EffectCheck, EffectWord, StateWanted
+from harness.model.observation import ResponseText, StateTold
+from harness.model.record import (
+    AttemptFinished,
+    AttemptStarted,
+    EffectAnswered,
+    EndReason,
+    EngineStarted,
+    Entry,
+    Observed,
+    Record,
+    ResponseFrozen,
+    ResponseTranscribed,
+    SessionFinished,
+    SessionStarted,
+    TrialFinished,
+    TrialStarted,
+)
+from harness.model.scenario import Evidence, Recognised, RepromptRule
+from harness.model.stimulus import SpokenText, StimulusRecipe, VoiceSpec, Waveform
+from harness.model.time import Measured, Stamp
+from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
+from harness.rig.assemble import renderer
+from harness.wire.codec import RECORDS, encode
+
+STARTED_WALL_S = 1_700_000_000.0
+RATE_HZ = 16000
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """A query and an answer to it. wanted: what it should bring about; told: what the device tells of it in time."""
+
+    id: str
+    query: str
+    answer: str
+    query_class: str
+    wanted: str = ""
+    told: str | None = None
+    answered: EffectWord | None = None
+    core_capability: bool = False
+
+
+TALKS = (
+    Talk("moons", "what are the names of the moons of mars", "mars has two moons phobos and deimos", "facts"),
+    Talk("planets", "what are the two largest planets", "jupiter", "facts"),
+    Talk("weather", "what is the weather in lincoln", "was that lincoln massachusetts", "weather"),
+    Talk("alarm", "set an alarm for one", "a m or p m", "alarms", core_capability=True),
+    Talk("shirt", "what color is my shirt", "i do not know", "facts"),
+    Talk("hot", "is it hot today", "expect a high of ninety degrees", "weather"),
+    Talk("moon", "when is the next full moon", "sorry i cannot help with that yet", "facts"),
+    Talk("count", "count to ten", "i have set a timer for ten seconds", "arithmetic"),
+    Talk("pause", "pause the timer", "all your timers were stopped", "timers", "the timer pauses", "paused"),
+    Talk("timer", "set a timer for ten minutes", "done", "timers", "a timer of ten minutes runs", None, None, True),
+    Talk("lamp", "switch the lamp on", "okay", "home", "the lamp is on", None, EffectWord.WRONG),
+    Talk("list", "add eggs to my list", "i added eggs", "lists", "eggs are on the list", None, EffectWord.RIGHT, True),
+)
+"""The last four want an effect: one is told by the device, one nobody has looked at yet, two an operator has seen."""
+WITHOUT_EFFECT = 8
+
+
+def rating_session(
+    folder: Path,
+    count: int = 12,
+    *,
+    session_id: str = "s1",
+    devices: Sequence[str] = ("kitchen", "den"),
+    effects: bool = False,
+    transcripts: bool = True,
+) -> Path:
+    """A new session folder with `count` first responses of these devices in turn; each third one was asked twice.
+
+    Trial ids are `moons-kitchen-1`, …; conditions: voice ann or bob, noise quiet or pink 10 dB. effects: four of
+    twelve queries want an effect (else none does, and nothing is held). transcripts: by our own recogniser; every
+    second device also tells what it says.
+    """
+    talks = TALKS if effects else TALKS[:WITHOUT_EFFECT]
+    folder.mkdir(parents=True)
+    clips = _clips(ClipShelf(SessionFolder(folder).clips), talks)
+    made = [(talks[number % len(talks)], devices[number % len(devices)], number + 1) for number in range(count)]
+    trials = tuple(_trial(talk, device, number, effects) for talk, device, number in made)
+    rows = _Rows()
+    rows.add(SessionStarted(session_id, "kitchen", "Kitchen", "a", "lab", "b", 1, "in_process", (), trials))
+    rows.add(EngineStarted(1, 10, "boot", 1.0))
+    for trial, (talk, device, number) in zip(trials, made, strict=True):
+        rows.trial(trial, talk, clips[talk.id], 2 if number % 3 == 0 else 1, transcripts)
+        if devices.index(device) % 2:
+            rows.said(trial, talk.answer, 2 if number % 3 == 0 else 1)
+    rows.add(SessionFinished(EndReason.COMPLETED))
+    rows.write(folder)
+    return folder
+
+
+def rating_sessions(root: Path, *counts: int, effects: bool = False) -> list[Path]:
+    """Sessions s1, s2, … below a folder, with so many responses each."""
+    return [
+        rating_session(root / f"s{number}", count, session_id=f"s{number}", effects=effects)
+        for number, count in enumerate(counts, 1)
+    ]
+
+
+def _trial(talk: Talk, device: str, number: int, effects: bool) -> Trial:
+    check = EffectCheck(
+        talk.wanted,
+        state=(StateWanted(talk.id, talk.told),) if talk.told else (),
+        question="" if talk.told else f"Look: {talk.wanted}?",
+        after_s=None if talk.told else 5.0,
+    )
+    return Trial(
+        id=f"{talk.id}-{device}-{number}",
+        number=number,
+        template=talk.id,
+        query_id=talk.id,
+        device=device,
+        loudspeaker="front",
+        recipe=StimulusRecipe(SpokenText(talk.query), SpokenText("okay nabu"), VoiceSpec()),
+        reference=talk.query,
+        alternatives=(),
+        recognised=Recognised(),
+        evidence=Evidence.AUTO,
+        reprompt=RepromptRule(),
+        close_dialogue=None,
+        conditions=(("voice", ("ann", "bob")[number % 2]), ("noise", ("quiet", "pink 10 dB")[number % 4 < 2])),
+        query_class=talk.query_class,
+        core_capability=talk.core_capability,
+        effect=check if effects and talk.wanted else None,
+    )
+
+
+class _Rows:
+    """Rows with their numbers and times, written in one go."""
+
+    def __init__(self) -> None:
+        self._entries: list[Entry] = []
+        self._at_s = 100.0
+
+    def add(self, record: Record, after_s: float = 0.0) -> None:
+        self._at_s += after_s
+        seq = len(self._entries) + 1
+        wall_s = STARTED_WALL_S + self._at_s
+        self._entries.append(Entry(seq, 1, self._at_s, wall_s, record))
+
+    def trial(self, trial: Trial, talk: Talk, clip: Clip, attempts: int, transcripts: bool) -> None:
+        """A take that is misheard until its last attempt."""
+        self.add(TrialStarted(trial.id, 1), 1.0)
+        for attempt in range(1, attempts):
+            self._started(trial, attempt)
+            self.add(
+                AttemptFinished(
+                    trial.id, 1, attempt, Outcome.MISHEARD, Recognition.NO, EvidenceSource.DEVICE, heard="what lime"
+                ),
+                4.0,
+            )
+        self._started(trial, attempts)
+        starts_s = self._at_s + 2.5
+        frozen = replace(clip, start_s=starts_s)
+        self.add(ResponseFrozen(trial.id, 1, attempts, frozen, Stamp(starts_s), Stamp(starts_s + clip.duration_s)), 3.0)
+        if trial.effect is not None and talk.told is not None:
+            told = StateTold("connection", Stamp(starts_s), talk.id, talk.told)
+            self.add(Observed(told, trial.id, 1, attempts))
+        length = Measured(clip.duration_s, 0.01)
+        self.add(
+            AttemptFinished(
+                trial.id,
+                1,
+                attempts,
+                Outcome.RESPONDED,
+                Recognition.YES,
+                EvidenceSource.DEVICE,
+                heard=talk.query,
+                latency=Measured(0.9, 0.02),
+                length=length,
+            )
+        )
+        if transcripts:
+            self.add(ResponseTranscribed(trial.id, 1, attempts, talk.answer, "test"))
+        self.add(TrialFinished(trial.id, 1, Outcome.RESPONDED, attempts, attempts))
+        if trial.effect is not None and talk.answered is not None:
+            self.add(EffectAnswered(trial.id, 1, attempts, talk.answered, "operator", "looked at it"))
+
+    def said(self, trial: Trial, text: str, attempt: int) -> None:
+        self.add(Observed(ResponseText("connection", Stamp(self._at_s), text), trial.id, 1, attempt))
+
+    def write(self, folder: Path) -> None:
+        connection = open_for_writing(SessionFolder(folder).database)
+        connection.execute("BEGIN IMMEDIATE")
+        connection.executemany(
+            "INSERT INTO entries (seq, run, at_s, wall_s, kind, body) VALUES (?, ?, ?, ?, ?, ?)",
+            [
+                (one.seq, one.run, one.at_s, one.wall_s, one.record.kind, encode(RECORDS, one.record).decode())
+                for one in self._entries
+            ],
+        )
+        connection.execute("COMMIT")
+        connection.close()
+
+    def _started(self, trial: Trial, attempt: int) -> None:
+        waited_s = None if attempt == 1 else 5.0
+        play_id = f"{trial.id}.{attempt}"
+        self.add(AttemptStarted(trial.id, 1, attempt, play_id, "c", 0.5, 1.5, 1.6, waited_s), 1.0)
+
+
+def _clips(shelf: ClipShelf, talks: Sequence[Talk]) -> dict[str, Clip]:
+    return {talk.id: shelf.save(_spoken(talk.answer), 0.0) for talk in talks}
+
+
+@cache
+def _spoken(text: str) -> Waveform:
+    recipe = StimulusRecipe(SpokenText(text), None, VoiceSpec("flite", "slt"), gap_ms=0)
+    made = renderer().render(recipe).waveform
+    return Waveform(soxr.resample(made.samples, made.rate_hz, RATE_HZ).astype(np.float32), RATE_HZ)
