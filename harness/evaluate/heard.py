@@ -129,8 +129,13 @@ def by_group(trials: Iterable[HeardTrial], grouping: Grouping) -> tuple[tuple[st
 
 
 def group_of(one: HeardTrial, grouping: Grouping) -> str:
+    """The label of a trial with one of its devices; see `label_of`."""
+    return label_of(one.trial, one.device, grouping)
+
+
+def label_of(trial: Trial, device: str, grouping: Grouping) -> str:
     """The label of a trial: of the matrix where that varies it, else of how it sounds; "" where it has none."""
-    trial, recipe = one.trial, one.trial.recipe
+    recipe = trial.recipe
     if grouping is Grouping.VOICE and isinstance(recipe.query, Recording):
         return "recording"  # the voice of the matrix says no more than the wake phrase before it
     label = dict(trial.conditions).get(grouping.value)
@@ -150,7 +155,7 @@ def group_of(one: HeardTrial, grouping: Grouping) -> str:
         case Grouping.CONDITION:
             return " ".join(f"{axis}={label}" for axis, label in trial.conditions)
         case Grouping.DEVICE:
-            return one.device
+            return device
         case Grouping.QUERY:
             return trial.query_id
         case Grouping.QUERY_CLASS:

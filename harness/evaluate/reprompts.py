@@ -1,0 +1,107 @@
+"""How often queries had to be said until they were recognised, and how long was waited before they were said again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import median
+
+from harness.evaluate.categories import LEAST_QUERIES, CountedShare, Unit
+from harness.evaluate.rated_trials import RatedTrial
+from harness.evaluate.trials import DECIDED
+from harness.metrics.clustered_shares import Interval, clustered_interval
+from harness.metrics.intervals import wilson
+from harness.metrics.word_intervals import wer_interval
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """Pauses before attempts after the first, seconds. shorter: than the scenario asks for; unknown: not in the log."""
+
+    count: int = 0
+    least_s: float | None = None
+    median_s: float | None = None
+    most_s: float | None = None
+    shorter: int = 0
+    unknown: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RepromptFigures:
+    """Of queries that were decided and whose recognition was assessed. needed: (attempts, queries), ascending.
+
+    never: queries never recognised, so that the attempts which they would have needed are unknown; they are in no mean.
+    first: recognised at the first attempt, of all assessed. mean: attempts of those recognised, with its 95 % interval.
+    unassessed: decided queries that are left out.
+    """
+
+    needed: tuple[tuple[int, int], ...]
+    never: int
+    first: CountedShare
+    mean: float | None
+    mean_interval: Interval | None
+    unit: Unit
+    unassessed: int
+    waits: Waits
+
+    @property
+    def recognised(self) -> int:
+        return sum(queries for _, queries in self.needed)
+
+    @property
+    def assessed(self) -> int:
+        return self.recognised + self.never
+
+
+def reprompts_of(trials: Iterable[RatedTrial]) -> RepromptFigures:
+    """The figures over `trials`; repetitions of a query count as far as they differ, from LEAST_QUERIES queries on."""
+    decided = [one for one in trials if one.progress.outcome in DECIDED]
+    held = [one for one in decided if one.assessed]
+    by_query: dict[tuple[str, str], list[RatedTrial]] = {}
+    for one in held:
+        by_query.setdefault(one.query, []).append(one)
+    repeated = len(by_query) < len(held)
+    clustered = repeated and len(by_query) >= LEAST_QUERIES
+    needed = [one.attempts for one in held if one.attempts is not None]
+    at_first, total = needed.count(1), len(held)
+    if clustered:
+        of = list(by_query.values())
+        interval = clustered_interval(
+            [sum(one.attempts == 1 for one in each) for each in of], [len(each) for each in of]
+        )
+    else:
+        interval = wilson(at_first, total)
+    return RepromptFigures(
+        needed=tuple(sorted(Counter(needed).items())),
+        never=total - len(needed),
+        first=CountedShare(at_first, total, interval),
+        mean=sum(needed) / len(needed) if needed else None,
+        mean_interval=_mean_interval(list(by_query.values()), clustered),
+        unit=Unit.RESPONSES if repeated and not clustered else Unit.QUERIES,
+        unassessed=len(decided) - len(held),
+        waits=_waits(decided),
+    )
+
+
+def _mean_interval(queries: list[list[RatedTrial]], clustered: bool) -> Interval | None:
+    """Of the attempts after the first for each query, as word errors are of words; None with fewer than two units."""
+    recognised = [[one.attempts - 1 for one in of if one.attempts is not None] for of in queries]
+    units = recognised if clustered else [[extra] for of in recognised for extra in of]
+    units = [of for of in units if of]
+    found = wer_interval([sum(of) for of in units], [len(of) for of in units])
+    return None if found is None else (1 + found[0], 1 + found[1])
+
+
+def _waits(trials: Iterable[RatedTrial]) -> Waits:
+    waited: list[tuple[float | None, float]] = []
+    for one in trials:
+        take = one.progress.counting
+        asked_s = one.trial.reprompt.context_wait_s
+        waited += [(found.waited_s, asked_s) for found in take.attempts if found.attempt > 1] if take else []
+    known = [(seconds, asked_s) for seconds, asked_s in waited if seconds is not None]
+    if not known:
+        return Waits(unknown=len(waited))
+    seconds = [one for one, _ in known]
+    shorter = sum(one < asked_s for one, asked_s in known)
+    return Waits(len(known), min(seconds), median(seconds), max(seconds), shorter, len(waited) - len(known))
