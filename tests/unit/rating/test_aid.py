@@ -1,0 +1,310 @@
+"""The decision aid: what the harness fills in, stepping there and back, and every path there is."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from harness.model.effect import EffectCheck, EffectEvidence, EffectSource, EffectWord
+from harness.model.judgment import Category, Flag, Judgment, JudgmentStatus, SubFlag
+from harness.model.trial import Recognition
+from harness.rating.aid import AID, FILLED, MOST, Aid, AidState, Known
+from harness.rating.aid_questions import QUESTIONS, Answer, Ending, Question
+
+HEARD = Known(Recognition.YES, truncated=False)
+ALL_KNOWN = [
+    Known(recognised, truncated, effect, core, awaited)
+    for recognised, truncated, effect, core, awaited in itertools.product(
+        Recognition, (None, False, True), (None, *EffectWord), (False, True), (False, True)
+    )
+]
+
+
+def walk(known: Known, *answers: str) -> AidState:
+    state = AID.begin(known)
+    for one in answers:
+        state = state.answer(one)
+    return state
+
+
+def ends(state: AidState) -> Iterator[AidState]:
+    """Every end that a rater can come to from here, by whatever answers."""
+    if state.question is None:
+        yield state
+        return
+    for answer in state.question.answers:
+        yield from ends(state.answer(answer.id))
+
+
+def words(state: AidState) -> dict[str, str]:
+    return {step.question.id: step.answer.id for step in state.steps}
+
+
+def by_the_guide(said: dict[str, str]) -> Category | Flag | JudgmentStatus:
+    """The category that the answers to the questions, by their ids, mean under the guide; written without the graph."""
+    if said["recognised"] == "no":
+        return Flag.RECOGNITION_DOUBTED
+    if said["whole"] != "yes":
+        return Flag.CUT_RESPONSE if said["whole"] == "cut" else Flag.AUDIO_BAD
+    if said["asks_back"] in ("detail", "meaning"):
+        return Category.SLOT_REQUEST if said["asks_back"] == "detail" else Category.CLARIFICATION
+    if said.get("cannot") in ("nobody", "could"):
+        return Category.CORRECT_REJECTION if said["cannot"] == "nobody" else Category.ADMITTED_DEFEAT
+    if said.get("which") == "told":
+        return Category.MISSED_DISAMBIGUATION_RECOVERABLE
+    if said.get("which") == "untold":
+        return Category.MISSED_DISAMBIGUATION_NOT_RECOVERABLE
+    if said.get("effect") == "not_yet":
+        return JudgmentStatus.HELD
+    if said.get("effect") == "right" or said.get("claim") == "all" or said.get("form") == "complete":
+        return Category.CORRECT
+    if "part" in (said.get("effect"), said.get("claim")) or said.get("form") in ("little", "much"):
+        return Category.PARTIALLY_CORRECT
+    if said.get("form") in ("inferred", "several"):
+        return Category.INFERRABLE if said["form"] == "inferred" else Category.FINDABLE
+    return Category.WRONG
+
+
+def judged(ending: Ending) -> Judgment:
+    """The row that comes of it; the model refuses sub-flags that a category does not carry."""
+    flags = () if ending.flag is None else (ending.flag.value,)
+    return Judgment(
+        "1", "t", 1, "ann", ending.status, ending.category, "abc", flags=flags, sub_flags=tuple(ending.sub_flags)
+    )
+
+
+@pytest.mark.parametrize("core", [False, True])
+@pytest.mark.parametrize("recognised", list(Recognition))
+def test_every_path_ends_once_within_eight_questions_and_as_the_guide_says(recognised: Recognition, core: bool) -> None:
+    mine = [known for known in ALL_KNOWN if known.recognised is recognised and known.core_capability is core]
+    assert len(mine) == 30
+    for known in mine:
+        paths = set()
+        for state in ends(AID.begin(known)):
+            ending = state.ending
+            assert state.question is None
+            assert ending is not None
+            assert state.path not in paths
+            paths.add(state.path)
+            assert state.number == state.most == len(state.steps) <= MOST
+            means = by_the_guide(words(state))
+            assert means == (ending.category or ending.flag or ending.status), state.path
+            passed = words(state)["recognised"] == "yes" and words(state).get("whole") == "yes"
+            settled = words(state).get("effect") != "not_yet"
+            assert (ending.category is not None) == (passed and settled)
+            assert judged(ending).status is ending.status
+            missing = SubFlag.CORE_CAPABILITY_MISSING in ending.sub_flags
+            assert not missing or core
+            assert missing or not core or ending.category is not Category.ADMITTED_DEFEAT
+
+
+def test_all_eleven_categories_all_reasons_and_all_sub_flags_are_reached() -> None:
+    for core in (False, True):
+        reached = [state.ending for state in ends(AID.begin(Known(core_capability=core)))]
+        assert {one.category for one in reached if one} == {*Category, None}
+        assert {one.flag for one in reached if one} == {
+            None,
+            Flag.AUDIO_BAD,
+            Flag.RECOGNITION_DOUBTED,
+            Flag.CUT_RESPONSE,
+        }
+        noted = {flag for one in reached if one for flag in one.sub_flags}
+        assert noted == set(SubFlag) - (set() if core else {SubFlag.CORE_CAPABILITY_MISSING})
+
+
+def test_going_back_step_by_step_leads_to_the_start_from_every_end() -> None:
+    for known in (HEARD, Known(), replace(HEARD, effect=EffectWord.PARTIAL)):
+        for state in ends(AID.begin(known)):
+            steps = state.steps
+            while state.can_go_back:
+                state = state.back()
+                assert state.steps == steps[: len(state.steps)]
+                assert state.question == steps[len(state.steps)].question
+                assert state.number <= state.most <= MOST
+            assert state.question == QUESTIONS[0]
+            assert state.back() == state
+
+
+def test_every_stored_path_is_taken_up_again_as_it_was() -> None:
+    for known in (HEARD, Known(core_capability=True), replace(HEARD, awaited=True)):
+        for state in ends(AID.begin(known)):
+            assert AID.resume(known, state.path) == state
+            assert AID.resume(known, state.path[:-1]) == state.back()
+
+
+def test_what_the_harness_knows_is_filled_in_counted_and_marked() -> None:
+    state = AID.begin(HEARD)
+    assert state.path == ("recognised=yes@harness", "whole=yes@harness")
+    assert [step.filled for step in state.steps] == [True, True]
+    assert state.question is not None
+    assert state.question.id == "asks_back"
+    assert (state.number, state.most) == (3, MOST)
+
+    nothing = AID.begin(Known())
+    assert (nothing.number, nothing.most, nothing.path) == (1, MOST, ())
+    half = walk(Known(Recognition.UNKNOWN, truncated=False), "yes")
+    assert half.path == ("recognised=yes", "whole=yes@harness")
+
+
+@pytest.mark.parametrize(
+    ("known", "status", "flag"),
+    [
+        (Known(Recognition.NO, truncated=False), JudgmentStatus.FLAGGED, Flag.RECOGNITION_DOUBTED),
+        (Known(Recognition.YES, truncated=True), JudgmentStatus.FLAGGED, Flag.CUT_RESPONSE),
+    ],
+)
+def test_an_item_that_is_none_is_put_aside_at_once_and_a_rater_may_overrule(
+    known: Known, status: JudgmentStatus, flag: Flag
+) -> None:
+    state = AID.begin(known)
+    assert state.ending == Ending(flag=flag)
+    assert state.ending.status is status
+    again = state.back()
+    assert again.question is not None
+    assert again.suggested is not None
+    assert again.suggested.id in ("no", "cut")
+    beyond = again.answer("yes")
+    assert beyond.steps[len(again.steps)].filled is False
+    assert beyond.ending is None
+    assert FILLED not in beyond.path[len(again.steps)]
+
+
+@pytest.mark.parametrize(
+    ("word", "category", "sub_flags"),
+    [
+        (EffectWord.RIGHT, Category.CORRECT, ()),
+        (EffectWord.WRONG, Category.WRONG, (SubFlag.UNRECOVERABLE,)),
+        (EffectWord.PARTIAL, Category.PARTIALLY_CORRECT, (SubFlag.TOO_MUCH,)),
+    ],
+)
+def test_the_effect_that_was_seen_decides(word: EffectWord, category: Category, sub_flags: tuple[SubFlag, ...]) -> None:
+    state = AID.begin(replace(HEARD, effect=word)).answer("no")
+    if word is EffectWord.WRONG:
+        state = state.answer("no").answer("clear").answer("hidden")
+    else:
+        # It acted, so nobody is asked whether it “only says that it cannot”.
+        assert "cannot=no@harness" in state.path
+        state = state.answer("clear")
+        state = state.answer("more") if word is EffectWord.PARTIAL else state
+    assert state.ending == Ending(category, sub_flags)
+    assert any(one.startswith("effect=") and one.endswith(FILLED) for one in state.path)
+
+
+def test_an_effect_that_nobody_could_tell_leaves_the_words_and_never_holds() -> None:
+    known = replace(HEARD, effect=EffectWord.UNKNOWN)
+    assert not any(state.ending and state.ending.status is JudgmentStatus.HELD for state in ends(AID.begin(known)))
+    state = walk(known, "no", "no", "clear")
+    assert state.question is not None
+    assert state.question.id == "claim"
+    assert state.answer("all").ending == Ending(Category.CORRECT)
+
+
+def test_an_awaited_effect_holds_only_where_the_effect_decides() -> None:
+    known = replace(HEARD, awaited=True)
+    held = walk(known, "no", "no", "clear")
+    assert held.ending is not None
+    assert held.ending.status is JudgmentStatus.HELD
+    assert walk(known, "detail").ending == Ending(Category.SLOT_REQUEST)
+    seen_myself = held.back().answer("right")
+    assert seen_myself.ending == Ending(Category.CORRECT)
+    assert seen_myself.path[-1] == "effect=right"
+
+
+CHECK = EffectCheck("a timer runs")
+
+
+@pytest.mark.parametrize(
+    ("evidence", "effect", "awaited"),
+    [
+        (None, None, False),
+        (EffectEvidence(CHECK), None, True),
+        (EffectEvidence(CHECK, EffectWord.UNKNOWN, EffectSource.OPERATOR), EffectWord.UNKNOWN, False),
+        (EffectEvidence(CHECK, EffectWord.RIGHT, EffectSource.DEVICE), EffectWord.RIGHT, False),
+    ],
+)
+def test_evidence_becomes_what_is_known(
+    evidence: EffectEvidence | None, effect: EffectWord | None, awaited: bool
+) -> None:
+    known = Known.of(Recognition.YES, False, evidence, True)
+    assert (known.effect, known.awaited, known.core_capability) == (effect, awaited, True)
+    assert Known.of(None, None, None, False) == Known()
+
+
+def test_a_gap_in_its_knowledge_is_noted_with_the_category_that_carries_it() -> None:
+    gap = walk(HEARD, "no", "no", "clear", "none", "gap")
+    noted = (SubFlag.WORLD_KNOWLEDGE_GAP,)
+    assert gap.answer("complete").ending == Ending(Category.CORRECT, noted)
+    assert gap.answer("several").ending == Ending(Category.FINDABLE, noted)
+    assert gap.answer("much").ending == Ending(
+        Category.PARTIALLY_CORRECT, (SubFlag.TOO_MUCH, SubFlag.WORLD_KNOWLEDGE_GAP)
+    )
+    assert gap.answer("none").ending == Ending(Category.WRONG)
+
+
+def test_keys_answer_and_other_keys_do_nothing() -> None:
+    state = AID.begin(HEARD)
+    assert state.press("b") == state.answer("detail")
+    assert state.press("B") is None
+    assert state.press("1") is None
+    assert state.answer("detail").press("a") is None
+    for question in QUESTIONS:
+        assert "".join(one.key for one in question.answers) == "abcdefgh"[: len(question.answers)]
+
+
+def test_wrong_answers_and_wrong_paths_are_refused() -> None:
+    state = AID.begin(HEARD)
+    with pytest.raises(ValueError, match=r"“asks_back” has no answer “perhaps” \(no, detail, meaning, needless\)"):
+        state.answer("perhaps")
+    with pytest.raises(ValueError, match="come to its end"):
+        state.answer("detail").answer("detail")
+    for path in (
+        ["whole=yes"],
+        ["recognised"],
+        ["recognised=maybe"],
+        ["recognised=yes", "whole=cut@harness"],
+        ["recognised=yes", "whole=yes", "asks_back=detail", "cannot=no"],
+    ):
+        with pytest.raises(ValueError, match=r"does not follow|not filled in"):
+            AID.resume(HEARD, path)
+
+
+def _line(length: int) -> tuple[Question, ...]:
+    """Questions one after the other."""
+    return tuple(
+        Question(str(one), "", "", (Answer("on", "a", "", str(one + 1) if one < length else Ending()),))
+        for one in range(1, length + 1)
+    )
+
+
+@pytest.mark.parametrize(
+    ("questions", "says"),
+    [
+        ((), "id of its own"),
+        ((*_line(1), *_line(1)), "id of its own"),
+        ((Question("q", "", "", ()),), "answers"),
+        ((Question("q", "", "", (Answer("x", "a", "", Ending()), Answer("y", "a", "", Ending()))),), "keys"),
+        ((Question("q", "", "", (Answer("x", "a", "", Ending()), Answer("x", "b", "", Ending()))),), "ids"),
+        ((Question("q", "", "", (Answer("x", "ab", "", Ending()),)),), "one-letter"),
+        ((Question("q", "", "", (Answer("x", "a", "", "nowhere"),)),), "no question “nowhere”"),
+        ((Question("q", "", "", (Answer("x", "a", "", "q"),)),), "circle"),
+        ((Question("q", "", "", (Answer("x", "a", "", Ending(), "q"),)),), "circle"),
+        (_line(9), "more than 8"),
+        ((*_line(2), replace(_line(1)[0], id="island")), "no way leads to"),
+    ],
+)
+def test_a_graph_that_cannot_be_walked_is_refused(questions: tuple[Question, ...], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        Aid(questions)
+    assert Aid(_line(8)).begin(Known()).most == 8
+
+
+def test_an_ending_is_one_thing() -> None:
+    with pytest.raises(ValueError, match="not both"):
+        Ending(Category.WRONG, flag=Flag.AUDIO_BAD)
+    with pytest.raises(ValueError, match="does not carry"):
+        Ending(Category.CORRECT, (SubFlag.TOO_MUCH,))
+    with pytest.raises(ValueError, match="does not carry"):
+        Ending(flag=Flag.AUDIO_BAD, sub_flags=(SubFlag.TOO_MUCH,))
