@@ -25,7 +25,7 @@ class Keys(BaseModel):
     @classmethod
     def _note_known_keys(cls, written: Any, info: ValidationInfo) -> Any:
         if info.context is not None:
-            info.context[id(written)] = tuple(cls.model_fields)
+            info.context[id(written)] = tuple(one.alias or name for name, one in cls.model_fields.items())
         return written
 
 

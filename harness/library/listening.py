@@ -1,4 +1,4 @@
-"""The keys of wake, command and ambient trials: which belong to which kind, and what ambient sound is made of."""
+"""Which keys belong to which kind of trial, and what ambient sound is made of."""
 
 from __future__ import annotations
 
@@ -27,19 +27,29 @@ _ASKING = ("query", "gap_ms", "close_dialogue", "evidence", "wake")
 _HEARING = ("devices", "route")
 _CALLING = ("phrase", "recordings", "lead_in_s", "tail_s")
 _SOAKING = ("hours", "segment_s", "sources", "probe")
+_REMEMBERING = ("follow_up", "waits_s", "shows", "forgets")
 _FOREIGN: Mapping[TrialKind, tuple[str, ...]] = {
-    TrialKind.QUERY: (*_HEARING, *_CALLING, *_SOAKING),
-    TrialKind.WAKE: (*_ASKING, *_SOAKING),
-    TrialKind.COMMAND: ("close_dialogue", "evidence", "wake", *_SOAKING),
-    TrialKind.AMBIENT: (*_ASKING, *_CALLING, "voice"),
+    TrialKind.QUERY: (*_HEARING, *_CALLING, *_SOAKING, *_REMEMBERING),
+    TrialKind.WAKE: (*_ASKING, *_SOAKING, *_REMEMBERING),
+    TrialKind.COMMAND: ("close_dialogue", "evidence", "wake", *_SOAKING, *_REMEMBERING),
+    TrialKind.AMBIENT: (*_ASKING, *_CALLING, *_REMEMBERING, "voice"),
+    TrialKind.MEMORY: (*_HEARING, *_CALLING, *_SOAKING, "close_dialogue"),
 }
 _WANTED: Mapping[TrialKind, tuple[str, ...]] = {
     TrialKind.QUERY: ("query",),
     TrialKind.WAKE: (),
     TrialKind.COMMAND: ("query",),
     TrialKind.AMBIENT: ("hours", "sources"),
+    TrialKind.MEMORY: ("query", "follow_up", "waits_s", "shows"),
 }
-_EXAMPLES = {"query": "…", "hours": "1", "sources": "[{noise: pink}]"}
+_EXAMPLES = {
+    "query": "…",
+    "hours": "1",
+    "sources": "[{noise: pink}]",
+    "follow_up": "…",
+    "waits_s": "[2, 4, 8, 16]",
+    "shows": "[some words]",
+}
 
 VoiceOf = Callable[[str | VoiceKeys | None, KeyPath], VoiceSpec | None]
 TextOf = Callable[[str, KeyPath], str]

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from harness import plugins
-from harness.library import effects, kinds, listening, strict_yaml
+from harness.library import effects, kinds, listening, memory, strict_yaml
 from harness.library.asking_file import CloseDialogueKeys, NoiseKeys, RepromptKeys, VoiceKeys
 from harness.library.assets import Assets
 from harness.library.findings import Findings, Keys, KeysT, attempt, nearest
@@ -92,12 +92,14 @@ def load_scenario(path: Path | str, *, extra_assets: Mapping[str, Path] = _NO_AS
 
 
 def planned_of(trial: TrialTemplate, matrix: Matrix) -> int:
-    """How many trials a template becomes: repetitions, cells of the matrix that concern it, segments.
+    """How many trials a template becomes: repetitions, cells of the matrix that concern it, segments, waits (two each).
 
     Positions are taken to make a difference, as they do for devices that hear the trial through the air.
     """
     axes = axes_of(trial)
     own = {tuple(part for part in cell if part[0] in axes) for cell in cells(matrix)}
+    if trial.memory is not None:
+        return trial.repeat * len(own) * 2 * len(trial.memory.waits_s)
     return trial.repeat * len(own) * (trial.ambient.segments if trial.ambient else 1)
 
 
@@ -223,6 +225,7 @@ class _Reader:
         query = written.get("query") if isinstance(written, dict) else None
         if isinstance(written, dict):
             listening.check_wanted(written, at, self._found)
+            memory.check_follow_up(written, self._queries, at, self._found)
         if isinstance(query, str) and query not in self._queries:
             remedy = nearest(query, self._queries, listed="Stimuli")
             self._found.add((*at, "query"), f"no stimulus is called {query!r}", remedy)
@@ -257,6 +260,7 @@ class _Reader:
             core_capability=keys.core_capability,
             note=keys.note,
             effect=effects.effect(keys, at, self._found, self._text),
+            memory=memory.memory(keys, at, self._found, self._text),
         )
         template = replace(template, ambient=listening.spoken_by_default(template, self._default_voice))
         axes = self._mapping("matrix").get("axes")

@@ -7,6 +7,7 @@ from pathlib import Path
 from harness.library import strict_yaml
 from harness.library.effects import demand_state
 from harness.library.findings import Findings, nearest
+from harness.library.memory import demand_evidence
 from harness.library.strict_yaml import Mark, Node
 from harness.metrics.words import normalise
 from harness.model.bench import Bench, Device, ObservationKind, OperatorPresence
@@ -42,7 +43,7 @@ def check_together(scenario: Scenario, bench: Bench) -> None:
             what = f"the bench {bench.id!r} does not offer {need.value!r}, which {scenario.id!r} needs"
             raise UnmetNeed(what, place=found.place(asked), remedy=ADD[need])
     for number, trial in enumerate(scenario.trials):
-        if trial.kind is TrialKind.QUERY:
+        if trial.kind.asks:
             device = _device(trial.device, bench)
             wanted = trial.evidence or scenario.defaults.evidence
             if wanted is Evidence.DEVICE and not _reports(device, ObservationKind.TRANSCRIPT):
@@ -52,6 +53,8 @@ def check_together(scenario: Scenario, bench: Bench) -> None:
                 remedy = "Write `evidence: auto` or `operator`"
                 raise UnmetNeed(what, place=found.place(("trials", number)), remedy=remedy)
             demand_state(trial, device, found.place(("trials", number, "effect")))
+            if trial.memory is not None:
+                demand_evidence(trial, scenario, device, bench, found.place(("trials", number)))
         else:
             _demand_wake_events(trial, bench, found.place(("trials", number)))
 
@@ -82,7 +85,7 @@ def _listening(trial: TrialTemplate, bench: Bench) -> list[Device]:
 def _all_injected(scenario: Scenario, bench: Bench) -> bool:
     """Whether no trial needs a loudspeaker."""
     return all(
-        trial.kind is not TrialKind.QUERY
+        not trial.kind.asks
         and trial.route is not Route.LOUDSPEAKER
         and (
             trial.route is Route.INJECTION  # what lacks it is named below
@@ -96,7 +99,7 @@ def _check_listening(scenario: Scenario, bench: Bench, found: Findings) -> None:
     """Devices agree on a phrase, and no ambient text has it."""
     phrases: set[str] = set()
     for number, trial in enumerate(scenario.trials):
-        if trial.kind is TrialKind.QUERY:
+        if trial.kind.asks:
             continue
         devices = _listening(trial, bench)
         own = {next(iter(device.profile.wake_phrases), "") for device in devices}
@@ -135,7 +138,7 @@ def _check_devices(scenario: Scenario, bench: Bench, found: Findings) -> list[De
             if name not in names:
                 what = f"the bench {bench.id!r} has no device {name!r}"
                 found.add(("trials", number, "devices", at), what, nearest(name, names, listed="Devices"))
-        devices += [_device(trial.device, bench)] if trial.kind is TrialKind.QUERY else _listening(trial, bench)
+        devices += [_device(trial.device, bench)] if trial.kind.asks else _listening(trial, bench)
     return devices
 
 

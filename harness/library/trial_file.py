@@ -9,10 +9,11 @@ from pydantic import Field
 from harness.library.asking_file import CloseDialogueKeys, GapMs, LevelDbfs, PathText, RepromptKeys, Voice
 from harness.library.effect_file import EffectKeys
 from harness.library.findings import Keys
+from harness.library.memory_file import Waits
 from harness.library.words import Id, Spoken, Text, word
 from harness.model.scenario import Evidence, Route, TrialKind
 
-WrittenKind = Literal[TrialKind.QUERY, TrialKind.WAKE, TrialKind.COMMAND, TrialKind.AMBIENT]
+WrittenKind = Literal[TrialKind.QUERY, TrialKind.WAKE, TrialKind.COMMAND, TrialKind.AMBIENT, TrialKind.MEMORY]
 
 
 class SourceKeys(Keys):
@@ -45,9 +46,11 @@ class TrialKeys(Keys):
 
     id: Id | None = Field(default=None, description="Name of the trial; without it, the query's.")
     kind: Annotated[WrittenKind, word(TrialKind, TrialKind.PROBE)] = Field(
-        default=TrialKind.QUERY, description="query (the default), wake, command or ambient."
+        default=TrialKind.QUERY, description="query (the default), wake, command, ambient or memory."
     )
-    query: str | None = Field(default=None, description="The id of a stimulus; of query and command trials.")
+    query: str | None = Field(
+        default=None, description="The id of a stimulus; of query and command trials, and what primes a memory."
+    )
     repeat: int = Field(default=1, ge=1, le=10_000, description="How many trials of this kind are run. Default 1.")
     device: Id | None = Field(default=None, description="A device of the bench; without it, the bench's first.")
     wake: bool = Field(default=True, description="Whether the wake phrase is spoken before the query. Default true.")
@@ -93,4 +96,18 @@ class TrialKeys(Keys):
     )
     probe: ProbeKeys | None = Field(
         default=None, description="Wake phrases that prove that devices listen which do not tell it themselves."
+    )
+    follow_up: str | None = Field(
+        default=None, description="The id of a stimulus that makes sense only to a device which remembers the query."
+    )
+    waits_s: Waits | None = Field(
+        default=None, description="Silence before the follow-up, s: a list, or {from: 1, to: 60, count: 8}."
+    )
+    shows: list[Spoken] | None = Field(
+        default=None, min_length=1, description="Words of which some are in an answer that remembers."
+    )
+    forgets: list[Spoken] | None = Field(
+        default=None,
+        min_length=1,
+        description="Words of which some are in an answer that has forgotten; without it, any other answer has.",
     )

@@ -78,6 +78,11 @@ class TrialKind(StrEnum):
     PROBE = "probe"
     MEMORY = "memory"
 
+    @property
+    def asks(self) -> bool:
+        """Whether its trials are queries that one device answers; else they are listened to."""
+        return self in (TrialKind.QUERY, TrialKind.MEMORY)
+
 
 class Route(StrEnum):
     """How sound reaches a device. AUTO: over its connection where that can carry audio, else by loudspeaker."""

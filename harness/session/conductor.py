@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from harness.model.errors import DeviceError, HarnessError
 from harness.model.feed import StateWord
-from harness.model.observation import Observation, StimulusStarted
+from harness.model.observation import Observation, SpeechEnded, SpeechStarted, StimulusStarted
 from harness.model.record import (
     EndReason,
     Entry,
@@ -46,6 +46,7 @@ from harness.session.full_disk import FullDisk
 from harness.session.inbox import Inbox
 from harness.session.listening_trial import ListeningMachine
 from harness.session.players import Players
+from harness.session.priming import Priming
 from harness.session.query_trial import TrialMachine
 from harness.session.rendering import Rendering
 from harness.session.resumption import Resumption, Take
@@ -92,6 +93,7 @@ class Conductor:
         self._clips = EventClips(stage.log, stage.microphone, stage.clock, self.arrivals.put)
         self._screen = Screen(stage)
         self._players = Players(stage, self.append)
+        self._priming = Priming(self)
         self._last_sound_s: float | None = None
         self._transcribing: set[tuple[str, int, int]] = set()
 
@@ -119,7 +121,7 @@ class Conductor:
             while self.ending is None:
                 pending = self.standing.pending()
                 if pending:
-                    self._play(pending[0], pending[1 : 1 + AHEAD], resumed)
+                    self.play(pending[0], pending[1 : 1 + AHEAD], resumed)
                     resumed = False
                 elif self.stage.linger():
                     self.show(StateWord.FINISHED, "every trial is played; re-runs, notes and judgments are taken")
@@ -153,7 +155,10 @@ class Conductor:
 
     # One take
 
-    def _play(self, take: Take, following: Iterable[Take], resumed: bool) -> None:
+    def play(self, take: Take, following: Iterable[Take], resumed: bool = False) -> None:
+        """Plays one take to its end, or until the run ends."""
+        if not self._priming.ready(take):
+            return
         trial, number = self.trials[take[0]], take[1]
         before = self.standing.attempts.get(take, {})
         if take not in self.standing.begun:
@@ -180,7 +185,7 @@ class Conductor:
             return
         self._sounds[""] = stimulus.waveform
         if trial.listening is None:
-            wait_s = trial.reprompt.context_wait_s if resumed else self.stage.between_trials_s
+            wait_s = self._priming.wait_s(trial, resumed)
             asking = self.machine = TrialMachine(
                 trial,
                 number,
@@ -188,7 +193,7 @@ class Conductor:
                 before=tuple(before.values()),
                 attended=self.stage.attended(),
             )
-            last_sound_s = self._last_sound_s if before else None
+            last_sound_s = self._last_sound_s if before or trial.memory else None
             self._run(
                 lambda now_s: asking.begin(
                     now_s,
@@ -291,12 +296,13 @@ class Conductor:
     def _observe(self, observation: Observation, arrived_s: float) -> None:
         self._seen.see(observation)
         match observation:
-            case StimulusStarted(play_id=play_id, at=at, audio_s=None) if self.stage.microphone:
-                if play_id in self._sounds:
-                    self.stage.microphone.own_sound(play_id, self._sounds[play_id], at.at_s)
+            case StimulusStarted(play_id=id, at=at, audio_s=None) if self.stage.microphone and id in self._sounds:
+                self.stage.microphone.own_sound(id, self._sounds[id], at.at_s)
             case _:
                 pass
         if self.machine is None:
+            if isinstance(observation, SpeechStarted | SpeechEnded):
+                self._last_sound_s = max(self._last_sound_s or 0.0, observation.at.at_s)
             self.append(Observed(observation))
         else:
             self.perform(self.machine.feed(observation, arrived_s))
@@ -367,10 +373,11 @@ class Conductor:
         trial_id, take, attempt = machine.trial.id, machine.take, freeze.attempt
         clip = self._room.write(lambda: self.stage.log.save_clip(waveform, start_s))
         self.append(ResponseFrozen(trial_id, take, attempt, clip, freeze.starts, freeze.ends, freeze.truncated))
-        if self.stage.transcribe is not None:
+        transcribe = self.stage.transcribe if self._priming.transcribed(machine.trial) else None
+        if transcribe is not None:
             self._transcribing.add((trial_id, take, attempt))
-            self.stage.transcribe(waveform, lambda text: self.arrivals.put(Transcribed(trial_id, take, attempt, text)))
-        return machine.response_frozen(clock.now_s(), transcribing=self.stage.transcribe is not None)
+            transcribe(waveform, lambda text: self.arrivals.put(Transcribed(trial_id, take, attempt, text)))
+        return machine.response_frozen(clock.now_s(), transcribing=transcribe is not None)
 
     # The log
 

@@ -36,6 +36,7 @@ from harness.session.listening_plan import (
     segments,
     target,
 )
+from harness.session.memory_plan import Pair, in_blocks, pair, wait_slug
 from harness.session.probes import with_probes
 
 _SHORT: dict[AxisName, str] = {"voice": "v", "level_dbfs": "l", "gap_ms": "g", "position": "p", "noise": "n"}
@@ -47,22 +48,28 @@ Cell = tuple[tuple[AxisName, str, AxisValue], ...]
 def plan(scenario: Scenario, bench: Bench, seed: int | None = None) -> tuple[Trial, ...]:
     """The trials in the order of playing; the same scenario, bench and seed give the same ids in the same order.
 
-    seed: for a shuffled order and for ambient sound; None takes the matrix's (of the order), else the scenario's.
+    seed: for a shuffled order, the pairs of a memory probe, and ambient sound; None takes the matrix's (of the order),
+    else the scenario's.
     InputError when a trial names a query or device that does not exist, UnmetNeed when the bench has no loudspeaker
     (at a position that is asked for), or when wake events are to be counted that no device reports.
     """
     taken: set[str] = set()
-    trials: list[Trial] = []
+    # What is played in one go; only the two trials of a memory probe are more than one.
+    units: list[tuple[Trial, ...]] = []
     cells = tuple(_cells(scenario.matrix))
     for template in scenario.trials:
-        if template.kind is not TrialKind.QUERY:
-            trials.extend(_listening_trials(scenario, bench, template, cells, taken, seed))
+        if template.memory is not None:
+            units.extend(_memory_pairs(scenario, bench, template, cells, taken, seed))
+            continue
+        if not template.kind.asks:
+            units.extend((trial,) for trial in _listening_trials(scenario, bench, template, cells, taken, seed))
             continue
         for cell, repetition in itertools.product(cells, range(1, template.repeat + 1)):
-            trials.append(_trial(scenario, bench, template, cell, _trial_id(template, cell, repetition, taken)))
+            units.append((_trial(scenario, bench, template, cell, _trial_id(template, cell, repetition, taken)),))
     if scenario.matrix.order is Order.SHUFFLED:
         chosen = next(s for s in (seed, scenario.matrix.seed, scenario.seed) if s is not None)
-        random.Random(chosen).shuffle(trials)
+        random.Random(chosen).shuffle(units)
+    trials = [trial for unit in units for trial in unit]
     makers = {
         one.id: partial(_probe, scenario, bench, one)
         for one in scenario.trials
@@ -83,12 +90,35 @@ def _cells(matrix: Matrix) -> Iterator[Cell]:
             yield cell
 
 
-def _trial_id(template: TrialTemplate, cell: Cell, repetition: int, taken: set[str]) -> str:
+def _memory_pairs(
+    scenario: Scenario,
+    bench: Bench,
+    template: TrialTemplate,
+    cells: tuple[Cell, ...],
+    taken: set[str],
+    seed: int | None,
+) -> Iterator[Pair]:
+    """A prime and a follow-up for each wait, repetition and cell, in a random order of the pairs."""
+    spec = template.memory
+    assert spec is not None, template.id
+    asked_again = replace(template, query=spec.follow_up)
+    repetitions: list[list[Pair]] = []
+    for repetition in range(1, template.repeat + 1):
+        block: list[Pair] = []
+        for cell, wait_s in itertools.product(cells, spec.waits_s):
+            trial_id = _trial_id(template, cell, repetition, taken, wait_slug(wait_s))
+            prime = _trial(scenario, bench, template, cell, trial_id)
+            block.append(pair(prime, _trial(scenario, bench, asked_again, cell, trial_id), spec, wait_s))
+        repetitions.append(block)
+    return in_blocks(repetitions, f"{scenario.seed if seed is None else seed}:{template.id}")
+
+
+def _trial_id(template: TrialTemplate, cell: Cell, repetition: int, taken: set[str], wait: str = "") -> str:
     parts = [template.id]
     for name, label, _ in cell:
         slug = re.sub(r"[^\w+-]+", "_", label).strip("_") or "none"
         parts.append(_SHORT[name] + (slug if slug[0] in "-+0123456789" else f"-{slug}"))
-    stem = ".".join([*parts, f"r{repetition}"])
+    stem = ".".join([*parts, *([wait] if wait else []), f"r{repetition}"])
     found, count = stem, 1
     while found in taken:  # labels that differ only in signs that an id does not carry
         count += 1

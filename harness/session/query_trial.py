@@ -58,7 +58,8 @@ class TrialMachine(TrialSteps):
         self._not_before_s = now_s if not_before_s is None else not_before_s
         self._lost = set(lost) & self._needed()
         self._quiet.last_sound_s = last_sound_s
-        self._enter(Phase.WAITING, "")
+        remembers = self.trial.memory is not None and self.trial.memory.primed_by
+        self._enter(Phase.WAITING, "before the follow-up" if remembers else "")
         return self._advance()
 
     def feed(self, observation: Observation, now_s: float) -> list[Action]:

@@ -104,7 +104,10 @@ class TrialSteps(Take):
 
     def _waiting_until(self) -> float:
         until_s = max(self._not_before_s, self._transcribing_until_s or 0.0)
-        if self._last_number and (self._late_window or trial_verdict(self._rule, self._rows) is None):
+        part = self.trial.memory
+        if part is not None and part.primed_by and self._current is None:
+            until_s = max(until_s, self._quiet.until(part.wait_s, self._since_s))
+        elif self._last_number and (self._late_window or trial_verdict(self._rule, self._rows) is None):
             until_s = max(until_s, self._quiet.until(self._rule.context_wait_s, self._since_s))
         if self._late_window:
             until_s = max(until_s, self._since_s + self._rule.context_wait_s)

@@ -1,0 +1,81 @@
+"""Context-memory probes in scenario files: what primes, what is asked after it, and after which waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+
+import numpy as np
+
+from harness import plugins
+from harness.library.findings import Findings, nearest
+from harness.library.findings import Path as KeyPath
+from harness.library.memory_file import SpreadKeys
+from harness.library.trial_file import TrialKeys
+from harness.model.bench import Bench, Device, ObservationKind, OperatorPresence
+from harness.model.errors import Place, UnmetNeed
+from harness.model.scenario import Evidence, MemorySpec, Scenario, TrialTemplate
+
+TextOf = Callable[[str, KeyPath], str]
+
+
+def check_follow_up(written: Mapping[str, object], queries: Collection[str], at: KeyPath, found: Findings) -> None:
+    """Notes a follow-up that is no stimulus, or that is the query which primes."""
+    follow_up = written.get("follow_up")
+    if not isinstance(follow_up, str):
+        return
+    if follow_up not in queries:
+        remedy = nearest(follow_up, queries, listed="Stimuli")
+        found.add((*at, "follow_up"), f"no stimulus is called {follow_up!r}", remedy)
+    elif follow_up == written.get("query"):
+        remedy = "Name another stimulus: one that makes sense only to a device which remembers the query"
+        found.add((*at, "follow_up"), "the follow-up is the query itself, which needs no memory", remedy)
+
+
+def memory(keys: TrialKeys, at: KeyPath, found: Findings, text_of: TextOf) -> MemorySpec | None:
+    """What a context-memory probe asks after the query; None when keys are missing, which is noted elsewhere."""
+    if keys.follow_up is None or keys.waits_s is None or keys.shows is None:
+        return None
+    waits_s = _spread(keys.waits_s, at, found) if isinstance(keys.waits_s, SpreadKeys) else tuple(keys.waits_s)
+    if not isinstance(keys.waits_s, SpreadKeys):
+        for number, wait_s in enumerate(waits_s):
+            if wait_s in waits_s[:number]:
+                what = f"the wait of {wait_s:g} s is there twice"
+                found.add((*at, "waits_s", number), what, "Remove it; `repeat` says how often each is tried")
+    shows = tuple(text_of(text, (*at, "shows", n)) for n, text in enumerate(keys.shows))
+    forgets = tuple(text_of(text, (*at, "forgets", n)) for n, text in enumerate(keys.forgets or ()))
+    for number, text in enumerate(forgets):
+        if text.casefold() in (one.casefold() for one in shows):
+            what = f"{text!r} cannot both show memory and the lack of it"
+            found.add((*at, "forgets", number), what, "Remove it from one of shows and forgets")
+    return MemorySpec(keys.follow_up, waits_s, shows, forgets)
+
+
+def _spread(keys: SpreadKeys, at: KeyPath, found: Findings) -> tuple[float, ...]:
+    """Waits in equal ratios, to 0.1 s, which is finer than any of them is kept."""
+    if not keys.from_s < keys.to:
+        what = f"the waits go from {keys.from_s:g} s to {keys.to:g} s"
+        found.add((*at, "waits_s", "to"), what, "Write a `to` that is above `from`")
+        return ()
+    waits_s = tuple(round(float(wait_s), 1) for wait_s in np.geomspace(keys.from_s, keys.to, keys.count))
+    if len(set(waits_s)) < len(waits_s) or waits_s[0] == 0:
+        remedy = "Write a smaller `count`, or waits that lie further apart"
+        found.add((*at, "waits_s", "count"), f"{keys.count} waits lie closer together than 0.1 s", remedy)
+    return waits_s
+
+
+def demand_evidence(trial: TrialTemplate, scenario: Scenario, device: Device, bench: Bench, place: Place) -> None:
+    """UnmetNeed when nobody could tell that the prime was understood, or what the follow-up was answered with."""
+    reports = device.profile.reports if device.connection is not None else frozenset()
+    wanted = trial.evidence or scenario.defaults.evidence
+    asks_operator = wanted is Evidence.OPERATOR or (
+        wanted is Evidence.AUTO and ObservationKind.TRANSCRIPT not in reports
+    )
+    if asks_operator and bench.operator is OperatorPresence.ABSENT:
+        what = f"nobody can say whether {device.id!r} understood the prime of {trial.id!r}: it reports no transcript"
+        remedy = "Write `operator: auto` in the bench, or `evidence: none`, and every answer counts as understood"
+        raise UnmetNeed(what, place=place, remedy=remedy)
+    transcribes = bench.microphone is not None and plugins.names(plugins.Group.RECOGNISERS)
+    if ObservationKind.RESPONSE not in reports and not transcribes:
+        what = f"nothing can tell what {device.id!r} answers in {trial.id!r}: it reports no response"
+        remedy = "Use a device whose profile reports response, or a microphone and a recogniser (extra `asr`)"
+        raise UnmetNeed(what, place=place, remedy=remedy)
