@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from harness.log.database import BATCH, explained, open_for_reading, open_for_writing, rows
@@ -39,25 +39,38 @@ class JudgmentLog:
 
     def append(self, record: RatingRecord) -> Entry:
         """Returns when the row is on the disk; a judgment that is there already is not written again."""
-        body = encode(RECORDS, record).decode("utf-8")
+        return self.append_all([record])[0]
+
+    def append_all(self, records: Sequence[RatingRecord]) -> list[Entry]:
+        """Writes rows all or none, at the cost of one; judgments that are there already are not written again."""
+        entries: list[Entry] = []
         with self._lock, explained(self._path):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 self._catch_up()
-                if isinstance(record, JudgmentGiven) and record.judgment.id in self._known:
-                    entry = self._row(self._known[record.judgment.id])
-                else:
-                    entry = Entry(self._seq + 1, 0, time.monotonic(), time.time(), record)
+                seq = self._seq
+                fresh: dict[str, int] = {}
+                for record in records:
+                    if isinstance(record, JudgmentGiven):
+                        id_ = record.judgment.id
+                        if (there := self._known.get(id_, fresh.get(id_))) is not None:
+                            entries.append(self._row(there))
+                            continue
+                        fresh[id_] = seq + 1
+                    body = encode(RECORDS, record).decode("utf-8")
+                    seq += 1
+                    entry = Entry(seq, 0, time.monotonic(), time.time(), record)
                     self._connection.execute(
                         "INSERT INTO entries (seq, run, at_s, wall_s, kind, body) VALUES (?, ?, ?, ?, ?, ?)",
                         (entry.seq, entry.run, entry.at_s, entry.wall_s, record.kind, body),
                     )
+                    entries.append(entry)
                 self._connection.execute("COMMIT")
             except BaseException:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
-        return entry
+        return entries
 
     def entries(self, after_seq: int = 0) -> Iterator[Entry]:
         """Committed rows after a seq, by whichever process, in order; LogError."""
