@@ -1,4 +1,4 @@
-"""Every example of the guide, tricky cases included, walked as a careful rater would: the aid ends where the guide says.
+"""Every example of the guide, tricky cases included, walked as a careful rater would: the aid agrees with the guide.
 
 Queries, responses and categories: Dahl & Doran, Response Assessment for Voice Assistant Test (2020-09-20).
 """
