@@ -197,15 +197,16 @@ def stream(arguments: argparse.Namespace, outlet: Outlet) -> None:
     silence()
     hurry()
     portaudio = pyaudio.PyAudio()
-    device = find(devices(portaudio), arguments.device, plays=plays)
+    # No name: the output that the host has chosen.
+    index = find(devices(portaudio), arguments.device, plays=plays).index if arguments.device or not plays else None
     opened = portaudio.open(
         rate=arguments.rate_hz,
         channels=1,
         format=pyaudio.paInt16,
         input=not plays,
         output=plays,
-        input_device_index=None if plays else device.index,
-        output_device_index=device.index if plays else None,
+        input_device_index=None if plays else index,
+        output_device_index=index if plays else None,
         frames_per_buffer=arguments.frames_per_buffer,
         stream_callback=player.callback if player else Recorder(outlet, pyaudio.paContinue).callback,
     )
@@ -242,7 +243,8 @@ def main() -> None:
         told = {"what": error.what, "remedy": error.remedy}
         outlet.put(Packet(Word.FAILED, payload=json.dumps(told).encode()))
     except OSError as error:
-        told = {"what": f"{arguments.device!r} cannot be opened: {error.args[0]}", "remedy": ""}
+        named = repr(arguments.device) if arguments.device else "the host's own output"
+        told = {"what": f"{named} cannot be opened: {error.args[0]}", "remedy": ""}
         outlet.put(Packet(Word.FAILED, payload=json.dumps(told).encode()))
     try:
         outlet.write_for_ever()

@@ -43,7 +43,7 @@ class _Play:
 
 
 class Playback:
-    """Plays mono at 48 kHz on a stream that runs all the time, silent in between.
+    """Plays mono at 48 kHz on a stream that runs all the time, silent in between; device "": the host's own output.
 
     Plays follow one another in the order in which they were given. on_started(play_id, stamp) and
     on_ended(play_id, stamp, complete) come when the sample has left (never with a time to come), from one thread of
@@ -123,6 +123,15 @@ class Playback:
     def stop(self) -> None:
         """Ends what plays and what was to follow; on_ended(complete=False) follows. Nothing playing: does nothing."""
         self._stream.send(Packet(Word.STOP))
+
+    def played_s(self, play_id: str) -> float | None:
+        """Seconds of a play that had left at the latest callback; None: it has not begun to, or is over."""
+        with self._lock:
+            play = next((one for one in self._plays.values() if one.play_id == play_id), None)
+        if play is None or play.start is None or not self._clock.settled:
+            return None
+        left = self._clock.sample_at(self._now_s) - play.start
+        return None if left < 0 else min(left, len(play.samples)) / RATE_HZ
 
     def level_dbfs(self) -> float | None:
         """RMS of the last 100 ms that left, in dBFS (full sine: −3.01, silence: −120); None when closed or lost."""

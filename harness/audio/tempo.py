@@ -1,0 +1,56 @@
+"""Slower or faster speech with its pitch unchanged, for listening again.
+
+Source: waveform similarity overlap-add, Verhelst and Roelands, ICASSP 1993.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from harness.model.stimulus import Waveform
+
+SLOWER = 0.75
+_FRAME_S = 0.03
+"""Two periods of a low voice, and short enough that sounds of speech are not heard twice."""
+_SEARCH_S = 0.01
+"""A frame may be taken from so much earlier or later, which is a period of a voice of 100 Hz."""
+
+
+def at_tempo(waveform: Waveform, tempo: float) -> Waveform:
+    """The same speech, 1 / tempo times as long, within one frame of 30 ms; tempo: 0.5 to 2, ValueError otherwise.
+
+    Frames are laid one after another half a frame apart; each is taken from near the place that the tempo asks for,
+    where it is most like the natural continuation of the frame before, so that periods of the voice join up.
+    """
+    if not 0.5 <= tempo <= 2.0:
+        raise ValueError(f"a tempo is 0.5 to 2, not {tempo}")
+    samples = waveform.samples
+    hop = max(8, round(_FRAME_S / 2 * waveform.rate_hz))
+    search = max(1, round(_SEARCH_S * waveform.rate_hz))
+    length = round(len(samples) / tempo)
+    if tempo == 1.0 or len(samples) < 2 * hop:
+        return waveform
+    # Room around it, so that no frame and no search reaches beyond an end.
+    padded = np.pad(samples.astype(np.float64), (search + hop, 2 * search + 4 * hop))
+    window = np.hanning(2 * hop + 1)[:-1]
+    frames = length // hop + 2
+    made = np.zeros((frames + 1) * hop)
+    taken = search
+    for number in range(frames):
+        if number:
+            wanted = search + min(round(number * hop * tempo), len(samples) + hop)
+            taken = _most_alike(padded, taken + hop, wanted, search, 2 * hop)
+        made[number * hop : (number + 2) * hop] += window * padded[taken : taken + 2 * hop]
+    return Waveform(made[hop : hop + length].astype(np.float32), waveform.rate_hz)
+
+
+def _most_alike(
+    samples: np.ndarray[tuple[int], np.dtype[np.float64]], natural: int, wanted: int, search: int, size: int
+) -> int:
+    """Where, within `search` of `wanted`, the samples are most like those from `natural` on (normalised correlation)."""
+    template = samples[natural : natural + size]
+    region = samples[wanted - search : wanted + search + size]
+    alike = np.correlate(region, template, mode="valid")
+    energy = np.concatenate(([0.0], np.cumsum(region * region)))
+    alike /= np.sqrt(np.maximum(energy[size:] - energy[:-size], 1e-12))
+    return wanted - search + int(np.argmax(alike))

@@ -1,0 +1,151 @@
+"""A rater's player on a real sound server: what is played arrives, and the position keeps time with it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soxr
+
+from harness.audio.level import rms_dbfs
+from harness.lab.sound_server import LabSoundServer
+from harness.model.errors import SoundError
+from harness.model.stimulus import Waveform
+from harness.rig.rater_player import RaterPlayer, open_player
+from tests.conformance.sound_path import RATE_HZ, noise, recorder, until
+from tests.unit.audio.spoken import speech
+
+pytestmark = pytest.mark.sound
+AGREES_WITHIN_S = 0.06
+"""Position and recording: a buffer of 20 ms, a poll of 5 ms, the lab's own 9 ms, and what a busy host adds."""
+
+
+@contextmanager
+def listening(device: str | None = "harness_speaker") -> Iterator[RaterPlayer]:
+    player = open_player(device)
+    try:
+        yield player
+    finally:
+        player.close()
+
+
+def test_the_response_arrives_and_the_position_agrees_with_what_was_heard(lab_sound: LabSoundServer) -> None:
+    said = Waveform(soxr.resample(speech("mars has two moons"), RATE_HZ, 16000).astype(np.float32), 16000)
+    done: list[tuple[float, bool]] = []
+    seen: list[tuple[float, float]] = []
+    with recorder() as (_, ring, _), listening() as player:
+        player.play(said, lambda heard_s, whole: done.append((heard_s, whole)))
+
+        def over() -> bool:
+            position_s = player.position_s
+            if position_s is not None and position_s > 0:
+                seen.append((time.monotonic(), position_s))
+            return bool(done)
+
+        until(over, 6.0, "the end")
+        assert done == [(said.duration_s, True)]
+        assert player.position_s is None
+        whole, first_s = ring.cut(seen[0][0] - 0.3, seen[-1][0] + 0.1)
+    sent = soxr.resample(said.samples, 16000, RATE_HZ)
+    alike = np.correlate(whole.samples, sent, mode="valid") if len(whole.samples) > len(sent) else np.zeros(1)
+    at = int(np.argmax(np.abs(alike)))
+    part = whole.samples[at : at + len(sent)]
+    assert np.corrcoef(part, sent)[0, 1] > 0.98, "what arrived is not what was played"
+    began_s = first_s + at / RATE_HZ
+    errors = [position_s - (at_s - began_s) for at_s, position_s in seen]
+    assert len(errors) > 50
+    assert max(map(abs, errors)) < AGREES_WITHIN_S, (min(errors), max(errors))
+    positions = [position_s for _, position_s in seen]
+    assert positions == sorted(positions)
+
+
+def test_stop_ends_it_and_says_how_much_was_heard(lab_sound: LabSoundServer) -> None:
+    done: list[tuple[float, bool]] = []
+    with listening() as player:
+        player.play(noise(20.0), lambda heard_s, whole: done.append((heard_s, whole)))
+        until(lambda: (player.position_s or 0) > 0.4, 3.0, "half a second of it")
+        player.stop()
+        until(lambda: bool(done), 1.0, "the end")
+        (heard_s, whole), *_ = done
+        assert 0.4 <= heard_s < 1.2
+        assert not whole
+        player.stop()
+        player.play(noise(0.2), lambda heard_s, whole: done.append((heard_s, whole)))
+        until(lambda: len(done) == 2, 2.0, "the next sound")
+        assert done[1] == (0.2, True)
+
+
+def test_another_sound_takes_the_place_of_the_first(lab_sound: LabSoundServer) -> None:
+    done: list[tuple[str, bool]] = []
+    with listening() as player:
+        player.play(noise(20.0), lambda _, whole: done.append(("first", whole)))
+        until(lambda: (player.position_s or 0) > 0.1, 3.0, "the first")
+        player.play(noise(0.3), lambda _, whole: done.append(("second", whole)))
+        until(lambda: len(done) == 2, 3.0, "both ends")
+    assert done == [("first", False), ("second", True)]
+
+
+def test_a_lost_server_is_told_and_the_next_play_opens_it_again(lab_sound: LabSoundServer) -> None:
+    done: list[bool] = []
+    with listening() as player:
+        player.play(noise(20.0), lambda _, whole: done.append(whole))
+        until(lambda: (player.position_s or 0) > 0.1, 3.0, "the sound")
+        assert lab_sound.pid is not None
+        os.kill(lab_sound.pid, signal.SIGKILL)
+        try:
+            until(lambda: done == [False], 2.0, "the loss")
+            assert player.fault
+            until(lambda: player.child_pid is None, 2.0, "the child's end")
+            with pytest.raises(SoundError):
+                player.play(noise(0.2))
+            until(lambda: not lab_sound.running(), 2.0, "the end of the server")
+        finally:
+            lab_sound.start()
+        player.play(noise(0.2), lambda _, whole: done.append(whole))
+        until(lambda: done == [False, True], 3.0, "the sound after it")
+        assert player.fault == ""
+
+
+def test_the_default_output_of_the_lab_is_one_that_no_device_hears(lab_sound: LabSoundServer) -> None:
+    with recorder("dut_mic") as (_, ring, _), listening(None) as player:
+        done: list[bool] = []
+        begun_s = time.monotonic()
+        player.play(noise(0.3), lambda _, whole: done.append(whole))
+        until(lambda: bool(done), 3.0, "the end")
+        sound, _ = ring.cut(begun_s, time.monotonic() - 0.05)
+    assert not sound.samples.any()
+
+
+def test_the_hosts_own_output_needs_no_name(lab_sound: LabSoundServer) -> None:
+    """In the lab the default is the speaker that a microphone hears."""
+    player = RaterPlayer("", "virtual_lab")
+    done: list[bool] = []
+    try:
+        with recorder() as (_, ring, _):
+            begun_s = time.monotonic()
+            player.play(noise(0.5), lambda _, whole: done.append(whole))
+            until(lambda: bool(done), 4.0, "the end")
+            sound, _ = ring.cut(begun_s, time.monotonic())
+        assert rms_dbfs(sound.samples) > -40
+    finally:
+        player.close()
+
+
+def test_no_such_device_is_refused_with_its_nearest(lab_sound: LabSoundServer) -> None:
+    with listening("harness_speeker") as player, pytest.raises(SoundError) as caught:
+        player.play(noise(0.2))
+    assert "harness_speaker" in caught.value.remedy
+    assert player.child_pid is None
+
+
+def test_without_a_lab_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HARNESS_LAB", str(tmp_path))
+    with listening(None) as player, pytest.raises(SoundError) as caught:
+        player.play(noise(0.2))
+    assert "harness lab up" in caught.value.remedy
