@@ -12,14 +12,14 @@ from harness.log.folder import SessionFolder
 from harness.log.judgment_log import JudgmentLog
 from harness.model.errors import InputError
 from harness.model.judgment import Judgment
-from harness.model.rating_round import RatingRound
+from harness.model.rating_round import GoldItem, RatingRound
 from harness.model.record import EffectAnswered, JudgmentGiven
 from harness.model.stimulus import Role, SpokenText, StimulusRecipe, VoiceSpec, Waveform
 from harness.rating.desk import Desk
 from harness.rating.items import Item, exercise_item
 from harness.rating.queue import drawn
 from harness.rig.assemble import renderer
-from harness.rig.rating_items import SessionItems, disputed, session_items
+from harness.rig.rating_items import RatedSession, SessionItems, disputed
 
 RESPONSE_VOICE = VoiceSpec(engine="flite", name="slt")
 """Who speaks the responses of exercises."""
@@ -36,9 +36,12 @@ class RatingRoom:
         self._lock = threading.RLock()
         self._logs: dict[Path, JudgmentLog] = {}
         self._sounds = renderer()
+        self._sessions = tuple(RatedSession(Path(path), round_) for path in round_.sessions)
         self._found: tuple[SessionItems, ...] = ()
+        self._items: tuple[Item, ...] = ()
+        self._kept: dict[str, Judgment] = {}
         self.refresh()
-        if not self.items and not round_.exercises:
+        if not self.items:
             raise InputError(
                 "there is no first response to judge in what was asked for",
                 remedy="Look at the trials with: harness show SESSION; or ask for less with the filter",
@@ -47,19 +50,24 @@ class RatingRoom:
     # What there is
 
     def refresh(self) -> None:
-        """Reads again what the sessions and their judgments have come to; LogError."""
-        found = tuple(session_items(Path(path), self.round) for path in self.round.sessions)
-        twins = [one.session_id for one in found if [other.session_id for other in found].count(one.session_id) > 1]
-        if twins:
-            raise InputError(f"the session {twins[0]} is named twice", remedy="Name each session once")
+        """Reads what was added to the sessions and their judgments since it was last asked; LogError."""
         with self._lock:
+            found = tuple(one.read() for one in self._sessions)
+            ids = [one.session_id for one in found]
+            twin = next((one for one in ids if ids.count(one) > 1), None)
+            if twin is not None:
+                raise InputError(f"the session {twin} is named twice", remedy="Name each session once")
+            if found != self._found:
+                every = tuple(item for one in found for item in one.items)
+                self._items = drawn(every, self.round.items, self.round.seed)
             self._found = found
+            for row in self._all_rows():
+                self._kept.pop(row.id, None)
 
     @property
     def items(self) -> tuple[Item, ...]:
         """What the round is about, in a fixed order; each rater gets a share and an order of their own."""
-        every = tuple(item for one in self._found for item in one.items)
-        return drawn(every, self.round.items, self.round.seed)
+        return self._items
 
     @property
     def exercises(self) -> tuple[Item, ...]:
@@ -67,28 +75,45 @@ class RatingRoom:
 
     @property
     def rows(self) -> tuple[Judgment, ...]:
-        """All judgments of all sessions; of each session oldest first."""
-        return tuple(row for one in self._found for row in one.rows)
+        """All judgments of all sessions; of each session oldest first, and last those that were given just now."""
+        with self._lock:
+            return (*self._all_rows(), *self._kept.values())
+
+    @property
+    def unmatched_gold(self) -> tuple[GoldItem, ...]:
+        """Gold items that are no first response of the round."""
+        met = {(item.hidden.session_id, item.hidden.trial_id) for item in self.items}
+        return tuple(one for one in self.round.gold if (one.session, one.trial) not in met)
 
     def desk(self, rater: str) -> Desk:
-        """A sitting at the round."""
+        """A sitting at the round; InputError when the round names its raters and this is none of them."""
+        if self.round.raters and rater not in self.round.raters:
+            raise InputError(
+                f"{rater!r} is no rater of the round {self.round.id!r}",
+                remedy=f"Its raters: {', '.join(self.round.raters)}",
+            )
         return Desk(rater, self.round, self.items, self.exercises, self.rows, self.keep)
 
     def adjudication(self, rater: str) -> Desk:
-        """A sitting at what raters disagree on, with their judgments as inputs."""
+        """A sitting at what raters disagree on, with their judgments as inputs; less what others have settled."""
+        self.refresh()
         settled = replace(self.round, id=f"{self.round.id}.adjudication", raters=(), raters_per_item=None, exercises=())
-        return Desk(rater, settled, self.disputed, (), self.rows, self.keep)
+        return Desk(rater, settled, self._disputed(rater), (), self.rows, self.keep)
 
     @property
     def disputed(self) -> tuple[Item, ...]:
         """Items of the round on which raters gave different categories."""
-        return drawn(disputed(self._found), self.round.items, self.round.seed)
+        return self._disputed(None)
 
     # What is kept
 
     def keep(self, item: Item, judgment: Judgment) -> None:
         """Returns when the row is on the disk; LogError, LogFull."""
         self._log(self._session(item).folder).append(JudgmentGiven(judgment))
+        with self._lock:
+            self._kept[judgment.id] = judgment
+        with self._lock:
+            self._kept[judgment.id] = judgment
 
     def answer_effect(self, item: Item, answer: EffectAnswered) -> None:
         """Somebody says what the device did; returns when it is on the disk."""
@@ -120,6 +145,13 @@ class RatingRoom:
             self._logs.clear()
 
     # Inside
+
+    def _all_rows(self) -> tuple[Judgment, ...]:
+        return tuple(row for one in self._found for row in one.rows)
+
+    def _disputed(self, rater: str | None) -> tuple[Item, ...]:
+        wanted = {item.id for item in self.items}
+        return tuple(item for item in disputed(self._found, rater) if item.id in wanted)
 
     def _spoken(self, text: str, voice: VoiceSpec) -> Waveform:
         recipe = StimulusRecipe(
