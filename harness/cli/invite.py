@@ -1,0 +1,83 @@
+"""`harness invite`: links with which raters log in to the raters' site."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import click
+
+from harness.model.errors import InputError
+from harness.web.invitations import Invitation, Invitations
+from harness.wire.foreign import plain_text
+
+INVITATIONS = Path("invitations.json")
+"""Where invitations are kept unless said otherwise; `harness rate --web` reads the same file."""
+ADDRESS = "http://127.0.0.1:8765"
+LONGEST_DAYS = 3650.0
+
+
+@click.command("invite")
+@click.argument("raters", nargs=-1, metavar="[RATER]...")
+@click.option(
+    "--file", "path", type=click.Path(path_type=Path), default=INVITATIONS, show_default=True, help="Kept there, 0600."
+)
+@click.option(
+    "--days", type=click.FloatRange(0.01, LONGEST_DAYS), default=30.0, show_default=True, help="How long they hold."
+)
+@click.option("--adjudicator", is_flag=True, help="They settle what raters disagree on, and see those judgments.")
+@click.option("--address", default=ADDRESS, show_default=True, metavar="URL", help="Where raters reach the site.")
+@click.option("--list", "listed", is_flag=True, help="Show who is invited.")
+@click.option("--revoke", multiple=True, metavar="RATER", help="End their invitation, at once; may be repeated.")
+def command(
+    raters: tuple[str, ...],
+    path: Path,
+    days: float,
+    adjudicator: bool,
+    address: str,
+    listed: bool,
+    revoke: tuple[str, ...],
+) -> None:
+    """Invite raters to the site of `harness rate --web`: prints a link for each, once.
+
+    RATER: a pseudonym; it stands in the rows of judgment. Who is invited again gets a new link, and the old one ends.
+    The file keeps no token, only hashes; give each rater their link in private.
+    """
+    if not (raters or listed or revoke):
+        raise InputError("nobody is named", remedy="harness invite RATER…, --list or --revoke RATER")
+    invitations = Invitations(path)
+    base = _base(address)
+    if revoke:
+        invitations.revoke(revoke)
+        for rater in dict.fromkeys(revoke):
+            click.echo(f"{plain_text(rater)} can no longer log in")
+    if raters:
+        for rater, token in invitations.invite(tuple(dict.fromkeys(raters)), days, adjudicator=adjudicator).items():
+            # After the # it is never sent in a request, so that no log of a proxy has it.
+            click.echo(f"{rater}  {base}/login#{token}")
+    if listed:
+        for one in invitations.everyone:
+            click.echo(_line(one, time.time()))
+
+
+def _base(address: str) -> str:
+    try:
+        parts = urlsplit(address)
+        port = parts.port
+    except ValueError:
+        parts, port = urlsplit(""), None
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.path not in ("", "/") or parts.query:
+        raise InputError(
+            f"{plain_text(address, 200)!r} is no address of the site", remedy=f"Write it like {ADDRESS}, without a path"
+        )
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return f"{parts.scheme}://{host}" + (f":{port}" if port else "")
+
+
+def _line(one: Invitation, now_s: float) -> str:
+    until = datetime.fromtimestamp(one.expires_s).astimezone().strftime("%Y-%m-%d %H:%M")
+    state = "revoked" if one.revoked else f"until {until}" if one.holds(now_s) else f"expired {until}"
+    role = "adjudicator" if one.adjudicator else "rater"
+    return f"{plain_text(one.rater, 40):<20} {role:<12} {state}"

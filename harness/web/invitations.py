@@ -1,0 +1,223 @@
+"""Invitations of raters: a file with a hash of each rater's token, so that who reads the file cannot log in with it.
+
+A token has 160 random bits, so that one round of SHA-256 is enough: there is nothing to guess from.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.log.folder import disk_errors, write_whole
+from harness.model.errors import InputError, Place
+
+TOKEN_BYTES = 20
+MOST_BYTES = 1_000_000
+LONGEST_NAME = 40
+DAY_S = 86400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    """rater: a pseudonym. token_sha256: hex. Times are Unix times. adjudicator: settles what raters disagree on."""
+
+    rater: str
+    token_sha256: str
+    created_s: float
+    expires_s: float
+    revoked: bool = False
+    adjudicator: bool = False
+
+    def holds(self, at_s: float) -> bool:
+        """Whether it opens the site at that time."""
+        return not self.revoked and at_s < self.expires_s
+
+
+@dataclass(frozen=True, slots=True)
+class Invited:
+    """What the file holds. site_key: hex, signs the cookies of those who are logged in; as secret as the file."""
+
+    site_key: str
+    invitations: tuple[Invitation, ...] = ()
+
+
+class Invitations:
+    """The file of invitations; thread-safe. A change by another process shows at the next question.
+
+    InputError when the file is damaged or open to others; LogError when it cannot be read or written.
+    """
+
+    def __init__(self, path: Path, wall_s: Callable[[], float] = time.time) -> None:
+        self.path = path
+        self._wall_s = wall_s
+        self._lock = threading.Lock()
+        self._read: tuple[tuple[int, int, int], Invited] | None = None
+
+    @property
+    def everyone(self) -> tuple[Invitation, ...]:
+        """In the order of inviting, with those that hold no more."""
+        return self._invited().invitations
+
+    @property
+    def site_key(self) -> bytes:
+        """Signs cookies; made with the first invitation. InputError when nobody is invited yet."""
+        key = self._invited().site_key
+        if not key:
+            raise InputError(
+                "nobody is invited yet", place=Place(str(self.path)), remedy="Invite raters: harness invite RATER"
+            )
+        return bytes.fromhex(key)
+
+    def by_token(self, token: str) -> Invitation | None:
+        """Whose token it is, if it holds; takes as long for a wrong one as for a right one."""
+        digest = token_digest(token)
+        found = None
+        for one in self.everyone:
+            if hmac.compare_digest(one.token_sha256, digest) and one.holds(self._wall_s()):
+                found = one
+        return found
+
+    def by_digest(self, digest: str) -> Invitation | None:
+        """The same by the hash of the token, for those who are logged in."""
+        return next((one for one in self.everyone if one.token_sha256 == digest and one.holds(self._wall_s())), None)
+
+    def invite(self, raters: Sequence[str], days: float, *, adjudicator: bool = False) -> dict[str, str]:
+        """Rater → new token, each shown to nobody else and stored nowhere; an older invitation of theirs ends."""
+        for rater in raters:
+            _check_name(rater)
+        now_s = self._wall_s()
+        tokens = {rater: new_token() for rater in raters}
+        made = [
+            Invitation(rater, token_digest(token), now_s, now_s + days * DAY_S, adjudicator=adjudicator)
+            for rater, token in tokens.items()
+        ]
+        with self._changing() as invited:
+            rest = tuple(one for one in invited.invitations if one.rater not in tokens)
+            key = invited.site_key or secrets.token_hex(32)
+            self._write(Invited(key, (*rest, *made)))
+        return tokens
+
+    def revoke(self, raters: Sequence[str]) -> None:
+        """Ends invitations at once, also for who is logged in; InputError when one is not invited."""
+        with self._changing() as invited:
+            unknown = sorted(set(raters) - {one.rater for one in invited.invitations})
+            if unknown:
+                names = ", ".join(one.rater for one in invited.invitations) or "nobody"
+                raise InputError(
+                    f"{unknown[0]!r} is not invited", place=Place(str(self.path)), remedy=f"Invited: {names}"
+                )
+            changed = [replace(one, revoked=True) if one.rater in raters else one for one in invited.invitations]
+            self._write(Invited(invited.site_key, tuple(changed)))
+
+    def _invited(self) -> Invited:
+        with self._lock:
+            with disk_errors(f"{self.path} cannot be read"):
+                try:
+                    found = self.path.stat()
+                except FileNotFoundError:
+                    return Invited("")
+                mark = (found.st_mtime_ns, found.st_ino, found.st_size)
+                if self._read is not None and self._read[0] == mark:
+                    return self._read[1]
+                if found.st_mode & 0o077:
+                    raise InputError(
+                        "others may read the file of invitations, and could log in as anybody with it",
+                        place=Place(str(self.path)),
+                        remedy=f"chmod 600 {self.path}",
+                    )
+                content = self.path.read_bytes() if found.st_size <= MOST_BYTES else b""
+            invited = _parsed(content, self.path)
+            self._read = (mark, invited)
+            return invited
+
+    @contextmanager
+    def _changing(self) -> Iterator[Invited]:
+        """One change at a time, also by another process."""
+        import fcntl  # here, since few change the file
+
+        with disk_errors(f"{self.path} cannot be written"):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            lock = os.open(self.path.with_name(f".{self.path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                yield self._invited()
+            finally:
+                os.close(lock)
+
+    def _write(self, invited: Invited) -> None:
+        content = {
+            "site_key": invited.site_key,
+            "invitations": [
+                {
+                    "rater": one.rater,
+                    "token_sha256": one.token_sha256,
+                    "created_s": one.created_s,
+                    "expires_s": one.expires_s,
+                    "revoked": one.revoked,
+                    "adjudicator": one.adjudicator,
+                }
+                for one in invited.invitations
+            ],
+        }
+        before = os.umask(0o077)
+        try:
+            write_whole(self.path, (json.dumps(content, indent=1, ensure_ascii=True) + "\n").encode())
+        finally:
+            os.umask(before)
+
+
+def new_token() -> str:
+    """32 letters and digits, easily read aloud."""
+    return base64.b32encode(secrets.token_bytes(TOKEN_BYTES)).decode().lower()
+
+
+def token_digest(token: str) -> str:
+    """Hex SHA-256 of a token; spaces, hyphens and capitals do not matter."""
+    plain = "".join(sign for sign in token.lower() if sign.isalnum())
+    return hashlib.sha256(plain.encode("utf-8", "replace")).hexdigest()
+
+
+def _check_name(rater: str) -> None:
+    if not 1 <= len(rater) <= LONGEST_NAME or not all(sign.isalnum() or sign in "-_." for sign in rater):
+        raise InputError(
+            f"{rater!r} cannot be a rater's pseudonym",
+            remedy=f"Use 1 to {LONGEST_NAME} letters, digits, hyphens, dots and underscores",
+        )
+
+
+def _parsed(content: bytes, path: Path) -> Invited:
+    try:
+        found = json.loads(content)
+        invited = Invited(
+            str(found["site_key"]),
+            tuple(
+                Invitation(
+                    rater=str(one["rater"]),
+                    token_sha256=str(one["token_sha256"]),
+                    created_s=float(one["created_s"]),
+                    expires_s=float(one["expires_s"]),
+                    revoked=one["revoked"] is not False,
+                    adjudicator=one["adjudicator"] is True,
+                )
+                for one in found["invitations"]
+            ),
+        )
+        if len(bytes.fromhex(invited.site_key)) < 16:
+            raise ValueError("its site_key is too short")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise InputError(
+            f"the file of invitations is damaged ({error})",
+            place=Place(str(path)),
+            remedy="Remove it and invite the raters anew; their judgments are not in it",
+        ) from error
+    return invited

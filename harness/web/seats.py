@@ -1,0 +1,169 @@
+"""A rater's desk in the site: one for all windows of that rater, one request at a time."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from harness.rating.aid import AID, AidState, Known
+from harness.rating.desk import Desk
+from harness.rating.items import Item
+from harness.rig.rating_room import RatingRoom
+
+REFRESH_S = 60.0
+"""So often the sessions are read again while somebody rates."""
+NEW_PLAYS = 50
+"""At most so many plays are believed of one report."""
+SLACK_MS = 2000
+
+
+@dataclass(slots=True)
+class Heard:
+    """What a page has told so far of playing the response. sent_s: when it was sent."""
+
+    sent_s: float
+    plays: int = 0
+    heard_ms: int = 0
+
+
+@dataclass(slots=True)
+class Seat:
+    """turn: changes whenever another item comes in sight, so that a page of before is known as old.
+
+    done: the turn and the content of the last post that changed the turn, so that its repetition is known as one.
+    """
+
+    desk: Desk
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    start: str = field(default_factory=lambda: secrets.token_hex(4))
+    number: int = 0
+    done: tuple[str, str] | None = None
+    aid: AidState | None = None
+    read: int = 0
+    pages: dict[str, Heard] = field(default_factory=dict)
+
+    @property
+    def turn(self) -> str:
+        return f"{self.start}.{self.number}"
+
+    @property
+    def item_id(self) -> str:
+        """Of the item in sight; "" when there is none."""
+        item = self.desk.view.item
+        return item.id if item else ""
+
+    def next_turn(self, done: tuple[str, str] | None = None) -> None:
+        self.number += 1
+        self.done = done
+        self.aid = None
+        self.pages.clear()
+
+    def new_page(self, now_s: float) -> str:
+        """Names a page that is being sent; it may tell of plays under this name."""
+        while len(self.pages) > 20:
+            del self.pages[next(iter(self.pages))]
+        name = secrets.token_hex(4)
+        self.pages[name] = Heard(now_s)
+        return name
+
+    def heard(self, page: str, plays: int, heard_ms: int, now_s: float) -> None:
+        """Takes what a page tells of all plays since it was sent; more than there was time for is not believed."""
+        known = self.pages.get(page)
+        if known is None:
+            return
+        limit_ms = int((now_s - known.sent_s) * 1000) + SLACK_MS
+        new_ms = max(0, min(heard_ms, limit_ms) - known.heard_ms)
+        new_plays = max(0, min(plays - known.plays, NEW_PLAYS))
+        known.heard_ms += new_ms
+        known.plays += new_plays
+        if new_ms or new_plays:
+            self.desk.heard(new_ms, began=new_plays > 0)
+        for _ in range(new_plays - 1):
+            self.desk.heard(0, began=True)
+
+    def open_aid(self) -> None:
+        item = self.desk.view.item
+        if item is not None:
+            # An exercise's effect stands in words beside it, which the harness cannot read: then a person answers.
+            evidence = None if item.exercise is not None else item.effect
+            truncated = None if item.exercise is not None else item.truncated
+            self.aid = AID.begin(Known.of(item.recognition, truncated, evidence, item.core_capability))
+
+
+class Seats:
+    """The seats of one kind, made at a rater's first request from the rows on the disk; thread-safe."""
+
+    def __init__(self, make: Callable[[str], Desk]) -> None:
+        self._make = make
+        self._lock = threading.Lock()
+        self._seats: dict[str, Seat] = {}
+
+    def of(self, rater: str, reading: int) -> Seat:
+        """The rater's seat. reading: the number of the reading of the sessions that a new one is made from."""
+        with self._lock:
+            if rater not in self._seats:
+                self._seats[rater] = Seat(self._make(rater), read=reading)
+            return self._seats[rater]
+
+    @property
+    def all(self) -> tuple[Seat, ...]:
+        with self._lock:
+            return tuple(self._seats.values())
+
+
+class Readings:
+    """Reads the sessions again now and then, beside the requests, so that nobody waits for it."""
+
+    def __init__(self, room: RatingRoom, now_s: Callable[[], float] = time.monotonic) -> None:
+        self._room = room
+        self._now_s = now_s
+        self._lock = threading.Lock()
+        self._read_s = now_s()
+        self._running: threading.Thread | None = None
+        self.number = 0
+        self.failed = ""
+
+    def maybe(self, after_s: float = REFRESH_S) -> None:
+        """Begins a reading when the last one is so long ago."""
+        with self._lock:
+            if self._running is not None and self._running.is_alive():
+                return
+            if self._now_s() - self._read_s < after_s:
+                return
+            self._read_s = self._now_s()
+            self._running = threading.Thread(target=self._read, name="reading sessions", daemon=True)
+            self._running.start()
+
+    def wait(self) -> None:
+        """Returns when no reading is under way."""
+        with self._lock:
+            running = self._running
+        if running is not None:
+            running.join()
+
+    def _read(self) -> None:
+        from harness.model.errors import HarnessError
+
+        try:
+            self._room.refresh()
+        except HarnessError as error:
+            # What was read before stands; saving would tell of the same fault.
+            self.failed = str(error)
+            return
+        self.failed = ""
+        self.number += 1
+
+
+def content_mark(fields: dict[str, str]) -> str:
+    """Tells one post from another."""
+    whole = "\n".join(f"{name}={fields[name]}" for name in sorted(fields) if name not in ("plays", "heard_ms", "page"))
+    return hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()
+
+
+def item_of(seat: Seat, item_id: str) -> Item | None:
+    """An item of this seat's queue; None for all others."""
+    return seat.desk.item(item_id)

@@ -1,0 +1,91 @@
+"""Sounds for a browser: WAV with ranges, and a picture of their loudness."""
+
+from __future__ import annotations
+
+import io
+import re
+import threading
+import wave
+from collections import OrderedDict
+from collections.abc import Callable
+
+import numpy as np
+from starlette.responses import Response
+
+from harness.model.stimulus import Waveform
+
+MOST_CACHED = 48_000_000
+BARS = 180
+HEIGHT = 48
+COLOUR = "#4d86c6"  # legible on the light and on the dark page
+
+_RANGE = re.compile(r"bytes=([0-9]{0,12})-([0-9]{0,12})")
+
+
+def wav(sound: Waveform) -> bytes:
+    """16 bit, mono, in a RIFF file that tells nothing but rate and length."""
+    samples = np.clip(np.rint(sound.samples * 32767.0), -32768, 32767).astype("<i2")
+    buffer = io.BytesIO()
+    with wave.open(buffer, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(sound.rate_hz)
+        file.writeframes(samples.tobytes())
+    return buffer.getvalue()
+
+
+def picture(content: bytes) -> bytes:
+    """An SVG with a bar for each of `BARS` equal spans of a WAV, as high as its loudest sample."""
+    with wave.open(io.BytesIO(content)) as file:
+        samples = np.abs(np.frombuffer(file.readframes(file.getnframes()), dtype="<i2").astype(np.int32))
+    loudest = max(1, int(samples.max(initial=1)))
+    spans = np.array_split(samples, BARS)
+    bars = []
+    for number, span in enumerate(spans):
+        high = max(1.0, (HEIGHT - 4) * float(span.max(initial=0)) / loudest)
+        top = (HEIGHT - high) / 2
+        bars.append(f'<rect x="{number * 4}" y="{top:.1f}" width="3" height="{high:.1f}"/>')
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {BARS * 4} {HEIGHT}" preserveAspectRatio="none">'
+        f'<g fill="{COLOUR}">{"".join(bars)}</g></svg>'
+    ).encode()
+
+
+def ranged(content: bytes, media_type: str, wanted: str | None) -> Response:
+    """The content, or the one part of it that a Range header asks for (RFC 9110, 14)."""
+    headers = {"accept-ranges": "bytes"}
+    found = _RANGE.fullmatch(wanted.strip()) if wanted else None
+    if found is None or found.groups() == ("", ""):
+        # Several ranges, other units and nonsense may be answered with the whole.
+        return Response(content, media_type=media_type, headers=headers)
+    first, last = found.groups()
+    length = len(content)
+    start = int(first) if first else max(0, length - int(last))
+    end = min(length - 1, int(last)) if first and last else length - 1
+    if first and last and int(last) < int(first):
+        return Response(content, media_type=media_type, headers=headers)
+    if start >= length or (not first and int(last) == 0):
+        return Response(b"", 416, media_type=media_type, headers={**headers, "content-range": f"bytes */{length}"})
+    headers["content-range"] = f"bytes {start}-{end}/{length}"
+    return Response(content[start : end + 1], 206, media_type=media_type, headers=headers)
+
+
+class SoundShelf:
+    """Sounds that were made lately, by name; thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._sounds: OrderedDict[tuple[str, str], bytes] = OrderedDict()
+
+    def get(self, name: tuple[str, str], make: Callable[[], Waveform]) -> bytes:
+        """A WAV; made when it is not here. What `make` raises passes through."""
+        with self._lock:
+            if name in self._sounds:
+                self._sounds.move_to_end(name)
+                return self._sounds[name]
+        content = wav(make())
+        with self._lock:
+            self._sounds[name] = content
+            while len(self._sounds) > 1 and sum(map(len, self._sounds.values())) > MOST_CACHED:
+                self._sounds.popitem(last=False)
+        return content
