@@ -12,8 +12,11 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from pydantic_core import PydanticSerializationError
+
 from harness.log.database import BATCH, explained, open_for_reading, open_for_writing, rows
 from harness.log.folder import SessionFolder
+from harness.model.errors import LogError
 from harness.model.record import EffectAnswered, Entry, JudgmentGiven
 from harness.wire.codec import RECORDS, decode, encode
 
@@ -57,7 +60,7 @@ class JudgmentLog:
                             entries.append(self._row(there))
                             continue
                         fresh[id_] = seq + 1
-                    body = encode(RECORDS, record).decode("utf-8")
+                    body = _text(record)
                     seq += 1
                     entry = Entry(seq, 0, time.monotonic(), time.time(), record)
                     self._connection.execute(
@@ -93,6 +96,14 @@ class JudgmentLog:
 
     def _row(self, seq: int) -> Entry:
         return next(rows(self._connection, self._path, seq - 1))
+
+
+def _text(record: RatingRecord) -> str:
+    try:
+        return encode(RECORDS, record).decode("utf-8")
+    except PydanticSerializationError as error:
+        what = f"a {record.kind} row cannot be written as text: {error}"
+        raise LogError(what, remedy="Write it in other characters") from error
 
 
 def rating_rows(folder: Path) -> tuple[Entry, ...]:

@@ -7,15 +7,15 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from harness.model.effect import EffectSource, EffectWord
-from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, Judgment, JudgmentStatus, SubFlag
+from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, Judgment, SubFlag
 from harness.model.rating_round import RatingRound, TranscriptPolicy
+from harness.rating.aid import AidState
 from harness.rating.categories import LABELS
 from harness.rating.items import Item
 from harness.rating.judgments import Sitting, withdrawal
 from harness.rating.own_rows import OwnRows
-from harness.rating.queue import assigned
-from harness.rating.sitting_view import Count, Draft, Explained, Phase, SittingView
+from harness.rating.sitting_view import Draft, Explained, Phase, SittingView
+from harness.rating.standing import Standing
 
 Keep = Callable[[Item, Judgment], None]
 """Puts a row on the disk and returns then; raises LogError or LogFull when it cannot."""
@@ -50,14 +50,12 @@ class Desk:
         self._keep = keep
         self._now_s, self._wall_s = now_s, wall_s
         self._exercises = tuple(exercises)
-        self._items = assigned(items, round_, rater)
-        self._rows = OwnRows(rater, round_, rows)
+        self._standing = Standing(rater, round_, items, self._exercises, OwnRows(rater, round_, rows))
         self._item: Item | None = None
         self._draft = Draft()
         self._explained: Explained | None = None
         self._shown_s = self._shown_wall_s = 0.0
         self._busy_since_s = self._last_key_s = now_s()
-        self._with_held = False
         self._said = ""
         self._next()
 
@@ -66,30 +64,30 @@ class Desk:
     @property
     def view(self) -> SittingView:
         """The sitting as it stands."""
-        left = self._left()
-        own = None if self._item is None else self._rows.standing(self._item)
+        standing = self._standing
+        count = standing.count
         pace_s = self._pace_s()
         minutes = self._round.break_after_min
         return SittingView(
             phase=self._phase(),
             rater=self.rater,
             item=self._item,
-            own=own,
-            position=self._position(self._item) or 0,
-            count=self._count(left),
-            exercises=(len(self._exercises) - len(self._exercises_left()), len(self._exercises)),
+            own=None if self._item is None else standing.rows.standing(self._item),
+            position=0 if self._item is None else standing.position(self._item) or 0,
+            count=count,
+            exercises=standing.exercises,
             pace_s=pace_s,
-            left_s=None if pace_s is None else pace_s * len(left),
+            left_s=None if pace_s is None else pace_s * count.left,
             draft=self._draft,
             explained=self._explained,
-            can_undo=self._rows.last is not None,
+            can_undo=standing.last is not None,
             break_due=bool(minutes) and self._now_s() - self._busy_since_s > minutes * 60,
             said=self._said,
         )
 
     def item(self, item_id: str) -> Item | None:
         """An item of this rater's queue, by its blind id."""
-        return next((one for one in (*self._exercises, *self._items) if one.id == item_id), None)
+        return self._standing.item(item_id)
 
     # Keys that write
 
@@ -102,7 +100,9 @@ class Desk:
         if item is None:
             return False
         allowed = SUB_FLAGS_OF.get(category, ())
-        wanted = dict.fromkeys((*self._draft.sub_flags, *sub_flags))
+        wanted = tuple(self._draft.sub_flags)
+        for flag in sub_flags:
+            wanted = (*_without(flag, wanted), flag)
         sitting = replace(self._sitting(item), aid_path=aid_path or self._draft.aid_path)
         row = sitting.submit(category, tuple(flag.value for flag in wanted if flag in allowed))
         left_out = [flag.value.replace("_", " ") for flag in wanted if flag not in allowed]
@@ -115,32 +115,41 @@ class Desk:
             self._next()
         return True
 
+    def conclude(self, aid: AidState) -> bool:
+        """Does what the decision aid came to: a category, a hold, or a reason to put it aside; False before its end."""
+        ending = aid.ending
+        if ending is None:
+            return False
+        if ending.category is not None:
+            return self.judge(ending.category, sub_flags=ending.sub_flags, aid_path=aid.path)
+        if ending.flag is not None:
+            return self.flag(ending.flag, aid_path=aid.path)
+        return self.hold(aid_path=aid.path)
+
     def skip(self) -> bool:
         """Leaves the item for the end."""
         return self._aside(lambda sitting: sitting.skip(), "left for the end")
 
-    def hold(self) -> bool:
+    def hold(self, *, aid_path: tuple[str, ...] = ()) -> bool:
         """Leaves it until somebody has said what the device did."""
-        return self._aside(lambda sitting: sitting.hold(), "held until it is known what the device did")
+        return self._aside(lambda sitting: sitting.hold(), "held until it is known what the device did", aid_path)
 
-    def flag(self, flag: Flag) -> bool:
+    def flag(self, flag: Flag, *, aid_path: tuple[str, ...] = ()) -> bool:
         """Puts it aside, with the reason."""
-        return self._aside(lambda sitting: sitting.flag((flag,)), f"put aside: {flag.value.replace('_', ' ')}")
+        said = f"put aside: {flag.value.replace('_', ' ')}"
+        return self._aside(lambda sitting: sitting.flag((flag,)), said, aid_path)
 
     def undo(self) -> bool:
         """Takes back the rater's latest row of this round, whenever it was given; its item is in sight again."""
-        last = self._rows.last
         self._key()
-        if last is None:
+        found = self._standing.last
+        if found is None:
             self._said = "nothing is left to undo"
             return False
-        item = next((one for one in (*self._exercises, *self._items) if _is_of(last, one)), None)
-        if item is None:
-            self._said = "the last judgment is on a response that is no longer in this round"
-            return False
+        last, item = found
         row = withdrawal(last, self._wall_s())
         self._keep(item, row)
-        self._rows.add(row)
+        self._standing.add(row)
         self._explained = None
         self._show(item)
         shown = self._draft.transcript_shown
@@ -168,7 +177,7 @@ class Desk:
     def release_held(self) -> None:
         """Puts the held items into the queue all the same: nobody will say what the device did."""
         self._key()
-        self._with_held = True
+        self._standing.release_held()
         if self._item is None:
             self._next()
 
@@ -181,7 +190,7 @@ class Desk:
 
     def toggle(self, flag: SubFlag) -> None:
         """Sets or takes back a sub-flag; of two that exclude each other the later one stands."""
-        rest = tuple(one for one in self._draft.sub_flags if one is not flag and one is not _OPPOSITE.get(flag))
+        rest = _without(flag, self._draft.sub_flags)
         self._change(sub_flags=rest if flag in self._draft.sub_flags else (*rest, flag))
 
     def effect_claimed(self, claimed: bool | None) -> None:
@@ -206,13 +215,15 @@ class Desk:
 
     def refresh(self, items: Sequence[Item], rows: Iterable[Judgment]) -> None:
         """Takes in new responses, new evidence and rows that were given elsewhere; the item in sight may stay."""
-        self._items = assigned(items, self._round, self.rater)
-        self._rows = OwnRows(self.rater, self._round, rows)
+        known = self._standing
+        self._standing = Standing(
+            self.rater, self._round, items, self._exercises, known.rows.with_rows(rows), with_held=known.with_held
+        )
         if self._explained is not None:
             return
-        known = None if self._item is None else self.item(self._item.id)
-        if known is not None and (known in self._left() or known.exercise is not None):
-            self._item = known
+        same = None if self._item is None else self.item(self._item.id)
+        if same is not None and self._standing.open(same):
+            self._item = same
         else:
             self._next()
 
@@ -222,17 +233,17 @@ class Desk:
         self._key()
         return None if self._explained is not None else self._item
 
-    def _aside(self, make: Callable[[Sitting], Judgment], said: str) -> bool:
+    def _aside(self, make: Callable[[Sitting], Judgment], said: str, aid_path: tuple[str, ...] = ()) -> bool:
         item = self._ready()
         if item is None or item.exercise is not None:
             self._said = "an exercise wants a category" if item is not None else ""
             return False
-        self._save(item, make(self._sitting(item)), said)
+        self._save(item, make(replace(self._sitting(item), aid_path=aid_path)), said)
         self._next()
         return True
 
     def _sitting(self, item: Item) -> Sitting:
-        own = self._rows.standing(item)
+        own = self._standing.rows.standing(item)
         effect = item.effect
         return Sitting(
             rater=self.rater,
@@ -243,7 +254,7 @@ class Desk:
             time_to_answer_s=round(self._now_s() - self._shown_s, 3),
             item_id=item.id,
             round=self._round.id,
-            position=self._position(item),
+            position=self._standing.position(item),
             confidence=self._draft.confidence,
             heard_ms=self._draft.heard_ms,
             transcript_shown=self._draft.transcript_shown,
@@ -256,7 +267,7 @@ class Desk:
 
     def _save(self, item: Item, row: Judgment, said: str) -> None:
         self._keep(item, row)
-        self._rows.add(row)
+        self._standing.add(row)
         self._said = said
 
     def _change(self, **changes: object) -> None:
@@ -271,57 +282,20 @@ class Desk:
         self._last_key_s = now_s
 
     def _next(self) -> None:
-        exercises = self._exercises_left()
-        left = self._left()
-        self._show(exercises[0] if exercises else left[0] if left else None)
+        self._show(self._standing.next)
 
     def _show(self, item: Item | None) -> None:
-        if item is not self._item or item is None or self._draft != Draft():
-            self._draft = Draft(transcript_shown=self._round.transcript is TranscriptPolicy.SHOWN)
+        self._draft = Draft(transcript_shown=self._round.transcript is TranscriptPolicy.SHOWN)
         self._item = item
         self._shown_s, self._shown_wall_s = self._now_s(), self._wall_s()
 
     def _phase(self) -> Phase:
-        if self._explained is not None or self._exercises_left():
-            return Phase.TRAINING
-        if self._item is not None and self._item.exercise is not None:
+        if self._explained is not None or (self._item is not None and self._item.exercise is not None):
             return Phase.TRAINING
         return Phase.JUDGING if self._item is not None else Phase.FINISHED
 
-    def _exercises_left(self) -> tuple[Item, ...]:
-        return self._rows.exercises_left(self._exercises)
-
-    def _left(self) -> tuple[Item, ...]:
-        """What can be judged now: what is new, then what was left for the end."""
-        fresh = [item for item in self._items if self._rows.standing(item) is None and self._open(item)]
-        later = [item for item in self._items if self._rows.status(item) is JudgmentStatus.SKIPPED and self._open(item)]
-        held = [item for item in self._items if self._rows.status(item) is JudgmentStatus.HELD]
-        freed = [item for item in held if self._with_held or _known_since(item, self._rows.standing(item))]
-        return (*fresh, *freed, *later)
-
-    def _open(self, item: Item) -> bool:
-        return self._with_held or not item.waits_for_effect
-
-    def _position(self, item: Item | None) -> int | None:
-        if item is None:
-            return None
-        queue = self._exercises if item.exercise is not None else self._items
-        return next((number for number, one in enumerate(queue, start=1) if one.id == item.id), None)
-
-    def _count(self, left: Sequence[Item]) -> Count:
-        statuses = [self._rows.status(item) for item in self._items]
-        done = sum(one in (JudgmentStatus.SUBMITTED, JudgmentStatus.FLAGGED) for one in statuses)
-        return Count(
-            total=len(self._items),
-            done=done,
-            left=len(left),
-            skipped=statuses.count(JudgmentStatus.SKIPPED),
-            held=len(self._items) - done - len(left),
-            flagged=statuses.count(JudgmentStatus.FLAGGED),
-        )
-
     def _pace_s(self) -> float | None:
-        times = self._rows.times_s[-PACE_ITEMS:]
+        times = self._standing.rows.times_s[-PACE_ITEMS:]
         return statistics.median(times) if times else None
 
 
@@ -333,15 +307,6 @@ _OPPOSITE = {
 }
 
 
-def _is_of(row: Judgment, item: Item) -> bool:
-    return (row.trial_id, row.clip_sha256) == (item.subject.trial_id, item.subject.clip_sha256) and (
-        not row.session_id or row.session_id == item.subject.session_id
-    )
-
-
-def _known_since(item: Item, hold: Judgment | None) -> bool:
-    """Whether more is known of the effect than when it was held."""
-    found = item.effect
-    if found is None or (found.word is EffectWord.UNKNOWN and found.source is EffectSource.NONE):
-        return False
-    return hold is not None and hold.effect is not found.word
+def _without(flag: SubFlag, flags: Iterable[SubFlag]) -> tuple[SubFlag, ...]:
+    """The others, less the one that it excludes."""
+    return tuple(one for one in flags if one is not flag and one is not _OPPOSITE.get(flag))

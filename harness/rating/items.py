@@ -66,9 +66,9 @@ class Item:
 
 
 def blind_id(seed: int, session_id: str, trial_id: str, clip_sha256: str) -> str:
-    """Eight characters that name an item to raters without telling where it comes from."""
+    """Twelve characters that name an item to raters without telling where it comes from."""
     whole = "\n".join((str(seed), session_id, trial_id, clip_sha256))
-    return hashlib.sha256(whole.encode()).hexdigest()[:8]
+    return hashlib.sha256(whole.encode()).hexdigest()[:12]
 
 
 def exercise_item(exercise: Exercise, seed: int) -> Item:

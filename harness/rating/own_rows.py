@@ -10,59 +10,80 @@ from harness.model.rating_round import RatingRound
 from harness.rating.items import Item
 
 Subject = tuple[str, str, str]
+EXERCISE = "exercise:"
+"""Begins the trial id of an exercise's rows."""
+
+
+def subject_of(row: Judgment) -> Subject:
+    """Session, trial and clip that a row is about."""
+    return row.session_id, row.trial_id, row.clip_sha256
 
 
 class OwnRows:
-    """The rows of one rater among all; a row is added when it is on the disk.
+    """The rows of one rater among all, in the order of giving; a row is added when it is on the disk.
 
-    A row of an older session names no session: it belongs to the item with its trial and clip. Adjudications stand
-    apart from judgments: who judged an item may adjudicate it as well.
+    rows: of several sessions, in any order. A row of an older session names no session: it belongs to the item with its
+    trial and clip. Adjudications stand apart from judgments: who judged an item may adjudicate it as well.
     """
 
     def __init__(self, rater: str, round_: RatingRound, rows: Iterable[Judgment]) -> None:
-        self._round = round_
+        self._rater, self._round = rater, round_
         self._rows: dict[Subject, list[Judgment]] = defaultdict(list)
+        self._number: dict[str, int] = {}
         self._order: list[Judgment] = []
-        self._seen: set[str] = set()
-        for row in rows:
-            if row.rater == rater:
-                self.add(row)
+        self._standing: dict[tuple[Subject, bool], Judgment | None] = {}
+        for row in sorted((row for row in rows if row.rater == rater), key=lambda row: row.given_wall_s or 0.0):
+            self.add(row)
+
+    def with_rows(self, rows: Iterable[Judgment]) -> OwnRows:
+        """These and those: rows are only ever added, so that what was read a moment ago takes none away."""
+        return OwnRows(self._rater, self._round, (*self._order, *rows))
 
     def add(self, row: Judgment) -> None:
         """Takes the rater's next row."""
-        if row.id in self._seen:
+        if row.id in self._number:
             return
-        self._seen.add(row.id)
-        self._rows[row.session_id, row.trial_id, row.clip_sha256].append(row)
+        self._number[row.id] = len(self._order)
+        self._rows[subject_of(row)].append(row)
         self._order.append(row)
+        if not row.session_id and not row.trial_id.startswith(EXERCISE):
+            self._standing.clear()
+        for adjudicating in (False, True):
+            self._standing.pop((subject_of(row), adjudicating), None)
 
     def standing(self, item: Item) -> Judgment | None:
         """The row in force on an item."""
-        rows = [row for row in in_force(self._all(item)) if bool(row.adjudicates) == bool(item.inputs)]
-        return rows[-1] if rows else None
+        subject = item.subject
+        key = ((subject.session_id, subject.trial_id, subject.clip_sha256), bool(item.inputs))
+        if key not in self._standing:
+            rows = [row for row in in_force(self._all(item)) if bool(row.adjudicates) == bool(item.inputs)]
+            self._standing[key] = max(rows, key=lambda row: self._number[row.id], default=None)
+        return self._standing[key]
 
     def status(self, item: Item) -> JudgmentStatus | None:
         """Of that row."""
         row = self.standing(item)
         return None if row is None else row.status
 
+    def given_as(self, item: Item) -> int:
+        """Which of the rater's rows that one was, counted from 0; −1 when there is none."""
+        row = self.standing(item)
+        return -1 if row is None else self._number[row.id]
+
     @property
-    def last(self) -> Judgment | None:
-        """The latest row of this round that is in force: what an undo takes back."""
-        standing = in_force(self._order)
-        mine = [row for row in standing if row.round == self._round.id]
-        return mine[-1] if mine else None
+    def undoable(self) -> tuple[Judgment, ...]:
+        """The rows of this round that are in force, the latest first."""
+        return tuple(row for row in reversed(in_force(self._order)) if row.round == self._round.id)
 
     @property
     def times_s(self) -> tuple[float, ...]:
         """Times to the answers of this round that stand, exercises left out, in the order of giving."""
         return tuple(
             row.time_to_answer_s
-            for row in in_force(self._order)
-            if row.round == self._round.id
-            and row.status is JudgmentStatus.SUBMITTED
+            for row in reversed(self.undoable)
+            if row.status is JudgmentStatus.SUBMITTED
             and row.time_to_answer_s is not None
-            and not row.trial_id.startswith("exercise:")
+            and not row.trial_id.startswith(EXERCISE)
         )
 
     def exercises_left(self, exercises: Sequence[Item]) -> tuple[Item, ...]:

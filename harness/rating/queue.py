@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -12,37 +11,53 @@ from harness.rating.items import Item
 
 
 def drawn(items: Iterable[Item], wanted: ItemFilter, seed: int) -> tuple[Item, ...]:
-    """The items that a round is about, in a fixed order; at most `wanted.limit`, drawn by the seed."""
+    """The items that a round is about, in their order; at most `wanted.limit`, drawn by the seed, gold items first.
+
+    Each is drawn by a hash of its own, so that responses that come later push few of the others out.
+    """
     fitting = [item for item in items if _fits(item, wanted)]
     if wanted.limit is None or len(fitting) <= wanted.limit:
         return tuple(fitting)
-    chosen = set(random.Random(f"{seed}:draw").sample(range(len(fitting)), wanted.limit))
-    return tuple(item for number, item in enumerate(fitting) if number in chosen)
+    ranked = sorted(fitting, key=lambda item: (item.hidden.gold is None, _hash(seed, "draw", _place(item))))
+    chosen = {item.id for item in ranked[: wanted.limit]}
+    return tuple(item for item in fitting if item.id in chosen)
 
 
 def assigned(items: Sequence[Item], round_: RatingRound, rater: str) -> tuple[Item, ...]:
     """The rater's share, shuffled for them: the same rater sees the same order again, another one another order.
 
-    With `raters_per_item`, each item goes to so many of the round's raters, and the shares differ by one at most.
+    With `raters_per_item`, each item goes to so many of the round's raters, and the shares differ by one at most; gold
+    items go to everybody. What comes later finds its place between the others, whose order stays.
     """
-    mine = list(items)
+    mine: Iterable[Item] = items
     if round_.raters_per_item is not None and round_.raters_per_item < len(round_.raters):
         shares = _shares(items, round_)
-        mine = [item for item in items if rater in shares[item.id]]
-    random.Random(f"{round_.seed}:{rater}").shuffle(mine)
-    return tuple(mine)
+        mine = (item for item in items if rater in shares[item.id])
+    return tuple(sorted(mine, key=lambda item: _hash(round_.seed, rater, item.id)))
 
 
 def _shares(items: Sequence[Item], round_: RatingRound) -> dict[str, frozenset[str]]:
-    """Item → its raters: always those with the fewest items so far, ties by a hash, so that pairs vary."""
+    """Item → its raters: always those with the fewest items so far, ties by a hash, so that pairs vary.
+
+    Items are shared out in the order of playing: the shares of what a running session has already given stay.
+    """
     load: Counter[str] = Counter(dict.fromkeys(round_.raters, 0))
     shares: dict[str, frozenset[str]] = {}
-    for item in sorted(items, key=lambda one: _hash(round_.seed, one.id, "")):
-        ranked = sorted(round_.raters, key=lambda rater: (load[rater], _hash(round_.seed, item.id, rater)))
-        chosen = ranked[: round_.raters_per_item]
+    for item in items:
+        if item.hidden.gold is not None:
+            shares[item.id] = frozenset(round_.raters)
+            continue
+        place = _place(item)
+        ties = {rater: _hash(round_.seed, place, rater) for rater in round_.raters}
+        chosen = sorted(round_.raters, key=lambda rater: (load[rater], ties[rater]))[: round_.raters_per_item]
         load.update(chosen)
         shares[item.id] = frozenset(chosen)
     return shares
+
+
+def _place(item: Item) -> str:
+    """The trial: a re-run, whose response is another item, stays in the same hands."""
+    return f"{item.subject.session_id}\n{item.subject.trial_id}"
 
 
 def _hash(*parts: object) -> str:

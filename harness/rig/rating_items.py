@@ -6,14 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from harness.evaluate.effects import EffectRows
 from harness.evaluate.judged import JudgedResponse, judged_in
-from harness.evaluate.progress import SessionFigures
-from harness.log.judgment_log import rating_rows
+from harness.evaluate.progress import Progress, SessionFigures
+from harness.log.database import open_for_reading, rows
 from harness.log.reader import LogReader
+from harness.model.effect import EffectEvidence
 from harness.model.judgment import Judgment
 from harness.model.observation import ResponseText
 from harness.model.rating_round import GoldItem, RatingRound
-from harness.model.record import JudgmentGiven, Observed
+from harness.model.record import Entry, JudgmentGiven, Observed
 from harness.model.trial import Recognition, Trial
 from harness.rating.items import Hidden, Item, blind_id
 from harness.rating.judgments import Subject
@@ -33,50 +35,98 @@ class SessionItems:
     trials: Mapping[str, Trial]
 
 
-def session_items(folder: Path, round_: RatingRound) -> SessionItems:
-    """The session's responses that could be judged, not yet filtered or shuffled; LogError. Works while it runs."""
-    figures = SessionFigures()
-    said: dict[Attempt, list[str]] = {}
-    with LogReader(folder) as reader:
-        for entry in reader.entries():
-            figures.add(entry)
-            match entry.record:
-                case Observed(ResponseText(text=text), str(trial_id), int(take), int(attempt)):
-                    said.setdefault((trial_id, take, attempt), []).append(text)
-                case _:
-                    pass
-    progress = figures.snapshot()
-    session_id = progress.session.session_id if progress.session else ""
-    given = tuple(e.record.judgment for e in rating_rows(folder) if isinstance(e.record, JudgmentGiven))
-    responses = judged_in(progress, given)
-    gold = {one.trial: one for one in round_.gold if one.session == session_id}
-    items = tuple(_item(one, round_.seed, said, gold) for one in responses if one.trial.trial.memory is None)
-    return SessionItems(
-        folder, session_id, items, given, responses, {one.trial.id: one.trial for one in progress.trials}
-    )
+class RatingSource:
+    """A session folder as raters see it; reads only what was added since it was last asked. Not thread-safe."""
+
+    def __init__(self, folder: Path, round_: RatingRound) -> None:
+        self._folder = folder
+        self._seed = round_.seed
+        self._gold = round_.gold
+        self._figures = SessionFigures()
+        self._effects = EffectRows()
+        self._said: dict[Attempt, list[str]] = {}
+        self._seq = self._judgments_seq = 0
+        self._judgments: list[tuple[float, Judgment]] = []
+        self._answers: list[Entry] = []
+        self._found: SessionItems | None = None
+
+    def read(self) -> SessionItems:
+        """Its responses that could be judged, not yet filtered or shuffled; LogError. Works while the session runs."""
+        before = self._seq, self._judgments_seq
+        with LogReader(self._folder) as reader:
+            for entry in reader.entries(self._seq):
+                self._seq = entry.seq
+                self._take(entry)
+            judgments = reader.folder.judgments
+        if judgments.is_file():
+            connection = open_for_reading(judgments)
+            try:
+                for entry in rows(connection, judgments, self._judgments_seq):
+                    self._judgments_seq = entry.seq
+                    self._take_rating(entry)
+            finally:
+                connection.close()
+        if self._found is None or before != (self._seq, self._judgments_seq):
+            self._found = self._items()
+        return self._found
+
+    def _take(self, entry: Entry) -> None:
+        self._figures.add(entry)
+        self._effects.add(entry)
+        match entry.record:
+            case Observed(ResponseText(text=text), str(trial_id), int(take), int(attempt)):
+                self._said.setdefault((trial_id, take, attempt), []).append(text)
+            case JudgmentGiven(judgment):
+                self._judgments.append((entry.wall_s, judgment))
+            case _:
+                pass
+
+    def _take_rating(self, entry: Entry) -> None:
+        if isinstance(entry.record, JudgmentGiven):
+            self._judgments.append((entry.wall_s, entry.record.judgment))
+        else:
+            self._answers.append(entry)
+
+    def _items(self) -> SessionItems:
+        progress = self._figures.snapshot()
+        session_id = progress.session.session_id if progress.session else ""
+        given = tuple(judgment for _, judgment in sorted(self._judgments, key=lambda pair: pair[0]))
+        responses = judged_in(progress, given)
+        effects = self._effects.evidence(self._answers)
+        gold = {one.trial: one for one in self._gold if one.session == session_id}
+        items = tuple(
+            _item(one, self._seed, self._said, effects, gold) for one in responses if one.trial.trial.memory is None
+        )
+        return SessionItems(self._folder, session_id, items, given, responses, _trials(progress))
 
 
-def disputed(found: Sequence[SessionItems]) -> tuple[Item, ...]:
+def _trials(progress: Progress) -> dict[str, Trial]:
+    return {one.trial.id: one.trial for one in progress.trials}
+
+
+def disputed(found: Sequence[SessionItems], rater: str | None = None) -> tuple[Item, ...]:
     """The items on which raters differ, each with their judgments as inputs.
 
-    Those that were settled stay, so that an adjudicator sees how far they are and may take one back.
+    Those that the rater has settled stay, so that they see how far they are and may take one back; those that somebody
+    else has settled do not. rater None: all of them.
     """
-    inputs = {
-        (one.session_id, each.response.trial.id, each.response.clip.sha256): each
-        for one in found
-        for each in one.responses
-    }
     items = []
     for one in found:
+        judged = {(each.response.trial.id, each.response.clip.sha256): each for each in one.responses}
         for item in one.items:
-            judged = inputs[one.session_id, item.subject.trial_id, item.subject.clip_sha256]
-            if len({row.category for row in judged.submitted}) > 1:
-                items.append(replace(item, inputs=judged.submitted))
+            each = judged[item.subject.trial_id, item.subject.clip_sha256]
+            done = rater is not None and each.settled is not None and each.settled.rater != rater
+            if len({row.category for row in each.submitted}) > 1 and not done:
+                items.append(replace(item, inputs=each.submitted))
     return tuple(items)
 
 
 def _item(
-    judged: JudgedResponse, seed: int, said: Mapping[Attempt, Sequence[str]], gold: Mapping[str, GoldItem]
+    judged: JudgedResponse,
+    seed: int,
+    said: Mapping[Attempt, Sequence[str]],
+    effects: Mapping[Attempt, EffectEvidence],
+    gold: Mapping[str, GoldItem],
 ) -> Item:
     response, trial = judged.response, judged.response.trial
     take = judged.trial.counting
@@ -106,6 +156,7 @@ def _item(
         transcript=response.transcript,
         recogniser=response.recogniser,
         core_capability=trial.core_capability,
+        effect=effects.get((trial.id, response.take, response.attempt)),
         note=trial.note,
         hidden=Hidden(
             judged.session_id,

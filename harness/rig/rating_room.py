@@ -19,7 +19,7 @@ from harness.rating.desk import Desk
 from harness.rating.items import Item, exercise_item
 from harness.rating.queue import drawn
 from harness.rig.assemble import renderer
-from harness.rig.rating_items import RatedSession, SessionItems, disputed
+from harness.rig.rating_items import RatingSource, SessionItems, disputed
 
 RESPONSE_VOICE = VoiceSpec(engine="flite", name="slt")
 """Who speaks the responses of exercises."""
@@ -36,7 +36,7 @@ class RatingRoom:
         self._lock = threading.RLock()
         self._logs: dict[Path, JudgmentLog] = {}
         self._sounds = renderer()
-        self._sessions = tuple(RatedSession(Path(path), round_) for path in round_.sessions)
+        self._sessions = tuple(RatingSource(Path(path), round_) for path in round_.sessions)
         self._found: tuple[SessionItems, ...] = ()
         self._items: tuple[Item, ...] = ()
         self._kept: dict[str, Judgment] = {}

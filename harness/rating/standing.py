@@ -1,0 +1,136 @@
+"""Where a rater stands in a round: what is done, what can be judged now and in which order, what waits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.model.effect import EffectSource, EffectWord
+from harness.model.judgment import Judgment, JudgmentStatus
+from harness.model.rating_round import RatingRound
+from harness.rating.items import Item
+from harness.rating.own_rows import OwnRows, Subject, subject_of
+from harness.rating.queue import assigned
+from harness.rating.sitting_view import Count
+
+DONE = (JudgmentStatus.SUBMITTED, JudgmentStatus.FLAGGED)
+
+
+class Standing:
+    """The rater's share of the items, in their order, against the rows that they have given.
+
+    with_held: held items are given out although nobody has said what the device did. Worked out once after each change.
+    """
+
+    def __init__(
+        self,
+        rater: str,
+        round_: RatingRound,
+        items: Sequence[Item],
+        exercises: Sequence[Item],
+        rows: OwnRows,
+        *,
+        with_held: bool = False,
+    ) -> None:
+        self.rows = rows
+        self.with_held = with_held
+        self._exercises = tuple(exercises)
+        self._items = assigned(items, round_, rater)
+        every = (*self._exercises, *self._items)
+        self._by_id = {item.id: item for item in every}
+        self._by_subject: dict[Subject, Item] = {_subject(item): item for item in every}
+        self._positions = {
+            item.id: number for queue in (self._exercises, self._items) for number, item in enumerate(queue, 1)
+        }
+        self._left: tuple[Item, ...] | None = None
+
+    def item(self, item_id: str) -> Item | None:
+        """By its blind id."""
+        return self._by_id.get(item_id)
+
+    def position(self, item: Item) -> int | None:
+        """In the rater's order, from 1; exercises are counted for themselves."""
+        return self._positions.get(item.id)
+
+    def add(self, row: Judgment) -> None:
+        """Takes the rater's next row."""
+        self.rows.add(row)
+        self._left = None
+
+    def release_held(self) -> None:
+        """From now on held items are given out all the same."""
+        self.with_held, self._left = True, None
+
+    @property
+    def exercises(self) -> tuple[int, int]:
+        """Done, and all."""
+        return len(self._exercises) - len(self.exercises_left), len(self._exercises)
+
+    @property
+    def exercises_left(self) -> tuple[Item, ...]:
+        return self.rows.exercises_left(self._exercises)
+
+    @property
+    def left(self) -> tuple[Item, ...]:
+        """What can be judged now: what is new, what was held and is known now, then what was skipped, oldest first."""
+        if self._left is None:
+            self._left = self._in_order()
+        return self._left
+
+    @property
+    def next(self) -> Item | None:
+        """What comes next: exercises first."""
+        return next(iter((*self.exercises_left, *self.left)), None)
+
+    def open(self, item: Item) -> bool:
+        """Whether it may be in sight: still to be judged."""
+        return item in (self.exercises_left if item.exercise is not None else self.left)
+
+    @property
+    def last(self) -> tuple[Judgment, Item] | None:
+        """The latest row in force whose item is still in the round: what an undo takes back."""
+        for row in self.rows.undoable:
+            if (item := self._by_subject.get(subject_of(row))) is not None:
+                return row, item
+        return None
+
+    @property
+    def count(self) -> Count:
+        statuses = [self.rows.status(item) for item in self._items]
+        done = sum(one in DONE for one in statuses)
+        return Count(
+            total=len(self._items),
+            done=done,
+            left=len(self.left),
+            skipped=sum(self.rows.status(item) is JudgmentStatus.SKIPPED for item in self.left),
+            held=len(self._items) - done - len(self.left),
+            flagged=statuses.count(JudgmentStatus.FLAGGED),
+        )
+
+    def _in_order(self) -> tuple[Item, ...]:
+        fresh: list[Item] = []
+        freed: list[Item] = []
+        later: list[Item] = []
+        for item in self._items:
+            row = self.rows.standing(item)
+            if row is not None and row.status in DONE:
+                continue
+            if row is not None and row.status is JudgmentStatus.HELD:
+                if self.with_held or _known_since(item, row):
+                    freed.append(item)
+            elif self.with_held or not item.waits_for_effect:
+                (fresh if row is None else later).append(item)
+        # Who leaves one for the end twice has seen the others in between.
+        return (*fresh, *freed, *sorted(later, key=self.rows.given_as))
+
+
+def _subject(item: Item) -> Subject:
+    subject = item.subject
+    return subject.session_id, subject.trial_id, subject.clip_sha256
+
+
+def _known_since(item: Item, hold: Judgment) -> bool:
+    """Whether more is known of the effect than when it was held."""
+    found = item.effect
+    if found is None or (found.word is EffectWord.UNKNOWN and found.source is EffectSource.NONE):
+        return False
+    return hold.effect is not found.word
