@@ -33,6 +33,10 @@ class StateWanted:
     name: str
     value: str | None = None
 
+    def fits(self, name: str, value: str) -> bool:
+        """Whether what a device tells is this; case and spaces around it do not count."""
+        return name == self.name and (self.value is None or _plain(value) == _plain(self.value))
+
 
 @dataclass(frozen=True, slots=True)
 class EffectCheck:
@@ -58,9 +62,10 @@ class EffectCheck:
 
 @dataclass(frozen=True, slots=True)
 class EffectEvidence:
-    """What is known of a trial's effect. said: the evidence in words; due_wall_s: Unix time from which one can look.
+    """What is known of a trial's effect. said: the evidence in words, device's texts among them, as they came.
 
-    A response whose effect is UNKNOWN is held until the evidence comes.
+    due_wall_s: Unix time from which a person can look; None where nobody is asked. A response whose effect is open is
+    held until the evidence comes; UNKNOWN of the operator says that it will not come, and holds nothing.
     """
 
     check: EffectCheck
@@ -68,3 +73,12 @@ class EffectEvidence:
     source: EffectSource = EffectSource.NONE
     said: str = ""
     due_wall_s: float | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nobody has said yet what became of it."""
+        return self.source is EffectSource.NONE
+
+
+def _plain(value: str) -> str:
+    return " ".join(value.casefold().split())

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
+from harness.model.effect import EffectWord
 from harness.model.judgment import Judgment
-from harness.model.record import Entry, ReviewWord
+from harness.model.record import Entry, Question, ReviewWord
 
 
 class StateWord(StrEnum):
@@ -36,7 +37,10 @@ class Logged:
 
 @dataclass(frozen=True, slots=True)
 class StateChanged:
-    """until_s: monotonic time at which the state ends by itself, when known. reason: words for people."""
+    """until_s: monotonic time at which the state ends by itself, when known. reason: words for people.
+
+    asks: what the operator is asked about, of ASKING.
+    """
 
     word: StateWord
     since_s: float
@@ -44,6 +48,7 @@ class StateChanged:
     trial_id: str | None = None
     attempt: int | None = None
     reason: str = ""
+    asks: Question | None = None
     kind: Literal["state_changed"] = "state_changed"
 
 
@@ -181,6 +186,20 @@ class AnswerOperator:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerEffect:
+    """The operator's word on what became of a response's effect. take None: the latest in which it has a response."""
+
+    id: str
+    by: str
+    trial_id: str
+    attempt: int
+    word: EffectWord
+    detail: str = ""
+    take: int | None = None
+    kind: Literal["answer_effect"] = "answer_effect"
+
+
+@dataclass(frozen=True, slots=True)
 class Judge:
     id: str
     by: str
@@ -209,4 +228,18 @@ class Replay:
     kind: Literal["replay"] = "replay"
 
 
-Command = Hello | Pause | Resume | Skip | Rerun | WriteNote | SetMark | Abort | AnswerOperator | Judge | Review | Replay
+Command = (
+    Hello
+    | Pause
+    | Resume
+    | Skip
+    | Rerun
+    | WriteNote
+    | SetMark
+    | Abort
+    | AnswerOperator
+    | AnswerEffect
+    | Judge
+    | Review
+    | Replay
+)

@@ -106,12 +106,20 @@ class ResponseTranscribed:
     kind: Literal["response_transcribed"] = "response_transcribed"
 
 
+class Question(StrEnum):
+    """What the operator is asked about: what the device understood, or what became of the query's effect."""
+
+    RECOGNITION = "recognition"
+    EFFECT = "effect"
+
+
 @dataclass(frozen=True, slots=True)
 class OperatorAsked:
     trial_id: str
     take: int
     attempt: int
     question: str
+    about: Question = Question.RECOGNITION
     kind: Literal["operator_asked"] = "operator_asked"
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from harness.model.feed import StateWord
 from harness.model.observation import Observation
-from harness.model.record import AttemptFinished, AttemptStarted, TrialFinished
+from harness.model.record import AttemptFinished, AttemptStarted, Question, TrialFinished
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import RenderedStimulus, Role
 from harness.model.time import Stamp
@@ -72,10 +72,11 @@ class FreezeResponse:
 
 @dataclass(frozen=True, slots=True)
 class AskOperator:
-    """Put the question to the operator; the answer comes as an OperatorAnswer."""
+    """Put the question to the operator; the answer comes as an OperatorAnswer, or by `effect_answered`."""
 
     attempt: int
     question: str
+    about: Question = Question.RECOGNITION
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +106,14 @@ Action = Credit | StartAttempt | StopStimulus | FreezeResponse | AskOperator | S
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What people see of a machine's state. until_s: when it ends by itself, where that is known."""
+    """What people see of a machine's state. until_s: when it ends by itself, where that is known.
+
+    asks: what the operator is asked about.
+    """
 
     word: StateWord
     since_s: float
     until_s: float | None = None
     attempt: int | None = None
     reason: str = ""
+    asks: Question | None = None

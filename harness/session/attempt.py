@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from harness.metrics.recognition import recognised
 from harness.model.bench import ObservationKind
-from harness.model.observation import OperatorAnswer
+from harness.model.observation import OperatorAnswer, StateTold
 from harness.model.record import AttemptFinished
 from harness.model.scenario import Evidence, RepromptRule
 from harness.model.time import Measured, Stamp, between
@@ -100,6 +100,8 @@ class Attempt:
     transcripts: list[str] = field(default_factory=list)
     answer: OperatorAnswer | None = None
     asked: bool = False
+    told: list[StateTold] = field(default_factory=list)
+    effect_answered: bool = False
     frozen: Response | None = None
     interruption: str = ""
     closed_s: float | None = None

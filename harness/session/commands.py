@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from harness.model.feed import (
     Abort,
+    AnswerEffect,
     AnswerOperator,
     Command,
     Hello,
@@ -20,15 +21,30 @@ from harness.model.feed import (
     WriteNote,
 )
 from harness.model.observation import OperatorAnswer
-from harness.model.record import EndReason, Paused, Resumed
+from harness.model.record import EffectAnswered, EndReason, Paused, Resumed
 from harness.model.time import Stamp
+from harness.session.query_trial import TrialMachine
 from harness.session.requests import row_for
 from harness.session.stage import Told
 
 if TYPE_CHECKING:
     from harness.session.conductor import Conductor
 
-_COMMANDS = (Hello, Pause, Resume, Skip, Rerun, WriteNote, SetMark, Abort, AnswerOperator, Judge, Review, Replay)
+_COMMANDS = (
+    Hello,
+    Pause,
+    Resume,
+    Skip,
+    Rerun,
+    WriteNote,
+    SetMark,
+    Abort,
+    AnswerOperator,
+    AnswerEffect,
+    Judge,
+    Review,
+    Replay,
+)
 
 
 class Desk:
@@ -96,6 +112,14 @@ class Desk:
                     return f"nobody asks about attempt {attempt} of {trial_id} (any more)"
                 answer = OperatorAnswer(command.by or "operator", Stamp(now_s), command.recognised, command.heard)
                 conductor.perform(machine.feed(answer, now_s))
+            case AnswerEffect():
+                row = row_for(command, conductor.standing, conductor.trials)
+                if isinstance(row, str):
+                    return row
+                assert isinstance(row, EffectAnswered), row
+                conductor.append(row)
+                if isinstance(machine, TrialMachine) and (machine.trial.id, machine.take) == (row.trial_id, row.take):
+                    conductor.perform(machine.effect_answered(now_s, row.attempt))
             case WriteNote() | SetMark() | Rerun() | Judge() | Review():
                 row = row_for(command, conductor.standing, conductor.trials)
                 if isinstance(row, str):

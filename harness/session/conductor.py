@@ -340,8 +340,8 @@ class Conductor:
                 self._players.stop(machine)
             case FreezeResponse():
                 return self._freeze(action, machine)
-            case AskOperator(attempt=attempt, question=question):
-                self.append(OperatorAsked(trial_id, take, attempt, question))
+            case AskOperator(attempt=attempt, question=question, about=about):
+                self.append(OperatorAsked(trial_id, take, attempt, question, about))
             case FinishAttempt(row=attempt_row):
                 self.append(attempt_row)
             case FinishTrial(row=trial_row):

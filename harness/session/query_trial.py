@@ -1,7 +1,8 @@
 """The query trial: a machine without I/O and without a clock, which is fed observations and times.
 
-READY → PLAYING → LISTENING → RESPONDING → FREEZING → CHECKING (→ ASKING) → CLOSING → WAITING → PLAYING … → DONE;
-a lost link leads to LINK and from there to WAITING. docs/trials.md draws it and defines every time.
+READY → PLAYING → LISTENING → RESPONDING → FREEZING → CHECKING (→ ASKING) (→ LOOKING → ASKING_EFFECT) → CLOSING →
+WAITING → PLAYING … → DONE; a lost link leads to LINK and from there to WAITING. docs/trials.md draws it and defines
+every time.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from harness.model.observation import (
     ResponseText,
     SpeechEnded,
     SpeechStarted,
+    StateTold,
     Status,
     StimulusEnded,
     StimulusHeard,
@@ -131,6 +133,13 @@ class TrialMachine(TrialSteps):
         current = self._current
         return current is not None and current.number == attempt and current.asked and not self.finished
 
+    def effect_answered(self, now_s: float, attempt: int) -> list[Action]:
+        """Somebody has said what became of that attempt's effect; the row is theirs who were told so."""
+        self._tell(now_s)
+        if self._current is not None and self._current.number == attempt:
+            self._current.effect_answered = True
+        return self._advance()
+
     def _end(self, now_s: float, outcome: Outcome, reason: str) -> list[Action]:
         self._tell(now_s)
         if self._phase is Phase.DONE:
@@ -167,7 +176,7 @@ class TrialMachine(TrialSteps):
                 return next((each for each in (current, previous) if each and each.play_id == play_id), None)
             case LinkLost() | LinkBack():
                 return None
-            case Wake() | Transcript() | ResponseText() | Status() | LogLine() if not self._of_device(
+            case Wake() | Transcript() | ResponseText() | Status() | StateTold() | LogLine() if not self._of_device(
                 observation.source
             ):
                 return None
@@ -202,6 +211,8 @@ class TrialMachine(TrialSteps):
             case Transcript(final=True, text=text) if owner is not None:
                 owner.transcripts.append(text)
                 self._revise(owner)
+            case StateTold() if owner is not None:
+                owner.told.append(observation)
             case OperatorAnswer() if owner is not None and owner.asked:
                 owner.answer = observation
                 self._revise(owner)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from harness.model.feed import Judge, Rerun, Review, SetMark, WriteNote
-from harness.model.record import EventReviewed, JudgmentGiven, MarkSet, NoteWritten, RerunAsked
+from harness.model.feed import AnswerEffect, Judge, Rerun, Review, SetMark, WriteNote
+from harness.model.record import EffectAnswered, EventReviewed, JudgmentGiven, MarkSet, NoteWritten, RerunAsked
 from harness.session.resumption import Resumption
 
-Row = NoteWritten | MarkSet | RerunAsked | JudgmentGiven | EventReviewed
-Request = WriteNote | SetMark | Rerun | Judge | Review
+Row = NoteWritten | MarkSet | RerunAsked | JudgmentGiven | EventReviewed | EffectAnswered
+Request = WriteNote | SetMark | Rerun | Judge | Review | AnswerEffect
 
 
 def row_for(request: Request, standing: Resumption, trial_ids: Container[str]) -> Row | str | None:
@@ -31,8 +31,21 @@ def row_for(request: Request, standing: Resumption, trial_ids: Container[str]) -
             if event_seq not in standing.wakes:
                 return f"row {event_seq} of this session is no wake event"
             return EventReviewed(event_seq, word, by)
+        case AnswerEffect():
+            return _effect(request, standing, trial_ids)
         case Judge():
             return _judgment(request, standing, trial_ids)
+
+
+def _effect(request: AnswerEffect, standing: Resumption, trial_ids: Container[str]) -> Row | str:
+    trial_id, attempt = request.trial_id, request.attempt
+    if trial_id not in trial_ids:
+        return _unknown(trial_id)
+    takes = [take for known, take, number in standing.frozen if (known, number) == (trial_id, attempt)]
+    take = max(takes, default=0) if request.take is None else request.take
+    if take not in takes:
+        return f"attempt {attempt} of {trial_id} has no response whose effect could be told"
+    return EffectAnswered(trial_id, take, attempt, request.word, request.by, request.detail)
 
 
 def _judgment(request: Judge, standing: Resumption, trial_ids: Container[str]) -> Row | str | None:

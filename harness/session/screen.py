@@ -26,7 +26,8 @@ class Screen:
             word, until_s, reason = StateWord.PAUSED, None, paused_because
         else:
             word, until_s, reason = shown.word, shown.until_s, shown.reason
-        self._tell(StateChanged(word, shown.since_s, until_s, machine.trial.id, shown.attempt, reason))
+        asks = None if word is StateWord.PAUSED else shown.asks
+        self._tell(StateChanged(word, shown.since_s, until_s, machine.trial.id, shown.attempt, reason, asks))
 
     def show(self, word: StateWord, reason: str, trial_id: str | None = None) -> None:
         """Tells the clients a state that is no trial's own."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from enum import Enum, auto
 
 from harness.model.feed import StateWord
-from harness.model.record import AttemptFinished, AttemptStarted, TrialFinished
+from harness.model.record import AttemptFinished, AttemptStarted, Question, TrialFinished
 from harness.model.trial import Outcome, Trial
 from harness.session.actions import Action, FinishTrial, Shown, StartAttempt, StimulusTiming
 from harness.session.verdict import Verdict
@@ -22,6 +22,8 @@ class Phase(Enum):
     FREEZING = auto()
     CHECKING = auto()
     ASKING = auto()
+    LOOKING = auto()
+    ASKING_EFFECT = auto()
     CLOSING = auto()
     WAITING = auto()
     LINK = auto()
@@ -36,11 +38,14 @@ _WORDS = {
     Phase.FREEZING: StateWord.RESPONSE,
     Phase.CHECKING: StateWord.CHECKING,
     Phase.ASKING: StateWord.ASKING,
+    Phase.LOOKING: StateWord.CHECKING,
+    Phase.ASKING_EFFECT: StateWord.ASKING,
     Phase.CLOSING: StateWord.CLOSING,
     Phase.WAITING: StateWord.WAITING,
     Phase.LINK: StateWord.INTERRUPTED,
     Phase.DONE: StateWord.FINISHED,
 }
+_ASKS = {Phase.ASKING: Question.RECOGNITION, Phase.ASKING_EFFECT: Question.EFFECT}
 
 
 class Take:
@@ -135,7 +140,7 @@ class Take:
     def state(self) -> Shown:
         """What people see."""
         until_s = None if self.held_now else self._expected_end()
-        return Shown(_WORDS[self._phase], self._since_s, until_s, self.attempt, self._reason)
+        return Shown(_WORDS[self._phase], self._since_s, until_s, self.attempt, self._reason, _ASKS.get(self._phase))
 
     # What each kind of trial decides
 

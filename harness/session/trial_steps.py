@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.model.observation import DeviceState
-from harness.model.record import AttemptFinished
+from harness.model.record import AttemptFinished, Question
 from harness.model.scenario import Evidence
 from harness.model.trial import Outcome, Recognition, Trial
 from harness.session.actions import (
@@ -17,6 +17,7 @@ from harness.session.actions import (
     StopStimulus,
 )
 from harness.session.attempt import DETECTION_LAG_S, Attempt, Response
+from harness.session.effect_look import looks_until_s, question
 from harness.session.quiet import Quiet
 from harness.session.take import Phase, Take
 from harness.session.verdict import Verdict, trial_verdict
@@ -91,7 +92,9 @@ class TrialSteps(Take):
                 return self._since_s + FREEZE_GUARD_S
             case Phase.CHECKING if attempt:
                 return self._since_s + (self._rule.evidence_wait_s if self.trial.evidence is Evidence.DEVICE else 0.0)
-            case Phase.ASKING:
+            case Phase.LOOKING if attempt:
+                return looks_until_s(attempt) or self._since_s
+            case Phase.ASKING | Phase.ASKING_EFFECT:
                 return self._since_s + self._rule.operator_wait_s
             case Phase.CLOSING:
                 return self._closing_until()
@@ -155,6 +158,10 @@ class TrialSteps(Take):
                     self._ask(attempt)
             case Phase.ASKING if attempt and (due or attempt.answer or self._known(attempt)):
                 self._conclude(attempt)
+            case Phase.LOOKING if attempt and (due or self.trial.connection in self._lost or not self._answered()):
+                self._ask_of_effect(attempt)
+            case Phase.ASKING_EFFECT if due or not attempt or attempt.effect_answered or not question(attempt):
+                self._after_looking()
             case Phase.CLOSING:
                 self._close(due)
             case Phase.WAITING if due and not self._held:
@@ -191,6 +198,27 @@ class TrialSteps(Take):
 
     def _conclude(self, attempt: Attempt) -> None:
         self._write(attempt)
+        if self._answered() and (looks_until_s(attempt) is not None or question(attempt)):
+            assert self.trial.effect is not None
+            self._enter(Phase.LOOKING, f"for what it does: {self.trial.effect.wanted}")
+        else:
+            self._after_looking()
+
+    def _answered(self) -> bool:
+        """Whether the attempt that goes on has its verdict, and that is an answer to judge."""
+        row = self._rows.get(self._last_number)
+        return row is not None and row.outcome.answered
+
+    def _ask_of_effect(self, attempt: Attempt) -> None:
+        """Before a dialogue is closed: closing words might undo what is to be seen."""
+        asked = question(attempt) if self._answered() and self.attended else ""
+        if not asked:
+            self._after_looking()
+            return
+        self._enter(Phase.ASKING_EFFECT, asked)
+        self._actions.append(AskOperator(attempt.number, asked, Question.EFFECT))
+
+    def _after_looking(self) -> None:
         self._enter(Phase.CLOSING if self._may_be_open() else Phase.WAITING, self._why_waiting())
         self._closing_id, self._closing_done = "", False
         if self._phase is Phase.WAITING:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.model.bench import ObservationKind
+from harness.model.effect import EffectCheck, StateWanted
 from harness.model.observation import (
     DeviceState,
     Earcon,
@@ -15,6 +17,7 @@ from harness.model.observation import (
     Overrun,
     SpeechEnded,
     SpeechStarted,
+    StateTold,
     Status,
     StimulusEnded,
     StimulusHeard,
@@ -47,15 +50,28 @@ OBSERVATIONS: st.SearchStrategy[Observation] = st.one_of(
     st.builds(OperatorAnswer, SOURCES, STAMPS, st.sampled_from([True, False, None]), TEXTS),
     st.builds(LinkLost, SOURCES, STAMPS, st.just("gone")),
     st.builds(LinkBack, SOURCES, STAMPS),
+    st.builds(StateTold, SOURCES, STAMPS, st.just("timer"), st.sampled_from(["", "10 minutes"])),
     st.builds(Overrun, SOURCES, STAMPS, st.just(3)),
 )
 TRIALS = st.builds(
-    lambda evidence, close, attempts: trial(
-        evidence=evidence, close_dialogue=close, reprompt=RepromptRule(max_attempts=attempts)
+    lambda evidence, close, attempts, effect: trial(
+        evidence=evidence,
+        close_dialogue=close,
+        reprompt=RepromptRule(max_attempts=attempts),
+        effect=effect,
+        reports=(ObservationKind.TRANSCRIPT, ObservationKind.STATE),
     ),
     st.sampled_from([Evidence.DEVICE, Evidence.OPERATOR, Evidence.NONE]),
     st.sampled_from([None, CloseDialogue(), CloseDialogue(say="never mind")]),
     st.integers(1, 4),
+    st.sampled_from(
+        [
+            None,
+            EffectCheck("a timer", (StateWanted("timer"),)),
+            EffectCheck("a timer", (StateWanted("timer", ""),), question="and?"),
+            EffectCheck("a timer", question="and?"),
+        ]
+    ),
 )
 STEPS = st.lists(st.tuples(st.floats(0, 4), st.one_of(OBSERVATIONS, st.none())), max_size=40)
 

@@ -6,15 +6,18 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from harness.drivers.in_process import InProcess, InProcessOptions, waveform_sha256
 from harness.model.bench import DeviceProfile
+from harness.model.effect import EffectCheck, EffectWord
 from harness.model.errors import VoiceError
 from harness.model.feed import (
     Abort,
+    AnswerEffect,
     AnswerOperator,
     Command,
     Judge,
@@ -33,6 +36,7 @@ from harness.model.observation import StimulusEnded
 from harness.model.record import (
     AttemptFinished,
     AttemptStarted,
+    EffectAnswered,
     EndReason,
     FaultMet,
     JudgmentGiven,
@@ -41,6 +45,7 @@ from harness.model.record import (
     Observed,
     OperatorAsked,
     Paused,
+    Question,
     RerunAsked,
     ResponseFrozen,
     ResponseTranscribed,
@@ -348,3 +353,34 @@ def test_a_stopped_run_is_resumed_where_it_stood(stops_after: int) -> None:
     assert second.reason is EndReason.COMPLETED
     assert_whole(first.log, first.trials)
     assert all(row.outcome is Outcome.RESPONDED for row in first.log.of(TrialFinished))
+
+
+def test_effects_are_asked_for_and_answers_are_rows() -> None:
+    def asked_of_effect(run: House) -> list[Any]:
+        return [row for row in run.log.of(OperatorAsked) if row.about is Question.EFFECT]
+
+    lingering = threading.Event()
+    clock = ScaledClock(10.0, HostClock())
+    check = EffectCheck("it is done", question="was it done?")
+    one, other = plan(scenario(2), bench())
+    asked = (replace(one, effect=check), other)
+    whole = House(asked, MemoryLog(clock), clock, attended=lambda: True, linger=lambda: not lingering.is_set())
+    with whole.running() as run:
+        first, second = (trial.id for trial in asked)
+        run.until(lambda: asked_of_effect(run))
+        run.until(lambda: run.states[-1].asks is Question.EFFECT)
+        assert run.ask(AnswerEffect("e0", "ann", "unknown", 1, EffectWord.RIGHT))[0] is False
+        assert run.ask(AnswerEffect("e1", "ann", first, 7, EffectWord.RIGHT))[0] is False
+        assert run.ask(AnswerEffect("e2", "ann", first, 1, EffectWord.WRONG, take=4))[0] is False
+        assert run.ask(AnswerEffect("e3", "ann", first, 1, EffectWord.PARTIAL, "half")) == (True, "")
+        run.until(lambda: len(run.log.of(TrialFinished)) == 2)
+        assert run.ask(AnswerEffect("e4", "bob", second, 1, EffectWord.UNKNOWN)) == (True, "")
+        lingering.set()
+    assert len(asked_of_effect(run)) == 1
+    assert run.log.of(EffectAnswered) == [
+        EffectAnswered(first, 1, 1, EffectWord.PARTIAL, "ann", "half"),
+        EffectAnswered(second, 1, 1, EffectWord.UNKNOWN, "bob"),
+    ]
+    kinds = [row.record.kind for row in run.log.rows]
+    assert kinds.index("attempt_finished") < kinds.index("operator_asked") < kinds.index("effect_answered")
+    assert_whole(run.log, run.trials)
