@@ -1,0 +1,110 @@
+"""The built-in training round: it agrees with the aid, covers all categories, and is shuffled alike everywhere."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+
+from harness.model.judgment import Category, SubFlag
+from harness.model.rating_round import Exercise
+from harness.model.trial import Recognition
+from harness.rating.aid import AID, Known
+from harness.rating.exercises import BUILT_IN, shuffled
+from harness.rating.guide import GUIDE
+from tests.unit.rating.test_aid_examples import EXAMPLES
+
+TO_THE_ANSWER = ("no", "no", "clear", "none")
+TO_THE_EFFECT = ("no", "no", "clear")
+WALKS: dict[str, tuple[str, ...]] = {
+    "leap_year": (*TO_THE_ANSWER, "yes", "complete"),
+    "lamp_odd_words": (*TO_THE_EFFECT, "right"),
+    "music_wrong_words": (*TO_THE_EFFECT, "right"),
+    "flower_shop": (*TO_THE_ANSWER, "gap", "complete"),
+    "states_of_water": (*TO_THE_ANSWER, "yes", "little"),
+    "longest_river": (*TO_THE_ANSWER, "yes", "much"),
+    "two_lights": (*TO_THE_EFFECT, "part", "less"),
+    "call_alex": ("meaning",),
+    "play_yesterday": ("meaning",),
+    "book_table": ("detail",),
+    "water_plants": ("detail",),
+    "last_dream": ("no", "nobody"),
+    "lottery": ("no", "nobody"),
+    "umbrella": (*TO_THE_ANSWER, "yes", "inferred"),
+    "library_open": (*TO_THE_ANSWER, "yes", "inferred"),
+    "wine_stain": (*TO_THE_ANSWER, "yes", "several"),
+    "doctor_number": (*TO_THE_ANSWER, "yes", "several"),
+    "finnish": ("no", "could"),
+    "alarm_cannot": ("no", "could"),
+    "wallet": (*TO_THE_ANSWER, "amuses", "shows"),
+    "milk_not_added": (*TO_THE_EFFECT, "wrong", "hidden"),
+    "eggs_no_list": (*TO_THE_EFFECT, "wrong", "lacks"),
+    "sunday_weather": (*TO_THE_ANSWER, "other", "shows"),
+    "time_in_portland_maine": ("no", "no", "told"),
+    "next_game": ("no", "no", "told"),
+    "time_in_portland": ("no", "no", "untold"),
+    "call_bank": ("no", "no", "untold"),
+}
+NOTED = {
+    "flower_shop": SubFlag.WORLD_KNOWLEDGE_GAP,
+    "longest_river": SubFlag.TOO_MUCH,
+    "two_lights": SubFlag.TOO_LITTLE,
+    "alarm_cannot": SubFlag.CORE_CAPABILITY_MISSING,
+    "eggs_no_list": SubFlag.CORE_CAPABILITY_MISSING,
+    "milk_not_added": SubFlag.UNRECOVERABLE,
+}
+
+
+@pytest.mark.parametrize("exercise", BUILT_IN, ids=[one.id for one in BUILT_IN])
+def test_the_aid_agrees_with_every_exercise(exercise: Exercise) -> None:
+    state = AID.begin(Known(Recognition.YES, truncated=False, core_capability=exercise.core_capability))
+    for answer in WALKS[exercise.id]:
+        assert state.ending is None, state.path
+        state = state.answer(answer)
+    assert state.ending is not None, state.path
+    assert state.ending.category is exercise.category
+    if exercise.id in NOTED:
+        assert state.ending.sub_flags == (NOTED[exercise.id],)
+
+
+def test_each_category_is_met_at_least_twice() -> None:
+    met = Counter(one.category for one in BUILT_IN)
+    assert set(met) == set(Category)
+    assert min(met.values()) == 2
+    assert set(WALKS) == {one.id for one in BUILT_IN}
+    assert len(WALKS) == len(BUILT_IN)
+
+
+def test_exercises_can_be_spoken_and_are_explained_in_a_sentence_or_two() -> None:
+    for one in BUILT_IN:
+        assert re.fullmatch(r"[a-z]+(_[a-z]+)*", one.id)
+        assert not re.search(r"[\d:/*\[\]()]", one.query + one.response), one.id
+        assert one.query[0].isupper()
+        assert one.query[-1] in ".?"
+        assert 1 <= len(re.findall(r"[.?!](?:\s|$)", one.why)) <= 3, one.id
+        assert len(one.why) <= 150, one.id
+        assert one.category not in one.accept
+
+
+def test_exercises_give_away_nothing_that_the_guide_shows_and_are_our_own() -> None:
+    shown = {example.response for text in GUIDE.values() for example in text.examples}
+    assert not shown & {one.response for one in BUILT_IN}
+
+    def plain(text: str) -> str:
+        return re.sub(r"[^a-z ]", "", text.lower())
+
+    theirs = {plain(one.query) for one in EXAMPLES}
+    ours = [one.query for one in BUILT_IN] + [one.query for text in GUIDE.values() for one in text.examples]
+    assert not theirs & {plain(one) for one in ours}
+
+
+def test_the_order_is_that_of_the_seed_and_the_rater_and_of_nothing_else() -> None:
+    order = shuffled(BUILT_IN, 7, "ann")
+    assert Counter(order) == Counter(BUILT_IN)
+    assert [one.id for one in order][:3] == ["call_alex", "call_bank", "doctor_number"]
+    assert shuffled(reversed(BUILT_IN), 7, "ann") == order
+    assert shuffled(BUILT_IN, 8, "ann") != order
+    assert shuffled(BUILT_IN, 7, "bob") != order
+    # An exercise more, or less, leaves the order of the others.
+    assert shuffled(BUILT_IN[5:], 7, "ann") == tuple(one for one in order if one in BUILT_IN[5:])
