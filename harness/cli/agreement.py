@@ -1,0 +1,96 @@
+"""`harness agreement`: how far raters agree, what each of them did, and which items are disputed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from harness.cli import agreement_tables as tables
+from harness.cli.score_output import print_lines
+from harness.cli.streams import standard_output
+from harness.cli.watching import session_folder
+from harness.evaluate.agreement import AgreementFigures, agreement_figures
+from harness.model.errors import InputError
+from harness.model.rating_round import RatingRound
+from harness.rig.rated_sessions import read_sessions
+
+TOO_LOW = 1
+
+
+@click.command("agreement")
+@click.argument("sessions", metavar="SESSION…", nargs=-1, required=True)
+@click.option(
+    "--round", "round_file", metavar="FILE", help="The round: its gold items and exercises are known answers."
+)
+@click.option("--disputed", is_flag=True, help="Only the items on which raters differ, the widest apart first.")
+@click.option("--json", "as_json", is_flag=True, help="All figures as one JSON object.")
+@click.option("--csv", "as_csv", is_flag=True, help="A row for each item: every rater's label, and the consensus.")
+@click.option(
+    "--min-alpha",
+    type=click.FloatRange(-1, 1),
+    metavar="X",
+    help="Status 1 when Krippendorff's alpha is below X, or there is none.",
+)
+def command(
+    sessions: tuple[str, ...],
+    round_file: str | None,
+    disputed: bool,
+    as_json: bool,
+    as_csv: bool,
+    min_alpha: float | None,
+) -> None:
+    """Say how far raters agree: raw, beyond chance, by category, with the consensus and with gold items.
+
+    SESSION: a session's folder, or its name below ./sessions; give several to put them together. A rater of the same
+    name in several sessions is one rater. Works while raters are at it.
+
+    Exit status: 0 done · 1 alpha is below --min-alpha, or there is none · 2 wrong usage or input · 3 a log cannot be
+    read.
+    """
+    if disputed + as_json + as_csv > 1:
+        raise InputError("--disputed, --json and --csv exclude each other", remedy="Choose one")
+    found = read_sessions([session_folder(one) for one in sessions])
+    round_ = _round(round_file)
+    figures = agreement_figures([one.rated for one in found], round_.gold, round_.exercises)
+    if as_json:
+        from harness.reports.agreement_json import as_json as object_of
+
+        standard_output().write(json.dumps(object_of(figures), ensure_ascii=True) + "\n")
+    elif as_csv:
+        from harness.reports.agreement_json import table_of
+        from harness.reports.safe_csv import safe_csv
+
+        standard_output().write(safe_csv(table_of(figures)))
+    else:
+        print_lines(tables.disputed(figures) if disputed else _lines(figures, sessions))
+    if min_alpha is not None and not _enough(figures, min_alpha):
+        sys.exit(TOO_LOW)
+
+
+def _lines(figures: AgreementFigures, sessions: tuple[str, ...]) -> Iterator[str]:
+    yield from tables.lines(figures)
+    if figures.disputed:
+        yield ""
+        yield "See the disputed items with --disputed; settle them with harness rate --adjudicate"
+
+
+def _round(path: str | None) -> RatingRound:
+    if path is None:
+        return RatingRound()
+    from harness.library.rating_round import load_round
+
+    return load_round(Path(path))
+
+
+def _enough(figures: AgreementFigures, least: float) -> bool:
+    """Whether alpha is high enough; says so when it is not."""
+    alpha = figures.agreement.alpha
+    if alpha.value is not None and alpha.value >= least:
+        return True
+    told = f"n/a ({alpha.why_not})" if alpha.value is None else f"{alpha.value:.3f}, below {least:g}"
+    click.echo(f"harness: Krippendorff's alpha is {told}", err=True)
+    return False

@@ -1,0 +1,50 @@
+"""Session folders with all that raters said in them, for figures and for files of judgments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.evaluate.judged import judged_in
+from harness.evaluate.progress import Progress, SessionFigures
+from harness.evaluate.raters import RatedSession
+from harness.log.judgment_log import rating_rows
+from harness.log.reader import LogReader
+from harness.model.errors import InputError
+from harness.model.record import JudgmentGiven
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRead:
+    """A session as it stands. rated: its responses and judgment rows; probes of memory are not judged."""
+
+    folder: Path
+    progress: Progress
+    rated: RatedSession
+
+
+def read_sessions(folders: Sequence[Path]) -> tuple[SessionRead, ...]:
+    """Every session, in the order given; LogError. InputError when two folders hold the same session."""
+    found: dict[str, SessionRead] = {}
+    for folder in folders:
+        one = _read(folder)
+        known = found.setdefault(one.rated.session_id, one)
+        if known is not one:
+            raise InputError(
+                f"{known.folder} and {folder} hold the same session, {one.rated.session_id}",
+                remedy="Name one of them: the other is a copy, and would count twice",
+            )
+    return tuple(found.values())
+
+
+def _read(folder: Path) -> SessionRead:
+    figures = SessionFigures()
+    with LogReader(folder) as reader:
+        for entry in reader.entries():
+            figures.add(entry)
+    progress = figures.snapshot()
+    rows = tuple(entry.record.judgment for entry in rating_rows(folder) if isinstance(entry.record, JudgmentGiven))
+    session_id = progress.session.session_id if progress.session else folder.resolve().name
+    responses = tuple(one for one in judged_in(progress, rows) if one.trial.trial.memory is None)
+    return SessionRead(folder, progress, RatedSession(session_id, responses, rows))

@@ -1,0 +1,115 @@
+"""`harness agreement`: lines of at most 80 columns, JSON, CSV, limits, and the reason for what has no value."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from harness.cli import group
+from harness.evaluate.agreement import CATEGORIES
+from harness.metrics.agreement import MISSING
+from harness.model.errors import InputError
+from harness.reports.cells import width_of
+from tests.judged_sessions import answers, clips_of, give, judged, store_session
+from tests.unit.metrics.raters import confusion_matrix, said, truths
+
+HOSTILE = "cat\x1b]0;owned\x07[red]北京北京北京北京"
+
+
+def harness(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(group, ["agreement", *map(str, arguments)])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = store_session(tmp_path / "s1", answers(40, ("kitchen", "den")))
+    random = np.random.default_rng(1)
+    clips = list(clips_of(folder).items())
+    table = said(truths(80, random), [confusion_matrix(right) for right in (0.95, 0.9, 0.7)], random, missing=0.1)
+    give(
+        folder,
+        [
+            judged(trial, clip, name, CATEGORIES[label], time_to_answer_s=4.0, heard_ms=1000)
+            for name, row in zip(("ann", "bob", HOSTILE), table, strict=True)
+            for (trial, (_, clip)), label in zip(clips, row, strict=True)
+            if label != MISSING
+        ],
+    )
+    return folder
+
+
+def test_lines_fit_a_terminal_and_are_harmless(folder: Path) -> None:
+    for options in ((), ("--disputed",)):
+        done = harness(folder, *options)
+        assert done.exit_code == 0, done.exception
+        for line in done.output.splitlines():
+            assert width_of(line) <= 80, line
+            assert line.isprintable()
+    whole = harness(folder).output
+    for part in ("Krippendorff's alpha", "Gwet's AC1", "Dawid-Skene", "taken for one another", "said again", "kappa"):
+        assert part in whole
+
+
+def test_json_and_csv_say_the_same(folder: Path) -> None:
+    found = json.loads(harness(folder, "--json").output)
+    rows = list(csv.DictReader(io.StringIO(harness(folder, "--csv").output)))
+    assert len(rows) == len(found["items"]) == found["judged"]
+    assert [row["disputed"] == "true" for row in rows] == [item["disputed"] for item in found["items"]]
+    for row, item in zip(rows, found["items"], strict=True):
+        assert {name: row[f"label.{name}"] for name in item["labels"]} == item["labels"]
+        assert row["consensus"] == (item["consensus"] or "")
+    assert sum(one["count"] for one in found["agreement"]["confusion"]) == sum(
+        one["agreed"]["of"] for one in found["pairs"]
+    )
+    assert f"{found['agreement']['alpha']['value']:.3f}" in harness(folder).output
+
+
+def test_limits(folder: Path) -> None:
+    assert harness(folder, "--min-alpha", "0.1").exit_code == 0
+    low = harness(folder, "--min-alpha", "0.99")
+    assert low.exit_code == 1
+    assert "below 0.99" in low.stderr
+    assert harness(folder, "--min-alpha", "2").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("raters", "why"),
+    [
+        ((), "nothing was judged"),
+        (("ann",), "one rater alone has nobody to agree with"),
+        (("ann", "bob"), "every label is the same, so agreement by chance is 100 %"),
+    ],
+)
+def test_what_has_no_value_says_why_and_keeps_no_limit(tmp_path: Path, raters: tuple[str, ...], why: str) -> None:
+    folder = store_session(tmp_path / "s1", answers(3))
+    give(folder, [judged(trial, clip, name) for name in raters for trial, (_, clip) in clips_of(folder).items()])
+    done = harness(folder, "--min-alpha", "-1")
+    assert done.exit_code == 1
+    assert f": {why}" in done.output
+    assert json.loads(harness(folder, "--json").output)["agreement"]["alpha"]["why_not"] == why
+
+
+def test_much_raw_agreement_and_no_alpha_is_explained(tmp_path: Path) -> None:
+    folder = store_session(tmp_path / "s1", answers(40))
+    clips = list(clips_of(folder).items())
+    rows = [
+        judged(trial, clip, name, CATEGORIES[8 if (name, at) in {("ann", 0), ("bob", 1)} else 0])
+        for name in ("ann", "bob")
+        for at, (trial, (_, clip)) in enumerate(clips)
+    ]
+    give(folder, rows)
+    assert "Correct is 98 % of the labels" in harness(folder).output
+
+
+def test_wrong_usage(folder: Path, tmp_path: Path) -> None:
+    for options in (("--json", "--csv"), ("--disputed", "--json")):
+        assert isinstance(harness(folder, *options).exception, InputError)
+    assert isinstance(harness(folder, folder).exception, InputError)
+    assert harness().exit_code == 2
+    assert harness(tmp_path / "none").exit_code != 0
