@@ -131,7 +131,7 @@ def _paradox(raw: Figure, alpha: Figure) -> bool:
 
 
 def _raters(raters: Sequence[RaterFigures]) -> Iterator[str]:
-    widths = (NAME, 7, 5, 5, 5, 7, 5, 8, 11, 7)
+    widths = (NAME, 6, 5, 5, 5, 6, 5, 8, 11, 7)
     heads = ("rater", "judged", "skip", "flag", "held", "undone", "old", "median", "quartiles", "per h")
     yield _row(heads, widths)
     for one in raters:
