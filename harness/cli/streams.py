@@ -9,7 +9,7 @@ from typing import TextIO
 
 from harness.model.errors import HarnessError
 
-_DRAWN = {"─": "-", "│": "|", "┼": "+", "→": ">", "·": "-", "–": "-", "…": "~"}
+_DRAWN = {"─": "-", "│": "|", "┼": "+", "→": ">", "·": "-", "–": "-", "…": "~", "█": "#", "▏": "|"}
 """What we draw and write ourselves, one sign for one, for terminals that know ASCII alone."""
 _LEGIBLE = "harness.legible"
 

@@ -6,15 +6,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+import numpy as np
+
 from harness.evaluate.heard import Grouping, label_of
 from harness.evaluate.judged import JudgedResponse
 from harness.evaluate.progress import Progress
 from harness.evaluate.trials import TrialProgress
+from harness.metrics.agreement import MISSING
+from harness.metrics.consensus import consensus
 from harness.model.judgment import Category, Judgment, JudgmentStatus, SubFlag
 from harness.model.trial import Outcome, Recognition, Trial
 
 ResponseKey = tuple[str, str, str]
 """Session, trial and the SHA-256 of the clip: one response."""
+_CATEGORIES = tuple(Category)
 LEAST_RATERS = 3
 """So many are needed before a consensus settles what they differ on."""
 
@@ -132,6 +137,25 @@ def rated_in(
         for one in progress.trials
         if one.trial.listening is None and one.trial.memory is None
     )
+
+
+def consensus_of(judged: Iterable[JudgedResponse]) -> dict[ResponseKey, Category]:
+    """What raters say together, by the model of Dawid and Skene over all responses that somebody judged.
+
+    Left out is what has fewer than LEAST_RATERS raters, or no category that is more probable than all others together.
+    """
+    held = [one for one in judged if one.submitted]
+    row = {name: at for at, name in enumerate(sorted({given.rater for one in held for given in one.submitted}))}
+    labels = np.full((len(row), len(held)), MISSING, np.int64)
+    for column, one in enumerate(held):
+        for given in one.submitted:
+            if given.category is not None:
+                labels[row[given.rater], column] = _CATEGORIES.index(given.category)
+    if all(len(one.submitted) < LEAST_RATERS for one in held):
+        return {}
+    found = consensus(labels, len(_CATEGORIES)).labels.tolist()
+    pairs = zip(held, found, strict=True)
+    return {key_of(one): _CATEGORIES[at] for one, at in pairs if at != MISSING and len(one.submitted) >= LEAST_RATERS}
 
 
 def key_of(one: JudgedResponse) -> ResponseKey:

@@ -1,0 +1,1 @@
+"""Figures on the categories of first responses, for people and programs."""

@@ -1,0 +1,121 @@
+"""All that a category report says, before it is text, JSON or a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.evaluate.categories import CategoryFigures, Figure, Reading, figures_of
+from harness.evaluate.category_comparison import CategoryComparison, compare_categories
+from harness.evaluate.category_groups import PARTINGS, By, CrossedFigures, Parting, crossed, grouped
+from harness.evaluate.heard import Grouping
+from harness.evaluate.rated_trials import Fate, RatedTrial
+from harness.evaluate.reprompts import RepromptFigures, reprompts_of
+from harness.model.judgment import Category
+from harness.rating.categories import LABELS
+
+DERIVED_LABELS = {"satisfied": "Satisfied", "helpful": "Helpful", "asks_back": "Asks back"}
+NO_LABEL = "(none)"
+NEVER_RECOGNISED = "(not recognised)"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a report is of. raters, round_id: only their judgments; () and None: all. on: what is compared and crossed.
+
+    by: partings that are asked for; None: all that part the queries. compare: two devices or sessions.
+    """
+
+    raters: tuple[str, ...] = ()
+    round_id: str | None = None
+    on: Figure = Category.CORRECT
+    by: tuple[By, ...] | None = None
+    crosses: tuple[tuple[By, By], ...] | None = None
+    compare: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The queries of a label."""
+
+    label: str
+    figures: CategoryFigures
+    reprompts: RepromptFigures
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryReport:
+    """sessions: ids. figures, reprompts: of all queries. comparisons: under each reading that makes a difference."""
+
+    sessions: tuple[str, ...]
+    selection: Selection
+    trials: tuple[RatedTrial, ...]
+    figures: CategoryFigures
+    reprompts: RepromptFigures
+    groups: tuple[tuple[By, tuple[Group, ...]], ...]
+    crossed: tuple[CrossedFigures, ...]
+    comparisons: tuple[CategoryComparison, ...] = ()
+
+    def of(self, fate: Fate) -> tuple[RatedTrial, ...]:
+        return tuple(one for one in self.trials if one.fate is fate)
+
+    def devices(self) -> tuple[Group, ...]:
+        """By device, whether or not that is asked for."""
+        return next(
+            (groups for by, groups in self.groups if by is Parting.DEVICE), _groups(self.trials, Parting.DEVICE)
+        )
+
+
+def report_of(trials: Sequence[RatedTrial], selection: Selection, sessions: Sequence[str]) -> CategoryReport:
+    """The report over some queries; ValueError when a side of the comparison is no device and no session."""
+    held = tuple(trials)
+    wanted: tuple[By, ...] = tuple(PARTINGS.values()) if selection.by is None else selection.by
+    groups = [(by, _groups(held, by)) for by in wanted if selection.by is not None or _is_shown(by)]
+    if selection.by is None:
+        groups = [(by, of) for by, of in groups if len(of) > 1 and not _says_no_more(held, by)]
+    crosses = selection.crosses
+    if crosses is None:
+        parts = {by for by, of in groups if len(of) > 1}
+        crosses = ((Parting.DEVICE, Parting.CLASS),) if {Parting.DEVICE, Parting.CLASS} <= parts else ()
+    return CategoryReport(
+        tuple(sessions),
+        selection,
+        held,
+        figures_of(held),
+        reprompts_of(held),
+        tuple(groups),
+        tuple(crossed(held, *both) for both in crosses),
+        _comparisons(held, selection),
+    )
+
+
+def name_of(figure: Figure) -> str:
+    """A category or a derived group as it is called on screen."""
+    return LABELS[figure] if isinstance(figure, Category) else DERIVED_LABELS[figure.value]
+
+
+def label_in_words(label: str, by: By) -> str:
+    """A label for people; it is still to be made harmless."""
+    return label or (NEVER_RECOGNISED if by is Parting.ATTEMPTS else NO_LABEL)
+
+
+def _groups(trials: Sequence[RatedTrial], by: By) -> tuple[Group, ...]:
+    return tuple(Group(label, figures_of(of), reprompts_of(of)) for label, of in grouped(trials, by))
+
+
+def _is_shown(by: By) -> bool:
+    """Unasked: a table of each single query is long."""
+    return by is not Parting.QUERY
+
+
+def _says_no_more(trials: Sequence[RatedTrial], by: By) -> bool:
+    """Whether conditions say no more than their one axis, which has a table of its own."""
+    return by is Grouping.CONDITION and all(len(one.trial.conditions) < 2 for one in trials)
+
+
+def _comparisons(trials: Sequence[RatedTrial], selection: Selection) -> tuple[CategoryComparison, ...]:
+    if selection.compare is None:
+        return ()
+    differs = selection.on in (Category.WRONG, Category.ADMITTED_DEFEAT)
+    readings = tuple(Reading) if differs else (Reading.ADMITTED,)
+    return tuple(compare_categories(trials, *selection.compare, selection.on, reading) for reading in readings)
