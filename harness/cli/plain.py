@@ -8,6 +8,7 @@ from typing import TextIO
 
 from harness.cli import heard_tables, summary
 from harness.cli.happenings import Happenings
+from harness.cli.memory_summary import one_line as memory_line
 from harness.cli.wake_lines import WakeLines
 from harness.cli.wake_summary import wake_summary
 from harness.evaluate.limits import check_limits, words_of_session
@@ -130,6 +131,7 @@ def end_of_session(progress: Progress, wake: WakeFigures, folder: Path | None) -
     lines += heard_tables.lines(*words_of_session(progress.totals, snapshot), normalisation_of(progress))
     if figures := wake_summary(wake):
         lines += ["", *figures]
+    lines += memory_line(progress, folder)
     if progress.overruns:
         lines.append(f"sound                {progress.overruns} blocks were late or lost")
     if folder is not None:

@@ -58,7 +58,7 @@ def trial_rows(progress: Progress) -> Iterator[TrialRow]:
         verdict = take.deciding.verdict if take and take.deciding else None
         if verdict is None and take and take.attempts:
             verdict = take.attempts[-1].verdict
-        response = one.response
+        response = one.answer
         yield TrialRow(
             number=one.trial.number,
             trial=one.trial.id,
@@ -153,7 +153,8 @@ def as_csv(progress: Progress, wake: WakeFigures | None = None) -> str:
         for play in wake.plays(device.device) if wake else ():
             heard.setdefault(play.trial.id, []).append(play)
     for one in progress.trials:
-        kind = "query" if one.trial.listening is None else one.trial.listening.kind.value
+        asked = TrialKind.QUERY if one.trial.memory is None else TrialKind.MEMORY
+        kind = (asked if one.trial.listening is None else one.trial.listening.kind).value
         words = deciding_words(one.counting)
         row = [*_csv_row(one), kind, "", "", "", "", *_edits(words, one)]
         if plays := heard.get(one.trial.id):
@@ -190,7 +191,7 @@ def _of_device(row: Sequence[object], play: Play, one: TrialProgress) -> list[ob
 
 
 def _csv_row(one: TrialProgress) -> Sequence[object]:
-    take, trial, response = one.counting, one.trial, one.response
+    take, trial, response = one.counting, one.trial, one.answer
     verdict = take.deciding.verdict if take and take.deciding else None
     latency = verdict.latency if verdict else None
     wake = verdict.wake_delay if verdict else None

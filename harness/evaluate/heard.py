@@ -66,7 +66,8 @@ class HeardTrial:
 def heard_trial(one: TrialProgress) -> HeardTrial | None:
     """Of a query, by its latest finished take; None when that says nothing of the device, and for other kinds."""
     take = one.counting
-    if take is None or take.outcome not in TESTED or one.trial.listening is not None:
+    asked = one.trial.listening is None and one.trial.memory is None
+    if take is None or take.outcome not in TESTED or not asked:
         return None
     tested = [attempt for attempt in take.attempts if tests(attempt)]
     if not tested:

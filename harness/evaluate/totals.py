@@ -68,6 +68,8 @@ def total(trials: Iterable[TrialProgress]) -> Totals:
         if take is None or take.outcome is None:
             continue
         outcomes[take.outcome] += 1
+        if one.trial.memory is not None:  # two queries, over and over: they would outweigh what the scenario asks
+            continue
         if (asked := heard_trial(one)) is not None:
             heard.append(asked)
         verdict = take.deciding.verdict if take.deciding else None

@@ -137,7 +137,15 @@ class TrialProgress:
 
     @property
     def response(self) -> FirstResponse | None:
-        """The first response to judge; None unless the take that counts was answered."""
+        """The first response to judge; None unless the take that counts was answered, and in memory probes.
+
+        Those ask the same two queries over and over, and their answers are read for words of memory.
+        """
+        return None if self.trial.memory is not None else self.answer
+
+    @property
+    def answer(self) -> FirstResponse | None:
+        """The first response of the take that counts, judged or not; None unless it was answered."""
         take = self.counting
         if take is None or take.outcome is None or not take.outcome.answered or take.deciding is None:
             return None

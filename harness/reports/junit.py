@@ -207,7 +207,7 @@ class _Gathered:
             said.append(f"heard: {plain_text(verdict.heard)}")
         if verdict and verdict.latency:
             said.append(f"latency: {_milliseconds(verdict.latency)}")
-        if (response := one.response) is not None and response.transcript is not None:
+        if (response := one.answer) is not None and response.transcript is not None:
             said.append(f"answered (by our transcription): {plain_text(response.transcript)}")
         cause = (take.cause or (verdict.cause if verdict else "")) if take else ""
         return self._case(one, one.trial.device, "query", _of_outcome(one.outcome, cause, said), said)

@@ -1,0 +1,145 @@
+"""`harness memory`: how long devices remember, from sessions with memory trials."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+import click
+
+from harness.cli.memory_summary import blocks
+from harness.cli.streams import standard_output
+from harness.cli.watching import session_folder
+from harness.evaluate.memory import MemoryFigures, MemoryFinding, MemoryPoint, findings
+from harness.log.reader import LogReader
+from harness.metrics.memory import MemoryLength
+from harness.model.errors import InputError, Place
+from harness.wire.foreign import plain_text
+
+AXES = ("voice", "level_dbfs", "gap_ms", "position", "noise")
+COLUMNS = (
+    "session", "trial", "device", "conditions", "planned_s", "waited_s", "error_s", "to_wake_s",
+    "shown", "answer", "answer_by", "why",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Session:
+    """The pairs of one session; planned: how many its plan has."""
+
+    folder: Path
+    planned: int
+    points: tuple[MemoryPoint, ...]
+
+
+@click.command("memory")
+@click.argument("sessions", nargs=-1, required=True, metavar="SESSION…")
+@click.option("--json", "as_json", is_flag=True, help="Figures and pairs as JSON.")
+@click.option("--csv", "as_csv", is_flag=True, help="One row per pair, for a spreadsheet.")
+@click.option("--by", "axis", type=click.Choice(AXES), help="Each label of this axis of the matrix apart.")
+def command(sessions: tuple[str, ...], as_json: bool, as_csv: bool, axis: str | None) -> None:
+    """Say how long devices remember: the share that remembers against the wait, and the wait to recommend.
+
+    SESSION: a folder, or a name below ./sessions, of a run with memory trials; pairs of several are taken together.
+    Works while a session is running.
+    """
+    if as_json and as_csv:
+        raise InputError("--json and --csv exclude each other", remedy="Choose one")
+    read = [_read(session_folder(session)) for session in sessions]
+    found = findings((point for one in read for point in one.points), axis)
+    stream = standard_output()
+    try:
+        if as_csv:
+            _write_csv(read, stream)
+        elif as_json:
+            stream.write(json.dumps(_as_json(read, found, axis), indent=2, ensure_ascii=False) + "\n")
+        else:
+            planned = sum(one.planned for one in read)
+            lines = blocks(found, axis) or [f"none of {planned} pairs has ended yet"]
+            stream.write("\n".join(lines) + "\n")
+        stream.flush()
+    except BrokenPipeError:
+        sys.stdout = open("/dev/null", "w", encoding="utf-8")  # noqa: SIM115 (for the interpreter's last flush)
+
+
+def _read(folder: Path) -> _Session:
+    with LogReader(folder) as reader:
+        figures = MemoryFigures.of(reader.entries())
+    if not figures.planned:
+        raise InputError(
+            "the session has no memory trial",
+            place=Place(str(folder)),
+            remedy="Run a scenario with a trial of kind memory, such as scenarios/memory.yaml",
+        )
+    return _Session(folder, figures.planned, figures.points())
+
+
+def _write_csv(read: Iterable[_Session], stream: TextIO) -> None:
+    writer = csv.writer(stream)
+    writer.writerow(COLUMNS)
+    for session in read:
+        for point in session.points:
+            row = _row(point)
+            writer.writerow([plain_text(session.folder.name, 120), *("" if cell is None else cell for cell in row)])
+
+
+def _row(point: MemoryPoint) -> tuple[object, ...]:
+    return (
+        point.trial.id,
+        plain_text(point.trial.device, 80),
+        " ".join(f"{axis}={plain_text(label, 80)}" for axis, label in point.trial.conditions),
+        point.planned_s,
+        None if point.waited_s is None else round(point.waited_s, 3),
+        round(point.error_s, 3),
+        None if point.woke_s is None else round(point.woke_s, 3),
+        None if point.shown is None else int(point.shown),
+        plain_text(point.answer),
+        point.teller.value if point.teller else None,
+        plain_text(point.why),
+    )
+
+
+def _as_json(read: Iterable[_Session], found: Iterable[MemoryFinding], axis: str | None) -> dict[str, object]:
+    return {
+        "sessions": [{"folder": str(one.folder), "planned": one.planned, "ended": len(one.points)} for one in read],
+        "by": axis,
+        "devices": [_device(one) for one in found],
+    }
+
+
+def _device(one: MemoryFinding) -> dict[str, object]:
+    forgotten = one.forgotten
+    return {
+        "device": one.device,
+        "group": one.group,
+        "pairs": len(one.points),
+        "counted": one.counted,
+        "left_out": dict(one.left_out),
+        "waits": [
+            {
+                "wait_s": level.wait_s,
+                "shown": level.shown.count,
+                "pairs": level.shown.total,
+                "interval": level.interval,
+                "fitted": level.fitted,
+            }
+            for level in one.levels
+        ],
+        "length": _length(one.length),
+        "length_to_wake": _length(one.to_wake),
+        "context_wait_s": None if forgotten is None else forgotten.wait_s,
+        "left": None if forgotten is None else [forgotten.left.count, forgotten.left.total],
+        "left_at_most": None if forgotten is None else forgotten.at_most,
+        "why": one.why,
+        "points": [dict(zip(COLUMNS[1:], _row(point), strict=True)) for point in one.points],
+    }
+
+
+def _length(found: MemoryLength | None) -> dict[str, object] | None:
+    """null at an upper end: beyond the longest wait."""
+    return None if found is None else {"value_s": found.value_s, "bracket": found.bracket, "interval": found.interval}
