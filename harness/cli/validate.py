@@ -1,4 +1,4 @@
-"""`harness validate`: check scenarios, benches, device profiles and normalisations; nothing is played."""
+"""`harness validate`: check scenarios, benches, device profiles and what else people write; nothing is played."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from harness.library import check_together, load_bench, load_profile, load_scena
 from harness.library.kinds import FileKind, is_foreign, kind_of
 from harness.library.normalisation_file import load_normalisation
 from harness.library.profile_samples import check_samples
+from harness.library.rounds import load_gold, load_rater_keys, load_round, load_training
 from harness.model.bench import Bench, DeviceProfile
 from harness.model.errors import InputError, InputProblems, Place, UnmetNeed
 from harness.model.rewriting import Rewriting
@@ -32,6 +33,7 @@ class Findings:
     benches: dict[Path, Bench] = field(default_factory=dict)
     profiles: dict[Path, DeviceProfile] = field(default_factory=dict)
     normalisations: dict[Path, Rewriting] = field(default_factory=dict)
+    of_rating: dict[Path, tuple[FileKind, str]] = field(default_factory=dict)
     problems: list[InputError] = field(default_factory=list)
     unmet: list[UnmetNeed] = field(default_factory=list)
     left_alone: list[Path] = field(default_factory=list)
@@ -55,6 +57,8 @@ class Findings:
                     self._try_samples(path)
                 case FileKind.NORMALISATION:
                     self.normalisations[path] = load_normalisation(path)
+                case FileKind.ROUND | FileKind.TRAINING | FileKind.GOLD | FileKind.RATER_KEYS as kind:
+                    self.of_rating[path] = (kind, rating_summary(kind, path))
         except InputError as error:
             self.note(error)
 
@@ -87,7 +91,7 @@ class Findings:
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def command(paths: tuple[Path, ...], as_json: bool) -> None:
-    """Check scenarios, benches, device profiles and normalisations; plays nothing.
+    """Check scenarios, benches, device profiles, normalisations and files for raters; plays nothing.
 
     PATHS are files or folders. A scenario and one bench given together are also checked for each other.
     Exit status: 0 all is well · 2 something is wrong.
@@ -150,6 +154,23 @@ def _summaries(findings: Findings) -> Iterator[tuple[Path, str]]:
         yield path, f"device {profile.id}: wakes to {', '.join(profile.wake_phrases) or 'nothing'}; reports {reports}"
     for path, list_ in findings.normalisations.items():
         yield path, f"normalisation {list_.id}: {list_.base.value}, then {_counted(len(list_.same), 'pair')}"
+    for path, (kind, summary) in findings.of_rating.items():
+        yield path, f"{kind.value.replace('_', ' ')} {summary}"
+
+
+def rating_summary(kind: FileKind, path: Path) -> str:
+    """What a file for raters holds, when it is right."""
+    match kind:
+        case FileKind.ROUND:
+            read = load_round(path).round
+            return f"{read.id}: {_counted(len(read.sessions), 'session')}, {_counted(len(read.raters), 'named rater')}"
+        case FileKind.TRAINING:
+            return f"of {_counted(len(load_training(path)), 'exercise')}"
+        case FileKind.GOLD:
+            return f"of {_counted(len(load_gold(path)), 'known answer')}"
+        case _:
+            load_rater_keys(path)
+            return "as they are to be"
 
 
 def _planned(scenario: Scenario) -> str:
@@ -179,6 +200,7 @@ def _as_json(findings: Findings) -> dict[str, object]:
     files += [
         {"file": str(path), "kind": "normalisation", "id": one.id} for path, one in findings.normalisations.items()
     ]
+    files += [{"file": str(path), "kind": kind.value} for path, (kind, _) in findings.of_rating.items()]
     return {
         "ok": not findings.problems,
         "files": files,

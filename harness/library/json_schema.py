@@ -13,6 +13,7 @@ from harness.library.findings import Keys
 from harness.library.kinds import FileKind
 from harness.library.normalisation_file import NormalisationKeys
 from harness.library.profile_file import ProfileKeys
+from harness.library.round_file import GoldFileKeys, RaterKeysKeys, RoundKeys, TrainingKeys
 from harness.library.scenario_file import ScenarioKeys
 from harness.model.errors import PluginError
 
@@ -23,6 +24,10 @@ _MODELS: dict[FileKind, type[Keys]] = {
     FileKind.BENCH: BenchKeys,
     FileKind.DEVICE: ProfileKeys,
     FileKind.NORMALISATION: NormalisationKeys,
+    FileKind.ROUND: RoundKeys,
+    FileKind.TRAINING: TrainingKeys,
+    FileKind.GOLD: GoldFileKeys,
+    FileKind.RATER_KEYS: RaterKeysKeys,
 }
 _NULL: Schema = {"type": "null"}
 _MAY_BE_NULL = {("DefaultsKeys", "noise"), ("DefaultsKeys", "close_dialogue"), ("ExcludeKeys", "noise")}

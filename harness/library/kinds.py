@@ -19,6 +19,10 @@ class FileKind(StrEnum):
     BENCH = "bench"
     DEVICE = "device"
     NORMALISATION = "normalisation"
+    ROUND = "round"
+    TRAINING = "training"
+    GOLD = "gold"
+    RATER_KEYS = "rater_keys"
 
 
 def kind_of(path: Path) -> FileKind:
@@ -35,9 +39,7 @@ def kind_of_tree(tree: Node, file: str) -> FileKind:
         mark = tree.keys[key]
         remedy = nearest(key, kinds, listed="The first key is one of")
         raise InputError(f"the first key is {key!r}", place=Place(file, mark.line, mark.column), remedy=remedy)
-    raise InputError(
-        "the file has no keys", place=Place(file, 1, 1), remedy="Begin with scenario, bench, device or normalisation"
-    )
+    raise InputError("the file has no keys", place=Place(file, 1, 1), remedy=f"Begin with one of: {', '.join(kinds)}")
 
 
 def is_foreign(path: Path) -> bool:

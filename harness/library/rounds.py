@@ -1,0 +1,187 @@
+"""Round, training, gold and rater-key files: read, checked as a whole, and made the model's."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TypeVar
+
+from harness.library import kinds, strict_yaml
+from harness.library.findings import Findings, KeysT
+from harness.library.kinds import FileKind
+from harness.library.round_file import (
+    BUILT_IN,
+    NO_TRAINING,
+    GoldFileKeys,
+    RaterKeysKeys,
+    RoundKeys,
+    TrainingKeys,
+)
+from harness.model.errors import InputError, InputProblems
+from harness.model.judgment import Category
+from harness.model.rater_keys import RaterAction, RaterKeys
+from harness.model.rating_round import Exercise, GoldItem, ItemFilter, RatingRound
+
+SESSION_LOG = "log.sqlite"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRound:
+    """A round as its file has it; built_in: its exercises are the tool's own, which are not among `round.exercises`."""
+
+    round: RatingRound
+    built_in: bool
+
+
+def load_round(path: Path) -> ReadRound:
+    """The round of a file, with its training and gold files; InputProblems with all that is wrong, InputError."""
+    keys, found = _read(path, FileKind.ROUND, RoundKeys)
+    sessions = _sessions(path, keys.sessions, found)
+    _check_raters(keys, found)
+    exercises: tuple[Exercise, ...] = ()
+    if keys.training not in (BUILT_IN, NO_TRAINING):
+        exercises = _beside(path, keys.training, "training", load_training, found) or ()
+    gold = () if keys.gold is None else _beside(path, keys.gold, "gold", load_gold, found) or ()
+    found.refuse()
+    items = keys.items
+    made = RatingRound(
+        id=keys.round,
+        title=keys.title or keys.round,
+        path=str(path.absolute()),
+        sessions=sessions,
+        seed=keys.seed,
+        items=ItemFilter(
+            devices=tuple(items.devices),
+            query_classes=tuple(items.classes),
+            queries=tuple(items.queries),
+            trials=tuple(items.trials),
+            conditions=tuple((axis, label) for axis, labels in items.conditions.items() for label in labels),
+            limit=items.limit,
+        ),
+        transcript=keys.transcript,
+        raters=tuple(keys.raters),
+        raters_per_item=keys.raters_per_item,
+        exercises=exercises,
+        pass_share=keys.pass_share,
+        gold=gold,
+        break_after_min=keys.break_after_min,
+    )
+    return ReadRound(made, keys.training == BUILT_IN)
+
+
+def load_training(path: Path) -> tuple[Exercise, ...]:
+    """The exercises of a training file; InputProblems, InputError."""
+    keys, found = _read(path, FileKind.TRAINING, TrainingKeys)
+    _refuse_twins([one.id for one in keys.exercises], ("exercises",), "id", found)
+    found.refuse()
+    return tuple(
+        Exercise(
+            id=one.id,
+            query=one.query,
+            response=one.response,
+            category=one.category,
+            why=one.why,
+            accept=tuple(one.accept),
+            effect=one.effect,
+            core_capability=one.core_capability,
+        )
+        for one in keys.exercises
+    )
+
+
+def load_gold(path: Path) -> tuple[GoldItem, ...]:
+    """The known answers of a gold file; InputProblems, InputError."""
+    keys, found = _read(path, FileKind.GOLD, GoldFileKeys)
+    _refuse_twins([f"{one.trial} of {one.session}" for one in keys.responses], ("responses",), "trial", found)
+    found.refuse()
+    return tuple(GoldItem(one.session, one.trial, one.category, tuple(one.accept), one.why) for one in keys.responses)
+
+
+def load_rater_keys(path: Path) -> RaterKeys:
+    """The keys of a file, the others as they are by default; InputProblems, InputError."""
+    keys, found = _read(path, FileKind.RATER_KEYS, RaterKeysKeys)
+    given: dict[str, str] = {name: key for name, key in keys if name != "rater_keys" and key is not None}
+    defaults = RaterKeys()
+    every = {
+        **{category.value: key for category, key in defaults.categories.items()},
+        **{action.value: key for action, key in defaults.actions.items()},
+        **given,
+    }
+    for name, key in given.items():
+        others = [other for other, its in every.items() if its == key and other != name]
+        if others:
+            what = f"the key {key!r} stands for {name} and for {others[0]}"
+            remedy = (
+                "Change one of them" if others[0] in given else f"Give {others[0]} another key in this file as well"
+            )
+            found.add((name,), what, remedy)
+    found.refuse()
+    return RaterKeys(
+        MappingProxyType({category: every[category.value] for category in Category}),
+        MappingProxyType({action: every[action.value] for action in RaterAction}),
+    )
+
+
+def _read(path: Path, kind: FileKind, model: type[KeysT]) -> tuple[KeysT, Findings]:
+    tree = strict_yaml.parse(strict_yaml.read_bytes(path), str(path))
+    kinds.expect(kind, tree, str(path))
+    found = Findings(str(path), tree)
+    found.refuse_empty(tree, lambda _: False)
+    written = tree.plain()
+    found.check(model, written)
+    found.refuse()
+    return model.model_validate(written), found
+
+
+def _sessions(path: Path, patterns: Sequence[str], found: Findings) -> tuple[str, ...]:
+    """Absolute paths of the session folders that are meant, each once."""
+    folder = path.absolute().parent
+    named: dict[str, None] = {}
+    for number, pattern in enumerate(patterns):
+        meant = sorted(glob.glob(str(folder / pattern)))
+        sessions = [one for one in map(Path, meant) if (one / SESSION_LOG).is_file()]
+        if not sessions:
+            what = f"{pattern!r} means no session folder"
+            remedy = f"Name a folder that holds a {SESSION_LOG}, relative to {folder}"
+            found.add(("sessions", number), what, remedy)
+        named.update(dict.fromkeys(str(one.resolve()) for one in sessions))
+    return tuple(named)
+
+
+def _check_raters(keys: RoundKeys, found: Findings) -> None:
+    _refuse_twins(keys.raters, ("raters",), "", found)
+    if keys.raters_per_item is None:
+        return
+    if not keys.raters:
+        found.add(("raters_per_item",), "it is not said who the raters are", "Name them: `raters: [ann, ben, cem]`")
+    elif keys.raters_per_item > len(keys.raters):
+        remedy = f"Write at most {len(keys.raters)}, or name more raters"
+        found.add(("raters_per_item",), f"there are only {len(keys.raters)} raters", remedy)
+
+
+def _refuse_twins(ids: Sequence[str], at: tuple[str, ...], key: str, found: Findings) -> None:
+    for number, one in enumerate(ids):
+        if one in ids[:number]:
+            line = found.place((*at, ids.index(one))).line
+            where: tuple[str | int, ...] = (*at, number, key) if key else (*at, number)
+            found.add(where, f"{one!r} is there already, in line {line}", "Remove one of the two")
+
+
+def _beside(path: Path, named: str, key: str, load: Callable[[Path], T], found: Findings) -> T | None:
+    """What another file holds, named relative to this one; its problems are told with their own places."""
+    other = path.parent / named
+    if not other.is_file():
+        found.add((key,), f"there is no file {named!r}", f"Name it relative to {path.parent}")
+        return None
+    try:
+        return load(other)
+    except InputProblems as problems:
+        for problem in problems.problems:
+            found.add_at(problem.place or found.place((key,)), problem.what, problem.remedy)
+    except InputError as problem:
+        found.add_at(problem.place or found.place((key,)), problem.what, problem.remedy)
+    return None
