@@ -9,6 +9,7 @@ from harness.model.observation import (
     LinkLost,
     OperatorAnswer,
     ResponseText,
+    StateTold,
     Transcript,
     Wake,
 )
@@ -16,6 +17,7 @@ from harness.model.record import (
     AttemptFinished,
     AttemptStarted,
     DecisionReached,
+    EffectAnswered,
     EndReason,
     EngineStarted,
     EventClipped,
@@ -134,6 +136,9 @@ class Happenings:
             case JudgmentGiven(judgment=judgment):
                 word = judgment.category.value if judgment.category else judgment.status.value
                 return f"{judgment.trial_id} judged {word} by {plain_text(judgment.rater, 40)}"
+            case EffectAnswered():
+                saw = f", {quoted(record.detail)}" if record.detail else ""
+                return f"    effect of {record.trial_id}: {record.word.value}{saw}, by {plain_text(record.by, 40)}"
             case NoteWritten(text=text, by=by):
                 return f"note by {plain_text(by, 40)}: {quoted(text)}"
             case MarkSet(label=label, by=by):
@@ -244,6 +249,9 @@ def _observed(observation: object) -> str | None:
             return f"    {source} reports that it heard {quoted(text)}"
         case ResponseText(source=source, text=text):
             return f"    {source} reports that it answers {quoted(text)}"
+        case StateTold(source=source, name=name, value=value):
+            is_now = f"is {quoted(value, 100)}" if value else "is no more"
+            return f"    {source} tells that {plain_text(name, 60)} {is_now}"
         case OperatorAnswer(recognised=recognised, heard=heard):
             word = {True: "yes", False: "no", None: "cannot tell"}[recognised]
             return f"    operator: {word}{', heard ' + quoted(heard) if heard else ''}"

@@ -7,12 +7,22 @@ from collections.abc import Callable
 from typing import TextIO
 from uuid import uuid4
 
+from harness.model.effect import EffectWord
 from harness.model.errors import EngineError
-from harness.model.feed import AnswerOperator, Command, Logged, Message
-from harness.model.record import AttemptFinished, OperatorAsked
+from harness.model.feed import AnswerEffect, AnswerOperator, Command, Logged, Message
+from harness.model.record import AttemptFinished, EffectAnswered, OperatorAsked, Question, TrialFinished
 
 HOW = "answer y, n, or ? (cannot tell), and behind it what it heard, if you know: n what lime is it"
+HOW_EFFECT = "answer r (right), p (partly), w (wrong) or c (cannot tell), and behind it what it did: w no timer runs"
 _WORDS: dict[str, bool | None] = {"y": True, "yes": True, "n": False, "no": False, "?": None}
+_EFFECTS = {
+    **{word.value: word for word in EffectWord},
+    "r": EffectWord.RIGHT,
+    "p": EffectWord.PARTIAL,
+    "w": EffectWord.WRONG,
+    "c": EffectWord.UNKNOWN,
+    "?": EffectWord.UNKNOWN,
+}
 
 
 def parse_answer(line: str) -> tuple[bool | None, str] | None:
@@ -21,6 +31,13 @@ def parse_answer(line: str) -> tuple[bool | None, str] | None:
     if word.lower() not in _WORDS:
         return None
     return _WORDS[word.lower()], heard.strip()
+
+
+def parse_effect(line: str) -> tuple[EffectWord, str] | None:
+    """What a line says of an effect, and what was seen; None when it is no answer."""
+    word, _, seen = line.strip().partition(" ")
+    found = _EFFECTS.get(word.lower())
+    return None if found is None else (found, seen.strip())
 
 
 class OperatorPrompt:
@@ -46,25 +63,42 @@ class OperatorPrompt:
             case OperatorAsked() as asked:
                 with self._lock:
                     self._open = asked
-                self._say(HOW)
+                self._say(HOW if asked.about is Question.RECOGNITION else HOW_EFFECT)
             case AttemptFinished():
-                with self._lock:
-                    self._open = None
+                self._close(Question.RECOGNITION)
+            case EffectAnswered():
+                self._close(Question.EFFECT)
+            case TrialFinished():
+                self._close(*Question)
             case _:
                 pass
 
+    def _close(self, *about: Question) -> None:
+        with self._lock:
+            if self._open is not None and self._open.about in about:
+                self._open = None
+
     def _read(self) -> None:
         for line in self._source:
-            answer = parse_answer(line)
             with self._lock:
                 asked = self._open
             if asked is None:
                 self._say("nothing is being asked now")
-            elif answer is None:
-                self._say(HOW)
-            else:
-                recognised, heard = answer
-                try:
-                    self._send(AnswerOperator(uuid4().hex, self._by, asked.trial_id, asked.attempt, recognised, heard))
-                except EngineError:
-                    return  # the watching thread says that the engine is gone
+                continue
+            command = self._command(asked, line)
+            if command is None:
+                self._say(HOW if asked.about is Question.RECOGNITION else HOW_EFFECT)
+                continue
+            try:
+                self._send(command)
+            except EngineError:
+                return  # the watching thread says that the engine is gone
+
+    def _command(self, asked: OperatorAsked, line: str) -> Command | None:
+        if asked.about is Question.EFFECT:
+            effect = parse_effect(line)
+            return effect and AnswerEffect(
+                uuid4().hex, self._by, asked.trial_id, asked.attempt, *effect, take=asked.take
+            )
+        answer = parse_answer(line)
+        return answer and AnswerOperator(uuid4().hex, self._by, asked.trial_id, asked.attempt, *answer)

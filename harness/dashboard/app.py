@@ -17,7 +17,7 @@ from textual.screen import Screen
 from harness.dashboard import layout, palette
 from harness.dashboard.link import Connect, Link
 from harness.dashboard.messages import CommandWanted, Told
-from harness.dashboard.screens.asking import AskingPanel
+from harness.dashboard.screens.asking import Asked, AskingPanel, EffectPanel
 from harness.dashboard.screens.help import HelpPanel
 from harness.dashboard.screens.rating import RatingScreen
 from harness.dashboard.screens.run import RunScreen
@@ -27,6 +27,7 @@ from harness.dashboard.watch import View, Watch
 from harness.dashboard.wording import REVIEW_WORDS
 from harness.model.errors import EngineError
 from harness.model.feed import Answered, Hello, StateWord
+from harness.model.record import Question
 from harness.rig.client import EngineClient
 from harness.wire.foreign import plain_text
 
@@ -55,8 +56,8 @@ class Dashboard(App[int]):
         self._link: Link | None = None
         self.watch_ = Watch(now)
         self._run = RunScreen(rater)
-        self._answered: tuple[str, int] | None = None
-        self._opened: tuple[str, int] | None = None
+        self._answered: Asked | None = None
+        self._opened: Asked | None = None
         self._leaves_by: float | None = None
         self._wake_opened = False
 
@@ -110,7 +111,7 @@ class Dashboard(App[int]):
         """Opens the question when the engine asks, and closes it when the engine has stopped waiting."""
         wanted = self._question(view)
         open_panel = next((one for one in self.screen_stack if isinstance(one, AskingPanel)), None)
-        if open_panel is not None and open_panel.asked != wanted and open_panel is self.screen:
+        if open_panel is not None and open_panel.question != wanted and open_panel is self.screen:
             open_panel.dismiss(False)
             return
         # A line that somebody is typing is not torn away; the question comes when it is done.
@@ -120,19 +121,22 @@ class Dashboard(App[int]):
         elif free and wanted != self._opened:
             self._ask(wanted)
 
-    def _question(self, view: View) -> tuple[str, int] | None:
+    def _question(self, view: View) -> Asked | None:
         state = view.state
         if self.watch_.over or state is None or state.word is not StateWord.ASKING:
             return None
-        return None if state.trial_id is None or state.attempt is None else (state.trial_id, state.attempt)
+        if state.trial_id is None or state.attempt is None:
+            return None
+        return state.trial_id, state.attempt, state.asks or Question.RECOGNITION
 
-    def _ask(self, wanted: tuple[str, int]) -> None:
+    def _ask(self, wanted: Asked) -> None:
         def closed(answered: bool | None) -> None:
             if answered:
                 self._answered = wanted
 
         self._opened = wanted
-        panel = AskingPanel(*wanted, self._rater)
+        kind = EffectPanel if wanted[2] is Question.EFFECT else AskingPanel
+        panel = kind(*wanted[:2], self._rater)
         self.push_screen(panel, closed)
         self.call_after_refresh(lambda: panel.show(self.watch_.view()) if panel.is_mounted else None)
 

@@ -5,11 +5,13 @@ from pathlib import Path
 import pytest
 
 from harness.dashboard.app import Dashboard
-from harness.dashboard.screens.asking import AskingPanel
+from harness.dashboard.screens.asking import AskingPanel, EffectPanel
 from harness.dashboard.screens.help import HelpPanel
 from harness.dashboard.screens.rating import RatingScreen
+from harness.model.effect import EffectWord
 from harness.model.feed import (
     Abort,
+    AnswerEffect,
     AnswerOperator,
     Goodbye,
     Logged,
@@ -21,7 +23,7 @@ from harness.model.feed import (
     StateWord,
     WriteNote,
 )
-from harness.model.record import NoteWritten, Paused
+from harness.model.record import NoteWritten, Paused, Question
 from tests.dashboard.bench import LARGE, SMALL, dashboard, double, screen_text, shows, until
 from tests.dashboard.engine_double import START_S, EngineDouble
 
@@ -165,6 +167,39 @@ async def test_the_operators_answer(
             (sent,) = engine.commands(AnswerOperator)
             assert isinstance(sent, AnswerOperator)
             assert (sent.trial_id, sent.attempt, sent.recognised, sent.heard) == ("kitchen-08", 1, recognised, heard)
+            await until(pilot, lambda: not isinstance(app.screen, AskingPanel))
+
+
+@sizes
+@pytest.mark.parametrize(
+    ("keys", "word", "detail"),
+    [
+        (["r"], EffectWord.RIGHT, ""),
+        (["c"], EffectWord.UNKNOWN, ""),
+        (["p", *"half", "enter"], EffectWord.PARTIAL, "half"),
+        (["w", "enter"], EffectWord.WRONG, ""),
+    ],
+)
+async def test_the_operators_word_on_an_effect(
+    tmp_path: Path, size: tuple[int, int], keys: list[str], word: EffectWord, detail: str
+) -> None:
+    with double(tmp_path) as engine:
+        app = dashboard(engine)
+        async with app.run_test(size=size) as pilot:
+            await until(pilot, shows(pilot, "7 of 12"))
+            await ask(app, engine)
+            await until(pilot, lambda: type(app.screen) is AskingPanel)
+            # The same attempt, another question: the panel changes without a key.
+            engine.say(StateWord.ASKING, trial_id="kitchen-08", attempt=1, until_s=START_S + 42, asks=Question.EFFECT)
+            await until(pilot, lambda: isinstance(app.screen, EffectPanel))
+            await until(pilot, shows(pilot, "r right   p partly   w wrong"))
+            await pilot.press("y", "n")  # keys of the other question do nothing here
+            await pilot.press(*keys)
+            await until(pilot, lambda: engine.commands(AnswerEffect))
+            (sent,) = engine.commands(AnswerEffect)
+            assert isinstance(sent, AnswerEffect)
+            assert (sent.trial_id, sent.attempt, sent.word, sent.detail) == ("kitchen-08", 1, word, detail)
+            assert engine.commands(AnswerOperator) == []
             await until(pilot, lambda: not isinstance(app.screen, AskingPanel))
 
 

@@ -1,4 +1,4 @@
-"""The engine asks the operator whether the device understood."""
+"""The engine asks the operator whether the device understood, or what it did."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from harness.dashboard.screens.sheet import Panel
 from harness.dashboard.watch import View
 from harness.dashboard.widgets.last_response import transcription
 from harness.dashboard.wording import query_text
-from harness.model.feed import Answered, AnswerOperator
+from harness.model.effect import EffectWord
+from harness.model.feed import Answered, AnswerEffect, AnswerOperator
+from harness.model.record import Question
 from harness.model.trial import Trial
 from harness.wire.foreign import plain_text
 
@@ -33,10 +35,33 @@ escape  look at the screen behind; o brings the question back while it is open
 
 What is written under "our transcription" comes from our own recogniser: a help to your memory, not evidence.
 """
+Asked = tuple[str, int, Question]
+"""Trial, attempt, and what about."""
+EFFECT_HELP = """\
+Did it do what was asked?
+
+Look at the device, not at what it said: odd words and the right thing done are right, fine words and nothing done are
+wrong. Raters see your answer beside the response, and wait for it.
+
+r       right, it did what was wanted
+p       partly; then write what it did (may stay empty), and press enter
+w       wrong, or nothing at all; then what it did, and enter
+c       you cannot tell: the response is judged without it
+escape  look at the screen behind; o brings the question back while it is open
+
+A question that nobody answers in time stays open: harness effects asks it again.
+"""
 
 
 class AskingPanel(Panel):
     """y, n with what it heard, or u. Closes when the engine has the answer, or has stopped waiting."""
+
+    about = Question.RECOGNITION
+    title_text: ClassVar[str] = "Did the device understand?"
+    key_words: ClassVar[tuple[tuple[str, str], ...]] = (
+        ("y", "recognised"), ("n", "not recognised"), ("u", "cannot tell"), ("escape", "behind"),
+    )  # fmt: skip
+    hint: ClassVar[str] = "what it seems to have understood; enter sends"
 
     AUTO_FOCUS = ""  # A hidden input would take the keys.
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -61,11 +86,16 @@ class AskingPanel(Panel):
 
     def compose(self) -> ComposeResult:
         with Vertical():
-            yield Static(Text("Did the device understand?", style=f"bold {palette.YELLOW}"), markup=False)
+            yield Static(Text(self.title_text, style=f"bold {palette.YELLOW}"), markup=False)
             yield Static(id="about", markup=False)
             yield Static(id="keys", markup=False)
-            yield Input(placeholder="what it seems to have understood; enter sends", max_length=300)
+            yield Input(placeholder=self.hint, max_length=300)
             yield Static(id="said", markup=False)
+
+    @property
+    def question(self) -> Asked:
+        """What this panel asks."""
+        return (*self.asked, self.about)
 
     def on_mount(self) -> None:
         self._write_keys()
@@ -92,7 +122,7 @@ class AskingPanel(Panel):
 
     def _write_keys(self) -> None:
         text = Text()
-        for key, what in (("y", "recognised"), ("n", "not recognised"), ("u", "cannot tell"), ("escape", "behind")):
+        for key, what in self.key_words:
             text.append(key, style=f"bold {palette.BLUE}")
             text.append(f" {what}   ", style=palette.TEXT)
         self.query_one("#keys", Static).update(text)
@@ -116,11 +146,12 @@ class AskingPanel(Panel):
             self.dismiss(False)
 
     def _send(self, recognised: bool | None, heard: str) -> None:
+        self._answer(AnswerOperator(str(uuid.uuid4()), self._by, *self.asked, recognised, heard))
+
+    def _answer(self, command: AnswerOperator | AnswerEffect) -> None:
         if self._sent:
             return
         self._sent = True
-        trial_id, attempt = self.asked
-        command = AnswerOperator(str(uuid.uuid4()), self._by, trial_id, attempt, recognised, heard)
         self.query_one("#said", Static).update(Text("…", style=palette.YELLOW))
         self.post_message(CommandWanted(command, "answer", self._answered))
 
@@ -133,3 +164,47 @@ class AskingPanel(Panel):
         self._sent = False
         why = plain_text(answer.why, 120) or "the engine gave no reason"
         self.query_one("#said", Static).update(Text(f"Not taken: {why}", style=palette.RED))
+
+
+class EffectPanel(AskingPanel, inherit_bindings=False):
+    """r, p or w with what it did, or c: what became of the effect."""
+
+    about = Question.EFFECT
+    title_text = "Did it do what was asked?"
+    key_words = (("r", "right"), ("p", "partly"), ("w", "wrong"), ("c", "cannot tell"), ("escape", "behind"))
+    hint = "what it did instead; enter sends"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("r", "effect('right')", "Right"),
+        Binding("p", "seen('partial')", "Partly"),
+        Binding("w", "seen('wrong')", "Wrong"),
+        Binding("c", "effect('unknown')", "Cannot tell"),
+        Binding("escape", "leave", "Look behind"),
+        Binding("question_mark,f1", "app.help", "Help"),
+    ]
+    help_text = EFFECT_HELP
+
+    def __init__(self, trial_id: str, attempt: int, by: str) -> None:
+        super().__init__(trial_id, attempt, by)
+        self._word = EffectWord.UNKNOWN
+
+    def _about(self, about: Text, trial: Trial) -> None:
+        if trial.effect is not None:
+            for name, text in (("wanted", trial.effect.wanted), ("question", trial.effect.question)):
+                about.append(f"{name:<9}", style=palette.QUIET)
+                about.append(f"{plain_text(text, 160)}\n", style=f"bold {palette.TEXT}")
+        super()._about(about, trial)
+
+    def action_effect(self, word: str) -> None:
+        self._word = EffectWord(word)
+        self._say("")
+
+    def action_seen(self, word: str) -> None:
+        self._word = EffectWord(word)
+        self.action_heard()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self._say(event.value.strip())
+
+    def _say(self, detail: str) -> None:
+        self._answer(AnswerEffect(str(uuid.uuid4()), self._by, *self.asked, self._word, detail))

@@ -5,9 +5,10 @@ import threading
 
 import pytest
 
-from harness.cli.operator_prompt import OperatorPrompt, parse_answer
-from harness.model.feed import AnswerOperator, Command, Logged
-from harness.model.record import Entry, OperatorAsked
+from harness.cli.operator_prompt import HOW_EFFECT, OperatorPrompt, parse_answer, parse_effect
+from harness.model.effect import EffectWord
+from harness.model.feed import AnswerEffect, AnswerOperator, Command, Logged
+from harness.model.record import EffectAnswered, Entry, OperatorAsked, Question, Record
 
 
 @pytest.mark.parametrize(
@@ -72,3 +73,53 @@ def test_answers_go_to_the_question_that_is_open() -> None:
     assert (answer.trial_id, answer.attempt, answer.recognised, answer.heard, answer.by) == (
         "t1", 2, False, "play jazz", "ann",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        ("r\n", (EffectWord.RIGHT, "")),
+        ("W  no timer runs \n", (EffectWord.WRONG, "no timer runs")),
+        ("partial half of it", (EffectWord.PARTIAL, "half of it")),
+        ("c", (EffectWord.UNKNOWN, "")),
+        ("y", None),
+        ("", None),
+    ],
+)
+def test_parse_effect(line: str, answer: tuple[EffectWord, str] | None) -> None:
+    assert parse_effect(line) == answer
+
+
+def test_an_effect_question_takes_its_own_words_and_closes_when_it_is_answered() -> None:
+    sent: list[Command] = []
+    said: list[str] = []
+    came = threading.Event()
+    source = Lines(3)
+    prompt = OperatorPrompt(
+        source,
+        "ann",
+        lambda command: (sent.append(command), came.set())[0],
+        lambda text: (said.append(text), came.set())[0],
+    )
+
+    def told(record: Record) -> None:
+        prompt.take(Logged(Entry(1, 1, 0.0, 0.0, record)))
+
+    def types(number: int) -> None:
+        came.clear()
+        source.may_type[number].set()
+        assert came.wait(5)
+
+    source.typed = ["y\n", "p half a timer\n", "r\n"]
+    told(OperatorAsked("t1", 2, 1, "did it?", Question.EFFECT))
+    types(0)
+    assert said == [HOW_EFFECT, HOW_EFFECT]
+    types(1)
+    (answer,) = sent
+    assert isinstance(answer, AnswerEffect)
+    assert (answer.trial_id, answer.take, answer.attempt, answer.word, answer.detail, answer.by) == (
+        "t1", 2, 1, EffectWord.PARTIAL, "half a timer", "ann",
+    )  # fmt: skip
+    told(EffectAnswered("t1", 2, 1, EffectWord.PARTIAL, "ann"))
+    types(2)
+    assert said[-1] == "nothing is being asked now"
