@@ -111,7 +111,12 @@ QUESTIONS: tuple[Question, ...] = (
         (
             Answer("no", "a", "No; an offer of more, or “please say that again”, does not count", "cannot"),
             Answer("detail", "b", "Yes, for a detail that the query left out", _ends(Category.SLOT_REQUEST)),
-            Answer("meaning", "c", "Yes, what was meant, or if it got it right", _ends(Category.CLARIFICATION)),
+            Answer(
+                "meaning",
+                "c",
+                "Yes, which meaning was intended, or whether it understood it right",
+                _ends(Category.CLARIFICATION),
+            ),
             Answer("needless", "d", "Yes, but for what was said already, or beside the point", "noticed", "lacking"),
         ),
     ),
@@ -136,19 +141,19 @@ QUESTIONS: tuple[Question, ...] = (
     Question(
         "which",
         "should have asked",
-        "Should it have asked which of several things was meant, and did not?",
+        "Does the query fit several things, so that the device should have asked which?",
         (
-            Answer("clear", "a", "No, it is clear enough what was meant", "effect"),
+            Answer("clear", "a", "No, what was meant is clear enough, or it took none of them", "effect"),
             Answer(
                 "told",
                 "b",
-                "Yes, and the user can tell which one it took",
+                "Yes, and the user can tell from the response which one it took",
                 _ends(Category.MISSED_DISAMBIGUATION_RECOVERABLE),
             ),
             Answer(
                 "untold",
                 "c",
-                "Yes, and the user cannot tell which one it took",
+                "Yes, and the user cannot tell from the response which one it took",
                 _ends(Category.MISSED_DISAMBIGUATION_NOT_RECOVERABLE),
             ),
         ),
@@ -156,39 +161,14 @@ QUESTIONS: tuple[Question, ...] = (
     Question(
         "effect",
         "what was done",
-        "Was something to be done? Then what was really done, whatever it said?",
+        "Was something to be done? If so, was it really done, whatever the device said?",
         (
-            Answer("none", "a", "Nothing was to be done; the user wanted to hear something", "answers"),
-            Answer("right", "b", "Just what was asked", _ends(Category.CORRECT)),
-            Answer("part", "c", "Only a part of what was asked, or more than that", "amount"),
-            Answer("wrong", "d", "Something else, or nothing", "noticed", "lacking"),
-            Answer("not_yet", "e", "Not known yet; one can still find out", Ending()),
-            Answer("unknown", "f", "Not known, and nobody can find out any more", "claim"),
-        ),
-    ),
-    Question(
-        "claim",
-        "what it says it did",
-        "Then its words must do. What does it say that it did?",
-        (
-            Answer("all", "a", "Just what was asked, even if only by “OK”", _ends(Category.CORRECT)),
-            Answer("part", "b", "A part of it, or more than was asked", "amount"),
-            Answer("other", "c", "Something else, or nothing that one can make out", "noticed", "lacking"),
-        ),
-    ),
-    Question(
-        "amount",
-        "less or more",
-        "Was it less than was asked, or more?",
-        (
-            Answer("less", "a", "Less", _ends(Category.PARTIALLY_CORRECT, SubFlag.TOO_LITTLE)),
-            Answer("more", "b", "More", _ends(Category.PARTIALLY_CORRECT, SubFlag.TOO_MUCH)),
-            Answer(
-                "both",
-                "c",
-                "Both: one thing is missing, another was not asked for",
-                _ends(Category.PARTIALLY_CORRECT, SubFlag.TOO_LITTLE, SubFlag.TOO_MUCH),
-            ),
+            Answer("none", "a", "No, the user only wanted to hear something", "answers"),
+            Answer("right", "b", "Yes, and just that was done", _ends(Category.CORRECT)),
+            Answer("part", "c", "Yes, but only a part of it was done, or more than was asked", "amount"),
+            Answer("wrong", "d", "Yes, but something else was done, or nothing", "noticed", "lacking"),
+            Answer("not_yet", "e", "Yes, but it is not known yet; one can still find out", Ending()),
+            Answer("unknown", "f", "Yes, but nobody can find out any more", "claim"),
         ),
     ),
     Question(
@@ -211,24 +191,54 @@ QUESTIONS: tuple[Question, ...] = (
     Question(
         "form",
         "form of the answer",
-        "How does the answer come?",
+        "How does the response give the answer?",
         (
-            Answer("complete", "a", "All that was asked, and no more", _ends(Category.CORRECT)),
+            Answer("complete", "a", "In full, and nothing beyond it", _ends(Category.CORRECT)),
             Answer(
                 "little",
                 "b",
-                "Only a part of what was asked",
+                "Only a part of it",
                 _ends(Category.PARTIALLY_CORRECT, SubFlag.TOO_LITTLE),
             ),
-            Answer("much", "c", "More than was asked", _ends(Category.PARTIALLY_CORRECT, SubFlag.TOO_MUCH)),
+            Answer("much", "c", "With more than was asked for", _ends(Category.PARTIALLY_CORRECT, SubFlag.TOO_MUCH)),
             Answer(
                 "inferred",
                 "d",
-                "Not in so many words, but it follows easily from what it gives",
+                "Not outright, but the user can easily work it out from what it says",
                 _ends(Category.INFERRABLE),
             ),
-            Answer("several", "e", "Among several things; the user must find the right one", _ends(Category.FINDABLE)),
-            Answer("none", "f", "Not at all: looked at closely, there is no answer in it", _ends(Category.WRONG)),
+            Answer(
+                "several",
+                "e",
+                "Among several things, of which the user must find the right one",
+                _ends(Category.FINDABLE),
+            ),
+            Answer("none", "f", "Not at all, when one looks closely", _ends(Category.WRONG)),
+        ),
+    ),
+    Question(
+        "claim",
+        "what it says it did",
+        "Only its words are left to go by. What does it say that it did?",
+        (
+            Answer("all", "a", "Just what was asked, even if only by “OK”", _ends(Category.CORRECT)),
+            Answer("part", "b", "A part of it, or more than was asked", "amount"),
+            Answer("other", "c", "Something else, or nothing that one can make out", "noticed", "lacking"),
+        ),
+    ),
+    Question(
+        "amount",
+        "less or more",
+        "Was it less than was asked, or more?",
+        (
+            Answer("less", "a", "Less", _ends(Category.PARTIALLY_CORRECT, SubFlag.TOO_LITTLE)),
+            Answer("more", "b", "More", _ends(Category.PARTIALLY_CORRECT, SubFlag.TOO_MUCH)),
+            Answer(
+                "both",
+                "c",
+                "Both: one thing is missing, another was not asked for",
+                _ends(Category.PARTIALLY_CORRECT, SubFlag.TOO_LITTLE, SubFlag.TOO_MUCH),
+            ),
         ),
     ),
     Question(
@@ -244,7 +254,7 @@ QUESTIONS: tuple[Question, ...] = (
     Question(
         "lacking",
         "lacks it, or would one notice",
-        "So it is wrong, and at something that every such device must be able to do. Which fits best?",
+        "So it is wrong, and this is a basic task for such a device. Which fits best?",
         (
             Answer(
                 "lacks",
@@ -268,4 +278,4 @@ QUESTIONS: tuple[Question, ...] = (
         ),
     ),
 )
-"""In the order of asking; the first opens the aid."""
+"""In the order of asking, side questions last; the first opens the aid."""

@@ -1,0 +1,122 @@
+"""The aid in plain lines, short enough to be read aloud; and the page that shows it is current."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.model.effect import EffectWord
+from harness.model.judgment import Category
+from harness.model.trial import Recognition
+from harness.rating.aid import AID, AidState, Known
+from harness.rating.aid_questions import QUESTIONS, Ending
+from harness.rating.aid_text import drawing, ending_text, lines, listing
+from harness.rating.categories import KEYS, LABELS
+from harness.rating.guide import GUIDE, RULES
+
+PAGE = Path(__file__).parents[3] / "docs" / "rating-guide.md"
+HEARD = Known(Recognition.YES, truncated=False)
+
+
+def states(state: AidState) -> Iterator[AidState]:
+    """This one, and all that can follow it."""
+    yield state
+    if state.question is not None:
+        for answer in state.question.answers:
+            yield from states(state.answer(answer.id))
+
+
+def test_questions_take_two_lines_and_answers_one() -> None:
+    for question in QUESTIONS:
+        assert len(textwrap.wrap(question.text, 76)) <= 2
+        assert len(question.topic) <= 30
+        for answer in question.answers:
+            assert len(f"{answer.key}: {answer.text}") <= 76
+            assert not answer.text.endswith(".")
+
+
+def test_questions_are_asked_in_everyday_words() -> None:
+    trade = r"slot|disambiguat|core|capabilit|flag|infer|recoverable|recogni[sz]|truncat|harness|scenario|utterance"
+    for question in QUESTIONS:
+        assert not re.search(trade, question.text, re.IGNORECASE), question.id
+        assert question.text[-1] in "?"
+        for sentence in re.split(r"(?<=[.?!:]) ", question.text):
+            assert len(sentence.split()) <= 16, sentence
+        for answer in question.answers:
+            assert not re.search(trade, answer.text, re.IGNORECASE), answer.text
+
+
+@pytest.mark.parametrize("width", [76, 40])
+def test_every_state_is_told_within_the_width_and_says_what_can_be_answered(width: int) -> None:
+    for known in (Known(core_capability=True), HEARD, Known(Recognition.YES, False, EffectWord.PARTIAL)):
+        for state in states(AID.begin(known)):
+            text = lines(state, width)
+            assert text
+            assert max(map(len, text)) <= width
+            whole = " ".join(line.strip() for line in text)
+            if state.question is None:
+                assert "Question" not in whole
+                continue
+            assert f"Question {state.number} of at most {state.most}." in text
+            assert state.question.text in whole
+            for answer in state.question.answers:
+                assert f"{answer.key}: {answer.text}" in whole
+
+
+def test_what_was_filled_in_is_told_once() -> None:
+    state = AID.begin(HEARD)
+    assert lines(state)[:3] == [
+        "Known already: query heard. Yes, or nothing speaks against it.",
+        "Known already: first response, whole. Yes.",
+        "Question 3 of at most 8.",
+    ]
+    assert lines(state.answer("no"))[0] == "Question 4 of at most 8."
+    back = AID.begin(Known(Recognition.YES, truncated=True)).back()
+    assert "b: No, a part is missing, or it is not the first (known so far)" in lines(back)
+
+
+def test_ends_are_told_with_their_key_and_what_is_noted() -> None:
+    state = AID.begin(HEARD)
+    for answer in ("no", "no", "clear", "none", "gap", "much"):
+        state = state.answer(answer)
+    assert lines(state) == [
+        "Partially correct. Key 2.",
+        "Noted: too much.",
+        "Noted: a fact is wrong or missing.",
+    ]
+    assert lines(AID.begin(Known(Recognition.YES, truncated=True)))[-1] == (
+        "Put aside: the response is cut or not the first."
+    )
+    held = AID.begin(Known(Recognition.YES, False, awaited=True)).answer("no").answer("no").answer("clear")
+    assert lines(held)[-1] == "Held: it is not known yet what was done."
+
+
+def test_endings_in_words_are_all_different() -> None:
+    found = {state.ending for state in states(AID.begin(Known(core_capability=True))) if state.ending}
+    assert len({ending_text(one) for one in found}) == len(found) >= len(Category) + 4
+    assert ending_text(Ending(Category.WRONG)) == "Wrong"
+
+
+def test_the_drawing_shows_every_answer_once_in_80_columns() -> None:
+    drawn = drawing(AID)
+    assert max(map(len, drawn.splitlines())) <= 80
+    shown = re.findall(r"(?:[├┬└]─|▼) (\w+)", drawn)
+    assert sorted(shown) == sorted(one.id for question in QUESTIONS for one in question.answers)
+    for category in Category:
+        assert LABELS[category] in drawn
+
+
+def test_the_page_for_raters_shows_the_aid_and_the_guide_as_they_are() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert f"```text\n{drawing(AID).rstrip()}\n```" in page, "docs/rating-guide.md: paste drawing(AID) anew"
+    assert listing(AID) in page, "docs/rating-guide.md: paste listing(AID) anew"
+    for key, category in KEYS:
+        assert f"| {key} | {LABELS[category]} | {GUIDE[category].short} | {GUIDE[category].test} |" in page
+        for example in GUIDE[category].examples:
+            assert f"| {LABELS[category]} | {example.query} | {example.response} | {example.seen} |" in page
+    for rule in RULES:
+        assert f"- {rule}\n" in page
