@@ -75,15 +75,15 @@ def _lines(figures: AgreementFigures, sessions: tuple[str, ...]) -> Iterator[str
     yield from tables.lines(figures)
     if figures.disputed:
         yield ""
-        yield "See the disputed items with --disputed; settle them with harness rate --adjudicate"
+        yield "Disputed items: add --disputed. Settle them: harness rate SESSION… --adjudicate"
 
 
 def _round(path: str | None) -> RatingRound:
     if path is None:
         return RatingRound()
-    from harness.library.rating_round import load_round
+    from harness.library.rounds import load_round
 
-    return load_round(Path(path))
+    return load_round(Path(path)).round
 
 
 def _enough(figures: AgreementFigures, least: float) -> bool:
