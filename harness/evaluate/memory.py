@@ -106,17 +106,20 @@ class _Take:
 
 
 class MemoryFigures:
-    """Takes a log's rows in their order; rows of other trials are passed over."""
+    """Takes a log's rows in their order; rows of other trials are passed over.
 
-    def __init__(self) -> None:
-        self._trials: dict[str, Trial] = {}
+    plan: for a log whose first row does not list the trials.
+    """
+
+    def __init__(self, plan: Iterable[Trial] = ()) -> None:
+        self._trials = {trial.id: trial for trial in plan if trial.memory is not None}
         self._takes: dict[str, dict[int, _Take]] = {}
         self._seq = 0
 
     @classmethod
-    def of(cls, entries: Iterable[Entry]) -> MemoryFigures:
+    def of(cls, entries: Iterable[Entry], plan: Iterable[Trial] = ()) -> MemoryFigures:
         """Those of all rows of a log."""
-        found = cls()
+        found = cls(plan)
         for entry in entries:
             found.add(entry)
         return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import random
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,6 +17,9 @@ from harness.model.stimulus import Samples, Waveform
 FRAME_S = 0.01
 JOIN_S = 0.12
 """Pauses up to this long lie within a phrase."""
+PHRASES = ("All right.", "Here is what I found.", "It is done.", "That is what I know about it.")
+REMEMBERS = "I still know that."
+FORGOT = "I have forgotten that."
 
 
 def waveform_sha256(waveform: Waveform) -> str:
@@ -50,7 +54,11 @@ def hear(samples: Samples) -> Heard | None:
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """How good the device is. Shares are 0–1 and add up to at most 1; late answers come after late_s."""
+    """How good the device is. Shares are 0–1 and add up to at most 1; late answers come after late_s.
+
+    memory_s: half of the time it remembers for longer; how long is drawn each time, memory_spread being the standard
+    deviation of its logarithm. 0: it says nothing of memory.
+    """
 
     wake_miss_share: float = 0.0
     mishear_share: float = 0.0
@@ -58,6 +66,8 @@ class Behaviour:
     late_share: float = 0.0
     latency_s: float = 0.8
     late_s: float = 9.0
+    memory_s: float = 0.0
+    memory_spread: float = 0.0
 
 
 class Doing(NamedTuple):
@@ -74,8 +84,25 @@ class SimpleDevice:
     def __init__(self, behaviour: Behaviour, seed: int) -> None:
         self._behaviour = behaviour
         self._seed = seed
+        self._spoke_s: float | None = None
+        self._calls = random.Random(f"{seed}:memory")
         self._texts: dict[str, str] = {}
         self._times: dict[str, int] = {}
+
+    def remembers(self, called_s: float) -> bool:
+        """Whether it still knows what it said last when it is called at that time."""
+        lasts_s = self._behaviour.memory_s * math.exp(self._behaviour.memory_spread * self._calls.gauss(0.0, 1.0))
+        return self._spoke_s is not None and called_s <= self._spoke_s + lasts_s
+
+    def spoke(self, until_s: float) -> None:
+        """It has answered, up to that time."""
+        self._spoke_s = until_s
+
+    def answer(self, doing: Doing, remembers: bool) -> str:
+        """The words of what it says; a device with a memory says whether it had one to go by."""
+        if not self._behaviour.memory_s:
+            return PHRASES[doing.phrase]
+        return REMEMBERS if remembers else FORGOT
 
     def script(self, waveform_sha: str, text: str) -> None:
         """The words in a waveform. The one shortcut of this path: it has ears for energy, and none for words."""

@@ -40,7 +40,6 @@ NOTICED_S = 0.05
 PROOF_EVERY_S = 5.0
 """How often it shows that it listens, in seconds of sound."""
 REPORTS_AFTER_S = 0.25
-PHRASES = ("All right.", "Here is what I found.", "It is done.", "That is what I know about it.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +48,8 @@ class InProcessOptions:
 
     speed: how much faster than real time the session's clock runs. Shares are 0–1, of the queries that it hears.
     reports: the device tells what its profile says that it tells. false_accepts_per_hour: how often it wakes to any
-    sound. injection: the connection brings sound to its device past the air. injection_speed: so many times as fast as
-    the session's clock runs.
+    sound. memory_s, memory_spread: how long it remembers an answer, see `Behaviour`. injection: the connection brings
+    sound to its device past the air. injection_speed: so many times as fast as the session's clock runs.
     """
 
     air: str = "air"
@@ -65,6 +64,8 @@ class InProcessOptions:
     false_accepts_per_hour: float = 0.0
     injection: bool = False
     injection_speed: float = 1.0
+    memory_s: float = 0.0
+    memory_spread: float = 0.0
 
     def __post_init__(self) -> None:
         shares = (self.wake_miss_share, self.mishear_share, self.silent_share, self.late_share)
@@ -72,8 +73,9 @@ class InProcessOptions:
             raise ValueError("the four shares are 0–1 each, and at most 1 together")
         if self.speed <= 0 or self.injection_speed <= 0:
             raise ValueError("speed and injection_speed are positive")
-        if self.latency_s < 0 or self.late_s < 0 or self.false_accepts_per_hour < 0:
-            raise ValueError("latency_s, late_s and false_accepts_per_hour are not negative")
+        others = (self.latency_s, self.late_s, self.false_accepts_per_hour, self.memory_s, self.memory_spread)
+        if min(others) < 0:
+            raise ValueError("latency_s, late_s, false_accepts_per_hour and those of memory are not negative")
 
 
 class _Room:
@@ -319,6 +321,8 @@ class InProcess:
                 options.late_share,
                 options.latency_s,
                 options.late_s,
+                options.memory_s,
+                options.memory_spread,
             )
             room.device = SimpleDevice(behaviour, connection.surroundings.seed)
         heard = hear(samples)
@@ -336,20 +340,23 @@ class InProcess:
             doing = device.take(waveform_sha)
             if doing is None or doing.transcript is None:
                 return
-            connection._report(ObservationKind.WAKE, Wake(connection.id, Stamp(wake_end_s + WAKES_AFTER_S, 0.01)))
-            room.air.at(query_end_s, tag, lambda: understands(doing))
+            called_s = wake_end_s + WAKES_AFTER_S
+            connection._report(ObservationKind.WAKE, Wake(connection.id, Stamp(called_s, 0.01)))
+            remembers = device.remembers(called_s)
+            room.air.at(query_end_s, tag, lambda: understands(doing, remembers))
 
-        def understands(doing: Doing) -> None:
+        def understands(doing: Doing, remembers: bool) -> None:
             tells_s = query_end_s + REPORTS_AFTER_S
             transcript = Transcript(connection.id, Stamp(tells_s, 0.01), doing.transcript or "")
             room.air.at(tells_s, "device", lambda: connection._report(ObservationKind.TRANSCRIPT, transcript))
             if doing.answers_after_s is not None:
-                room.air.at(query_end_s + doing.answers_after_s, "device", lambda: answers(doing))
+                room.air.at(query_end_s + doing.answers_after_s, "device", lambda: answers(doing, remembers))
 
-        def answers(doing: Doing) -> None:
+        def answers(doing: Doing, remembers: bool) -> None:
             begins_s = query_end_s + (doing.answers_after_s or 0.0)
             ends_s = room.air.sound("device", begins_s, babble(doing.phrase)).ends_s
-            said = ResponseText(connection.id, Stamp(begins_s, 0.01), PHRASES[doing.phrase])
+            device.spoke(ends_s)
+            said = ResponseText(connection.id, Stamp(begins_s, 0.01), device.answer(doing, remembers))
             connection._report(ObservationKind.RESPONSE, said)
             began = SpeechStarted(ear.id, Stamp(begins_s, 0.01), -26.0)
             room.air.at(begins_s + NOTICED_S, "device", lambda: ear._tell(began))
