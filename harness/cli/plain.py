@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import TextIO
 
-from harness.cli import heard_tables, summary
+from harness.cli import effect_lines, heard_tables, summary
 from harness.cli.happenings import Happenings
 from harness.cli.memory_summary import one_line as memory_line
 from harness.cli.wake_lines import WakeLines
@@ -135,6 +135,7 @@ def end_of_session(progress: Progress, wake: WakeFigures, folder: Path | None) -
     if progress.overruns:
         lines.append(f"sound                {progress.overruns} blocks were late or lost")
     if folder is not None:
+        lines += effect_lines.section(progress, folder)
         try:
             limits = read_resolved(folder).scenario.limits
         except HarnessError as error:

@@ -1,0 +1,103 @@
+"""What became of the effects of a session's first responses, and what people have said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.evaluate.effects import EffectRows, Key
+from harness.evaluate.judged import judged_in
+from harness.evaluate.progress import SessionFigures
+from harness.log.judgment_log import rating_rows
+from harness.log.reader import LogReader
+from harness.model.effect import EffectCheck, EffectEvidence
+from harness.model.judgment import JudgmentStatus
+from harness.model.record import EffectAnswered, Entry, JudgmentGiven, ResponseFrozen
+from harness.model.trial import Trial
+
+HELD_QUESTION = "What did it do?"
+"""Asked of a response that a rater holds, where the scenario says nothing of an effect."""
+
+
+@dataclass(frozen=True, slots=True)
+class EffectItem:
+    """A first response with its effect. said: what it answered, by our transcription.
+
+    held_by: raters who wait for it. answers: of people, with their Unix times, oldest first.
+    """
+
+    folder: Path
+    session_id: str
+    trial: Trial
+    take: int
+    attempt: int
+    evidence: EffectEvidence
+    said: str = ""
+    held_by: tuple[str, ...] = ()
+    answers: tuple[tuple[float, EffectAnswered], ...] = ()
+
+    def is_due(self, now_wall_s: float) -> bool:
+        """Whether it is open, and a person can look by now."""
+        due_s = self.evidence.due_wall_s
+        return self.evidence.is_open and (due_s is None or due_s <= now_wall_s)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionEffects:
+    """ended: no more responses will come, unless it is resumed."""
+
+    items: tuple[EffectItem, ...]
+    ended: bool
+
+
+def effects_of(folder: Path) -> SessionEffects:
+    """Every first response that has an effect check, that a rater holds or that somebody looked at; LogError.
+
+    In the order of playing. Works while the session runs and while raters are at it.
+    """
+    rows, figures = EffectRows(), SessionFigures()
+    responses_wall_s: dict[Key, float] = {}
+    with LogReader(folder) as reader:
+        for entry in reader.entries():
+            rows.add(entry)
+            figures.add(entry)
+            if isinstance(frozen := entry.record, ResponseFrozen):
+                responses_wall_s[frozen.trial_id, frozen.take, frozen.attempt] = entry.wall_s
+    progress = figures.snapshot()
+    given = rating_rows(folder)
+    found = rows.evidence(given)
+    answers = _answers(given)
+    items = []
+    judgments = [entry.record.judgment for entry in given if isinstance(entry.record, JudgmentGiven)]
+    for judged in judged_in(progress, judgments):
+        response, trial = judged.response, judged.response.trial
+        key = (trial.id, response.take, response.attempt)
+        held_by = tuple(one.rater for one in judged.judgments if one.status is JudgmentStatus.HELD)
+        evidence = found.get(key)
+        if evidence is None and held_by:
+            evidence = EffectEvidence(EffectCheck("", question=HELD_QUESTION), due_wall_s=responses_wall_s.get(key))
+        if evidence is not None:
+            items.append(
+                EffectItem(
+                    folder=folder,
+                    session_id=judged.session_id,
+                    trial=trial,
+                    take=response.take,
+                    attempt=response.attempt,
+                    evidence=evidence,
+                    said=response.transcript or "",
+                    held_by=held_by,
+                    answers=answers.get(key, ()),
+                )
+            )
+    return SessionEffects(tuple(items), progress.finished is not None and progress.left == 0)
+
+
+def _answers(given: Iterable[Entry]) -> dict[Key, tuple[tuple[float, EffectAnswered], ...]]:
+    found: dict[Key, tuple[tuple[float, EffectAnswered], ...]] = {}
+    for entry in given:
+        if isinstance(row := entry.record, EffectAnswered):
+            key = (row.trial_id, row.take, row.attempt)
+            found[key] = (*found.get(key, ()), (entry.wall_s, row))
+    return found

@@ -1,0 +1,193 @@
+"""`harness effects`, and what `harness show` says of effects, on sessions that rows were written for."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from harness.cli import group
+from harness.cli.effect_lines import length, lines, when
+from harness.log.judgment_log import JudgmentLog, rating_rows
+from harness.log.writer import SqliteLog
+from harness.model.effect import EffectCheck, EffectEvidence, EffectSource, EffectWord
+from harness.model.errors import InputError
+from harness.model.judgment import Judgment, JudgmentStatus
+from harness.model.record import EffectAnswered, JudgmentGiven
+from harness.rig.effects import HELD_QUESTION, effects_of
+from tests.unit.evaluate.effect_rows import ASKED, TIMER, Session, trial
+
+ESCAPE = "\x1b]0;owned\x07"
+
+
+def written(folder: Path, session: Session, wall_s: float | None = None) -> Path:
+    """The rows as a session folder; wall_s: of the moment 0, else an hour ago."""
+    begun_s = time.time() - 3600 if wall_s is None else wall_s
+    (folder / "clips").mkdir(parents=True)
+    now = [0.0]
+    with SqliteLog(folder, now_s=lambda: now[0], wall_s=lambda: begun_s + now[0]) as log:
+        for entry in session.entries:
+            now[0] = entry.at_s
+            log.append(entry.record)
+    return folder
+
+
+def harness(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(group, [str(one) for one in arguments])
+
+
+def answers(folder: Path) -> list[EffectAnswered]:
+    return [entry.record for entry in rating_rows(folder) if isinstance(entry.record, EffectAnswered)]
+
+
+def asked_session(check: EffectCheck | None = ASKED) -> Session:
+    return Session(trial(check)).asked().answered().ends(12.0)
+
+
+def hold(folder: Path, rater: str = "ann") -> None:
+    log = JudgmentLog(folder)
+    log.append(JudgmentGiven(Judgment("j1", "t1", 1, rater, JudgmentStatus.HELD, None, "sha of r")))
+    log.close()
+
+
+def test_open_effects_are_listed_and_an_answer_closes_them(tmp_path: Path) -> None:
+    folder = written(tmp_path / "s", asked_session(replace(ASKED, wanted=f"a timer{ESCAPE} runs")))
+    listed = harness("effects", folder)
+    assert listed.exit_code == 1
+    assert "1 of 1 effects are open, 1 of them due." in listed.stdout
+    assert "t1  due now" in listed.stdout
+    assert "\x1b" not in listed.stdout
+    assert "does it?" in listed.stdout
+    given = harness("effects", folder, "--answer", "t1", "partial", "--detail", "half", "--by", "ann")
+    assert (given.exit_code, given.stdout) == (0, "t1: partial, by ann\n")
+    assert answers(folder) == [EffectAnswered("t1", 1, 1, EffectWord.PARTIAL, "ann", "half")]
+    known = harness("effects", folder)
+    assert (known.exit_code, known.stdout) == (0, "1 effects, all of them known.\n")
+    again = harness("effects", folder, "--answer", "t1", "right", "--by", "bob")
+    assert "It overrules partial, said by ann at " in again.stdout
+    assert answers(folder)[-1].detail == "overrules partial by ann"
+    assert effects_of(folder).items[0].evidence.word is EffectWord.RIGHT
+
+
+def test_what_the_device_said_can_be_overruled(tmp_path: Path) -> None:
+    folder = written(tmp_path / "s", Session(trial(TIMER)).asked().told(4.0).answered().ends(12.0))
+    assert harness("effects", folder).exit_code == 0
+    assert "right, by the device" in harness("effects", "--all", folder).stdout
+    overruled = harness("effects", folder, "--answer", "t1", "wrong", "--by", "ann")
+    assert "It overrules the device: told timer" in overruled.stdout
+    shown = harness("show", folder).stdout
+    assert "effects              1: 1 WRONG" in shown
+    assert "the device says otherwise: right" in shown
+
+
+def test_as_json(tmp_path: Path) -> None:
+    folder = written(tmp_path / "s", asked_session(), wall_s=1_700_000_000.0)
+    found = harness("effects", "--json", folder)
+    assert found.exit_code == 1
+    (one,) = json.loads(found.stdout)["effects"]
+    assert (one["trial"], one["attempt"], one["open"], one["question"]) == ("t1", 1, True, "does it?")
+    assert one["due_wall_s"] == 1_700_000_006.0
+
+
+def test_a_response_that_a_rater_holds_is_asked_about(tmp_path: Path) -> None:
+    folder = written(tmp_path / "s", asked_session(None))
+    assert harness("effects", folder).stdout == "No effect is checked in it, and no response is held.\n"
+    hold(folder, rater="ann")
+    listed = harness("effects", folder)
+    assert listed.exit_code == 1
+    assert HELD_QUESTION in listed.stdout
+    assert "held by ann" in listed.stdout
+    assert harness("effects", folder, "--answer", "t1", "unknown").exit_code == 0
+    assert harness("effects", folder).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (["--answer", "t2", "right"], "Did you mean 't1'"),
+        (["--json", "--watch"], "Choose one"),
+        (["--detail", "x"], "--answer TRIAL WORD"),
+    ],
+)
+def test_wrong_use_is_answered_with_a_remedy(tmp_path: Path, arguments: list[str], part: str) -> None:
+    found = harness("effects", written(tmp_path / "s", asked_session()), *arguments)
+    assert isinstance(found.exception, InputError)
+    assert part in found.exception.remedy
+
+
+def test_a_trial_of_two_sessions_wants_one_of_them(tmp_path: Path) -> None:
+    one, other = (written(tmp_path / name, asked_session()) for name in ("a", "b"))
+    found = harness("effects", one, other, "--answer", "t1", "right")
+    assert isinstance(found.exception, InputError)
+    assert "Name one session only" in found.exception.remedy
+    assert answers(one) == answers(other) == []
+
+
+def test_a_watch_names_what_comes_and_tells_when_one_can_look(tmp_path: Path) -> None:
+    soon = replace(ASKED, after_s=1.0)
+    folder = written(tmp_path / "s", asked_session(soon), wall_s=time.time() - 6.0)
+    began_s = time.monotonic()
+    found = harness("effects", "--watch", folder)
+    assert found.exit_code == 1
+    assert found.stdout.startswith("next: t1 at ")
+    assert "t1  due now" in found.stdout
+    assert time.monotonic() - began_s >= 0.5
+
+
+def test_on_a_terminal_each_is_asked_for(tmp_path: Path) -> None:
+    session = Session(trial(ASKED), trial(ASKED, 2)).asked().answered()
+    session.asked(20.0, "t2").ends(40.0)
+    folder = written(tmp_path / "s", session)
+    pid, terminal = pty.fork()
+    if pid == 0:  # pragma: no cover - another process
+        code = "from harness.cli import main; main()"
+        os.execv(sys.executable, [sys.executable, "-c", code, "effects", str(folder), "--by", "ann"])
+    shown = b""
+
+    def until(text: bytes) -> None:
+        nonlocal shown
+        give_up_s = time.monotonic() + 30
+        while text not in shown:
+            assert time.monotonic() < give_up_s, shown
+            if select.select([terminal], [], [], 0.1)[0]:
+                shown += os.read(terminal, 4096)
+
+    try:
+        until(b"s skips, q ends")
+        os.write(terminal, b"perhaps\n")
+        shown = b""
+        until(b"s skips, q ends")
+        os.write(terminal, b"w no timer runs\n")
+        until(b"t1: wrong, by ann")
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    finally:
+        os.close(terminal)
+    assert answers(folder) == [EffectAnswered("t1", 1, 1, EffectWord.WRONG, "ann", "no timer runs")]
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0.2, "1 s"), (40, "40 s"), (719, "12 min"), (11_100, "3 h 5 min")])
+def test_lengths(seconds: float, text: str) -> None:
+    assert length(seconds) == text
+
+
+def test_when_one_can_look_is_said_by_the_clock(tmp_path: Path) -> None:
+    (item,) = effects_of(written(tmp_path / "s", asked_session())).items
+    later = replace(item, evidence=EffectEvidence(ASKED, due_wall_s=1_700_003_600.0))
+    assert when(later, 1_700_003_600.0) == "due now"
+    assert when(later, 1_700_003_000.0).endswith(", in 10 min")
+
+
+def test_counts_of_a_session(tmp_path: Path) -> None:
+    (item,) = effects_of(written(tmp_path / "s", asked_session())).items
+    looked = EffectEvidence(ASKED, EffectWord.UNKNOWN, EffectSource.OPERATOR, "ann looked: unknown")
+    found = lines([item, replace(item, evidence=looked)])
+    assert found[0] == "effects              2: 1 cannot be told, 1 open"
+    assert lines([]) == []
