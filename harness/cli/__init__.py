@@ -32,6 +32,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "categories": ("harness.cli.categories", "Count the categories of first responses; compare two devices."),
     "agreement": ("harness.cli.agreement", "Say how far raters agree, and what they say together."),
     "judgments": ("harness.cli.judgments", "Export judgments to CSV, Parquet or JSON lines; import those made elsewhere."),
+    "invite": ("harness.cli.invite", "Invite raters to the site of `harness rate --web`."),
     "devices": ("harness.cli.devices", "List device profiles, test them, watch what they make of a device."),
     "doctor": ("harness.cli.doctor", "Check ports, rights, sound, broker, disk and clock of this host."),
     "demo": ("harness.cli.demo", "Run the demonstration in the virtual lab."),

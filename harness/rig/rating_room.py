@@ -98,12 +98,17 @@ class RatingRoom:
         """A sitting at what raters disagree on, with their judgments as inputs; less what others have settled."""
         self.refresh()
         settled = replace(self.round, id=f"{self.round.id}.adjudication", raters=(), raters_per_item=None, exercises=())
-        return Desk(rater, settled, self._disputed(rater), (), self.rows, self.keep)
+        return Desk(rater, settled, self.disputed_for(rater), (), self.rows, self.keep)
 
     @property
     def disputed(self) -> tuple[Item, ...]:
         """Items of the round on which raters gave different categories."""
-        return self._disputed(None)
+        return self.disputed_for(None)
+
+    def disputed_for(self, rater: str | None) -> tuple[Item, ...]:
+        """The same, less those that somebody else than the rater has settled."""
+        wanted = {item.id for item in self.items}
+        return tuple(item for item in disputed(self._found, rater) if item.id in wanted)
 
     # What is kept
 
@@ -148,10 +153,6 @@ class RatingRoom:
 
     def _all_rows(self) -> tuple[Judgment, ...]:
         return tuple(row for one in self._found for row in one.rows)
-
-    def _disputed(self, rater: str | None) -> tuple[Item, ...]:
-        wanted = {item.id for item in self.items}
-        return tuple(item for item in disputed(self._found, rater) if item.id in wanted)
 
     def _spoken(self, text: str, voice: VoiceSpec) -> Waveform:
         recipe = StimulusRecipe(

@@ -14,3 +14,8 @@ def read_round(path: Path) -> RatingRound:
     """The round of a file, the built-in exercises among its own; InputError, InputProblems."""
     read = load_round(path)
     return replace(read.round, exercises=BUILT_IN) if read.built_in else read.round
+
+
+def with_built_in_training(round_: RatingRound) -> RatingRound:
+    """The round with the built-in exercises, unless it has its own."""
+    return round_ if round_.exercises else replace(round_, exercises=BUILT_IN)

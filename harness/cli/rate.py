@@ -1,0 +1,226 @@
+"""`harness rate`: judge first responses, in the terminal, in plain lines, or in a browser."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from harness.cli.streams import standard_output
+from harness.cli.watching import session_folder, user_name
+from harness.library.rounds import load_rater_keys
+from harness.model.errors import InputError
+from harness.model.rater_keys import RaterKeys
+from harness.model.rating_round import ItemFilter, RatingRound, TranscriptPolicy
+from harness.rating.desk import Desk
+from harness.rig.rating_room import RatingRoom
+from harness.rig.rounds import read_round, with_built_in_training
+from harness.wire.foreign import plain_text
+
+LONGEST_NAME = 64
+POLICIES = [one.value for one in TranscriptPolicy]
+
+
+@click.command("rate")
+@click.argument("named", nargs=-1, required=True, metavar="SESSION… | ROUND.yaml")
+@click.option("--rater", help="Your pseudonym, which stands in every judgment. Default: your user name.")
+@click.option("--round", "round_id", help="Name of the round, when no file says it.")
+@click.option("--seed", type=click.IntRange(min=0), help="Of the orders and of what is drawn.")
+@click.option("--device", "devices", multiple=True, help="Only this device; may be repeated, as all of these filters.")
+@click.option("--class", "classes", multiple=True, help="Only this query class.")
+@click.option("--query", "queries", multiple=True, help="Only this query, by its id.")
+@click.option("--trial", "trials", multiple=True, help="Only this trial, by its id.")
+@click.option("--condition", "conditions", multiple=True, metavar="AXIS=LABEL", help="Only under this condition.")
+@click.option("--limit", type=click.IntRange(min=1), help="At most so many responses, drawn by the seed.")
+@click.option("--transcript", type=click.Choice(POLICIES), help="When you see what was said in writing.")
+@click.option("--training/--no-training", default=None, help="With or without the built-in exercises first.")
+@click.option("--keys", "keys_file", type=click.Path(path_type=Path), help="File of rater keys.")
+@click.option("--adjudicate", is_flag=True, help="Settle what raters disagree on, with their judgments in view.")
+@click.option("--list", "listing", is_flag=True, help="Print how much there is to judge, and quit.")
+@click.option("--plain", is_flag=True, help="Lines instead of a screen; by itself without a terminal.")
+@click.option("--sound-device", help="Where responses are played. Default: the host's own choice.")
+@click.option("--silent", is_flag=True, help="Open no sound device.")
+@click.option("--web", is_flag=True, help="Serve the raters' site; raters log in with links of `harness invite`.")
+@click.option("--address", help="With --web: where to listen. Default 127.0.0.1.")
+@click.option("--port", type=click.IntRange(0, 65535), help="With --web. Default 8765.")
+@click.option("--tls-cert", type=click.Path(path_type=Path), help="With --web: certificate, PEM.")
+@click.option("--tls-key", type=click.Path(path_type=Path), help="With --web: its key, PEM.")
+@click.option("--insecure", is_flag=True, help="With --web: let others reach it without TLS.")
+@click.option("--public-url", metavar="URL", help="With --web: how raters reach it, when that is not the address.")
+@click.option("--invitations", type=click.Path(path_type=Path), help="With --web: who may log in.")
+def command(
+    named: tuple[str, ...],
+    rater: str | None,
+    round_id: str | None,
+    seed: int | None,
+    devices: tuple[str, ...],
+    classes: tuple[str, ...],
+    queries: tuple[str, ...],
+    trials: tuple[str, ...],
+    conditions: tuple[str, ...],
+    limit: int | None,
+    transcript: str | None,
+    training: bool | None,
+    keys_file: Path | None,
+    adjudicate: bool,
+    listing: bool,
+    plain: bool,
+    sound_device: str | None,
+    silent: bool,
+    web: bool,
+    **of_web: object,
+) -> None:
+    """Judge first responses: one key labels and goes on, and every judgment is saved before the next response shows.
+
+    SESSION: a folder, or a name below ./sessions; several are judged together, shuffled. ROUND.yaml: a file that says
+    which sessions, whose raters, which training and known answers; options go before what it says. docs/rating.md,
+    docs/round.md.
+    """
+    round_ = _round(named)
+    wanted = round_.items
+    filters = ItemFilter(
+        devices=devices or wanted.devices,
+        query_classes=classes or wanted.query_classes,
+        queries=queries or wanted.queries,
+        trials=trials or wanted.trials,
+        conditions=tuple(map(_condition, conditions)) or wanted.conditions,
+        limit=limit if limit is not None else wanted.limit,
+    )
+    round_ = replace(
+        round_,
+        id=round_.id if round_id is None else _name(round_id, "round"),
+        seed=round_.seed if seed is None else seed,
+        items=filters,
+        transcript=TranscriptPolicy(transcript) if transcript else round_.transcript,
+    )
+    if training is not None:
+        round_ = with_built_in_training(round_) if training else replace(round_, exercises=())
+    given = [f"--{name.replace('_', '-')}" for name, value in of_web.items() if value]
+    if given and not web:
+        raise InputError(f"{given[0]} is of the raters' site", remedy="Add --web")
+    if web and (plain or listing or adjudicate or rater is not None or sound_device or silent):
+        raise InputError(
+            "--web goes with none of --rater, --adjudicate, --list, --plain, --sound-device and --silent",
+            remedy="Raters say in the browser who they are; invite adjudicators with: harness invite --adjudicator",
+        )
+    if silent and sound_device is not None:
+        raise InputError("--silent and --sound-device exclude each other", remedy="Choose one")
+    keys = _keys(keys_file)
+    rater = _name(rater if rater is not None else user_name(), "rater")
+    room = RatingRoom(round_)
+    try:
+        if web:
+            sys.exit(_serve(room, keys, of_web))
+        desk = room.adjudication(rater) if adjudicate else room.desk(rater)
+        for line in _notes(room):
+            click.echo(line, err=True)
+        if listing:
+            standard_output().write("\n".join(_listed(room, desk, adjudicating=adjudicate)) + "\n")
+            return
+        sys.exit(_sit(room, desk, keys, plain, sound_device, silent=silent, adjudicating=adjudicate))
+    finally:
+        room.close()
+
+
+def _round(named: tuple[str, ...]) -> RatingRound:
+    files = [one for one in named if Path(one).is_file() or one.endswith((".yaml", ".yml"))]
+    if not files:
+        return RatingRound(sessions=tuple(str(session_folder(one).resolve()) for one in named))
+    if len(named) > 1:
+        raise InputError(f"{files[0]} is a round file, and says itself which sessions", remedy="Name it alone")
+    return read_round(Path(files[0]))
+
+
+def _condition(written: str) -> tuple[str, str]:
+    axis, sign, label = written.partition("=")
+    if not (axis and sign and label):
+        raise InputError(f"--condition {written!r} is not AXIS=LABEL", remedy="Write it like --condition noise=quiet")
+    return axis, label
+
+
+def _name(written: str, what: str) -> str:
+    name = written.strip()
+    if not name or len(name) > LONGEST_NAME or not name.isprintable():
+        raise InputError(
+            f"{written!r} is no name of a {what}", remedy=f"Write 1 to {LONGEST_NAME} printable characters"
+        )
+    return name
+
+
+def keys_place() -> Path:
+    """Where a rater's own keys are looked for."""
+    root = os.environ.get("XDG_CONFIG_HOME")
+    return (Path(root) if root else Path.home() / ".config") / "voice-harness" / "rater_keys.yaml"
+
+
+def _keys(named: Path | None) -> RaterKeys:
+    place = keys_place()
+    if named is None and not place.is_file():
+        return RaterKeys()
+    return load_rater_keys(named or place)
+
+
+def _sit(
+    room: RatingRoom,
+    desk: Desk,
+    keys: RaterKeys,
+    plain: bool,
+    sound_device: str | None,
+    *,
+    silent: bool,
+    adjudicating: bool,
+) -> int:
+    from harness.rig.rater_player import open_player  # PyAudio is slow to import, and a list needs none of it
+
+    player = None if silent else open_player(sound_device)
+    try:
+        terminal = sys.stdin.isatty() and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+        if plain or not terminal:
+            from harness.cli.rate_plain import sit_plainly
+
+            return sit_plainly(room, desk, keys, player, adjudicating=adjudicating)
+        from harness.dashboard.rating_app import run_rating_app
+
+        return run_rating_app(room, desk, keys, player, adjudicating=adjudicating)
+    finally:
+        if player is not None:
+            player.close()
+
+
+def _serve(room: RatingRoom, keys: RaterKeys, options: dict[str, object]) -> int:
+    from harness.web.server import WebOptions, serve
+
+    given = {name: value for name, value in options.items() if value not in (None, "")}
+    return serve(room, WebOptions(keys=keys, **given))  # type: ignore[arg-type]
+
+
+def _notes(room: RatingRoom) -> Iterator[str]:
+    missed = room.unmatched_gold
+    if missed:
+        first = plain_text(f"{missed[0].trial} of {missed[0].session}", 120)
+        yield f"harness: {len(missed)} of {len(room.round.gold)} known answers are of no response here, such as {first}"
+
+
+def _listed(room: RatingRoom, desk: Desk, *, adjudicating: bool) -> list[str]:
+    """How much there is, in total and for the rater."""
+    view, count = desk.view, desk.view.count
+    responses = f"{_counted(len(room.items), 'response')} of {_counted(len(room.round.sessions), 'session')}"
+    own = f"{count.total} {'to settle' if adjudicating else 'to judge'}, {count.done} done, {count.left} left"
+    apart = f"{count.skipped} of them left for the end, {count.held} held, {count.flagged} put aside"
+    lines = [
+        f"round {plain_text(room.round.id)}: {responses}",
+        f"raters disagree on {_counted(len(room.disputed), 'response')}",
+        f"{plain_text(view.rater)}: {own}, {apart}",
+    ]
+    if room.round.exercises and not adjudicating:
+        done, every = view.exercises
+        lines.append(f"exercises: {done} of {every} done")
+    return lines
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

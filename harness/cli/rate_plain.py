@@ -1,0 +1,333 @@
+"""Rating in lines: an item as labelled lines, a command a line, and each answer says what was saved."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import TextIO
+
+from harness.cli.orderly_end import orderly_end
+from harness.cli.rate_lines import (
+    explained_lines,
+    guide_lines,
+    item_lines,
+    progress,
+    status_lines,
+    text_lines,
+)
+from harness.cli.rate_sound import Listening
+from harness.cli.rate_words import HELP, Said, Unknown, Word, flag_of, parse, sub_flag_of
+from harness.cli.streams import safe_stream, standard_output
+from harness.model.errors import DeviceError, HarnessError, LogError
+from harness.model.judgment import Category
+from harness.model.rater_keys import RaterKeys
+from harness.rating.aid import AID, AidState, Known
+from harness.rating.aid_text import lines as aid_lines
+from harness.rating.desk import Desk
+from harness.rig.rater_player import RaterPlayer
+from harness.rig.rating_room import RatingRoom
+
+DONE, WRONG_LINE, NOT_SAVED = 0, 2, 3
+READ_AGAIN_S = 10.0
+LONGEST_WAIT_S = 120.0
+
+
+def sit_plainly(
+    room: RatingRoom,
+    desk: Desk,
+    keys: RaterKeys,
+    player: RaterPlayer | None,
+    *,
+    adjudicating: bool,
+    source: TextIO | None = None,
+) -> int:
+    """A sitting over standard input and output, until `quit` or the end of the input; the exit status.
+
+    A script, which is any input that is no terminal, ends at the first line that cannot be done (status 2), or that
+    cannot be saved (3): all lines after it would be about another response.
+    """
+    source = sys.stdin if source is None else source
+    reconfigure = getattr(source, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors="replace")
+    return _Sitting(room, desk, keys, player, source, standard_output(), adjudicating=adjudicating).run()
+
+
+class _Sitting:
+    def __init__(
+        self,
+        room: RatingRoom,
+        desk: Desk,
+        keys: RaterKeys,
+        player: RaterPlayer | None,
+        source: TextIO,
+        out: TextIO,
+        *,
+        adjudicating: bool,
+    ) -> None:
+        self._room, self._desk, self._keys = room, desk, keys
+        self._listening = Listening(room, desk, player) if player is not None else None
+        self._source, self._out = source, out
+        self._adjudicating = adjudicating
+        self._person = source.isatty()
+        self._aid: AidState | None = None
+        self._shown: str | None = None
+        self._status = DONE
+        self._read_at_s = time.monotonic()
+
+    def run(self) -> int:
+        with orderly_end():
+            try:
+                self._say([f"round {self._room.round.id}; `help` lists the commands"])
+                self._show()
+                for line in self._lines():
+                    if not self._take(line):
+                        break
+                self._end()
+            except BrokenPipeError:
+                sys.stdout = open("/dev/null", "w", encoding="utf-8")  # noqa: SIM115 (for the interpreter's last flush)
+            finally:
+                self._hush()
+        return self._status
+
+    # Lines in and out
+
+    def _lines(self) -> Iterator[str]:
+        while True:
+            if self._person:
+                self._out.write("> ")
+                self._out.flush()
+            line = self._source.readline()
+            if not line:
+                return
+            line = line.strip()
+            if line:
+                yield line
+
+    def _say(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self._out.write(line + "\n")
+        self._out.flush()
+
+    def _show(self) -> None:
+        """The item in sight, when it is another one than before."""
+        view = self._desk.view
+        if view.explained is not None:
+            self._say(explained_lines(view.explained))
+            self._desk.go_on()
+            view = self._desk.view
+        name = view.item.id if view.item is not None else None
+        if name != self._shown or name is None:
+            self._say(item_lines(view, self._room.round.transcript))
+        self._shown = name
+
+    def _end(self) -> None:
+        self._hush()
+        count = self._desk.view.count
+        self._say([f"ended: {count.done} of {count.total} done, {progress(self._desk.view)}; everything is saved"])
+
+    # Commands
+
+    def _take(self, line: str) -> bool:
+        """Does what a line says; False when the sitting is to end."""
+        meant: Category | Said | Unknown
+        if self._aid is not None and self._in_aid(self._aid, line):
+            return self._status == DONE or self._person
+        meant = parse(line, self._keys)
+        if isinstance(meant, Said) and meant.word is Word.QUIT:
+            return False
+        try:
+            wrong = self._label(meant) if isinstance(meant, Category) else self._do(meant)
+        except LogError as error:
+            self._complain(f"not saved: {error}")
+            self._status = NOT_SAVED
+            return self._person
+        if wrong:
+            self._say([wrong])
+            self._status = DONE if self._person else WRONG_LINE
+            return self._person
+        self._catch_up()
+        return True
+
+    def _label(self, category: Category) -> str:
+        return self._saves(lambda: self._desk.judge(category))
+
+    def _saves(self, write: Callable[[], bool], *, undone: bool = False) -> str:
+        """Writes a row and shows what comes next; what is wrong, "" when nothing is."""
+        self._hush()
+        before = self._desk.view.item
+        if not write():
+            return self._desk.view.said or "there is no response to judge"
+        said = self._desk.view.said
+        about = self._desk.view.item if undone else before
+        self._aid = None
+        self._say([said if about is None or about.exercise is not None else f"{said} (response {about.id})"])
+        self._shown = None
+        self._show()
+        return ""
+
+    def _do(self, said: Said | Unknown) -> str:
+        desk = self._desk
+        if isinstance(said, Unknown):
+            return said.what
+        match said.word:
+            case Word.UNDO:
+                return self._saves(desk.undo, undone=True)
+            case Word.SKIP:
+                return self._saves(desk.skip)
+            case Word.HOLD:
+                return self._saves(desk.hold)
+            case Word.FLAG:
+                flag = flag_of(said.rest)
+                return flag.what if isinstance(flag, Unknown) else self._saves(lambda: desk.flag(flag))
+            case Word.HELD:
+                desk.release_held()
+                self._show()
+            case Word.PLAY | Word.QUERY | Word.SLOW | Word.STOP | Word.WAIT:
+                return self._sound(said.word)
+            case Word.COMMENT | Word.SURE | Word.SUB | Word.CLAIMS:
+                return self._note(said)
+            case Word.TEXT:
+                if not desk.show_transcript():
+                    return desk.view.said
+                self._say(text_lines(desk.view, self._room.round.transcript))
+            case Word.AID:
+                return self._begin_aid()
+            case Word.GUIDE:
+                self._say(guide_lines(self._keys))
+            case Word.STATUS:
+                self._read_again()
+                self._say(status_lines(desk.view))
+            case Word.ITEM:
+                self._say(item_lines(desk.view, self._room.round.transcript))
+            case _:
+                self._say(f"{word.value}: {text}" for word, text in HELP.items())
+                self._say(["a category: its key or its name; `guide` lists them"])
+        return ""
+
+    def _note(self, said: Said) -> str:
+        """What is kept with the judgment that follows."""
+        desk = self._desk
+        if desk.view.item is None:
+            return "there is no response to judge"
+        match said.word, said.rest:
+            case Word.COMMENT, text:
+                desk.comment(text)
+                self._say(["comment kept for this response" if text else "comment taken away"])
+            case Word.SURE, ("1" | "2" | "3") as level:
+                if desk.view.draft.confidence != int(level):
+                    desk.confidence(int(level))
+                self._say([f"sure {level} kept for this response"])
+            case Word.CLAIMS, ("yes" | "no") as answer:
+                desk.effect_claimed(answer == "yes")
+                self._say([f"kept: it {'says' if answer == 'yes' else 'does not say'} that something was done"])
+            case Word.SUB, rest:
+                flag = sub_flag_of(rest)
+                if isinstance(flag, Unknown):
+                    return flag.what
+                desk.toggle(flag)
+                kept = ", ".join(one.value for one in desk.view.draft.sub_flags)
+                self._say([f"sub-flags for this response: {kept or 'none'}"])
+            case _:
+                return f"write it like this: {HELP[said.word]}"
+        return ""
+
+    def _sound(self, word: Word) -> str:
+        item, listening = self._desk.view.item, self._listening
+        if listening is None:
+            return "no sound device is open: you have chosen --silent"
+        if item is None:
+            return "there is no response to hear"
+        try:
+            match word:
+                case Word.STOP:
+                    listening.stop()
+                    self._say(["stopped"])
+                case Word.WAIT:
+                    listening.wait(LONGEST_WAIT_S)
+                    self._say(["the sound has ended"])
+                case Word.QUERY:
+                    self._say([f"playing the query, {listening.query(item):.1f} s"])
+                case _:
+                    slower = word is Word.SLOW
+                    length_s = listening.response(item, slower=slower)
+                    self._say([f"playing the response{', slower' if slower else ''}, {length_s:.1f} s"])
+        except LogError as error:
+            return f"the recording cannot be played: {error}"
+        except HarnessError as error:
+            where = "; other devices: harness sound list" if isinstance(error, DeviceError) else ""
+            return f"nothing can be heard: {error}{where}"
+        return ""
+
+    # The decision aid
+
+    def _begin_aid(self) -> str:
+        item = self._desk.view.item
+        if item is None:
+            return "there is no response to judge"
+        known = Known.of(item.recognition, item.truncated, item.effect, item.core_capability)
+        return self._asked(AID.begin(known))
+
+    def _in_aid(self, state: AidState, line: str) -> bool:
+        """Takes a line as an answer of the aid, when it is one."""
+        if state.question is None:
+            return False
+        word = line.lower()
+        if word == "back":
+            self._asked(state.back())
+            return True
+        if word == "leave":
+            self._aid = None
+            self._say(["left the aid; nothing was saved"])
+            return True
+        after = state.press(word)
+        if after is None and state.question.answer(word) is not None:
+            after = state.answer(word)
+        if after is None:
+            return False
+        try:
+            wrong = self._asked(after)
+        except LogError as error:
+            self._complain(f"not saved: {error}")
+            self._status, self._aid = NOT_SAVED, None
+            return True
+        if wrong:
+            self._say([wrong])
+            self._status = DONE if self._person else WRONG_LINE
+        return True
+
+    def _asked(self, state: AidState) -> str:
+        """Asks the next question, or does what the aid came to."""
+        self._aid = state
+        self._say(aid_lines(state))
+        if state.ending is None:
+            self._say(["answer with a letter; `back` goes back, `leave` leaves the aid, a category labels at once"])
+            return ""
+        self._aid = None
+        return self._saves(lambda: self._desk.conclude(state))
+
+    # Around it
+
+    def _hush(self) -> None:
+        if self._listening is not None:
+            self._listening.stop()
+
+    def _complain(self, what: str) -> None:
+        safe_stream(sys.stderr).write(f"harness: {what}\n")
+
+    def _catch_up(self) -> None:
+        """Now and then, and whenever nothing is left, looks for new responses and for evidence."""
+        finished = self._desk.view.item is None
+        if finished or time.monotonic() - self._read_at_s > READ_AGAIN_S:
+            self._read_again()
+            if finished and self._desk.view.item is not None:
+                self._show()
+
+    def _read_again(self) -> None:
+        room, desk = self._room, self._desk
+        room.refresh()
+        desk.refresh(room.disputed_for(desk.rater) if self._adjudicating else room.items, room.rows)
+        self._read_at_s = time.monotonic()
+        if self._desk.view.item is not None and self._shown not in (None, self._desk.view.item.id):
+            self._show()
