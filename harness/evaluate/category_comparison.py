@@ -17,6 +17,7 @@ from harness.metrics.swapping import Swapping, swapped, swapped_together
 from harness.model.judgment import Category
 
 SEED = 0
+_NUMBER: dict[Category | None, int] = {category: at for at, category in enumerate(Category)}
 _Query = tuple[str, str]
 _Place = tuple[_Query, tuple[str, ...]]
 
@@ -143,14 +144,15 @@ def _over_the_eleven(
     queries: Sequence[Sequence[_Place]],
     reading: Reading,
 ) -> Swapping | None:
-    rows = [
-        [
-            float(sum((_stratum(mine[place], theirs[place], category, reading).apart for place in of), Fraction()))
-            for category in Category
-        ]
-        for of in queries
-    ]
-    return swapped_together(np.array(rows), SEED)
+    rows = np.zeros((len(queries), len(Category)))
+    for row, places in zip(rows, queries, strict=True):
+        for place in places:
+            sides = mine[place], theirs[place]
+            weight = 2 * len(sides[0]) * len(sides[1]) / (len(sides[0]) + len(sides[1]))
+            for side, sign in zip(sides, (1, -1), strict=True):
+                for one in side:
+                    row[_NUMBER[category_under(one, reading)]] += sign * weight / len(side)
+    return swapped_together(np.where(np.abs(rows) < 1e-9, 0.0, rows), SEED)
 
 
 def _differing(

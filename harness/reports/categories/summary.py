@@ -113,7 +113,7 @@ def notes(figures: CategoryFigures, width: int) -> Iterator[str]:
 
 def interval_in_words(figures: CategoryFigures) -> str:
     """How intervals were made, and what they speak of."""
-    each = "95 % each, not all eleven at once (JSON and page have both)"
+    each = "95 % each, not all eleven at once"
     if figures.method is Method.CLUSTERED:
         return f"{each}; over {figures.queries} queries, repetitions counting as far as they differ"
     if figures.unit is Unit.QUERIES:

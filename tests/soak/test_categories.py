@@ -1,0 +1,78 @@
+"""The promises of category figures: intervals hold the share of all such queries, and tests seldom cry wolf."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from harness.evaluate.categories import figures_of
+from harness.evaluate.category_comparison import compare_categories, side_of
+from harness.metrics.intervals import wilson
+from harness.model.judgment import Category
+from tests.unit.evaluate.category_simulations import Fleet, simulated
+
+RUNS = 1000
+SPREAD_OUT = [
+    Fleet(40, 1),
+    Fleet(40, 2),
+    Fleet(12, 6),
+    Fleet(40, 4, spread=0.9),
+    Fleet(100, 3, 0.9, 0.9),
+    Fleet(60, 3, own=0.1),
+]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("fleet", SPREAD_OUT, ids=str)
+def test_intervals_of_shares_hold_the_share_of_all_such_queries(fleet: Fleet) -> None:
+    rng = np.random.default_rng(5)
+    held = 0
+    for _ in range(RUNS):
+        low, high = figures_of(side_of(simulated(rng, fleet), "a")).share(Category.CORRECT).interval or (1.0, 0.0)
+        held += low <= fleet.first <= high
+    assert held >= 0.93 * RUNS, held / RUNS
+
+
+@pytest.mark.soak
+def test_wilson_on_responses_would_not() -> None:
+    rng = np.random.default_rng(5)
+    fleet = Fleet(40, 4, spread=0.9)
+    held = 0
+    for _ in range(RUNS):
+        right = figures_of(side_of(simulated(rng, fleet), "a")).share(Category.CORRECT)
+        low, high = wilson(right.count, right.total) or (1.0, 0.0)
+        held += low <= fleet.first <= high
+    assert held <= 0.8 * RUNS, held / RUNS
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("fleet", SPREAD_OUT, ids=str)
+def test_equally_good_devices_are_seldom_told_apart(fleet: Fleet) -> None:
+    rng = np.random.default_rng(6)
+    found = [compare_categories(simulated(rng, fleet), "a", "b", Category.CORRECT) for _ in range(RUNS)]
+    for which in ("swap", "all_swap"):
+        called = sum(p is not None and p.p <= 0.05 for p in (getattr(one, which) for one in found))
+        assert called <= 0.065 * RUNS, (which, called / RUNS)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    "fleet",
+    [
+        Fleet(40, 1, 0.8, 0.6),
+        Fleet(40, 3, 0.8, 0.6),
+        Fleet(15, 4, 0.75, 0.5),
+        Fleet(100, 2, 0.9, 0.85),
+        Fleet(40, 3, 0.7, 0.7),
+    ],
+    ids=str,
+)
+def test_intervals_of_differences_hold_them(fleet: Fleet) -> None:
+    rng = np.random.default_rng(7)
+    held = 0
+    for _ in range(RUNS):
+        found = compare_categories(simulated(rng, fleet), "a", "b", Category.CORRECT).difference
+        assert found is not None
+        low, high = found.interval or (1.0, 0.0)
+        held += low <= fleet.first - fleet.second <= high
+    assert held >= 0.93 * RUNS, held / RUNS

@@ -1,0 +1,45 @@
+"""Intervals of shares whose counts come in clusters."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.metrics.clustered_shares import clustered_interval
+from harness.metrics.exact import clopper_pearson
+
+CLUSTERS = st.lists(
+    st.integers(1, 8).flatmap(lambda of: st.tuples(st.integers(0, of), st.just(of))), min_size=2, max_size=20
+)
+
+
+@given(CLUSTERS)
+def test_the_share_lies_within_and_the_rest_is_mirrored(clusters: list[tuple[int, int]]) -> None:
+    counts, totals = zip(*clusters, strict=True)
+    rest = [of - count for count, of in clusters]
+    found, mirrored = clustered_interval(counts, totals), clustered_interval(rest, totals)
+    assert found is not None
+    assert mirrored is not None
+    share = sum(counts) / sum(totals)
+    assert 0 <= found[0] <= share <= found[1] <= 1
+    if 2 * sum(counts) != sum(totals):
+        assert found == pytest.approx((1 - mirrored[1], 1 - mirrored[0]))
+
+
+def test_clusters_of_one_are_an_exact_interval() -> None:
+    counts = [1] * 30 + [0] * 170
+    assert clustered_interval(counts, [1] * 200) == pytest.approx(clopper_pearson(30, 200), abs=0.001)
+
+
+def test_clusters_that_differ_widely_say_less() -> None:
+    apart = clustered_interval([8] * 5 + [0] * 5, [8] * 10)
+    alike = clustered_interval([4] * 10, [8] * 10)
+    assert apart is not None
+    assert alike is not None
+    assert apart[1] - apart[0] > 2 * (alike[1] - alike[0])
+
+
+@pytest.mark.parametrize(("counts", "totals"), [([], []), ([1], [2]), ([0, 0], [0, 0])])
+def test_nothing_and_a_single_cluster_have_none(counts: list[int], totals: list[int]) -> None:
+    assert clustered_interval(counts, totals) is None
