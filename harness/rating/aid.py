@@ -37,6 +37,10 @@ class Known:
     core_capability: bool = False
     awaited: bool = False
 
+    def __post_init__(self) -> None:
+        if self.awaited and self.effect is not None:
+            raise ValueError(f"the effect is {self.effect}, and cannot be awaited")
+
     @classmethod
     def of(
         cls,
@@ -67,7 +71,7 @@ class Known:
                 # It acted, whatever it said of itself: odd words must not hide a right effect.
                 return "no" if self.effect in (EffectWord.RIGHT, EffectWord.PARTIAL) else None
             case "effect":
-                return "not_yet" if self.awaited and self.effect is None else self._effect_answer()
+                return "not_yet" if self.awaited else self._effect_answer()
             case _:
                 return None
 

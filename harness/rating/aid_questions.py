@@ -147,13 +147,13 @@ QUESTIONS: tuple[Question, ...] = (
             Answer(
                 "told",
                 "b",
-                "Yes, and the user can tell from the response which one it took",
+                "Yes, and the response lets the user hear which one it took",
                 _ends(Category.MISSED_DISAMBIGUATION_RECOVERABLE),
             ),
             Answer(
                 "untold",
                 "c",
-                "Yes, and the user cannot tell from the response which one it took",
+                "Yes, and nothing in the response tells which one it took",
                 _ends(Category.MISSED_DISAMBIGUATION_NOT_RECOVERABLE),
             ),
         ),

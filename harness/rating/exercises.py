@@ -204,7 +204,7 @@ BUILT_IN: tuple[Exercise, ...] = (
         "What time is it in Portland?",
         "It is ten past four.",
         Category.MISSED_DISAMBIGUATION_NOT_RECOVERABLE,
-        "It should have asked which Portland was meant, and the user cannot tell which one it took.",
+        "It should have asked which Portland was meant, and nothing tells the user which one it took.",
     ),
     Exercise(
         "call_bank",

@@ -48,7 +48,7 @@ GUIDE: dict[Category, GuideText] = {
     Category.CLARIFICATION: GuideText(
         "asks which meaning was intended",
         "Could the query be taken in several ways, and does it ask which of them?",
-        (GuideExample("How old is Chris Evans?", "The actor or the radio host?"),),
+        (GuideExample("How long is Dune?", "The book or the film?"),),
     ),
     Category.SLOT_REQUEST: GuideText(
         "asks for a detail that it needs",

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from harness.model.effect import EffectCheck, EffectEvidence, EffectSource, EffectWord
 from harness.model.judgment import Category, Flag, Judgment, JudgmentStatus, SubFlag
@@ -20,6 +22,7 @@ ALL_KNOWN = [
     for recognised, truncated, effect, core, awaited in itertools.product(
         Recognition, (None, False, True), (None, *EffectWord), (False, True), (False, True)
     )
+    if not (awaited and effect)
 ]
 
 
@@ -80,7 +83,7 @@ def judged(ending: Ending) -> Judgment:
 @pytest.mark.parametrize("recognised", list(Recognition))
 def test_every_path_ends_once_within_eight_questions_and_as_the_guide_says(recognised: Recognition, core: bool) -> None:
     mine = [known for known in ALL_KNOWN if known.recognised is recognised and known.core_capability is core]
-    assert len(mine) == 30
+    assert len(mine) == 18
     for known in mine:
         paths = set()
         for state in ends(AID.begin(known)):
@@ -166,6 +169,7 @@ def test_an_item_that_is_none_is_put_aside_at_once_and_a_rater_may_overrule(
     assert again.question is not None
     assert again.suggested is not None
     assert again.suggested.id in ("no", "cut")
+    assert again.most == MOST
     beyond = again.answer("yes")
     assert beyond.steps[len(again.steps)].filled is False
     assert beyond.ending is None
@@ -223,6 +227,7 @@ CHECK = EffectCheck("a timer runs")
         (EffectEvidence(CHECK), None, True),
         (EffectEvidence(CHECK, EffectWord.UNKNOWN, EffectSource.OPERATOR), EffectWord.UNKNOWN, False),
         (EffectEvidence(CHECK, EffectWord.RIGHT, EffectSource.DEVICE), EffectWord.RIGHT, False),
+        (EffectEvidence(CHECK, EffectWord.WRONG, EffectSource.NONE), EffectWord.WRONG, False),
     ],
 )
 def test_evidence_becomes_what_is_known(
@@ -231,6 +236,8 @@ def test_evidence_becomes_what_is_known(
     known = Known.of(Recognition.YES, False, evidence, True)
     assert (known.effect, known.awaited, known.core_capability) == (effect, awaited, True)
     assert Known.of(None, None, None, False) == Known()
+    with pytest.raises(ValueError, match="cannot be awaited"):
+        Known(effect=EffectWord.RIGHT, awaited=True)
 
 
 def test_a_gap_in_its_knowledge_is_noted_with_the_category_that_carries_it() -> None:
@@ -308,3 +315,16 @@ def test_an_ending_is_one_thing() -> None:
         Ending(Category.CORRECT, (SubFlag.TOO_MUCH,))
     with pytest.raises(ValueError, match="does not carry"):
         Ending(flag=Flag.AUDIO_BAD, sub_flags=(SubFlag.TOO_MUCH,))
+
+
+@given(
+    known=st.sampled_from(ALL_KNOWN),
+    moves=st.lists(st.sampled_from(["a", "b", "c", "d", "e", "f", "back", "stray"]), max_size=40),
+)
+def test_whatever_keys_are_pressed_the_state_is_that_of_its_path(known: Known, moves: list[str]) -> None:
+    state = AID.begin(known)
+    for move in moves:
+        state = state.back() if move == "back" else state.press(move) or state
+        assert (state.question is None) != (state.ending is None)
+        assert state.number <= state.most <= MOST
+        assert AID.resume(known, state.path) == state

@@ -16,7 +16,7 @@ WALKS: dict[str, tuple[str, ...]] = {
     "Music is stopping stopped.": ("no", "no", "clear", "right"),
     "Terry Pratchett.": (*TO_THE_ANSWER, "yes", "little"),
     "The months are January, February, March, April, May, June …": (*TO_THE_ANSWER, "yes", "much"),
-    "The actor or the radio host?": ("meaning",),
+    "The book or the film?": ("meaning",),
     "At what time?": ("detail",),
     "I can't tell whether your car is locked.": ("no", "nobody"),
     "Tomorrow is Sunday.": (*TO_THE_ANSWER, "yes", "inferred"),
