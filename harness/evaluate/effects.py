@@ -40,6 +40,7 @@ class _Look:
     cut: str = ""
     answered: bool = False
     response_wall_s: float | None = None
+    response_ends_s: float | None = None
 
     @property
     def opens_s(self) -> float | None:
@@ -49,8 +50,12 @@ class _Look:
 
     @property
     def closes_s(self) -> float | None:
+        """The device may tell it until then."""
         check = self.trial.effect
-        return None if self.opens_s is None or check is None else self.opens_s + check.within_s
+        if self.opens_s is None or check is None:
+            return None
+        by_check_s = self.opens_s + check.within_s
+        return by_check_s if self.response_ends_s is None else max(by_check_s, self.response_ends_s)
 
     def cut_off(self, at_s: float, why: str) -> None:
         """The device was not seen any more, or was asked something else, from that moment on."""
@@ -70,8 +75,9 @@ class EffectRows:
     """Takes a session's rows in their order, and gives the evidence when asked; not thread-safe.
 
     Evidence is of attempts that were answered and have a check, or on which a person has said something. A device's
-    state counts when it is told between the end of the query and `within_s` later, by the clock of the session:
-    what was so before, retained messages among it, counts only when it is told again.
+    state counts when it is told between the end of the query and `within_s` later (or the end of its response, should
+    that be later), by the clock of the session: what was so before, retained messages among it, counts only when it
+    is told again.
     """
 
     def __init__(self) -> None:
@@ -106,7 +112,7 @@ class EffectRows:
                 self._at[source].cut_off(at.at_s, f"the link to {source} was lost")
             case ResponseFrozen() as frozen:
                 if (found := self._looks.get((frozen.trial_id, frozen.take, frozen.attempt))) is not None:
-                    found.response_wall_s = entry.wall_s
+                    found.response_wall_s, found.response_ends_s = entry.wall_s, frozen.ends.at_s
             case AttemptFinished() as row:
                 if (found := self._looks.get((row.trial_id, row.take, row.attempt))) is not None:
                     found.answered = row.outcome.answered
@@ -167,8 +173,9 @@ class EffectRows:
         if not look.trial.connection or ObservationKind.STATE not in look.trial.reports:
             return _Word(None, "the device tells no state")
         until_s = check.within_s
-        if look.cut_s is not None and look.opens_s is not None:
-            until_s = min(until_s, look.cut_s - look.opens_s)
+        if look.closes_s is not None and look.opens_s is not None:
+            ends_s = look.closes_s if look.cut_s is None else min(look.closes_s, look.cut_s)
+            until_s = ends_s - look.opens_s
         told = [(one, after_s) for one, after_s in look.told if after_s - one.at.error_s <= until_s]
         words = [_told(wanted, told) for wanted in check.state]
         met = sum(fits for fits, _ in words)
@@ -179,7 +186,7 @@ class EffectRows:
             return _Word(None, f"{look.cut or 'its sound was not heard'} before it had told all of it")
         if self._now_s < look.closes_s:
             return _Word(None, "it still has time to tell it")
-        return _Word(EffectWord.PARTIAL if met else EffectWord.WRONG, f"{said}, within {check.within_s:g} s")
+        return _Word(EffectWord.PARTIAL if met else EffectWord.WRONG, f"{said}, within {until_s:.3g} s")
 
 
 def effects_in(

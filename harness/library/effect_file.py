@@ -40,7 +40,10 @@ class EffectKeys(Keys):
         description='Pieces of its state, all of which it must tell: name: value; null is any value, "" none.',
     )
     within_s: float = Field(
-        default=10.0, gt=0, le=600, description="It must tell them within this time of the query's end, s. Default 10."
+        default=10.0,
+        gt=0,
+        le=600,
+        description="It must tell them within this time of the query's end, or before it has answered, s. Default 10.",
     )
     question: Text | None = Field(default=None, description="What the operator is asked. Default: nobody is asked.")
     after_s: float | None = Field(

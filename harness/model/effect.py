@@ -42,7 +42,8 @@ class StateWanted:
 class EffectCheck:
     """What a trial's query should bring about. wanted: in words, for people.
 
-    state: all of it must be told by the device within `within_s` of the query's end. question: for the operator, ""
+    state: all of it must be told by the device within `within_s` of the query's end, or before its first response has
+    ended, should that be later: a slow device is not wrong. question: for the operator, ""
     when nobody is asked; asked in the run when neither `after_s` nor `at` says otherwise. after_s: seconds after the
     response at which one can look; at: a local time of day, HH:MM, the next such time after the response.
     """

@@ -19,7 +19,10 @@ def missing(attempt: Attempt) -> tuple[StateWanted, ...]:
 def looks_until_s(attempt: Attempt) -> float | None:
     """Until when the device may tell it; None when nothing is awaited of it."""
     check, end = attempt.trial.effect, attempt.query_end
-    return end.at_s + check.within_s if check is not None and end is not None and missing(attempt) else None
+    if check is None or end is None or not missing(attempt):
+        return None
+    by_check_s = end.at_s + check.within_s
+    return by_check_s if attempt.frozen is None else max(by_check_s, attempt.frozen.ends.at_s)
 
 
 def question(attempt: Attempt) -> str:

@@ -38,6 +38,14 @@ def test_the_window_is_from_the_end_of_the_query(told_s: float, word: EffectWord
     assert session.told(told_s).ends(12.0).found().word is word
 
 
+def test_a_slow_device_has_until_its_response_has_ended() -> None:
+    def slow(told_s: float) -> EffectWord:
+        # The response lasts until 17 s, which is 14 s after the query.
+        return Session(trial(TIMER)).asked().told(told_s).answered(18.0).ends(30.0).found().word
+
+    assert (slow(16.9), slow(17.1)) == (EffectWord.RIGHT, EffectWord.WRONG)
+
+
 def test_the_recordings_own_time_of_the_stimulus_counts() -> None:
     session = Session(trial(TIMER)).asked()
     session.add(3.6, Observed(StimulusHeard("mic", Stamp(1.5, 0.002), "t1.1", 0.9)))

@@ -73,6 +73,12 @@ def test_the_device_has_its_time_to_tell_its_state(after: list[Later], waits: bo
     assert not questions(rehearsal)
 
 
+def test_a_slow_device_has_until_its_response_has_ended() -> None:
+    slow = [wake(), says("what time is it"), *speech(9.5, 19.5)]  # ends 17.5 s after the query
+    assert not questions(rehearse(BOTH, [*slow, tells(19.4)], attended=True))
+    assert len(questions(rehearse(BOTH, slow, attended=True))) == 1
+
+
 def test_what_is_told_ends_the_wait_at_once() -> None:
     assert ends_after_query_s(rehearse(STATE, [*GOOD, tells(6.5)])) == pytest.approx(4.5)
 
