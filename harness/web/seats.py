@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from harness.model.errors import HarnessError
 from harness.rating.aid import AID, AidState, Known
 from harness.rating.desk import Desk
-from harness.rating.items import Item
 from harness.rig.rating_room import RatingRoom
 
 REFRESH_S = 60.0
@@ -88,10 +88,7 @@ class Seat:
     def open_aid(self) -> None:
         item = self.desk.view.item
         if item is not None:
-            # An exercise's effect stands in words beside it, which the harness cannot read: then a person answers.
-            evidence = None if item.exercise is not None else item.effect
-            truncated = None if item.exercise is not None else item.truncated
-            self.aid = AID.begin(Known.of(item.recognition, truncated, evidence, item.core_capability))
+            self.aid = AID.begin(Known.of(item.recognition, item.truncated, item.effect, item.core_capability))
 
 
 class Seats:
@@ -146,8 +143,6 @@ class Readings:
             running.join()
 
     def _read(self) -> None:
-        from harness.model.errors import HarnessError
-
         try:
             self._room.refresh()
         except HarnessError as error:
@@ -162,8 +157,3 @@ def content_mark(fields: dict[str, str]) -> str:
     """Tells one post from another."""
     whole = "\n".join(f"{name}={fields[name]}" for name in sorted(fields) if name not in ("plays", "heard_ms", "page"))
     return hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()
-
-
-def item_of(seat: Seat, item_id: str) -> Item | None:
-    """An item of this seat's queue; None for all others."""
-    return seat.desk.item(item_id)

@@ -1,0 +1,191 @@
+"""What the templates are given: texts and words for a rater's pages, made safe here or escaped there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+from jinja2 import DictLoader, Environment, StrictUndefined, select_autoescape
+
+from harness.model.effect import EffectSource, EffectWord
+from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, JudgmentStatus, SubFlag
+from harness.model.rater_keys import RaterAction, RaterKeys
+from harness.model.rating_round import RatingRound, TranscriptPolicy
+from harness.model.trial import Recognition
+from harness.rating.categories import LABELS
+from harness.rating.guide import FLAG_TEXTS, GUIDE, RULES, SUB_FLAG_TEXTS
+from harness.rating.items import Item
+from harness.rating.sitting_view import Phase, SittingView
+from harness.web.seats import Seat
+from harness.wire.foreign import plain_text
+
+TEMPLATES = ("base.html", "login.html", "instructions.html", "desk.html", "guide.html", "notice.html")
+STATIC = {
+    "site.css": "text/css; charset=utf-8",
+    "site.js": "text/javascript; charset=utf-8",
+    "login.js": "text/javascript; charset=utf-8",
+    "icon.svg": "image/svg+xml",
+}
+MENU_KEYS = "abcdefghij"
+EFFECT_TEXTS = {
+    EffectWord.RIGHT: "it was done",
+    EffectWord.PARTIAL: "it was done in part",
+    EffectWord.WRONG: "it was not done, or something else was",
+    EffectWord.UNKNOWN: "somebody looked and could not tell",
+}
+SOURCE_TEXTS = {
+    EffectSource.DEVICE: "the device reports it",
+    EffectSource.OPERATOR: "an operator looked",
+    EffectSource.NONE: "nobody has looked yet",
+}
+_KEY_NAMES = {"space": "Space", "enter": "Enter", "tab": "Tab", "backspace": "⌫", "left": "←", "right": "→"}
+_KEY_NAMES |= {"up": "↑", "down": "↓"}
+
+
+class Pages:
+    """Renders templates; every value is escaped where it is put into a page."""
+
+    def __init__(self, keys: RaterKeys, round_: RatingRound) -> None:
+        folder = resources.files("harness.web") / "templates"
+        self._environment = Environment(
+            loader=DictLoader({name: (folder / name).read_text(encoding="utf-8") for name in TEMPLATES}),
+            autoescape=select_autoescape(),
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._environment.filters["plain"] = lambda text, limit=500: plain_text(str(text), limit)
+        self._environment.filters["minutes"] = _minutes
+        self._environment.filters["words"] = lambda text: str(text).replace("_", " ")
+        self._environment.globals.update(
+            round=round_,
+            categories=[
+                {"id": one.value, "label": LABELS[one], "key": keys.categories[one], "guide": GUIDE[one]}
+                for one in Category
+            ],
+            labels=LABELS,
+            rules=RULES,
+            key={action.value: key for action, key in keys.actions.items()},
+            action_of=RaterAction,
+            key_name=key_name,
+        )
+
+    def page(self, template: str, **values: object) -> str:
+        return self._environment.get_template(template).render(**values)
+
+
+def key_name(key: str) -> str:
+    """A key as it is called on screen."""
+    return _KEY_NAMES.get(key, key.upper() if key.startswith("f") and len(key) > 1 else key)
+
+
+def _minutes(seconds: float | None) -> str:
+    if seconds is None:
+        return "n/a"
+    minutes = round(seconds / 60)
+    if minutes < 1:
+        return "under a minute"
+    return f"{minutes} min" if minutes < 100 else f"{minutes / 60:.1f} h"
+
+
+@dataclass(frozen=True, slots=True)
+class DeskPage:
+    """A seat as it stands, for the template. place: path of the page. alert: what went wrong with the last post."""
+
+    place: str
+    page: str
+    seat: Seat
+    view: SittingView
+    round_: RatingRound
+    alert: str = ""
+
+    def values(self) -> Mapping[str, Any]:
+        view, item = self.view, self.view.item
+        return {
+            "place": self.place,
+            "page": self.page,
+            "turn": self.seat.turn,
+            "view": view,
+            "item": item,
+            "alert": self.alert,
+            "training": view.phase is Phase.TRAINING,
+            "finished": view.phase is Phase.FINISHED,
+            "adjudicating": bool(item and item.inputs) or self.place == "/adjudicate",
+            "aid": self.seat.aid,
+            "written": _written(item, view, self.round_) if item else (),
+            "may_ask_written": _may_ask(view, self.round_),
+            "facts": _facts(item) if item else (),
+            "effect": _effect(item) if item else None,
+            "own": _own(view),
+            "flags": [(key, one.value, FLAG_TEXTS[one]) for key, one in zip(MENU_KEYS, Flag, strict=False)],
+            "sub_flags": [
+                (key, one.value, SUB_FLAG_TEXTS[one], _goes_with(one))
+                for key, one in zip(MENU_KEYS, SubFlag, strict=False)
+            ],
+            "sub_flag_texts": {one.value: text for one, text in SUB_FLAG_TEXTS.items()},
+            "flag_texts": {one.value: text for one, text in FLAG_TEXTS.items()},
+            "done_share": view.count.done / view.count.total if view.count.total else None,
+        }
+
+
+def _goes_with(flag: SubFlag) -> str:
+    return ", ".join(LABELS[one] for one, allowed in SUB_FLAGS_OF.items() if flag in allowed)
+
+
+def _may_ask(view: SittingView, round_: RatingRound) -> bool:
+    allowed = round_.transcript is not TranscriptPolicy.NEVER or view.phase is Phase.TRAINING
+    return allowed and not view.draft.transcript_shown and view.item is not None
+
+
+def _written(item: Item, view: SittingView, round_: RatingRound) -> tuple[tuple[str, str], ...]:
+    """(who wrote it, what was said in writing); nothing that has not been asked for goes to the browser."""
+    if not view.draft.transcript_shown:
+        return ()
+    by_device = [("the device says that it said", item.said)] if item.said is not None else []
+    ours = [("our recogniser heard", item.transcript)] if item.transcript is not None and item.exercise is None else []
+    spoken = [("the response in writing", item.transcript)] if item.transcript and item.exercise is not None else []
+    return tuple((who, text) for who, text in (*by_device, *ours, *spoken) if text is not None)
+
+
+def _facts(item: Item) -> tuple[str, ...]:
+    facts = []
+    if item.exercise is None:
+        if item.attempts > 1:
+            waits = [f"{wait:.0f} s" if wait is not None else "n/a" for wait in item.waits_s]
+            facts.append(f"said {item.attempts} times until understood; waits before: {', '.join(waits) or 'n/a'}")
+        else:
+            facts.append("understood the first time")
+        match item.recognition:
+            case Recognition.NO:
+                facts.append("the evidence says that it heard other words")
+            case Recognition.UNKNOWN | Recognition.NOT_ASSESSED:
+                facts.append("nothing tells whether it heard the right words")
+            case _:
+                pass
+        if item.latency is not None:
+            facts.append(f"began {item.latency.value_s:.1f} s after the query")
+        if item.truncated:
+            facts.append("it went on when the recording was cut")
+    if item.core_capability:
+        facts.append("a core capability: every device must be able to do this")
+    return tuple(facts)
+
+
+def _effect(item: Item) -> Mapping[str, str] | None:
+    found = item.effect
+    if found is None:
+        return None
+    word = "not known yet" if item.waits_for_effect else EFFECT_TEXTS[found.word]
+    return {"wanted": found.check.wanted, "word": word, "source": SOURCE_TEXTS[found.source], "said": found.said}
+
+
+def _own(view: SittingView) -> str:
+    match view.own.status if view.own is not None else None:
+        case JudgmentStatus.SKIPPED:
+            return "you left it for the end"
+        case JudgmentStatus.HELD:
+            return "you held it until its effect is known"
+        case _:
+            return ""

@@ -1,0 +1,174 @@
+"""Serves the raters' site from this process until it is asked to end."""
+
+from __future__ import annotations
+
+import ipaddress
+import signal
+import socket
+import ssl
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from harness.model.errors import HarnessError, InputError, Place, PluginError
+from harness.model.rater_keys import RaterKeys
+from harness.rig.rating_room import RatingRoom
+from harness.web.invitations import Invitations
+
+WAIT_FOR_REQUESTS_S = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebOptions:
+    """address: to listen at; one that others can reach needs TLS (tls_cert and tls_key, PEM) or `insecure`.
+
+    port 0: any free one. public_url: how raters reach the site when that is not the address itself (a name, a proxy);
+    with https:// cookies are sent by TLS only.
+    """
+
+    address: str = "127.0.0.1"
+    port: int = 8765
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    invitations: Path = Path("invitations.json")
+    keys: RaterKeys = field(default_factory=RaterKeys)
+    insecure: bool = False
+    public_url: str = ""
+
+
+def serve(room: RatingRoom, options: WebOptions) -> int:
+    """Serves until SIGINT or SIGTERM, and returns 0; what was asked until then is answered and on the disk.
+
+    InputError for options that do not go together, a port that is taken, or when nobody is invited.
+    """
+    tls = _tls(options)
+    url = _public(options)
+    if not _is_loopback(options.address) and not tls and not options.insecure:
+        raise InputError(
+            f"{options.address} can be reached by others, and without TLS they can read what raters send",
+            remedy="Give --tls-cert and --tls-key, or --insecure where a proxy or a private network protects it",
+        )
+    try:
+        import uvicorn
+
+        from harness.web.site import Site
+    except ModuleNotFoundError as error:
+        raise PluginError(
+            f"the raters' site is not installed ({error.name} is missing)",
+            remedy="Install it: pip install 'voice-harness[web]'",
+        ) from error
+    invitations = Invitations(options.invitations)
+    if not any(one.holds(time.time()) for one in invitations.everyone):
+        raise InputError(
+            "nobody is invited, or no invitation holds any more",
+            place=Place(str(options.invitations)),
+            remedy="Invite raters: harness invite RATER",
+        )
+    listening = _listen(options)
+    port = listening.getsockname()[1]
+    names = {"localhost", socket.gethostname(), f"{socket.gethostname()}.local", url[1] if url else ""} - {""}
+    site = Site(room, invitations, options.keys, names=names, secure=tls or (url is not None and url[0] == "https"))
+    config = uvicorn.Config(
+        site.app,
+        ssl_certfile=options.tls_cert,
+        ssl_keyfile=options.tls_key,
+        lifespan="off",
+        ws="none",
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        # Whoever reaches this port directly could name any sender there.
+        proxy_headers=False,
+        limit_concurrency=200,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=WAIT_FOR_REQUESTS_S,
+        h11_max_incomplete_event_size=32_768,
+    )
+    server = uvicorn.Server(config)
+    scheme = "https" if tls else "http"
+    host = f"[{options.address}]" if ":" in options.address else options.address
+    print(  # noqa: T201
+        f"raters' site at {options.public_url or f'{scheme}://{host}:{port}'} (Ctrl-C ends it)",
+        file=sys.stderr,
+        flush=True,
+    )
+    _run(server.run, listening)
+    site.readings.wait()
+    return 0
+
+
+def _run(run: object, listening: socket.socket) -> None:
+    """uvicorn raises the signal again that ended it; by then all is done, and it must not end this process."""
+    assert callable(run)
+    before = {one: signal.signal(one, lambda *_: None) for one in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        run(sockets=[listening])
+    except SystemExit as error:
+        raise HarnessError("the raters' site could not start") from error
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+        listening.close()
+
+
+def _listen(options: WebOptions) -> socket.socket:
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            options.address, options.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listening = socket.socket(family, kind, protocol)
+    except (OSError, OverflowError) as error:
+        raise InputError(f"{options.address!r} is no address to listen at: {error}") from error
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(128)
+    except OSError as error:
+        listening.close()
+        raise InputError(
+            f"port {options.port} of {options.address} cannot be had: {error.strerror}",
+            remedy="Another program has it, perhaps another site; name another one with --port",
+        ) from error
+    return listening
+
+
+def _tls(options: WebOptions) -> bool:
+    if (options.tls_cert is None) != (options.tls_key is None):
+        raise InputError("TLS needs a certificate and its key", remedy="Give both --tls-cert and --tls-key")
+    if options.tls_cert is None:
+        return False
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(options.tls_cert, options.tls_key, password="")
+    except (ssl.SSLError, OSError, ValueError) as error:
+        raise InputError(
+            f"the certificate and its key cannot be used: {error.strerror if isinstance(error, OSError) else error}",
+            place=Place(str(options.tls_cert)),
+            remedy="Both are PEM files, the key has no password, and they belong together",
+        ) from error
+    return True
+
+
+def _public(options: WebOptions) -> tuple[str, str] | None:
+    """(scheme, host name) of the public address; None when none is given."""
+    if not options.public_url:
+        return None
+    try:
+        parts = urlsplit(options.public_url)
+    except ValueError:
+        parts = urlsplit("")
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.path not in ("", "/"):
+        raise InputError(
+            f"{options.public_url!r} is no address of a site", remedy="Write it like https://raters.example, no path"
+        )
+    return parts.scheme, parts.hostname
+
+
+def _is_loopback(address: str) -> bool:
+    if address == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,12 @@
+"use strict";
+// The invitation stands after the # so that it is never part of a request's address. It leaves the address bar at once.
+function enter() {
+  const token = location.hash.slice(1);
+  if (!token) return;
+  history.replaceState(null, "", location.pathname);
+  document.getElementById("token").value = token;
+  document.getElementById("login").requestSubmit();
+}
+
+addEventListener("hashchange", enter); // the link was opened where this page was open already
+enter();

@@ -1,0 +1,274 @@
+"use strict";
+// Keys, sound and cursor of a rater's page. Without this file all works too: by its buttons, one page after another.
+
+const DRAFT_AFTER_MS = 500;
+const BY_ITSELF = "play-by-itself";
+let busy = false;
+let armed = null; // the open menu, whose letters come before all other keys
+let heard = { plays: 0, ms: 0 };
+let draftTimer = 0;
+let drafted = Promise.resolve();
+
+document.documentElement.classList.add("js");
+
+const main = () => document.getElementById("main");
+const form = () => document.getElementById("desk");
+
+function tell(text) {
+  document.getElementById("said").textContent = text;
+}
+
+function alertOf(text) {
+  let box = form().querySelector(".alert");
+  if (!box) {
+    box = document.createElement("p");
+    box.className = "alert";
+    box.setAttribute("role", "alert");
+    form().querySelector(".bar").after(box);
+  }
+  box.textContent = text;
+}
+
+// Sound
+
+class Sound {
+  constructor(box) {
+    this.box = box;
+    this.audio = box.querySelector("audio");
+    this.cursor = box.querySelector(".cursor");
+    this.time = box.querySelector("[data-time]");
+    this.counts = box.dataset.sound === "response";
+    this.since = null;
+    this.audio.preservesPitch = true;
+    this.audio.addEventListener("playing", () => { this.note(); this.since = performance.now(); this.follow(); });
+    for (const event of ["pause", "ended", "emptied"]) {
+      this.audio.addEventListener(event, () => { this.note(); this.draw(); });
+    }
+    this.audio.addEventListener("loadedmetadata", () => this.draw());
+    this.audio.addEventListener("error", () => { this.time.textContent = "this sound cannot be played"; });
+    box.querySelector("[data-seek]").addEventListener("click", (event) => {
+      const place = event.currentTarget.getBoundingClientRect();
+      this.play(1, ((event.clientX - place.left) / place.width) * (this.audio.duration || 0));
+    });
+    for (const button of box.querySelectorAll("[data-play]")) {
+      button.addEventListener("click", () => this.press(Number(button.dataset.play)));
+    }
+    box.querySelector("[data-stop]")?.addEventListener("click", () => sounds.forEach((one) => one.stop()));
+  }
+
+  // The same key again stops; the next one plays from the start.
+  press(rate) {
+    if (!this.audio.paused && this.audio.playbackRate === rate) this.stop();
+    else this.play(rate, 0);
+  }
+
+  play(rate, from) {
+    sounds.forEach((one) => one.stop());
+    this.audio.playbackRate = rate;
+    if (this.audio.readyState > 0) this.audio.currentTime = from;
+    if (this.counts) heard.plays += 1;
+    this.audio.play().catch((error) => {
+      if (error.name === "NotAllowedError") this.time.textContent = "press play: the browser waits for a key or a tap";
+      else if (error.name !== "AbortError") this.time.textContent = "this sound cannot be played";
+    });
+  }
+
+  stop() {
+    this.audio.pause();
+  }
+
+  note() {
+    if (this.since !== null && this.counts) heard.ms += Math.round(performance.now() - this.since);
+    this.since = null;
+  }
+
+  follow() {
+    this.draw();
+    if (this.audio.paused || !this.box.isConnected) return;
+    if (matchMedia("(prefers-reduced-motion: reduce)").matches) setTimeout(() => this.follow(), 250);
+    else requestAnimationFrame(() => this.follow());
+  }
+
+  draw() {
+    const length = this.audio.duration;
+    if (!length) return;
+    this.cursor.hidden = false;
+    this.cursor.style.left = `${Math.min(100, (100 * this.audio.currentTime) / length)}%`;
+    this.time.textContent = `${this.audio.currentTime.toFixed(1)} / ${length.toFixed(1)} s`;
+  }
+}
+
+let sounds = [];
+
+// Sending
+
+function body(button) {
+  sounds.forEach((one) => { if (one.since !== null) { one.note(); one.since = performance.now(); } });
+  form().elements.plays.value = heard.plays;
+  form().elements.heard_ms.value = heard.ms;
+  const fields = new URLSearchParams(new FormData(form()));
+  fields.set("do", button);
+  return fields;
+}
+
+async function send(button) {
+  if (busy) return;
+  busy = true;
+  clearTimeout(draftTimer);
+  main().classList.add("busy");
+  try {
+    await drafted;
+    const answer = await fetch(form().action, { method: "POST", body: body(button) });
+    if (new URL(answer.url).pathname !== location.pathname) location.assign(answer.url);
+    else if (answer.headers.get("content-type")?.startsWith("text/html")) show(await answer.text(), answer.url);
+    else alertOf("Not saved. Load the page again.");
+  } catch {
+    alertOf("Not saved: the site does not answer. Press the key again when it is back; nothing else is lost.");
+  } finally {
+    busy = false;
+    main().classList.remove("busy");
+  }
+}
+
+function show(text, url) {
+  const page = new DOMParser().parseFromString(text, "text/html");
+  const fresh = page.getElementById("main");
+  if (!fresh || !page.getElementById("desk")) {
+    // Not a rater's page: the site says what to do on one of its own.
+    main().replaceWith(document.importNode(fresh ?? page.body, true));
+    return;
+  }
+  const guide = !document.getElementById("guide")?.hidden && Boolean(document.getElementById("guide"));
+  const same = fresh.dataset.item === main().dataset.item;
+  const next = document.importNode(fresh, true);
+  // What is playing goes on while the same response stays in sight.
+  if (same) sounds.forEach((one) => next.querySelector(`[data-sound="${one.box.dataset.sound}"]`)?.replaceWith(one.box));
+  else sounds.forEach((one) => { one.audio.pause(); one.audio.removeAttribute("src"); one.audio.load(); });
+  main().replaceWith(next);
+  document.title = page.title;
+  begin({ guide, same });
+  tell(main().dataset.said);
+}
+
+function keepDraft(soon) {
+  clearTimeout(draftTimer);
+  if (!form()?.elements.has_draft) return;
+  const turn = main().dataset.turn;
+  draftTimer = setTimeout(() => {
+    if (busy || main().dataset.turn !== turn) return;
+    drafted = fetch(form().action, { method: "POST", body: body("draft.quiet"), keepalive: true }).then(() => {}, () => {});
+  }, soon ? 0 : DRAFT_AFTER_MS);
+}
+
+// Keys
+
+const NAMES = { " ": "space", Enter: "enter", Tab: "tab", Backspace: "backspace", ArrowLeft: "left", ArrowRight: "right",
+  ArrowUp: "up", ArrowDown: "down" };
+
+function keyOf(event) {
+  return NAMES[event.key] ?? (/^F\d+$/.test(event.key) ? event.key.toLowerCase() : event.key);
+}
+
+function isTyping(target) {
+  return target.matches("textarea, input:not([type=radio]):not([type=checkbox])");
+}
+
+function found(box, key) {
+  for (const wanted of [key, key.toLowerCase()]) {
+    for (const one of box.querySelectorAll("[data-key], [data-focus], [data-toggle], [data-cycle]")) {
+      const its = one.dataset;
+      const lies = its.key !== undefined && one.closest("[data-menu]");
+      if ((its.key ?? its.focus ?? its.toggle ?? its.cycle) !== wanted) continue;
+      if (lies && lies !== armed) continue;
+      return one;
+    }
+  }
+  return null;
+}
+
+function arm(menu) {
+  armed = menu;
+  if (menu?.tagName === "DETAILS") menu.open = true;
+}
+
+function close() {
+  if (armed?.tagName === "DETAILS") armed.open = false;
+  armed = main().querySelector("[data-menu][data-open]");
+}
+
+function pressed(event) {
+  if (event.ctrlKey || event.altKey || event.metaKey || event.isComposing || !form()) return;
+  if (event.key === "Escape") {
+    if (isTyping(event.target)) { event.target.blur(); keepDraft(true); }
+    else if (!document.getElementById("guide")?.hidden) guide(false);
+    else close();
+    return;
+  }
+  if (isTyping(event.target)) return;
+  const key = keyOf(event);
+  const at = event.target.closest("button, a, summary, input");
+  // What has the focus is pressed by these keys as everywhere.
+  if (at && (key === "enter" || (key === "space" && document.activeElement.matches(":focus-visible")))) return;
+  if (at?.type === "radio" && /^(left|right|up|down)$/.test(key)) return;
+  const one = (armed && found(armed, key)) || found(main(), key);
+  if (!one) return;
+  event.preventDefault();
+  // A key that is held down must not label one response after another unheard.
+  if (event.repeat || busy) return;
+  if (one.dataset.focus) one.focus();
+  else if (one.dataset.toggle) armed === one ? close() : arm(one);
+  else if (one.dataset.cycle) cycle(one);
+  else one.click();
+}
+
+function cycle(box) {
+  const choices = [...box.querySelectorAll("input")];
+  const next = choices[(choices.findIndex((one) => one.checked) + 1) % choices.length];
+  next.checked = true;
+  tell(`confidence: ${next.parentElement.textContent.trim()}`);
+  keepDraft(true);
+}
+
+function guide(open) {
+  const box = document.getElementById("guide");
+  if (!box) return false;
+  box.hidden = !open;
+  main().classList.toggle("with-guide", open);
+  return true;
+}
+
+// A page
+
+function begin({ guide: open = false, same = false } = {}) {
+  armed = main().querySelector("[data-menu][data-open]");
+  heard = { plays: 0, ms: 0 }; // the site counts from each page that it sends
+  const boxes = [...main().querySelectorAll("[data-sound]")];
+  sounds = boxes.map((box) => sounds.find((one) => one.box === box) ?? new Sound(box));
+  if (open) guide(true);
+  const chosen = main().querySelector("[data-by-itself]");
+  if (chosen) {
+    chosen.checked = localStorage.getItem(BY_ITSELF) === "yes";
+    chosen.addEventListener("change", () => localStorage.setItem(BY_ITSELF, chosen.checked ? "yes" : "no"));
+    if (chosen.checked && !same) sounds[0]?.play(1, 0);
+  }
+  if (!form()) return;
+  form().addEventListener("submit", (event) => {
+    event.preventDefault();
+    send(event.submitter?.value ?? "draft.save");
+  });
+  form().addEventListener("input", (event) => { if (event.target.name) keepDraft(event.target.type !== "textarea"); });
+  for (const details of form().querySelectorAll("details[data-menu]")) {
+    details.querySelector("summary").addEventListener("click", () => { armed = details.open ? null : details; });
+  }
+  form().querySelector("[data-guide]")?.addEventListener("click", (event) => {
+    if (guide(document.getElementById("guide").hidden)) event.preventDefault();
+  });
+  if (!armed) document.getElementById("query")?.focus({ preventScroll: true });
+  if (!same) scrollTo(0, 0);
+}
+
+document.addEventListener("keydown", pressed);
+addEventListener("pagehide", () => {
+  if (form()?.elements.has_draft && !busy) navigator.sendBeacon(form().action, body("draft.quiet"));
+});
+begin();
