@@ -93,14 +93,14 @@ class LabRuns:
 
 
 @contextmanager
-def lab_of_its_own() -> Iterator[Lab]:
-    """A lab that is up, found by whatever this process starts."""
+def lab_of_its_own(settings: Path | None = None) -> Iterator[Lab]:
+    """A lab that is up, found by whatever this process starts. settings: of its assistant."""
     short = Path(tempfile.mkdtemp(prefix="vh-", dir="/tmp"))  # a socket's path has 107 bytes at most
     before = {name: os.environ.get(name) for name in ("HARNESS_LAB", "HARNESS_RUNTIME")}
     os.environ.update(HARNESS_LAB=str(short / "lab"), HARNESS_RUNTIME=str(short / "run"))
     lab = Lab()
     try:
-        lab.up()
+        lab.up(settings)
         yield lab
     finally:
         lab.down()
