@@ -47,7 +47,7 @@ def at_tempo(waveform: Waveform, tempo: float) -> Waveform:
 def _most_alike(
     samples: np.ndarray[tuple[int], np.dtype[np.float64]], natural: int, wanted: int, search: int, size: int
 ) -> int:
-    """Where, within `search` of `wanted`, the samples are most like those from `natural` on (normalised correlation)."""
+    """Where, within `search` of `wanted`, samples are most like those from `natural` on (normalised correlation)."""
     template = samples[natural : natural + size]
     region = samples[wanted - search : wanted + search + size]
     alike = np.correlate(region, template, mode="valid")

@@ -37,3 +37,42 @@ class Told(Message):
         super().__init__()
         self.text = text
         self.ok = ok
+
+
+class SoundRead(Message):
+    """The shape of an item's response is known: peaks from 0 to 1."""
+
+    def __init__(self, item_id: str, peaks: npt.NDArray[np.float32], length_s: float) -> None:
+        super().__init__()
+        self.item_id = item_id
+        self.peaks = peaks
+        self.length_s = length_s
+
+
+class SoundEnded(Message):
+    """A play has ended; fault: why the output was lost, or ""."""
+
+    def __init__(self, number: int, fault: str) -> None:
+        super().__init__()
+        self.number = number
+        self.fault = fault
+
+
+class SoundFailed(Message):
+    """A sound cannot be read, spoken or played. played: it was to be heard, not only drawn."""
+
+    def __init__(self, number: int, item_id: str, what: str, remedy: str, *, played: bool) -> None:
+        super().__init__()
+        self.number = number
+        self.item_id = item_id
+        self.what = what
+        self.remedy = remedy
+        self.played = played
+
+
+class RoomRead(Message):
+    """What the sessions have come to was read again; why it could not be, or ""."""
+
+    def __init__(self, fault: str) -> None:
+        super().__init__()
+        self.fault = fault

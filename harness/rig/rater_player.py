@@ -68,12 +68,16 @@ class RaterPlayer:
             self.fault = ""
             self._playback = playback
 
-    def play(self, waveform: Waveform, on_done: OnDone | None = None) -> None:
+    def order(self) -> int:
+        """A place in the order of what is asked for, for a play whose sound has yet to be made."""
+        return next(self._numbers)
+
+    def play(self, waveform: Waveform, on_done: OnDone | None = None, order: int | None = None) -> None:
         """Begins it in place of what plays; any rate. Waits only while the output must be opened; SoundError.
 
-        A `stop` given meanwhile holds: then nothing is played, and on_done(0.0, False) is called.
+        A `stop` given meanwhile, or since its `order`, holds: nothing is played, and on_done(0.0, False) is called.
         """
-        number = next(self._numbers)
+        number = next(self._numbers) if order is None else order
         self.open()
         play = _Play(f"rater-{number}", waveform.duration_s, on_done)
         with self._lock:

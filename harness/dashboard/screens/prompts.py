@@ -16,22 +16,23 @@ from harness.dashboard.screens.sheet import Panel
 
 
 class LinePrompt(Panel):
-    """Asks for a line; answers with it, or None after escape. needed: an empty line is no answer."""
+    """Asks for a line; answers with it, or None after escape. needed: not an empty one; line: to begin with."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Leave")]
     DEFAULT_CSS = "LinePrompt Input { margin-top: 1; }"
     help_text = "Type a line. enter sends it, escape leaves without doing anything."
 
-    def __init__(self, question: str, *, needed: bool = True, hint: str = "") -> None:
+    def __init__(self, question: str, *, needed: bool = True, hint: str = "", line: str = "") -> None:
         super().__init__()
         self._question = question
         self._needed = needed
         self._hint = hint
+        self._line = line
 
     def compose(self) -> ComposeResult:
         with Vertical():
             yield Static(Text(self._question, style=f"bold {palette.TEXT}"), markup=False)
-            yield Input(placeholder=self._hint, max_length=500)
+            yield Input(self._line, placeholder=self._hint, max_length=500, select_on_focus=False)
             yield Static(Text("enter send   escape leave", style=palette.QUIET), id="said", markup=False)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:

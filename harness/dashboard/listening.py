@@ -1,0 +1,149 @@
+"""The sounds of the item in sight: read, drawn and played in a thread of its own, so that no key waits for them."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+
+import numpy as np
+from textual.message import Message
+
+from harness.audio.tempo import SLOWER, at_tempo
+from harness.dashboard.messages import SoundEnded, SoundFailed, SoundRead
+from harness.dashboard.waves import SLICES, slices
+from harness.model.errors import HarnessError
+from harness.model.stimulus import Waveform
+from harness.rating.items import Item
+from harness.rig.rater_player import RaterPlayer
+from harness.rig.rating_room import RatingRoom
+
+
+class Sound(Enum):
+    """What of an item is listened to, and how fast."""
+
+    RESPONSE = "plays"
+    SLOWER = "slower"
+    QUERY = "query"
+
+    @property
+    def tempo(self) -> float:
+        return SLOWER if self is Sound.SLOWER else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    number: int
+    item: Item
+    sound: Sound | None
+    order: int
+
+
+class Listening:
+    """What plays, how far it is, and how much of the response was heard.
+
+    tell: posts a message to the screen; called from threads, never after `close`. All else is for the screen alone.
+    """
+
+    def __init__(self, room: RatingRoom, player: RaterPlayer | None, tell: Callable[[Message], object]) -> None:
+        self._room, self._player, self._tell = room, player, tell
+        self._wishes: queue.SimpleQueue[_Wish | None] = queue.SimpleQueue()
+        self._open = True
+        self._lock = threading.Lock()
+        self._number = 0
+        self._now: Sound | None = None
+        self._ended: tuple[int, float] | None = None
+        self._read: tuple[str, Waveform] | None = None
+        threading.Thread(target=self._work, name="listening", daemon=True).start()
+
+    @property
+    def has_player(self) -> bool:
+        return self._player is not None
+
+    @property
+    def playing(self) -> Sound | None:
+        return self._now
+
+    @property
+    def at_s(self) -> float | None:
+        """How far into the response; None when it is not the response that plays, or it has not begun."""
+        if self._player is None or self._now in (None, Sound.QUERY):
+            return None
+        at_s = self._player.position_s
+        return None if at_s is None or self._now is None else at_s * self._now.tempo
+
+    def read(self, item: Item) -> None:
+        """Has the response drawn; nothing is played."""
+        self._wish(item, None)
+
+    def play(self, item: Item, sound: Sound) -> None:
+        """Begins it from the start, in place of what plays. `stop` first, to be told how much was heard."""
+        self._now = sound if self._player is not None else None
+        self._wish(item, self._now)
+
+    def stop(self) -> int | None:
+        """Ends what plays; milliseconds of the response that were heard of this play, None when it is not one."""
+        now, at_s = self._now, self.at_s
+        if now is None:
+            return None
+        ended = self._ended
+        if ended is not None and ended[0] == self._number:
+            at_s = ended[1] * now.tempo
+        self._number += 1
+        self._now = None
+        if self._player is not None:
+            self._player.stop()
+        return None if now is Sound.QUERY or not at_s else round(at_s * 1000)
+
+    def ended(self, message: SoundEnded) -> int | None:
+        """Takes in that a play has ended by itself; as `stop`, and None of one that was stopped before."""
+        return self.stop() if message.number == self._number else None
+
+    def close(self) -> None:
+        """Nothing is told any more; returns at once."""
+        with self._lock:
+            self._open = False
+        self._wishes.put(None)
+        if self._player is not None:
+            self._player.stop()
+
+    def _wish(self, item: Item, sound: Sound | None) -> None:
+        self._number += 1
+        order = self._player.order() if self._player is not None else 0
+        self._wishes.put(_Wish(self._number, item, sound, order))
+
+    def _work(self) -> None:
+        while (wish := self._wishes.get()) is not None:
+            # Who presses faster than sounds are read wants the last one only.
+            if wish.number == self._number and self._open:
+                try:
+                    self._fulfil(wish)
+                except HarnessError as error:
+                    self._say(SoundFailed(wish.number, wish.item.id, error.what, error.remedy, played=bool(wish.sound)))
+
+    def _fulfil(self, wish: _Wish) -> None:
+        if self._read is None or self._read[0] != wish.item.id:
+            response = self._room.response_sound(wish.item)
+            self._read = wish.item.id, response
+            self._say(SoundRead(wish.item.id, slices(np.abs(response.samples), SLICES), response.duration_s))
+        sound = self._read[1]
+        if wish.sound is None or self._player is None:
+            return
+        if wish.sound is Sound.QUERY:
+            sound = self._room.query_sound(wish.item)
+        elif wish.sound is Sound.SLOWER:
+            sound = at_tempo(sound, SLOWER)
+        self._player.play(sound, partial(self._done, wish.number), wish.order)
+
+    def _done(self, number: int, played_s: float, complete: bool) -> None:
+        self._ended = number, played_s
+        fault = self._player.fault if self._player is not None and not complete else ""
+        self._say(SoundEnded(number, fault))
+
+    def _say(self, message: Message) -> None:
+        with self._lock:
+            if self._open:
+                self._tell(message)

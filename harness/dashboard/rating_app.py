@@ -1,0 +1,70 @@
+"""`harness rate` on a terminal."""
+
+from __future__ import annotations
+
+import os
+from typing import ClassVar
+
+from textual.app import App
+from textual.binding import Binding, BindingType
+
+from harness.dashboard import palette
+from harness.dashboard.screens.judging import JudgingScreen
+from harness.model.errors import InputError
+from harness.model.rater_keys import RaterKeys
+from harness.rating.desk import Desk
+from harness.rig.rater_player import RaterPlayer
+from harness.rig.rating_room import RatingRoom
+
+
+class RatingApp(App[int]):
+    """A rater at a desk. Leaving loses nothing: each judgment is on the disk before the next response shows."""
+
+    TITLE = "voice-harness"
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+q,ctrl+c", "leave", "Leave", priority=True, show=False)]
+
+    def __init__(
+        self,
+        room: RatingRoom,
+        desk: Desk,
+        keys: RaterKeys,
+        player: RaterPlayer | None,
+        *,
+        adjudicating: bool = False,
+        names: bool = False,
+    ) -> None:
+        super().__init__()
+        self.desk = desk
+        self._judging = JudgingScreen(room, desk, keys, player, adjudicating=adjudicating, names=names)
+
+    def on_mount(self) -> None:
+        self.register_theme(palette.THEME)
+        self.theme = palette.THEME.name
+        self.push_screen(self._judging)
+
+    def on_unmount(self) -> None:
+        self._judging.close()
+
+    def action_leave(self) -> None:
+        self.exit(0)
+
+
+def run_rating_app(
+    room: RatingRoom,
+    desk: Desk,
+    keys: RaterKeys,
+    player: RaterPlayer | None,
+    *,
+    adjudicating: bool = False,
+    names: bool = False,
+) -> int:
+    """Lets a rater judge until they leave; exit status 0. InputError when the terminal cannot show a screen.
+
+    player: None leaves all sound out; who opened it closes it. names: an adjudicator sees who the raters are.
+    """
+    if os.environ.get("TERM", "dumb") in ("dumb", ""):
+        raise InputError("this terminal cannot show a screen (TERM=dumb)", remedy="harness rate --plain works in it")
+    app = RatingApp(room, desk, keys, player, adjudicating=adjudicating, names=names)
+    status = app.run()
+    return 0 if status is None else status

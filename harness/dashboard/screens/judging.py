@@ -1,0 +1,396 @@
+"""One first response after another: a key labels it, and it is on the disk before the next one shows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import ClassVar
+
+from rich.text import Text
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Container, Vertical
+from textual.screen import Screen
+
+from harness.dashboard import palette
+from harness.dashboard.judging_keys import key_name, offered
+from harness.dashboard.listening import Listening, Sound
+from harness.dashboard.messages import RoomRead, SoundEnded, SoundFailed, SoundRead
+from harness.dashboard.rating_help import guide_text
+from harness.dashboard.refreshing import Refreshing
+from harness.dashboard.screens.aiding import AidPanel
+from harness.dashboard.screens.prompts import Choice, LinePrompt
+from harness.dashboard.screens.reading import ReadingPanel
+from harness.dashboard.widgets.guide_keys import GuideKeys
+from harness.dashboard.widgets.judged_item import JudgedItem
+from harness.dashboard.widgets.moving_wave import MovingWave
+from harness.dashboard.widgets.sitting_lines import (
+    DraftLine,
+    MessageLine,
+    OfferedKeys,
+    SittingProgress,
+    SittingTitle,
+    Trouble,
+)
+from harness.dashboard.widgets.sitting_texts import Explanation, Finished
+from harness.model.errors import HarnessError
+from harness.model.judgment import Flag, SubFlag
+from harness.model.rater_keys import RaterAction, RaterKeys
+from harness.rating.aid import AID, AidState, Known
+from harness.rating.desk import Desk
+from harness.rating.guide import FLAG_TEXTS, SUB_FLAG_TEXTS
+from harness.rating.items import Item
+from harness.rating.sitting_view import Phase, SittingView
+from harness.rig.rater_player import RaterPlayer
+from harness.rig.rating_room import RatingRoom
+
+REPEAT_S = 0.08
+"""A key that comes again within this time is held down: it would label responses that nobody has seen."""
+WRITING = (RaterAction.UNDO, RaterAction.SKIP, RaterAction.HOLD)
+CURSOR_S = 1 / 15
+ON_AN_ITEM = frozenset(RaterAction) - {RaterAction.UNDO, RaterAction.GUIDE, RaterAction.QUIT, RaterAction.RELEASE_HELD}
+
+
+class JudgingScreen(Screen[None]):
+    """Shows the desk's view after every key. Judgments are written by the desk; nothing is kept here."""
+
+    HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-narrow"), (110, "-wide")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-flat"), (23, "-low"), (28, "-tall"), (36, "-high")]  # noqa: RUF012
+    AUTO_FOCUS: ClassVar[str | None] = ""
+    DEFAULT_CSS = """
+    JudgingScreen #work { layout: vertical; height: 1fr; }
+    JudgingScreen #item { height: 1fr; }
+    JudgingScreen #beside { height: auto; }
+    JudgingScreen DraftLine { height: 1; }
+    JudgingScreen.-troubled MovingWave, JudgingScreen.-troubled DraftLine { display: none; }
+    JudgingScreen.-flat DraftLine, JudgingScreen.-flat SittingProgress { display: none; }
+    JudgingScreen.-explaining GuideKeys { display: none; }
+    JudgingScreen.-finished #work { display: none; }
+    JudgingScreen.-finished Finished { display: block; }
+    JudgingScreen.-tall MovingWave { height: 3; margin-top: 1; }
+    JudgingScreen.-high MovingWave { height: 5; margin-top: 1; }
+    JudgingScreen.-high JudgedItem { padding: 1 1 0 1; }
+    JudgingScreen.-wide #work { layout: horizontal; }
+    JudgingScreen.-wide #beside { width: 50%; min-width: 54; height: 1fr; border-left: solid $panel-lighten-3; }
+    JudgingScreen.-wide GuideKeys, JudgingScreen.-wide Explanation { height: 1fr; }
+    """
+
+    def __init__(
+        self,
+        room: RatingRoom,
+        desk: Desk,
+        keys: RaterKeys,
+        player: RaterPlayer | None,
+        *,
+        adjudicating: bool,
+        names: bool,
+    ) -> None:
+        super().__init__()
+        self._room, self._desk, self._keys = room, desk, keys
+        self._player = player
+        self._adjudicating, self._names = adjudicating, names
+        self._auto_play = player is not None
+        self._item: Item | None = None
+        self._drawn = True
+        self._last_key, self._last_key_s = "", 0.0
+        self._said, self._colour = "", palette.GREEN
+
+    def compose(self) -> ComposeResult:
+        key = self._keys.actions[RaterAction.TRANSCRIPT]
+        yield SittingTitle()
+        yield SittingProgress()
+        with Container(id="work"):
+            with Vertical(id="item"):
+                yield JudgedItem(key, names=self._names)
+                yield MovingWave()
+                yield Trouble()
+                yield DraftLine()
+            with Vertical(id="beside"):
+                yield GuideKeys(self._keys)
+                yield Explanation()
+        yield Finished(self._room.round.sessions, self._keys.actions[RaterAction.RELEASE_HELD])
+        yield MessageLine()
+        yield OfferedKeys()
+
+    def on_mount(self) -> None:
+        self._listening = Listening(self._room, self._player, self.post_message)
+        self._refreshing = Refreshing(self._room, self.post_message)
+        self._cursor = self.set_interval(CURSOR_S, self._move_cursor, pause=True)
+        self.show()
+
+    def close(self) -> None:
+        """Before the app leaves: threads tell nothing any more."""
+        self._refreshing.close()
+        self._listening.close()
+
+    # What is shown
+
+    def show(self) -> None:
+        """Draws what the desk says now; an item that is new in sight is read, and played when that is wanted."""
+        view = self._desk.view
+        new = (view.item and view.item.id) != (self._item and self._item.id)
+        self._item = view.item
+        self.set_class(view.phase is Phase.FINISHED, "-finished")
+        self.set_class(view.explained is not None, "-explaining")
+        title = self._room.round.title or self._room.round.id
+        self.query_one(SittingTitle).show(view, title, adjudicating=self._adjudicating)
+        self.query_one(SittingProgress).show(view)
+        self.query_one(JudgedItem).show(view)
+        self.query_one(DraftLine).show(view)
+        self.query_one(Explanation).show(view.explained)
+        if view.phase is Phase.FINISHED:
+            self.query_one(Finished).show(view, self._waiting() if view.count.held else ())
+        self._write_message(view)
+        if new:
+            self._take_up(view.item)
+        self._offer(view)
+
+    def _take_up(self, item: Item | None) -> None:
+        self._hush()
+        if item is None:
+            return
+        self._drawn = False
+        self.call_after_refresh(self._is_drawn)
+        self.query_one(MovingWave).clear("reading the sound …")
+        if self._auto_play:
+            self._play(Sound.RESPONSE)
+        else:
+            self._listening.read(item)
+
+    def _is_drawn(self) -> None:
+        self._drawn = True
+
+    def _write_message(self, view: SittingView) -> None:
+        said, colour = (self._said, self._colour) if self._said else (view.said, palette.GREEN)
+        self.query_one(MessageLine).show(said, colour, break_due=view.break_due)
+
+    def _offer(self, view: SittingView) -> None:
+        playing = self._listening.playing is not None
+        keys = offered(view, self._keys, sounds=self._listening.has_player, playing=playing)
+        self.query_one(OfferedKeys).offer(keys)
+
+    def _waiting(self) -> tuple[str, ...]:
+        """What held items of this rater's wait for."""
+        mine = (item for item in self._room.items if self._desk.item(item.id) is not None)
+        return tuple(
+            f"{item.query}: {item.effect.check.wanted}" for item in mine if item.waits_for_effect and item.effect
+        )
+
+    def _tell(self, said: str, colour: str = palette.YELLOW) -> None:
+        self._said, self._colour = said, colour
+
+    # Keys
+
+    def on_key(self, event: events.Key) -> None:
+        key = key_name(event)
+        category, action = self._keys.category(key), self._keys.action(key)
+        if category is None and action is None and key != "p" and self._desk.view.explained is None:
+            return
+        event.stop()
+        event.prevent_default()
+        held_down = self._held_down(key)
+        self._said = ""
+        if self._desk.view.explained is not None and action not in (RaterAction.UNDO, RaterAction.QUIT):
+            if not held_down:
+                self._desk.go_on()
+        elif category is not None or action in WRITING:
+            if held_down or not self._drawn:
+                self.app.bell()
+                self._tell("too fast: that response was not in sight yet; press again")
+            elif category is not None:
+                self._write(lambda: self._desk.judge(category))
+            elif action is not None:
+                self._act(action)
+        elif action is not None:
+            self._act(action)
+        elif key == "p":
+            self._toggle_auto_play()
+        self.show()
+
+    def _held_down(self, key: str) -> bool:
+        now_s = time.monotonic()
+        again = key == self._last_key and now_s - self._last_key_s < REPEAT_S
+        self._last_key, self._last_key_s = key, now_s
+        return again
+
+    def _act(self, action: RaterAction) -> None:
+        if action in ON_AN_ITEM and self._item is None:
+            return
+        match action:
+            case RaterAction.PLAY:
+                self._play(Sound.RESPONSE)
+            case RaterAction.PLAY_SLOWER:
+                self._play(Sound.SLOWER)
+            case RaterAction.PLAY_QUERY:
+                self._play(Sound.QUERY)
+            case RaterAction.STOP:
+                self._hush()
+            case RaterAction.TRANSCRIPT:
+                self._transcript()
+            case RaterAction.UNDO:
+                self._write(self._desk.undo)
+            case RaterAction.SKIP:
+                self._write(self._desk.skip)
+            case RaterAction.HOLD:
+                self._write(self._desk.hold)
+            case RaterAction.FLAG:
+                self._flag()
+            case RaterAction.COMMENT:
+                self._comment()
+            case RaterAction.CONFIDENCE:
+                level = self._desk.view.draft.confidence
+                self._desk.confidence(3 if level == 3 else (level or 0) + 1)
+            case RaterAction.SUB_FLAG:
+                self._sub_flag()
+            case RaterAction.AID:
+                self._aid()
+            case RaterAction.GUIDE:
+                self.app.push_screen(ReadingPanel(guide_text(self._keys)))
+            case RaterAction.RELEASE_HELD:
+                self._desk.release_held()
+            case RaterAction.QUIT:
+                self.app.exit(0)
+
+    def _write(self, give: Callable[[], bool]) -> None:
+        """Ends the play first, so that the row says how much was heard. What fails is shown, and the item stays."""
+        self._hush()
+        try:
+            done = give()
+        except HarnessError as error:
+            self.app.bell()
+            self.query_one(Trouble).show(error.what, error.remedy)
+            self.add_class("-troubled")
+            return
+        self.remove_class("-troubled")
+        self.query_one(Trouble).show("", "")
+        if not done:
+            self.app.bell()
+
+    # Panels: what they answer is for the item that they were opened on, and for no other
+
+    def _flag(self) -> None:
+        flags = tuple(Flag)
+        self._ask(
+            Choice("Put this response aside. Why?", tuple(FLAG_TEXTS[one] for one in flags)),
+            lambda index: self._write(lambda: self._desk.flag(flags[index])),
+        )
+
+    def _sub_flag(self) -> None:
+        flags, chosen = tuple(SubFlag), self._desk.view.draft.sub_flags
+        words = tuple(f"{'✓' if one in chosen else ' '} {SUB_FLAG_TEXTS[one]}" for one in flags)
+        self._ask(
+            Choice("What goes with the category? Again takes it back.", words), lambda i: self._desk.toggle(flags[i])
+        )
+
+    def _comment(self) -> None:
+        prompt = LinePrompt("Comment, kept with the key that follows", needed=False, line=self._desk.view.draft.comment)
+        self._ask(prompt, self._desk.comment)
+
+    def _aid(self) -> None:
+        if (item := self._item) is not None:
+            known = Known.of(item.recognition, item.truncated, item.effect, item.core_capability)
+            self._ask(AidPanel(AID.begin(known), item.query), self._conclude)
+
+    def _conclude(self, state: AidState) -> None:
+        self._write(lambda: self._desk.conclude(state))
+
+    def _ask(self, panel: Choice | LinePrompt | AidPanel, take: Callable[..., object]) -> None:
+        asked = self._item
+
+        def answered(answer: object) -> None:
+            self._said = ""
+            if answer is not None:
+                if asked is not None and self._item is not None and asked.id == self._item.id:
+                    take(answer)
+                else:
+                    self._tell("that response is no longer in sight; nothing was done")
+            self.show()
+
+        self.app.push_screen(panel, answered)
+
+    def _transcript(self) -> None:
+        """Once more: everything about the item in full."""
+        view = self._desk.view
+        if not view.draft.transcript_shown:
+            self._desk.show_transcript()
+            return
+        whole = Text()
+        for label, words in self.query_one(JudgedItem).rows(view):
+            whole.append(f"{label or 'how'}\n", style=palette.QUIET)
+            whole.append_text(words)
+            whole.append("\n\n")
+        self.app.push_screen(ReadingPanel(whole))
+
+    # Sound
+
+    def _play(self, sound: Sound) -> None:
+        self._hush()
+        if self._item is None:
+            return
+        if not self._listening.has_player:
+            self._tell("there is no sound here; judge what is written, or sit where there is a loudspeaker")
+            return
+        self._listening.play(self._item, sound)
+        self._cursor.resume()
+
+    def _hush(self) -> None:
+        self._heard(self._listening.stop())
+
+    def _heard(self, heard_ms: int | None) -> None:
+        if heard_ms:
+            self._desk.heard(heard_ms, began=True)
+        if self._listening.playing is None:
+            self._cursor.pause()
+            self.query_one(MovingWave).move("", None)
+
+    def _move_cursor(self) -> None:
+        playing = self._listening.playing
+        if playing is not None:
+            self.query_one(MovingWave).move(playing.value, self._listening.at_s)
+
+    def _toggle_auto_play(self) -> None:
+        if not self._listening.has_player:
+            self._tell("there is no sound here")
+            return
+        self._auto_play = not self._auto_play
+        self._tell(f"each response plays {'by itself' if self._auto_play else 'only on its key'}", palette.GREEN)
+
+    def on_sound_read(self, message: SoundRead) -> None:
+        message.stop()
+        if self._item is not None and message.item_id == self._item.id:
+            self.query_one(MovingWave).shape(message.peaks, message.length_s)
+
+    def on_sound_ended(self, message: SoundEnded) -> None:
+        message.stop()
+        self._heard(self._listening.ended(message))
+        if message.fault:
+            self._tell(f"the sound is gone: {message.fault}; the next play tries again")
+        self._redraw()
+
+    def on_sound_failed(self, message: SoundFailed) -> None:
+        message.stop()
+        self._heard(self._listening.ended(SoundEnded(message.number, "")))
+        if self._item is not None and message.item_id == self._item.id:
+            said = f"{message.what}. {message.remedy}".rstrip(". ")
+            wave = self.query_one(MovingWave)
+            if not wave.drawn:
+                wave.clear("no sound to be drawn")
+            self._tell(f"no sound: {said}")
+            self._redraw()
+
+    def _redraw(self) -> None:
+        view = self._desk.view
+        self._write_message(view)
+        self._offer(view)
+
+    # From elsewhere
+
+    def on_room_read(self, message: RoomRead) -> None:
+        """New responses, evidence and judgments; the item in sight stays while it is still to be judged."""
+        message.stop()
+        if message.fault:
+            self._tell(f"what has come since cannot be read: {message.fault}")
+        else:
+            self._desk.refresh(self._room.disputed if self._adjudicating else self._room.items, self._room.rows)
+        if isinstance(self.app.screen, JudgingScreen):
+            self.show()

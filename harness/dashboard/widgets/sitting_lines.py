@@ -1,0 +1,147 @@
+"""Lines about a rater's sitting: where they are, how far, what they have said so far, and the keys that work."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+from harness.dashboard import palette
+from harness.dashboard.rating_words import SURE
+from harness.dashboard.widgets.bars import Line
+from harness.dashboard.widgets.painted import Painted
+from harness.dashboard.wording import time_left
+from harness.rating.guide import SUB_FLAG_TEXTS
+from harness.rating.sitting_view import Phase, SittingView
+from harness.wire.foreign import plain_text
+
+
+class SittingTitle(Line):
+    """Round, item and rater."""
+
+    DEFAULT_CSS = "SittingTitle { background: $panel; }"
+
+    def show(self, view: SittingView, title: str, *, adjudicating: bool) -> None:
+        text = Text()
+        if view.phase is Phase.TRAINING:
+            done, all_ = view.exercises
+            number = max(1, min(done + (view.explained is None), all_))
+            text.append("TRAINING", style=f"bold {palette.YELLOW}")
+            text.append(f" {number} of {all_}, nothing counts yet", style=palette.TEXT)
+        elif view.item is not None:
+            text.append("Settling" if adjudicating else "Judging", style=f"bold {palette.TEXT}")
+            text.append(f" item {view.position} of {view.count.total}", style=palette.TEXT)
+            text.append(f"  {view.item.id}", style=palette.QUIET)
+        else:
+            text.append("Finished", style=f"bold {palette.GREEN}")
+        text.append(f"   {plain_text(title, 30)}   rater {plain_text(view.rater, 24)}", style=palette.QUIET)
+        self.write(text)
+
+
+class SittingProgress(Painted):
+    """A bar, the counts, the pace and the time left."""
+
+    DEFAULT_CSS = "SittingProgress { height: 1; padding: 0 1; }"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._view: SittingView | None = None
+
+    def show(self, view: SittingView) -> None:
+        self._view = view
+        self.refresh()
+
+    def paint(self, width: int, height: int) -> Text:
+        if self._view is None:
+            return Text()
+        count, view = self._view.count, self._view
+        counts = [f"{count.done} done", f"{count.left} left"]
+        counts += [f"{count.held} held"] * bool(count.held) + [f"{count.skipped} skipped"] * bool(count.skipped)
+        counts += [f"{count.flagged} flagged"] * bool(count.flagged)
+        words = ", ".join(counts)
+        if count.left and view.pace_s is not None:
+            words += f" · {view.pace_s:.1f} s each · {time_left(view.left_s)}"
+        share = count.done / count.total if count.total else 0.0
+        room = max(4, width - max(50, len(words) + 2))
+        filled = round(share * room)
+        text = Text("━" * filled, style=palette.GREEN)
+        text.append("─" * (room - filled), style=palette.RULE)
+        text.append(f"  {words}", style=palette.TEXT)
+        return text
+
+
+class DraftLine(Line):
+    """What goes with the key that labels."""
+
+    def show(self, view: SittingView) -> None:
+        draft, text = view.draft, Text()
+        parts = []
+        if draft.confidence is not None:
+            parts.append(f"{draft.confidence} {SURE[draft.confidence]}")
+        parts += [SUB_FLAG_TEXTS[flag] for flag in draft.sub_flags]
+        if draft.comment:
+            parts.append(f"“{plain_text(draft.comment, 300)}”")
+        if parts:
+            text.append("with it ", style=palette.QUIET)
+            text.append(" · ".join(parts), style=palette.YELLOW)
+        self.write(text)
+
+
+class MessageLine(Line):
+    """What the last key did; and a break, when one is due."""
+
+    def show(self, said: str, colour: str, *, break_due: bool) -> None:
+        text = Text(plain_text(said, 300), style=colour)
+        if break_due:
+            text.append("  " if said else "", style=palette.QUIET)
+            text.append("You have judged for long: a short break would help.", style=palette.VIOLET)
+        self.write(text)
+
+
+class Trouble(Painted):
+    """Why nothing could be saved; not shown while all is well."""
+
+    DEFAULT_CSS = """
+    Trouble { height: 3; padding: 0 1; background: $panel; border-left: thick $error; display: none; }
+    Trouble.-shown { display: block; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._what, self._remedy = "", ""
+
+    def show(self, what: str, remedy: str) -> None:
+        self._what, self._remedy = plain_text(what, 300) if what else "", plain_text(remedy, 300) if remedy else ""
+        self.set_class(bool(what), "-shown")
+        self.refresh()
+
+    def paint(self, width: int, height: int) -> Text:
+        text = Text.assemble(("NOT SAVED, so the response stays in sight\n", f"bold {palette.RED}"))
+        text.append(f"{self._what}\n", style=palette.TEXT)
+        text.append(self._remedy or "Press the key again when that is mended.", style=palette.YELLOW)
+        return text
+
+
+class OfferedKeys(Painted):
+    """The keys that matter at the moment, folded."""
+
+    DEFAULT_CSS = "OfferedKeys { height: auto; min-height: 1; max-height: 3; padding: 0 1; background: $panel; }"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._keys: tuple[tuple[str, str], ...] = ()
+
+    def offer(self, keys: tuple[tuple[str, str], ...]) -> None:
+        if keys != self._keys:
+            self._keys = keys
+            self.refresh(layout=True)
+
+    def paint(self, width: int, height: int) -> Text:
+        lines, line = [], Text()
+        for key, what in self._keys:
+            word = Text.assemble((key, f"bold {palette.BLUE}"), (f" {what}", palette.TEXT))
+            if len(line) and line.cell_len + 2 + word.cell_len > width:
+                lines.append(line)
+                line = Text()
+            line.append("  " if len(line) else "")
+            line.append_text(word)
+        lines.append(line)
+        return Text("\n").join(lines)
