@@ -1,0 +1,142 @@
+"""`harness judgments`: judgments as files, and judgments made elsewhere brought in."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from harness.cli.streams import standard_output
+from harness.cli.watching import session_folder
+from harness.library.judgments import Format, format_of, read_judgments
+from harness.log.folder import write_whole
+from harness.model.errors import InputError, InputProblems
+from harness.reports.judgments.files import csv_of, demand_parquet, jsonl_of, parquet_of
+from harness.reports.judgments.rows import JudgmentTable, judgment_table
+from harness.rig.judgment_import import WORDS, plan_import, write_import
+from harness.rig.rated_sessions import read_sessions
+from harness.wire.foreign import plain_text
+
+STDOUT = "-"
+LONGEST_LINE = 100_000
+
+
+@click.group("judgments")
+def command() -> None:
+    """Write the judgments of sessions into files, and bring in judgments that were made elsewhere."""
+
+
+@command.command("export")
+@click.argument("sessions", metavar="SESSION…", nargs=-1, required=True)
+@click.option("--csv", "csv_file", metavar="FILE", help="Comma-separated, for spreadsheets; - is standard output.")
+@click.option("--jsonl", "jsonl_file", metavar="FILE", help="An object in each line; - is standard output.")
+@click.option("--parquet", "parquet_file", metavar="FILE", help="Typed columns (needs the extra `parquet`).")
+@click.option("--in-force", is_flag=True, help="Only judgments that stand: none that was changed or taken back.")
+@click.option("--blind", is_flag=True, help="Without trials, devices and conditions: a response is known by its clip.")
+def export(
+    sessions: tuple[str, ...],
+    csv_file: str | None,
+    jsonl_file: str | None,
+    parquet_file: str | None,
+    in_force: bool,
+    blind: bool,
+) -> None:
+    """Write a row for each judgment row, with what is known of its response.
+
+    SESSION: a session's folder, or its name below ./sessions. A file is written whole or not at all.
+    """
+    if csv_file == jsonl_file == parquet_file is None:
+        raise InputError("no file is named", remedy="Write --csv FILE, --jsonl FILE or --parquet FILE")
+    if parquet_file == STDOUT or csv_file == jsonl_file == STDOUT:
+        raise InputError("this does not go to standard output", remedy="Name a file")
+    if parquet_file is not None:
+        demand_parquet()
+    found = read_sessions([session_folder(one) for one in sessions])
+    table = judgment_table([(one.progress, one.rated) for one in found], only_in_force=in_force, blind=blind)
+    wanted: list[tuple[str | None, Callable[[JudgmentTable], bytes]]] = [
+        (csv_file, csv_of), (jsonl_file, jsonl_of), (parquet_file, parquet_of)
+    ]  # fmt: skip
+    for target, written in wanted:
+        if target == STDOUT:
+            _print(written(table))
+        elif target is not None:
+            write_whole(Path(target), written(table))
+            told = f"{len(table.rows)} judgment{'s' * (len(table.rows) != 1)}"
+            click.echo(f'Writing {told} to "{plain_text(target)}"', err=STDOUT in (csv_file, jsonl_file))
+
+
+@command.command("import")
+@click.argument("sessions", metavar="SESSION…", nargs=-1, required=True)
+@click.argument("file", metavar="FILE")
+@click.option("--csv", "kind", flag_value=Format.CSV.value, help="FILE is CSV, whatever its suffix.")
+@click.option("--jsonl", "kind", flag_value=Format.JSONL.value, help="FILE holds JSON lines, whatever its suffix.")
+@click.option("--parquet", "kind", flag_value=Format.PARQUET.value, help="FILE is Parquet, whatever its suffix.")
+@click.option("--map", "mapped", multiple=True, metavar="COLUMN=FIELD", help="What a column is; repeatable.")
+@click.option("--encoding", help="Of the file; UTF-8 without it.")
+@click.option("--replace", "replacing", is_flag=True, help="Let a rater's earlier judgment give way to the file's.")
+@click.option("--skip-bad", is_flag=True, help="Leave out rows with a problem, and import the others.")
+@click.option("--dry-run", is_flag=True, help="Check everything and write nothing.")
+def import_(
+    sessions: tuple[str, ...],
+    file: str,
+    kind: str | None,
+    mapped: tuple[str, ...],
+    encoding: str | None,
+    replacing: bool,
+    skip_bad: bool,
+    dry_run: bool,
+) -> None:
+    """Bring in judgments that were made elsewhere: CSV, JSON lines or Parquet, checked row by row.
+
+    Nothing is written unless every row is right, or --skip-bad is given. The same file imported again adds nothing.
+    A row names a rater, a category (its word, key or label) and a response: session and trial, or clip_sha256.
+    """
+    path = Path(file)
+    names = _names(mapped)
+    found = read_sessions([session_folder(one) for one in sessions])
+    read = read_judgments(path, Format(kind) if kind else format_of(path), WORDS, names, encoding)
+    plan = plan_import(found, read, path, replacing=replacing)
+    if plan.problems and not skip_bad:
+        click.echo(f"harness: {_count(plan.bad, 'row')} cannot be imported, so nothing was", err=True)
+        raise InputProblems(plan.problems)
+    for problem in plan.problems:
+        click.echo(f"left out: {plain_text(str(problem), 2000)}", err=True)
+    if read.left_out:
+        listed = ", ".join(plain_text(name, 60) for name in read.left_out[:20])
+        click.echo(f"columns that mean nothing here: {listed}", err=True)
+    if not dry_run:
+        write_import(plan)
+    told = [_count(len(plan.fresh), "new judgment")]
+    if plan.replacing:
+        told.append(f"{plan.replacing} of them in place of earlier ones")
+    told.append(f"{plan.known} there already")
+    if plan.bad:
+        told.append(f"{_count(plan.bad, 'row')} left out")
+    click.echo(f"{', '.join(told)}{'; nothing was written (--dry-run)' if dry_run else ''}")
+
+
+def _names(mapped: tuple[str, ...]) -> dict[str, str]:
+    names: dict[str, str] = {}
+    for one in mapped:
+        column, equals, field = one.rpartition("=")
+        if not equals or not column or not field:
+            raise InputError(f"--map {one!r} says not what a column is", remedy="Write --map COLUMN=FIELD")
+        names[column] = field
+    return names
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
+def _print(content: bytes) -> None:
+    """As it is into a file or a pipe; made harmless on a terminal."""
+    if not sys.stdout.isatty():
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+        return
+    for line in content.decode("utf-8").split("\n")[:-1]:
+        standard_output().write(plain_text(line, LONGEST_LINE) + "\n")

@@ -1,0 +1,1 @@
+"""Judgments as files: comma-separated text, JSON lines, Parquet."""
