@@ -56,8 +56,9 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA synchronous=FULL")
         if _is_empty(connection):
             connection.execute("BEGIN IMMEDIATE")
-            for statement in _SCHEMA:
-                connection.execute(statement)
+            if _is_empty(connection):  # another process may have been quicker
+                for statement in _SCHEMA:
+                    connection.execute(statement)
             connection.execute("COMMIT")
         demand_ours(connection, path)
     except sqlite3.Error as error:
@@ -104,18 +105,24 @@ def rows(connection: sqlite3.Connection, path: Path, after_seq: int) -> Iterator
             ).fetchall()
         except sqlite3.Error as error:
             explain(error, path)
-        for seq, run, at_s, wall_s, body in found:
-            try:
-                record = decode(RECORDS, body)
-            except CodecError as error:
-                raise LogError(
-                    f"{path}: row {seq} cannot be read: {error.what}",
-                    remedy="See all damage with: harness show SESSION --check",
-                ) from error
-            yield Entry(seq=seq, run=run, at_s=at_s, wall_s=wall_s, record=record)
-            after_seq = seq
+        for row in found:
+            yield entry_of(row, path)
+            after_seq = row[0]
         if len(found) < BATCH:
             return
+
+
+def entry_of(row: tuple[int, int, float, float, str], path: Path) -> Entry:
+    """The entry of (seq, run, at_s, wall_s, body); LogError naming the row when it cannot be read."""
+    seq, run, at_s, wall_s, body = row
+    try:
+        record = decode(RECORDS, body)
+    except CodecError as error:
+        raise LogError(
+            f"{path}: row {seq} cannot be read: {error.what}",
+            remedy="See all damage with: harness show SESSION --check",
+        ) from error
+    return Entry(seq=seq, run=run, at_s=at_s, wall_s=wall_s, record=record)
 
 
 def demand_ours(connection: sqlite3.Connection, path: Path) -> None:

@@ -14,11 +14,11 @@ from pathlib import Path
 
 from pydantic_core import PydanticSerializationError
 
-from harness.log.database import BATCH, explained, open_for_reading, open_for_writing, rows
+from harness.log.database import BATCH, entry_of, explained, open_for_reading, open_for_writing, rows
 from harness.log.folder import SessionFolder
 from harness.model.errors import LogError
 from harness.model.record import EffectAnswered, Entry, JudgmentGiven
-from harness.wire.codec import RECORDS, decode, encode
+from harness.wire.codec import RECORDS, encode
 
 RatingRecord = JudgmentGiven | EffectAnswered
 WAIT_S = 30.0
@@ -127,7 +127,7 @@ def _of_kinds(path: Path) -> Iterator[Entry]:
                 " ORDER BY seq"
             )
             while batch := found.fetchmany(BATCH):
-                for seq, run, at_s, wall_s, body in batch:
-                    yield Entry(seq, run, at_s, wall_s, decode(RECORDS, body))
+                for row in batch:
+                    yield entry_of(row, path)
     finally:
         connection.close()

@@ -12,7 +12,8 @@ from typing import Self
 from harness.log.clips import ClipFinding, clip_damage, named_clips
 from harness.log.database import explained, open_for_reading, rows
 from harness.log.folder import SessionFolder
-from harness.model.record import Entry, Record
+from harness.model.errors import LogError
+from harness.model.record import EffectAnswered, Entry, JudgmentGiven, Record
 from harness.wire.codec import RECORDS, CodecError, decode
 
 
@@ -61,13 +62,13 @@ class Findings:
 
 
 def check(folder: Path) -> Findings:
-    """Checks a session folder whole: database, seq without gaps, readable rows, clips as stored. Changes nothing.
+    """Checks a session folder whole: databases, seq without gaps, readable rows, clips as stored. Changes nothing.
 
     LogError when there is no log to check, or it is of another version.
     """
     with LogReader(folder) as reader:
         damage = _database_damage(reader._connection)
-        count, entries, unreadable = _read_all(reader._connection, reader.folder.database)
+        count, entries, unreadable = _read_all(reader._connection)
         damage += unreadable
     clips = list(named_clips(entries))
     wrong = [
@@ -76,6 +77,9 @@ def check(folder: Path) -> Findings:
         if (what := clip_damage(SessionFolder(folder).clips, clip))
     ]
     damage += [f"row {finding.seq}: clip {finding.name} {finding.what}" for finding in wrong]
+    judgments, of_judgments = _judgments_damage(SessionFolder(folder).judgments)
+    count += judgments
+    damage += of_judgments
     return Findings(count, len(clips), tuple(damage), tuple(_left_overs(folder, {clip.name for _, clip in clips})))
 
 
@@ -95,7 +99,25 @@ def _database_damage(connection: sqlite3.Connection) -> list[str]:
     return [] if answers == ["ok"] else [f"the database is damaged: {answer}" for answer in answers]
 
 
-def _read_all(connection: sqlite3.Connection, path: Path) -> tuple[int, list[Entry], list[str]]:
+def _judgments_damage(path: Path) -> tuple[int, list[str]]:
+    """How many rows raters added in their file, and what is wrong with it."""
+    if not path.exists():
+        return 0, []
+    try:
+        connection = open_for_reading(path)
+    except LogError as error:
+        return 0, [f"{path.name}{error.what.removeprefix(str(path))}"]
+    try:
+        damage = _database_damage(connection)
+        count, entries, unreadable = _read_all(connection)
+    finally:
+        connection.close()
+    foreign = [one for one in entries if not isinstance(one.record, JudgmentGiven | EffectAnswered)]
+    damage += unreadable + [f"row {one.seq} ({one.record.kind}) has no place there" for one in foreign]
+    return count, [f"{path.name}: {line}" for line in damage]
+
+
+def _read_all(connection: sqlite3.Connection) -> tuple[int, list[Entry], list[str]]:
     """Every row that can be read, and what is wrong with the others."""
     damage: list[str] = []
     entries: list[Entry] = []

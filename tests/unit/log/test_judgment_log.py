@@ -1,0 +1,250 @@
+"""The file of judgments beside a log: many writers, kills, repeated rows, and files that are none."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.log.judgment_log import JudgmentLog, rating_rows
+from harness.log.reader import check
+from harness.log.writer import SqliteLog
+from harness.model.effect import EffectWord
+from harness.model.errors import LogError, LogFull
+from harness.model.judgment import Category, Judgment, JudgmentStatus
+from harness.model.record import EffectAnswered, JudgmentGiven, NoteWritten
+
+WRITERS = 8
+ROWS = 25
+KILLS = 30
+
+# Everything is imported once; each writer is a fork that opens the file for itself and says what was acknowledged.
+NURSERY = """
+import os, random, signal, sys, time
+from pathlib import Path
+from harness.log.judgment_log import JudgmentLog
+from harness.model.judgment import Category, Judgment, JudgmentStatus
+from harness.model.record import JudgmentGiven
+
+folder, kind, writers, rows, kills = Path(sys.argv[1]), sys.argv[2], *map(int, sys.argv[3:6])
+
+def row(name):
+    return JudgmentGiven(Judgment(name, "t", 1, "ann", JudgmentStatus.SUBMITTED, Category.WRONG, "c"))
+
+def write(name, count, out):
+    log = JudgmentLog(folder)
+    number = 0
+    while count is None or number < count:
+        log.append(row(f"{name}-{number}"))
+        os.write(out, f"{name}-{number}\\n".encode())
+        number += 1
+
+def fork(name, count, out):
+    child = os.fork()
+    if child == 0:
+        try:
+            write(name, count, out)
+            os._exit(0)
+        except BaseException as error:
+            os.write(2, repr(error).encode())
+        finally:
+            os._exit(9)
+    return child
+
+if kind == "together":
+    children = [fork(f"w{number}", rows, 1) for number in range(writers)]
+    sys.exit(max(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children))
+chance = random.Random(7)
+for kill in range(kills):
+    into, out = os.pipe()
+    children = [fork(f"k{kill}-{number}", None, out) for number in range(2)]
+    os.close(out)
+    said = os.read(into, 1)
+    time.sleep(chance.uniform(0, 0.03))
+    for child in children:
+        os.kill(child, signal.SIGKILL)
+    while piece := os.read(into, 65536):
+        said += piece
+    os.close(into)
+    for child in children:
+        os.waitpid(child, 0)
+    sys.stdout.write(said.decode())
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    SqliteLog(tmp_path).close()
+    return tmp_path
+
+
+def given(name: str, trial: str = "t") -> JudgmentGiven:
+    return JudgmentGiven(Judgment(name, trial, 1, "ann", JudgmentStatus.SUBMITTED, Category.WRONG, "c"))
+
+
+def ids(folder: Path) -> list[str]:
+    return [one.record.judgment.id for one in rating_rows(folder) if isinstance(one.record, JudgmentGiven)]
+
+
+def nursery(folder: Path, kind: str) -> list[str]:
+    found = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", NURSERY, str(folder), kind, str(WRITERS), str(ROWS), str(KILLS)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert found.returncode == 0, found.stderr
+    return found.stdout.split()
+
+
+def test_eight_processes_at_once_lose_nothing(folder: Path) -> None:
+    acknowledged = nursery(folder, "together")
+    assert len(acknowledged) == WRITERS * ROWS
+    assert sorted(ids(folder)) == sorted(acknowledged)
+    entries = list(JudgmentLog(folder).entries())
+    assert [one.seq for one in entries] == list(range(1, WRITERS * ROWS + 1)), "numbers without gaps"
+
+
+def test_kills_lose_no_acknowledged_row(folder: Path) -> None:
+    acknowledged = nursery(folder, "kill")
+    stored = ids(folder)
+    assert len({name.split("-")[0] for name in acknowledged}) > KILLS * 0.9
+    assert set(acknowledged) <= set(stored)
+    assert len(stored) == len(set(stored))
+    assert check(folder).damage == ()
+
+
+def test_a_row_that_is_sent_again_is_written_once(folder: Path) -> None:
+    one, other = JudgmentLog(folder), JudgmentLog(folder)
+    first = one.append(given("a"))
+    assert one.append(given("a")) == first
+    assert other.append(given("a")) == first, "by another process, too"
+    assert other.append(given("b")).seq == 2
+    assert ids(folder) == ["a", "b"]
+
+
+def test_effects_that_are_answered_twice_are_two_rows(folder: Path) -> None:
+    log = JudgmentLog(folder)
+    answer = EffectAnswered("t", 1, 1, EffectWord.RIGHT, "ann")
+    log.append(answer)
+    log.append(answer)
+    assert [one.record for one in rating_rows(folder)] == [answer, answer]
+
+
+def test_rows_of_the_log_and_of_later_come_in_the_order_of_time(tmp_path: Path) -> None:
+    times = iter((10.0, 4e9))
+    with SqliteLog(tmp_path, wall_s=lambda: next(times)) as log:
+        log.append(given("at the bench"))
+        JudgmentLog(tmp_path).append(given("later"))
+        log.append(given("at the bench again"))
+    assert ids(tmp_path) == ["at the bench", "later", "at the bench again"]
+
+
+def test_an_abandoned_transaction_leaves_nothing(folder: Path) -> None:
+    log = JudgmentLog(folder)
+    with pytest.raises(LogError, match="cannot be written as text"):
+        log.append(given("\udcff"))
+    log.append(given("a"))
+    assert ids(folder) == ["a"]
+
+
+@pytest.mark.parametrize("inside", ["nothing", "a file"])
+def test_a_folder_that_is_no_session_is_refused(tmp_path: Path, inside: str) -> None:
+    place = tmp_path / "none"
+    if inside == "a file":
+        place.mkdir()
+        (place / "notes.txt").write_text("hello")
+    with pytest.raises(LogError, match="no session folder"):
+        JudgmentLog(place)
+    assert not (place / "judgments.sqlite").exists()
+
+
+def test_a_foreign_database_is_refused_and_left_alone(folder: Path) -> None:
+    path = folder / "judgments.sqlite"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE birds (name TEXT)")
+    connection.close()
+    for read in (lambda: JudgmentLog(folder), lambda: rating_rows(folder)):
+        with pytest.raises(LogError, match=r"judgments.sqlite is no session log"):
+            read()
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("SELECT name FROM sqlite_schema").fetchall() == [("birds",)]
+    connection.close()
+
+
+def test_another_version_is_refused(folder: Path) -> None:
+    JudgmentLog(folder).append(given("a"))
+    with sqlite3.connect(folder / "judgments.sqlite") as connection:
+        connection.execute("PRAGMA user_version=9")
+    connection.close()
+    with pytest.raises(LogError, match="of version 9"):
+        JudgmentLog(folder)
+
+
+def test_what_is_no_database_is_refused(folder: Path) -> None:
+    (folder / "judgments.sqlite").write_bytes(b"hello" * 1000)
+    with pytest.raises(LogError, match="damaged or no database"):
+        JudgmentLog(folder)
+    with pytest.raises(LogError, match="damaged or no database"):
+        rating_rows(folder)
+
+
+def test_a_row_that_cannot_be_read_is_named(folder: Path) -> None:
+    log = JudgmentLog(folder)
+    log.append(given("a"))
+    log._connection.execute("INSERT INTO entries VALUES (3, 0, 0.0, 0.0, 'judgment_given', '{\"kind\":\"no_such\"}')")
+    with pytest.raises(LogError, match="row 3 cannot be read"):
+        rating_rows(folder)
+    assert [line.partition(" cannot")[0] for line in check(folder).damage] == [
+        "judgments.sqlite: rows 2 to 2 are missing",
+        "judgments.sqlite: row 3 (judgment_given)",
+    ]
+
+
+def test_rows_of_other_kinds_are_damage_there(folder: Path) -> None:
+    log = JudgmentLog(folder)
+    log.append(NoteWritten("hello", "ann"))  # type: ignore[arg-type]
+    assert check(folder).damage == ("judgments.sqlite: row 1 (note_written) has no place there",)
+
+
+def test_a_file_that_is_no_database_is_damage(folder: Path) -> None:
+    (folder / "judgments.sqlite").write_bytes(b"hello" * 1000)
+    (damage,) = check(folder).damage
+    assert damage.startswith("judgments.sqlite is damaged or no database")
+
+
+def test_a_folder_that_cannot_be_written_is_said(folder: Path) -> None:
+    (folder / "judgments.sqlite").mkdir()
+    with pytest.raises(LogError, match=r"judgments\.sqlite"):
+        JudgmentLog(folder)
+    if os.getuid():  # root may write anywhere
+        (folder / "judgments.sqlite").rmdir()
+        folder.chmod(0o500)
+        with pytest.raises(LogError, match=r"judgments\.sqlite"):
+            JudgmentLog(folder)
+        folder.chmod(0o700)
+
+
+def test_a_closed_one_says_so(folder: Path) -> None:
+    log = JudgmentLog(folder)
+    log.close()
+    with pytest.raises(LogError, match="closed"):
+        log.append(given("a"))
+
+
+def test_a_full_disk_is_told_and_later_rows_work(folder: Path) -> None:
+    log = JudgmentLog(folder)
+    log.append(given("a"))
+    (pages,) = log._connection.execute("PRAGMA page_count").fetchone()
+    log._connection.execute(f"PRAGMA max_page_count={pages}")
+    with pytest.raises(LogFull, match="no room"):
+        log.append(given("b", "t" * 50_000))
+    assert ids(folder) == ["a"]
+    log._connection.execute("PRAGMA max_page_count=1000000")
+    log.append(given("b", "t" * 50_000))
+    assert ids(folder) == ["a", "b"]
