@@ -37,6 +37,9 @@ def memory(keys: TrialKeys, at: KeyPath, found: Findings, text_of: TextOf) -> Me
         return None
     waits_s = _spread(keys.waits_s, at, found) if isinstance(keys.waits_s, SpreadKeys) else tuple(keys.waits_s)
     if not isinstance(keys.waits_s, SpreadKeys):
+        if len(waits_s) == 1:
+            remedy = "Write two or more: one after which it may still remember, and one after which it may not"
+            found.add((*at, "waits_s"), "one wait cannot say how long it remembers", remedy)
         for number, wait_s in enumerate(waits_s):
             if wait_s in waits_s[:number]:
                 what = f"the wait of {wait_s:g} s is there twice"

@@ -25,6 +25,6 @@ def _mapping_or_list(written: Any) -> str:
 
 
 Waits = Annotated[
-    Annotated[list[WaitS], Tag("<list>"), Field(min_length=2)] | Annotated[SpreadKeys, Tag("<mapping>")],
+    Annotated[list[WaitS], Tag("<list>"), Field(min_length=1)] | Annotated[SpreadKeys, Tag("<mapping>")],
     Discriminator(_mapping_or_list),
 ]

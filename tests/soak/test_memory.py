@@ -11,9 +11,9 @@ from scipy.stats import binomtest
 from tests.conformance.memory_probe import TO_WAKE_S, probe
 from tests.unit.metrics.memory_simulations import Design, kept
 
-pytestmark = pytest.mark.soak
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
 
-RUNS = 2000
+RUNS = 1000
 DESIGNS = (
     Design(2, 32, 5, 1),
     Design(2, 32, 5, 3),
@@ -34,6 +34,7 @@ SPREADS = (0.0, 0.1, 0.3, 0.7, 1.5)
 def test_the_probe_finds_the_memory_of_the_assistant_within_its_interval(memory_s: float, tmp_path: Path) -> None:
     waits_s = [share * memory_s for share in (0.4, 0.65, 1.0, 1.5)]
     found = probe(tmp_path / "probe", memory_s, waits_s, repeat=3)
+    (tmp_path / "found.txt").write_text(f"{found.levels}\n{found.length}\n{found.to_wake}\n{found.forgotten}\n")
     assert found.counted >= 11, found
     assert found.to_wake is not None
     low, high = found.to_wake.interval
@@ -51,5 +52,4 @@ def test_the_interval_covers_the_length_of_devices_that_forget_by_chance(design:
     found = kept(np.random.default_rng(21), design, spread, RUNS)
     # No evidence, at one in a thousand, of less than was declared.
     assert binomtest(found.covered, RUNS, 0.95, alternative="less").pvalue > 0.001, found
-    if found.told:
-        assert binomtest(found.over, found.told, 0.05, alternative="greater").pvalue > 0.001, found
+    assert binomtest(found.over, RUNS, 0.05, alternative="greater").pvalue > 0.001, found

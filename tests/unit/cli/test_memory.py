@@ -1,0 +1,118 @@
+"""`harness memory`, and the line that `harness show` has of it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from harness.cli import memory, show
+from harness.log.writer import SqliteLog
+from harness.model.errors import InputError
+from tests.unit.evaluate.memory_rows import NO, Told, clear_cut, session
+from tests.unit.evaluate.rows import Rows, planned
+
+WAITS = (2.0, 4.0, 8.0, 16.0)
+
+
+def store(folder: Path, rows: Rows) -> str:
+    folder.mkdir()
+    at_s = [0.0]
+    with SqliteLog(folder, now_s=lambda: at_s[0]) as log:
+        for entry in rows.entries:
+            at_s[0] = entry.at_s
+            log.append(entry.record)
+    return str(folder)
+
+
+def run(*arguments: str) -> str:
+    found = CliRunner().invoke(memory.command, arguments, catch_exceptions=False)
+    assert found.exit_code == 0, found.output
+    return found.output
+
+
+def test_a_plot_the_length_and_a_line_for_the_profile(tmp_path: Path) -> None:
+    told = [
+        *clear_cut(5.0, WAITS)[:-1],
+        Told(16.0, text="\x1b[31m what", recognition=clear_cut(5.0, WAITS)[0].recognition),
+    ]
+    lines = run(store(tmp_path / "one", session(*told))).splitlines()
+    assert lines[0] == "device kitchen: 11 of 12 pairs count"
+    assert lines[2] == f"     2.0 s  {'█' * 30}  3 of 3 (29% to 100%)"
+    assert lines[4] == f"     8.0 s  {'·' * 21}{' ' * 9}  0 of 3 (0% to 71%)"
+    text = "\n".join(lines)
+    assert "memory length      between 4 and 8 s (95 % interval 4 to 8 s)" in text
+    assert "context_wait_s: 8  # 0 of 5 pairs from 8 s on show memory: at most 45%" in text
+    assert "do not count       neither 1" in text
+    assert "the device's own answer" in text
+    assert "\x1b" not in text
+
+
+def test_the_line_can_be_pasted_into_a_profile(tmp_path: Path) -> None:
+    from harness.library.strict_yaml import parse
+
+    lines = run(store(tmp_path / "one", session(*clear_cut(5.0, WAITS)))).splitlines()
+    line = next(one for one in lines if "context_wait_s" in one).split(maxsplit=1)[1]
+    assert parse(line.encode(), "profile").plain() == {"context_wait_s": 8}
+
+
+def test_why_there_is_nothing_to_recommend(tmp_path: Path) -> None:
+    never = run(store(tmp_path / "never", session(*clear_cut(0.0, WAITS))))
+    assert "recommended        n/a (no memory seen, even after 2 s)" in never
+    assert "under 2 s" in never
+    longer = run(store(tmp_path / "longer", session(*clear_cut(99.0, WAITS))))
+    assert "n/a (it remembers for longer than 16 s, the longest wait)" in longer
+    assert "over 16 s (95 % interval 16 s and up)" in longer
+
+
+def test_sessions_are_taken_together_and_axes_apart(tmp_path: Path) -> None:
+    near = [replace(one, conditions=(("position", "near"),)) for one in clear_cut(5.0, WAITS)]
+    far = [replace(one, conditions=(("position", "far"),)) for one in clear_cut(3.0, WAITS)]
+    both = [store(tmp_path / name, session(*told)) for name, told in (("one", near), ("two", far))]
+    assert "24 of 24 pairs count" in run(*both)
+    apart = run("--by", "position", *both)
+    assert "device kitchen, position near: 12 of 12 pairs count" in apart
+    assert "device kitchen, position far: 12 of 12 pairs count" in apart
+
+
+def test_json_and_csv_have_every_pair(tmp_path: Path) -> None:
+    folder = store(tmp_path / "one", session(*clear_cut(5.0, WAITS)[:-1], Told(16.0)))
+    found = json.loads(run("--json", folder))
+    (device,) = found["devices"]
+    assert (device["counted"], device["left_out"], device["context_wait_s"]) == (11, {"no_text": 1}, 8.0)
+    assert device["length"]["interval"] == [4.0, 8.0]
+    assert [one["shown"] for one in device["points"]] == [1] * 6 + [0] * 5 + [None]
+    rows = list(csv.DictReader(io.StringIO(run("--csv", folder))))
+    assert len(rows) == 12
+    assert (rows[-2]["planned_s"], rows[-2]["shown"], rows[-2]["answer"], rows[-2]["answer_by"]) == (
+        "16.0",
+        "0",
+        NO,
+        "device",
+    )
+    assert rows[-1]["shown"] == ""
+    assert float(rows[0]["to_wake_s"]) == pytest.approx(float(rows[0]["waited_s"]) + 0.75, abs=0.05)
+
+
+def test_a_session_without_a_memory_trial_is_refused(tmp_path: Path) -> None:
+    rows = Rows()
+    rows.start(planned(1))
+    folder = store(tmp_path / "one", rows)
+    with pytest.raises(InputError, match="no memory trial"):
+        run(folder)
+    with pytest.raises(InputError, match="exclude each other"):
+        run(folder, "--json", "--csv")
+
+
+def test_show_ends_with_a_line_on_memory(tmp_path: Path) -> None:
+    folder = store(tmp_path / "one", session(*clear_cut(5.0, WAITS)))
+    text = CliRunner().invoke(show.command, [folder], catch_exceptions=False).output
+    line = next(one for one in text.splitlines() if one.startswith("memory "))
+    assert line.startswith(
+        "memory               kitchen: between 4 and 8 s (95 % interval 4 to 8 s); context_wait_s: 8 "
+    )
