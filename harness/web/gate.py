@@ -98,7 +98,8 @@ def host_name(host: str) -> str:
     """A Host header without its port, in small letters; "" when it is none."""
     host = host.strip().lower()
     if host.startswith("["):
-        return host[1:].partition("]")[0]
+        name, bracket, rest = host[1:].partition("]")
+        return name if bracket and (not rest or rest[1:].isdecimal()) else ""
     name, _, port = host.partition(":")
     return name if port.isdecimal() or not port else ""
 

@@ -1,0 +1,368 @@
+"""Judging in a browser: each post does what its page shows, or nothing."""
+
+from __future__ import annotations
+
+import re
+import threading
+from dataclasses import replace
+
+import pytest
+
+from harness.model.errors import LogFull
+from harness.model.judgment import Category, Judgment, JudgmentStatus
+from harness.model.rating_round import Exercise, TranscriptPolicy
+from harness.rating.items import Item
+from tests.unit.web.visitors import Browser, Premises, field_of, fields_of, item_of
+
+
+def test_a_label_is_saved_before_the_next_item_shows(premises: Premises) -> None:
+    ann = premises.rater("ann")
+    page = ann.page()
+    premises.now_s += 30.0
+    more = {"comment": "two\r\nlines <b>", "confidence": "3", "plays": "2", "heard_ms": "2500", "sub_flag": "too_much"}
+    answer = ann.press("label.partially_correct", page, **more)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/judge")
+    (row,) = premises.rows
+    assert (row.rater, row.category, row.item_id) == ("ann", Category.PARTIALLY_CORRECT, item_of(page))
+    assert (row.comment, row.confidence, row.sub_flags) == ("two\nlines <b>", 3, ("too_much",))
+    assert (row.plays, row.heard_ms, row.transcript_shown) == (2, 2500, False)
+    after = ann.page()
+    assert item_of(after) != item_of(page)
+    assert "saved as Partially correct" in after
+    assert "1 of" in after
+
+
+def test_plays_and_times_that_cannot_be_are_not_believed(premises: Premises) -> None:
+    ann = premises.rater("ann")
+    page = ann.page()
+    premises.now_s += 3.0
+    ann.press("label.wrong", page, plays="999999999", heard_ms="86400000")
+    (row,) = premises.rows
+    assert row.heard_ms == 5000
+    assert row.plays <= 50
+    page = ann.page()
+    ann.press("label.wrong", page, plays="-3", heard_ms="1e9")
+    assert (premises.rows[1].plays, premises.rows[1].heard_ms) == (0, 0)
+
+
+def test_plays_told_twice_count_once(premises: Premises) -> None:
+    ann = premises.rater("ann")
+    page = ann.page()
+    premises.now_s += 60.0
+    assert ann.press("draft.quiet", page, plays="1", heard_ms="1000").status_code == 204
+    assert ann.press("draft.quiet", page, plays="1", heard_ms="1000").status_code == 204
+    ann.press("label.wrong", page, plays="2", heard_ms="1800")
+    assert (premises.rows[0].plays, premises.rows[0].heard_ms) == (2, 1800)
+
+
+def test_a_draft_is_there_again_after_a_reload(premises: Premises) -> None:
+    ann = premises.rater("ann")
+    page = ann.page()
+    more = {"comment": 'a "draft" </textarea><script>', "confidence": "2", "sub_flag": "recoverable"}
+    assert ann.press("draft.quiet", page, **more).status_code == 204
+    again = ann.page()
+    assert item_of(again) == item_of(page)
+    assert fields_of(again)["comment"] == more["comment"]
+    assert fields_of(again)["confidence"] == "2"
+    assert re.search(r'value="recoverable"[^>]* checked', again)
+    assert "<script>" not in again
+    assert premises.rows == []
+
+
+def test_an_old_page_labels_nothing_and_shows_what_is_open(premises: Premises) -> None:
+    first, second = premises.rater("ann"), premises.rater("ann")
+    old = first.page()
+    second.press("label.correct")
+    answer = first.press("label.wrong", old)
+    assert answer.status_code == 409
+    assert "Nothing was saved" in answer.text
+    assert item_of(answer.text) == item_of(second.page()) != item_of(old)
+    assert [row.category for row in premises.rows] == [Category.CORRECT]
+    assert first.press("undo", old).status_code == 409
+    assert len(premises.rows) == 1
+
+
+def test_the_same_post_twice_is_one_judgment(premises: Premises) -> None:
+    # A browser sends a form again when its connection broke, and people press twice.
+    ann = premises.rater("ann")
+    page = ann.page()
+    assert [ann.press("label.correct", page).status_code for _ in range(3)] == [303, 303, 303]
+    page = ann.page()
+    assert [ann.press("undo", page).status_code for _ in range(2)] == [303, 303]
+    assert [row.status for row in premises.rows] == [JudgmentStatus.SUBMITTED, JudgmentStatus.WITHDRAWN]
+
+
+def test_two_windows_at_once_give_one_judgment(premises: Premises) -> None:
+    windows = [premises.rater("ann") for _ in range(4)]
+    page = windows[0].page()
+    words = [fields_of(one.page())["form_word"] for one in windows]
+    gate = threading.Barrier(len(windows))
+    codes: list[int] = []
+
+    def press(number: int) -> None:
+        gate.wait()
+        category = list(Category)[number].value
+        codes.append(windows[number].press(f"label.{category}", page, form_word=words[number]).status_code)
+
+    threads = [threading.Thread(target=press, args=(number,)) for number in range(len(windows))]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert sorted(codes) == [303, 409, 409, 409]
+    assert len(premises.rows) == 1
+
+
+def test_undo_brings_the_item_and_what_was_said_of_it_back(premises: Premises) -> None:
+    ann = premises.rater("ann")
+    page = ann.page()
+    assert "undo" not in page
+    ann.press("label.wrong", page, comment="hm", confidence="1")
+    assert ann.press("undo").status_code == 303
+    again = ann.page()
+    assert item_of(again) == item_of(page)
+    assert (fields_of(again)["comment"], fields_of(again)["confidence"]) == ("hm", "1")
+    ann.press("label.correct", again)
+    assert [row.status.value for row in premises.rows] == ["submitted", "withdrawn", "submitted"]
+
+
+def test_a_restarted_site_goes_on_where_it_was(premises: Premises) -> None:
+    ann = premises.rater("ann")
+    for _ in range(3):
+        ann.press("label.correct")
+    page = ann.page()
+    premises.restart()
+    ann = premises.rater("ann")
+    assert item_of(ann.page()) == item_of(page)
+    # A page from before the restart still labels the item that it shows, and takes nothing back unseen.
+    word = fields_of(ann.page())["form_word"]
+    assert ann.press("undo", page, form_word=word).status_code == 409
+    assert ann.press("label.wrong", page, form_word=word).status_code == 303
+    assert premises.rows[-1].item_id == item_of(page)
+    assert ann.press("label.wrong", page, form_word=word).status_code == 303
+    assert len(premises.rows) == 4
+    ann.press("undo")
+    assert item_of(ann.page()) == item_of(page)
+
+
+def test_raters_see_nothing_of_each_other(premises: Premises) -> None:
+    ann, bob = premises.rater("ann"), premises.rater("bob")
+    ann.press("label.findable", comment="ann-was-here")
+    item = premises.rows[0].item_id
+    seen: list[str] = []
+    while item not in seen:
+        page = bob.page()
+        seen.append(item_of(page))
+        assert "ann" not in page.replace("cannot", "").replace("planned", "").replace("channel", "")
+        bob.press("label.correct", page)
+    assert [row.rater for row in premises.rows].count("ann") == 1
+    assert "done</strong>" in bob.page()
+
+
+def test_nothing_tells_whose_response_it_is(premises: Premises) -> None:
+    ann = premises.rater("ann")
+    hidden = re.compile(r"kitchen|\bden\b|s1|\.flac|/tmp|ann or bob|pink|[0-9a-f]{64}|moons-|session", re.IGNORECASE)
+    for _ in range(12):
+        page = ann.page()
+        item = item_of(page)
+        if not item:
+            break
+        text = re.sub(r'name="form_word" value="[^"]*"', "", page)
+        assert not hidden.search(text), hidden.search(text)
+        for which in ("response", "query"):
+            for end in ("", "/picture"):
+                answer = ann.client.get(f"/sound/{item}/{which}{end}")
+                assert answer.status_code == 200
+                told = " ".join(f"{name}: {value}" for name, value in answer.headers.items())
+                assert not hidden.search(told)
+                assert not re.search(rb"kitchen|flac|s1", answer.content[:200])
+        assert ann.press("label.correct", page).status_code == 303
+
+
+def test_sounds_are_those_of_the_own_queue(premises: Premises) -> None:
+    premises.round = replace(premises.round, raters=("ann", "bob"), raters_per_item=1)
+    premises.restart()
+    ann, bob = premises.rater("ann"), premises.rater("bob")
+    item = item_of(ann.page())
+    assert ann.client.get(f"/sound/{item}/response").status_code == 200
+    assert bob.client.get(f"/sound/{item}/response").status_code == 404
+    assert ann.client.get(f"/sound/{item}/clip").status_code == 404
+    assert premises.rater("zoe").client.get(f"/sound/{item}/response").status_code == 404
+
+
+def test_sounds_come_in_ranges(premises: Premises) -> None:
+    ann = premises.rater("ann")
+    path = f"/sound/{item_of(ann.page())}/response"
+    whole = ann.client.get(path)
+    assert whole.headers["content-type"] == "audio/wav"
+    assert whole.headers["accept-ranges"] == "bytes"
+    assert int(whole.headers["content-length"]) == len(whole.content) > 8000
+    assert whole.content[:4] == b"RIFF"
+    length = len(whole.content)
+    for wanted, first, last in (
+        ("0-", 0, length - 1), ("10-19", 10, 19), ("-5", length - 5, length - 1), (f"5-{length * 9}", 5, length - 1),
+    ):  # fmt: skip
+        part = ann.client.get(path, headers={"range": f"bytes={wanted}"})
+        assert part.status_code == 206
+        assert part.content == whole.content[first : last + 1]
+        assert part.headers["content-range"] == f"bytes {first}-{last}/{length}"
+    for wanted in (f"{length}-", "-0"):
+        none = ann.client.get(path, headers={"range": f"bytes={wanted}"})
+        assert (none.status_code, none.headers["content-range"]) == (416, f"bytes */{length}")
+    for odd in ("bytes=5-2", "bytes=-", "bytes=0-1,3-4", "lines=1-2", "bytes=x"):
+        assert ann.client.get(path, headers={"range": odd}).content == whole.content
+
+
+@pytest.mark.parametrize("policy", TranscriptPolicy)
+def test_writing_is_sent_as_the_round_says(premises: Premises, policy: TranscriptPolicy) -> None:
+    premises.round = replace(premises.round, transcript=policy)
+    premises.restart()
+    ann = premises.rater("ann")
+    page = ann.page()
+    assert ("our recogniser heard" in page) == (policy is TranscriptPolicy.SHOWN)
+    ann.press("transcript", page)
+    again = ann.page()
+    assert ("our recogniser heard" in again) == (policy is not TranscriptPolicy.NEVER)
+    ann.press("label.correct", again)
+    assert premises.rows[0].transcript_shown == (policy is not TranscriptPolicy.NEVER)
+
+
+def test_aside_keys(premises: Premises) -> None:
+    ann = premises.rater("ann")
+    ann.press("skip")
+    ann.press("hold")
+    ann.press("flag.privacy")
+    assert [row.status.value for row in premises.rows] == ["skipped", "held", "flagged"]
+    assert premises.rows[2].flags == ("privacy",)
+    page = ann.page()
+    assert "1 left for the end" in page
+    assert "held" in page
+    for do in ("label.nonsense", "flag.nonsense", "nonsense", "", "label", "take"):
+        assert ann.press(do).status_code == 400
+    assert len(premises.rows) == 3
+
+
+def test_the_aid_leads_to_a_category_and_its_way_is_kept(premises: Premises) -> None:
+    ann = premises.rater("ann")
+    ann.press("aid.open")
+    page = follow(ann)
+    assert "Save this and go on" in page
+    ann.press("aid.answer.asks_back.no", page)  # of a question that is not asked: nothing
+    assert "Save this and go on" in ann.page()
+    ann.press("aid.back")
+    assert "Save this and go on" not in ann.page()
+    follow(ann)
+    assert ann.press("take").status_code == 303
+    (row,) = premises.rows
+    assert row.category is not None
+    assert row.aid_path[0].startswith("recognised=yes")
+    assert "aid.answer" not in ann.page()
+
+
+def follow(rater: Browser) -> str:
+    """Gives the first answer to each question of the aid; the page at its end."""
+    for _ in range(8):
+        page = rater.page()
+        answers = re.findall(r'value="(aid\.answer\.[a-z_]+\.[a-z_]+)"', page)
+        if not answers:
+            break
+        assert rater.press(answers[0], page).status_code == 303
+    return page
+
+
+def test_an_exercise_is_explained_before_the_next(premises: Premises) -> None:
+    exercise = Exercise("days", "how many days has a week", "a week has seven days", Category.CORRECT, "All is said.")
+    premises.round = replace(premises.round, exercises=(exercise,))
+    premises.restart()
+    ann = premises.rater("ann")
+    page = ann.page()
+    assert "Exercise 1 of 1" in page
+    assert "seven days" not in page
+    assert ann.client.get(f"/sound/{item_of(page)}/response").content[:4] == b"RIFF"
+    assert ann.press("label.wrong", page).status_code == 303
+    told = ann.page()
+    assert "The guide says: Correct" in told
+    assert "All is said." in told
+    assert ann.press("label.wrong", page).status_code == 303  # sent twice
+    assert ann.press("go_on").status_code == 303
+    assert "Exercise" in ann.page()  # once more, since it went wrong
+    ann.press("label.correct")
+    ann.press("go_on")
+    assert "Responses: 0 of" in ann.page()
+
+
+def test_effects_are_shown_and_what_waits_for_one_is_held(premises: Premises) -> None:
+    ann = premises.rater("ann")
+    said: list[str] = []
+    while item_of(page := ann.page()):
+        said.append(page)
+        ann.press("label.correct", page, claimed="yes")
+    effects = [one for one in said if "What came of it" in one]
+    wanted = [one.effect for one in premises.room.items if one.effect is not None]
+    assert len(wanted) == 4
+    assert len(effects) == 4 - sum(one.waits_for_effect for one in premises.room.items)
+    assert sum("an operator looked" in one for one in effects) == 2
+    assert {row.effect_claimed for row in premises.rows} == {True}
+    assert "Done for now" in page
+    assert ann.press("release_held").status_code == 303
+    assert "nobody has looked yet" in ann.page()
+
+
+def test_a_full_disk_keeps_the_item_and_its_draft(premises: Premises, monkeypatch: pytest.MonkeyPatch) -> None:
+    ann = premises.rater("ann")
+    page = ann.page()
+
+    def full(item: Item, row: Judgment) -> None:
+        raise LogFull("no room in /secret/place")
+
+    with monkeypatch.context() as patched:
+        desk = premises.site._seats["/judge"].of("ann", 0).desk
+        patched.setattr(desk, "_keep", full)
+        answer = ann.press("label.correct", page, comment="keep me")
+    assert answer.status_code == 503
+    assert "Not saved" in answer.text
+    assert "secret" not in answer.text
+    assert item_of(answer.text) == item_of(page)
+    assert fields_of(answer.text)["comment"] == "keep me"
+    assert premises.rows == []
+    assert ann.press("label.correct", answer.text).status_code == 303
+    assert premises.rows[0].comment == "keep me"
+
+
+def test_a_reading_of_the_sessions_takes_nothing_back(premises: Premises) -> None:
+    ann = premises.rater("ann")
+    for _ in range(2):
+        ann.press("label.correct")
+    page = ann.page()
+    ann.press("draft.quiet", page, comment="half")
+    premises.site.readings.maybe(0.0)
+    premises.site.readings.wait()
+    assert premises.site.readings.number == 1
+    again = ann.page()
+    assert item_of(again) == item_of(page)
+    assert fields_of(again)["comment"] == "half"
+    assert ann.press("label.wrong", again).status_code == 303
+
+
+def test_an_adjudicator_settles_what_raters_disagree_on(premises: Premises) -> None:
+    ann, bob = premises.rater("ann"), premises.rater("bob")
+    ann.press("label.correct", comment="fine <i>")
+    item = premises.rows[0].item_id
+    while item_of(page := bob.page()) != item:
+        bob.press("label.correct", page)
+    bob.press("label.wrong", page)
+    premises.restart()
+    ann, zoe = premises.rater("ann"), premises.rater("zoe")
+    assert zoe.client.get("/judge").headers["location"] == "/adjudicate"
+    assert ann.client.get("/adjudicate").headers["location"] == "/judge"
+    page = zoe.page("/adjudicate")
+    assert "What raters gave" in page
+    assert "fine &lt;i&gt;" in page
+    assert ann.press("label.correct", page, "/adjudicate", form_word=field_of(ann.page(), "form_word")).status_code == 403
+    assert zoe.press("label.partially_correct", page, "/adjudicate").status_code == 303
+    row = premises.rows[-1]
+    assert (row.rater, row.category) == ("zoe", Category.PARTIALLY_CORRECT)
+    assert set(row.adjudicates) == {one.id for one in premises.rows if one.item_id == item and one.id != row.id}
+    assert "All done" in zoe.page("/adjudicate")
+    zoe.press("undo", place="/adjudicate")
+    assert item_of(zoe.page("/adjudicate")) == item
