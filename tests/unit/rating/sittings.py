@@ -1,0 +1,111 @@
+"""Items, rounds and desks without a disk, for tests of what a rater's keys do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from harness.model.effect import EffectCheck, EffectEvidence, EffectSource, EffectWord
+from harness.model.errors import LogFull
+from harness.model.judgment import Category, Judgment
+from harness.model.rating_round import Exercise, GoldItem, RatingRound
+from harness.rating.desk import Desk
+from harness.rating.items import Hidden, Item, blind_id, exercise_item
+from harness.rating.judgments import Subject
+
+CHECK = EffectCheck("the lamp is on", question="Is it on?")
+WAITS = EffectEvidence(CHECK)
+SEEN = EffectEvidence(CHECK, EffectWord.RIGHT, EffectSource.OPERATOR)
+CANNOT_TELL = EffectEvidence(CHECK, EffectWord.UNKNOWN, EffectSource.OPERATOR)
+
+
+def item(
+    number: int,
+    *,
+    session: str = "s1",
+    device: str = "kitchen",
+    effect: EffectEvidence | None = None,
+    clip: str = "",
+    gold: bool = False,
+) -> Item:
+    trial = f"t{number}"
+    sha = clip or f"sha of {session} {trial}"
+    known = GoldItem(session, trial, Category.CORRECT) if gold else None
+    return Item(
+        id=blind_id(0, session, trial, sha),
+        query=f"question {number}",
+        subject=Subject(trial, 1, sha, session),
+        effect=effect,
+        hidden=Hidden(session, trial, device, f"q{number % 4}", ("time", "lists")[number % 2], (), known),
+    )
+
+
+def items(count: int) -> tuple[Item, ...]:
+    return tuple(item(number) for number in range(1, count + 1))
+
+
+def exercises(*categories: Category, accept: tuple[Category, ...] = ()) -> tuple[Item, ...]:
+    return tuple(
+        exercise_item(Exercise(f"e{number}", f"ask {number}", f"say {number}", category, "because", accept), 0)
+        for number, category in enumerate(categories, 1)
+    )
+
+
+@dataclass
+class Clock:
+    """A monotonic and a wall clock that only a test moves."""
+
+    now_s: float = 100.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+    def wall(self) -> float:
+        return 1_700_000_000.0 + self.now_s
+
+
+@dataclass
+class Disk:
+    """Where rows are kept; `full` makes it refuse."""
+
+    rows: list[Judgment] = field(default_factory=list)
+    full: bool = False
+
+    def keep(self, item: Item, row: Judgment) -> None:
+        if self.full:
+            raise LogFull("no room")
+        self.rows.append(row)
+
+
+@dataclass
+class Bench:
+    """A round with its disk and clock; `desk` seats a rater anew, as after a restart."""
+
+    items: Sequence[Item]
+    round: RatingRound = field(default_factory=RatingRound)
+    exercises: Sequence[Item] = ()
+    disk: Disk = field(default_factory=Disk)
+    clock: Clock = field(default_factory=Clock)
+
+    def desk(self, rater: str = "ann", **changes: object) -> Desk:
+        round_ = replace(self.round, **changes) if changes else self.round  # type: ignore[arg-type]
+        return Desk(
+            rater,
+            round_,
+            self.items,
+            self.exercises,
+            tuple(self.disk.rows),
+            self._keep,
+            now_s=self.clock.monotonic,
+            wall_s=self.clock.wall,
+        )
+
+    def _keep(self, item: Item, row: Judgment) -> None:
+        self.clock.now_s += 1.0
+        self.disk.keep(item, row)
+
+
+def in_sight(desk: Desk) -> str:
+    """The query in sight; "" when there is none."""
+    found = desk.view.item
+    return found.query if found is not None else ""

@@ -1,0 +1,442 @@
+"""What each key of a rater does, and that nothing is lost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from harness.model.errors import LogFull
+from harness.model.judgment import Category, Flag, JudgmentStatus, SubFlag, in_force
+from harness.model.rating_round import RatingRound, TranscriptPolicy
+from harness.rating.aid import AID, Known
+from harness.rating.desk import REST_S
+from harness.rating.sitting_view import Count, Phase
+from tests.unit.rating.sittings import CANNOT_TELL, SEEN, WAITS, Bench, exercises, in_sight, item, items
+
+WRONG, CORRECT, PARTIAL = Category.WRONG, Category.CORRECT, Category.PARTIALLY_CORRECT
+
+
+def test_a_label_is_on_the_disk_and_the_next_item_shows() -> None:
+    bench = Bench(items(3))
+    desk = bench.desk()
+    first = desk.view.item
+    assert first is not None
+    bench.clock.now_s += 4
+    desk.heard(1500, began=True)
+    desk.confidence(2)
+    desk.comment(" mumbled ")
+    assert desk.judge(WRONG, sub_flags=[SubFlag.RECOVERABLE], aid_path=("cannot=no",))
+    (row,) = bench.disk.rows
+    assert (row.trial_id, row.session_id, row.item_id) == (first.subject.trial_id, "s1", first.id)
+    assert (row.category, row.sub_flags, row.aid_path) == (WRONG, ("recoverable",), ("cannot=no",))
+    assert (row.confidence, row.comment, row.plays, row.heard_ms) == (2, "mumbled", 1, 1500)
+    assert (row.round, row.position, row.rater, row.replaces) == ("open", 1, "ann", None)
+    assert (row.time_to_answer_s, row.shown_wall_s) == (4.0, 1_700_000_100.0)
+    view = desk.view
+    assert view.item is not None
+    assert view.item != first
+    assert view.count == Count(total=3, done=1, left=2)
+    assert view.draft.comment == ""
+
+
+def test_all_are_met_once_and_then_it_is_over() -> None:
+    bench = Bench(items(20))
+    desk = bench.desk()
+    met = []
+    while (found := desk.view.item) is not None:
+        met.append(found.id)
+        desk.judge(CORRECT)
+    assert sorted(met) == sorted(one.id for one in bench.items)
+    assert desk.view.phase is Phase.FINISHED
+    assert not desk.judge(CORRECT)
+    assert not desk.skip()
+    assert len(bench.disk.rows) == 20
+
+
+def test_a_restart_goes_on_where_it_was() -> None:
+    bench = Bench(items(10))
+    desk = bench.desk()
+    for _ in range(4):
+        desk.judge(CORRECT)
+    again = bench.desk()
+    assert again.view.item == desk.view.item
+    assert again.view.count == desk.view.count
+
+
+def test_other_raters_do_not_count() -> None:
+    bench = Bench(items(5))
+    bench.desk("ben").judge(CORRECT)
+    view = bench.desk("ann").view
+    assert (view.count.done, view.can_undo) == (0, False)
+
+
+def test_undo_takes_back_again_and_again_across_restarts() -> None:
+    bench = Bench(items(4))
+    desk = bench.desk()
+    met = []
+    for _ in range(3):
+        met.append(in_sight(desk))
+        desk.judge(CORRECT)
+    for expected in reversed(met):
+        desk = bench.desk()
+        assert desk.undo()
+        assert in_sight(desk) == expected
+    assert not desk.undo()
+    assert desk.view.said == "nothing is left to undo"
+    assert not desk.view.can_undo
+    assert in_force(bench.disk.rows) == ()
+    assert desk.view.count == Count(total=4, left=4)
+
+
+def test_undo_across_sessions_follows_the_time() -> None:
+    bench = Bench([item(1, session="s1"), item(2, session="s2"), item(3, session="s1"), item(4, session="s2")])
+    desk = bench.desk()
+    met = []
+    for _ in range(4):
+        met.append(in_sight(desk))
+        desk.judge(CORRECT)
+    bench.disk.rows.sort(key=lambda row: row.session_id)  # as a room reads them, session by session
+    desk = bench.desk()
+    for expected in reversed(met):
+        assert desk.undo()
+        assert in_sight(desk) == expected
+
+
+def test_undo_restores_what_was_said_beside() -> None:
+    desk = Bench(items(2)).desk()
+    desk.comment("hm")
+    desk.confidence(1)
+    desk.toggle(SubFlag.TOO_MUCH)
+    desk.effect_claimed(True)
+    desk.show_transcript()
+    desk.heard(700, began=True)
+    desk.judge(PARTIAL)
+    desk.undo()
+    draft = desk.view.draft
+    assert (draft.comment, draft.confidence, draft.sub_flags) == ("hm", 1, (SubFlag.TOO_MUCH,))
+    assert (draft.effect_claimed, draft.transcript_shown, draft.plays, draft.heard_ms) == (True, True, 1, 700)
+
+
+def test_a_judgment_after_an_undo_replaces_nothing_that_stands() -> None:
+    bench = Bench(items(1))
+    desk = bench.desk()
+    desk.judge(CORRECT)
+    desk.undo()
+    desk.judge(WRONG)
+    first, taken, second = bench.disk.rows
+    assert (taken.status, taken.replaces) == (JudgmentStatus.WITHDRAWN, first.id)
+    assert [row.id for row in in_force(bench.disk.rows)] == [second.id]
+
+
+def test_skips_come_last_oldest_first_and_replaced_when_judged() -> None:
+    bench = Bench(items(4))
+    desk = bench.desk()
+    first = in_sight(desk)
+    desk.skip()
+    second = in_sight(desk)
+    desk.skip()
+    desk.judge(CORRECT)
+    desk.judge(CORRECT)
+    assert in_sight(desk) == first
+    assert desk.view.own is not None
+    desk.skip()
+    assert in_sight(desk) == second, "who leaves one for the end twice sees the others in between"
+    assert in_sight(bench.desk()) == second
+    desk.judge(CORRECT)
+    assert in_sight(desk) == first
+    desk.judge(WRONG)
+    assert desk.view.count == Count(total=4, done=4)
+    assert len(in_force(bench.disk.rows)) == 4
+
+
+def test_a_flag_puts_aside_and_counts_as_done() -> None:
+    bench = Bench(items(2))
+    desk = bench.desk()
+    desk.flag(Flag.PRIVACY)
+    assert bench.disk.rows[0].flags == ("privacy",)
+    assert desk.view.count == Count(total=2, done=1, left=1, flagged=1)
+
+
+def test_what_nobody_has_looked_at_is_held_until_the_evidence_comes() -> None:
+    waiting = item(1, effect=WAITS)
+    bench = Bench([waiting, item(2)])
+    desk = bench.desk()
+    assert in_sight(desk) == "question 2"
+    assert desk.view.count == Count(total=2, left=1, held=1)
+    desk.judge(CORRECT)
+    assert desk.view.phase is Phase.FINISHED
+    desk.refresh([replace(waiting, effect=SEEN), item(2)], bench.disk.rows)
+    assert in_sight(desk) == "question 1"
+    desk.judge(CORRECT)
+    assert bench.disk.rows[-1].effect is SEEN.word
+
+
+def test_an_operator_who_cannot_tell_releases_it_too() -> None:
+    desk = Bench([item(1, effect=CANNOT_TELL)]).desk()
+    assert in_sight(desk) == "question 1"
+
+
+def test_a_hold_by_hand_ends_with_the_evidence() -> None:
+    bench = Bench([item(1, effect=CANNOT_TELL), item(2)])
+    desk = bench.desk()
+    while in_sight(desk) != "question 1":
+        desk.skip()
+    desk.hold()
+    assert desk.view.count.held == 1
+    assert bench.desk().view.count.held == 1, "the same evidence as before releases nothing"
+    desk.refresh([item(1, effect=SEEN), item(2)], bench.disk.rows)
+    assert desk.view.count.held == 0
+    desk.judge(CORRECT)
+    desk.judge(CORRECT)
+    assert desk.view.count.done == 2
+
+
+def test_held_items_can_be_judged_all_the_same() -> None:
+    bench = Bench([item(1, effect=WAITS), item(2)])
+    desk = bench.desk()
+    desk.hold()
+    assert desk.view.phase is Phase.FINISHED
+    assert desk.view.count.held == 2
+    desk.release_held()
+    assert desk.view.count == Count(total=2, left=2)
+    desk.judge(CORRECT)
+    desk.judge(CORRECT)
+    assert desk.view.count.done == 2
+    assert all(row.effect is None for row in bench.disk.rows)
+
+
+def test_exercises_come_first_are_explained_and_wrong_ones_come_once_more() -> None:
+    bench = Bench(items(1), exercises=exercises(CORRECT, WRONG, PARTIAL))
+    desk = bench.desk()
+    assert desk.view.phase is Phase.TRAINING
+    desk.judge(CORRECT)
+    explained = desk.view.explained
+    assert explained is not None
+    assert explained.right
+    assert not desk.judge(WRONG), "the explanation is to be read first"
+    desk.go_on()
+    for _ in range(2):
+        desk.judge(Category.FINDABLE)
+        assert desk.view.explained is not None
+        assert not desk.view.explained.right
+        desk.go_on()
+    assert in_sight(desk) == "ask 2", "too many were wrong"
+    assert desk.view.exercises == (1, 3)
+    desk.judge(WRONG)
+    desk.go_on()
+    desk.judge(Category.FINDABLE)
+    desk.go_on()
+    assert desk.view.phase is Phase.JUDGING, "nobody does one three times"
+    assert {row.trial_id for row in bench.disk.rows} == {"exercise:e1", "exercise:e2", "exercise:e3"}
+    assert bench.desk().view.phase is Phase.JUDGING
+
+
+def test_enough_right_exercises_are_not_repeated() -> None:
+    right_or = exercises(CORRECT, CORRECT, accept=(PARTIAL,))
+    desk = Bench(items(1), RatingRound(pass_share=1.0), right_or).desk()
+    for _ in range(2):
+        desk.judge(PARTIAL)
+        desk.go_on()
+    assert desk.view.phase is Phase.JUDGING
+
+
+def test_an_exercise_is_not_skipped_and_can_be_taken_back() -> None:
+    bench = Bench(items(1), exercises=exercises(CORRECT, WRONG))
+    desk = bench.desk()
+    for refused in (desk.skip, desk.hold, lambda: desk.flag(Flag.PRIVACY)):
+        assert not refused()
+        assert desk.view.said == "an exercise wants a category"
+    desk.judge(WRONG)
+    assert desk.undo()
+    assert desk.view.explained is None
+    assert in_sight(desk) == "ask 1"
+    desk.judge(CORRECT)
+    assert desk.view.explained is not None
+    assert desk.view.explained.right
+    assert len(bench.disk.rows) == 3
+
+
+def test_pace_is_the_median_and_says_how_long_it_takes() -> None:
+    bench = Bench(items(5))
+    desk = bench.desk()
+    assert (desk.view.pace_s, desk.view.left_s) == (None, None)
+    for seconds in (2.0, 4.0, 100.0):
+        bench.clock.now_s += seconds
+        desk.judge(CORRECT)
+    assert (desk.view.pace_s, desk.view.left_s) == (4.0, 8.0)
+    assert bench.desk().view.pace_s == 4.0
+
+
+def test_a_break_is_due_after_long_work_and_over_after_a_rest() -> None:
+    bench = Bench(items(500), RatingRound(break_after_min=10))
+    desk = bench.desk()
+    for _ in range(20):
+        bench.clock.now_s += 29
+        desk.judge(CORRECT)
+    assert not desk.view.break_due
+    bench.clock.now_s += 29
+    desk.judge(CORRECT)
+    assert desk.view.break_due
+    bench.clock.now_s += REST_S + 1
+    desk.comment("back")
+    assert not desk.view.break_due
+    assert not bench.desk(break_after_min=0.0).view.break_due
+
+
+@pytest.mark.parametrize(
+    ("policy", "at_once", "on_key"),
+    [
+        (TranscriptPolicy.SHOWN, True, True),
+        (TranscriptPolicy.ON_REQUEST, False, True),
+        (TranscriptPolicy.NEVER, False, False),
+    ],
+)
+def test_the_transcript_is_shown_as_the_policy_says(policy: TranscriptPolicy, at_once: bool, on_key: bool) -> None:
+    bench = Bench(items(3), RatingRound(transcript=policy))
+    desk = bench.desk()
+    assert desk.view.draft.transcript_shown is at_once
+    desk.judge(CORRECT)
+    assert desk.show_transcript() is on_key
+    desk.judge(CORRECT)
+    assert [row.transcript_shown for row in bench.disk.rows] == [at_once, on_key]
+    assert desk.view.draft.transcript_shown is at_once, "asked for anew with each item"
+
+
+def test_sub_flags_go_with_their_category_and_exclude_each_other() -> None:
+    bench = Bench(items(3))
+    desk = bench.desk()
+    desk.toggle(SubFlag.TOO_MUCH)
+    desk.toggle(SubFlag.TOO_LITTLE)
+    assert desk.view.draft.sub_flags == (SubFlag.TOO_LITTLE,)
+    desk.toggle(SubFlag.WORLD_KNOWLEDGE_GAP)
+    desk.judge(PARTIAL, sub_flags=[SubFlag.TOO_MUCH])
+    assert bench.disk.rows[-1].sub_flags == ("world_knowledge_gap", "too_much"), "the later of two that exclude"
+    desk.toggle(SubFlag.RECOVERABLE)
+    desk.judge(Category.CLARIFICATION)
+    assert bench.disk.rows[-1].sub_flags == ()
+    assert desk.view.said.endswith("not of that category: recoverable")
+    desk.toggle(SubFlag.TOO_MUCH)
+    desk.toggle(SubFlag.TOO_MUCH)
+    assert desk.view.draft.sub_flags == ()
+
+
+def test_a_confidence_is_taken_back_by_itself() -> None:
+    desk = Bench(items(1)).desk()
+    desk.confidence(3)
+    desk.confidence(3)
+    assert desk.view.draft.confidence is None
+
+
+def test_the_aids_ending_is_done() -> None:
+    bench = Bench(items(4))
+    desk = bench.desk()
+
+    def led(*answers: str) -> bool:
+        state = AID.begin(Known(truncated=None))
+        for answer in answers:
+            state = state.answer(answer)
+        return desk.conclude(state)
+
+    assert not led("yes"), "the way has not ended"
+    assert led("no")
+    assert bench.disk.rows[-1].flags == ("recognition_doubted",)
+    assert bench.disk.rows[-1].aid_path == ("recognised=no",)
+    state = AID.begin(Known(truncated=None))
+    while state.question is not None:
+        state = state.answer(state.question.answers[0].id)
+    ending = state.ending
+    assert ending is not None
+    assert desk.conclude(state)
+    assert (bench.disk.rows[-1].category, bench.disk.rows[-1].aid_path) == (ending.category, state.path)
+
+
+def test_a_full_disk_leaves_the_item_in_sight_with_its_draft() -> None:
+    bench = Bench(items(3), exercises=exercises(CORRECT))
+    desk = bench.desk()
+    bench.disk.full = True
+    with pytest.raises(LogFull):
+        desk.judge(WRONG)
+    assert desk.view.explained is None, "what is not saved is not explained"
+    bench.disk.full = False
+    desk.judge(CORRECT)
+    desk.go_on()
+    desk.judge(CORRECT)
+    seen = desk.view.item
+    desk.comment("keep this")
+    bench.disk.full = True
+    for key in (lambda: desk.judge(WRONG), desk.skip, desk.hold, lambda: desk.flag(Flag.PRIVACY), desk.undo):
+        with pytest.raises(LogFull):
+            key()
+        assert desk.view.item == seen
+        assert desk.view.draft.comment == "keep this"
+    bench.disk.full = False
+    desk.judge(WRONG)
+    assert bench.disk.rows[-1].comment == "keep this"
+    assert desk.view.count.done == 2
+
+
+def test_a_refresh_brings_new_items_and_keeps_what_is_in_sight() -> None:
+    bench = Bench(items(5))
+    desk = bench.desk()
+    desk.comment("in the middle of it")
+    seen = in_sight(desk)
+    desk.refresh(items(30), ())
+    assert (in_sight(desk), desk.view.draft.comment) == (seen, "in the middle of it")
+    assert desk.view.count.total == 30
+
+
+def test_rows_that_a_refresh_has_not_seen_yet_stay() -> None:
+    """A room that was read a moment before the last key must not bring its item back."""
+    bench = Bench(items(3))
+    desk = bench.desk()
+    stale = tuple(bench.disk.rows)
+    desk.judge(CORRECT)
+    desk.refresh(bench.items, stale)
+    assert desk.view.count.done == 1
+    assert desk.view.can_undo
+
+
+def test_rows_given_elsewhere_count_and_the_item_in_sight_goes() -> None:
+    bench = Bench(items(3))
+    here, there = bench.desk(), bench.desk()
+    there.judge(WRONG)
+    here.comment("too late")
+    here.refresh(bench.items, bench.disk.rows)
+    assert here.view.count.done == 1
+    assert in_sight(here) == in_sight(there)
+    assert here.view.draft.comment == ""
+    assert here.undo()
+    assert bench.disk.rows[-1].replaces == bench.disk.rows[0].id
+
+
+def test_an_item_that_is_withdrawn_goes_and_undo_reaches_past_it() -> None:
+    bench = Bench(items(3))
+    desk = bench.desk()
+    first = desk.view.item
+    desk.judge(CORRECT)
+    second = desk.view.item
+    desk.judge(CORRECT)
+    third = desk.view.item
+    assert first is not None
+    desk.refresh([one for one in bench.items if one not in (second, third)], bench.disk.rows)
+    assert desk.view.phase is Phase.FINISHED
+    assert desk.undo()
+    assert desk.view.item == first
+
+
+def test_an_adjudicator_settles_what_they_have_judged_themselves() -> None:
+    bench = Bench(items(2))
+    desk = bench.desk()
+    desk.judge(CORRECT)
+    desk.judge(CORRECT)
+    disputed = [replace(one, inputs=tuple(bench.disk.rows)) for one in bench.items]
+    settling = Bench(disputed, RatingRound(id="open.adjudication"), disk=bench.disk).desk()
+    assert settling.view.count == Count(total=2, left=2)
+    settling.judge(WRONG)
+    assert bench.disk.rows[-1].adjudicates == tuple(row.id for row in bench.disk.rows[:2])
+    assert bench.disk.rows[-1].replaces is None
+    assert settling.view.count.done == 1
+    assert bench.desk().view.count.done == 2
+    assert settling.undo()
+    assert not settling.undo(), "the judgments are of another round"
