@@ -58,6 +58,6 @@ def room_for_bars(heads: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]
     widths = (
         [max(len(head), *(len(cells[at]) for _, cells in rows), 0) for at, head in enumerate(heads[1:])] if rows else []
     )
-    label = max([LEAST_LABEL, *(min(WIDEST_LABEL, width_of(shown(name, WIDEST_LABEL))) for name, _ in rows)])
+    label = max([LEAST_LABEL, width_of(heads[0]), *(min(WIDEST_LABEL, width_of(shown(name, WIDEST_LABEL))) for name, _ in rows)])
     left = width - label - sum(widths) - len(widths) - 1
     return min(most, left) if left >= 5 else 0

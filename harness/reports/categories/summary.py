@@ -42,7 +42,7 @@ BASES = {Basis.ALONE: "by one rater alone"}
 def lines(report: CategoryReport, width: int) -> Iterator[str]:
     """The summary of all queries, blank lines between its parts."""
     figures = report.figures
-    yield f"categories of first responses, {_counted(len(report.sessions), 'session')}{_only(report)}"
+    yield shown(f"categories of first responses, {_counted(len(report.sessions), 'session')}{_only(report)}", width)
     yield ""
     yield from funnel(figures)
     yield ""
@@ -80,7 +80,7 @@ def funnel(figures: CategoryFigures) -> Iterator[str]:
 def eleven(figures: CategoryFigures, width: int) -> Iterator[str]:
     """The categories with counts and shares under both readings; under the rule the derived groups."""
     if figures.why_not:
-        yield f"categories           {NOTHING}: {figures.why_not}"
+        yield from _note("categories", f"{NOTHING}: {figures.why_not}", width)
         return
     keys = {category: key for key, category in KEYS}
     heads = ("category", "A: n", "%", "95 %", "B: n", "%")

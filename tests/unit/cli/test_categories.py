@@ -1,0 +1,181 @@
+"""`harness categories`, as a user types it, on sessions on the disk."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from harness.cli import group
+from harness.model.errors import InputError, LogError
+from harness.model.judgment import Category, JudgmentStatus
+from tests.judged_sessions import Answer, answers, clips_of, give, judged, store_session
+
+C, W = Category.CORRECT, Category.WRONG
+PAGE = Path(__file__).parents[3] / "docs" / "categories.md"
+
+
+def harness(*arguments: str | Path, columns: int = 80) -> Result:
+    return CliRunner(env={"COLUMNS": str(columns)}).invoke(group, ["categories", *map(str, arguments)])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twelve queries to each of two devices; kitchen is right on all but one, den on eight; all by two raters."""
+    path = store_session(tmp_path_factory.mktemp("rated") / "one", answers(12, ("kitchen", "den")), "one")
+    clips = clips_of(path)
+    rows = []
+    for number in range(1, 13):
+        for device, right in (("kitchen", 11), ("den", 8)):
+            trial = f"q{number}-{device}"
+            said = C if number <= right else W
+            rows += [judged(trial, clips[trial][1], rater, said, round="first") for rater in ("ann", "bo")]
+    give(path, rows)
+    return path
+
+
+def test_the_counts_are_those_given(folder: Path) -> None:
+    found: dict[str, Any] = json.loads(harness(folder, "--json").output)
+    assert found["categories"]["correct"]["a"]["count"] == 19
+    assert found["categories"]["wrong"]["a"] == found["categories"]["wrong"]["b"]
+    assert found["funnel"]["judged"] == found["total"] == 24
+    by_device = {one["label"]: one["categories"]["correct"]["a"]["count"] for one in found["groups"]["device"]}
+    assert by_device == {"den": 8, "kitchen": 11}
+    assert found["interval_method"] == "clustered"
+
+
+def test_it_fits_80_columns_and_has_no_colour_without_a_terminal(folder: Path) -> None:
+    output = harness(folder, "--compare", "kitchen", "den").output
+    assert "\x1b" not in output
+    assert max(map(len, output.splitlines())) <= 80
+    assert "kitchen against den, on Correct" in output
+
+
+def test_devices_are_compared_pair_by_pair(folder: Path) -> None:
+    (found,) = json.loads(harness(folder, "--compare", "kitchen", "den", "--json").output)["comparisons"]
+    assert found["pairs"] == {"both": 8, "only_first": 3, "only_second": 0, "neither": 1}
+    assert found["swap"] == {"p": 0.25, "exact": True, "queries": 3}
+    assert found["difference"] == pytest.approx(0.25)
+
+
+def test_sessions_are_taken_together_and_one_may_be_compared_with_another(folder: Path, tmp_path: Path) -> None:
+    other = store_session(tmp_path / "two", answers(12, ("kitchen",)), "two")
+    clips = clips_of(other)
+    give(other, [judged(trial, clip, "ann", W) for trial, (_, clip) in clips.items()])
+    (found,) = json.loads(harness(folder, other, "--compare", "one", "two", "--json").output)["comparisons"]
+    assert (found["queries"], found["responses"]) == (12, [24, 12])
+    assert json.loads(harness(folder, other, "--by", "session", "--json").output)["total"] == 36
+
+
+def test_the_csv_has_a_row_for_each_category_of_each_group(folder: Path) -> None:
+    output = harness(folder, "--csv", "--by", "device", "--cross", "device,class").output
+    rows = list(csv.DictReader(io.StringIO(output)))
+    assert len(rows) == (1 + 2 + 6) * 14 * 2
+    kitchen = [row for row in rows if row["label"] == "kitchen" and not row["by_2"] and row["reading"] == "a"]
+    assert [row["count"] for row in kitchen if row["category"] in ("correct", "wrong")] == ["11", "1"]
+
+
+def test_a_page_is_written_beside_the_lines(folder: Path, tmp_path: Path) -> None:
+    result = harness(folder, "--html", tmp_path / "page.html")
+    assert result.exit_code == 0
+    assert (tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert result.output.startswith("categories of first responses, 1 session")
+
+
+@pytest.mark.parametrize(
+    ("options", "status"),
+    [
+        (["--min-correct", "0.6"], 0),
+        (["--min-correct", "70%"], 1),
+        (["--min-correct", "70%", "--bound", "upper"], 0),
+        (["--min-correct", "0.6", "--bound", "lower"], 1),
+        (["--min-correct", "0.6", "--bound", "safe"], 1),
+        (["--max-wrong", "0.34"], 0),
+        (["--max-wrong", "0.3"], 1),
+        (["--max-wrong", "0.34", "--bound", "safe"], 1),
+        (["--max-wrong", "0.3", "--bound", "lower"], 0),
+    ],
+)
+def test_limits_hold_for_every_device(folder: Path, options: list[str], status: int) -> None:
+    result = harness(folder, *options)
+    assert result.exit_code == status, result.output
+    told = [line for line in result.stderr.splitlines() if line.startswith("harness: ")]
+    assert bool(told) == bool(status)
+    assert all(" of den is " in line or " of kitchen is " in line for line in told)
+
+
+def test_the_reading_decides_what_is_wrong(tmp_path: Path) -> None:
+    path = store_session(tmp_path / "s", [Answer("a", core_capability=True), Answer("b", query_id="b")])
+    clips = clips_of(path)
+    give(path, [judged("a", clips["a"][1], "ann", Category.ADMITTED_DEFEAT), judged("b", clips["b"][1], "ann", C)])
+    assert harness(path, "--max-wrong", "0.1").exit_code == 1
+    assert harness(path, "--max-wrong", "0.1", "--reading", "a").exit_code == 0
+
+
+def test_a_limit_over_nothing_does_not_hold(tmp_path: Path) -> None:
+    path = store_session(tmp_path / "s", [Answer("a")])
+    result = harness(path, "--max-wrong", "1")
+    assert result.exit_code == 1
+    assert "n/a (nothing was judged), which no limit allows" in result.stderr
+
+
+def test_one_rater_or_one_round_can_be_looked_at(folder: Path, tmp_path: Path) -> None:
+    path = store_session(tmp_path / "s", [Answer("a"), Answer("b", query_id="b")])
+    clips = clips_of(path)
+    give(
+        path,
+        [
+            judged("a", clips["a"][1], "ann", C, round="one"),
+            judged("a", clips["a"][1], "bo", W, round="two"),
+            judged("b", clips["b"][1], "bo", status=JudgmentStatus.HELD, round="two"),
+        ],
+    )
+
+    def fates(*options: str) -> dict[str, int]:
+        found: dict[str, int] = json.loads(harness(path, "--json", *options).output)["funnel"]["fates"]
+        return {name: count for name, count in found.items() if count}
+
+    assert fates() == {"disputed": 1, "held": 1}
+    assert fates("--rater", "ann") == fates("--round", "one") == {"category": 1, "unjudged": 1}
+    assert fates("--round", "two") == {"category": 1, "held": 1}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--rater", "an"], "there is no rater 'an'. Did you mean 'ann'"),
+        (["--round", "frst"], "there is no round 'frst'"),
+        (["--compare", "kitchen", "garden"], "there is no device or session 'garden'"),
+        (["--json", "--csv"], "--json and --csv exclude each other"),
+    ],
+)
+def test_wrong_names_are_refused_with_the_nearest(folder: Path, options: list[str], words: str) -> None:
+    result = harness(folder, *options)
+    assert isinstance(result.exception, InputError)
+    assert words in str(result.exception)
+
+
+def test_a_session_cannot_be_named_twice_or_be_none(folder: Path, tmp_path: Path) -> None:
+    assert isinstance(harness(folder, folder).exception, InputError)
+    assert isinstance(harness(tmp_path).exception, LogError)
+    assert harness(folder, "--cross", "device,device").exit_code == 2
+    assert harness(folder, "--max-wrong", "7").exit_code == 2
+
+
+def test_the_docs_name_every_key_of_the_json(folder: Path) -> None:
+    def keys(found: Any) -> list[str]:
+        if isinstance(found, dict):
+            return [key for name, value in found.items() for key in (name, *keys(value))]
+        return [key for one in found for key in keys(one)] if isinstance(found, list) else []
+
+    values = {one.value for one in Category} | {"kitchen", "den", "1"}
+    found = json.loads(harness(folder, "--compare", "kitchen", "den", "--json").output)
+    text = PAGE.read_text(encoding="utf-8")
+    missing = [key for key in dict.fromkeys(keys(found)) if key not in values and not re.search(rf"`{key}`", text)]
+    assert missing == []
