@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from harness.model.judgment import Category, Flag, JudgmentStatus, SubFlag
+from harness.model.judgment import Category, Flag, SubFlag
 from harness.web.seats import Seat, content_mark
 
 LONGEST_COMMENT = 2000
@@ -134,23 +134,10 @@ def _writes(seat: Seat, what: str, detail: str) -> bool:
         case "release_held":
             desk.release_held()
         case "take" if seat.aid is not None and seat.aid.ending is not None:
-            _take_ending(seat)
+            desk.conclude(seat.aid)
         case _:
             return False
     return True
-
-
-def _take_ending(seat: Seat) -> None:
-    """Judges as the decision aid found, with the way it took."""
-    assert seat.aid is not None
-    ending, desk = seat.aid.ending, seat.desk
-    assert ending is not None
-    if ending.category is not None:
-        desk.judge(ending.category, sub_flags=ending.sub_flags, aid_path=seat.aid.path)
-    elif ending.status is JudgmentStatus.FLAGGED and ending.flag is not None:
-        desk.flag(ending.flag)
-    else:
-        desk.hold()
 
 
 def _aid(seat: Seat, detail: str) -> None:

@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from harness.model.errors import HarnessError, LogFull
+from harness.model.errors import HarnessError, InputError, LogFull
 from harness.model.rater_keys import RaterKeys
 from harness.rig.rating_room import RatingRoom
 from harness.web.gate import Gate
@@ -32,6 +32,7 @@ FULL = "Not saved, the disk of this site is full. Tell who runs it, and press th
 UNSAVED = "Not saved, this site could not write it. Tell who runs it, and press the key again; nothing else is lost."
 
 
+NOT_OF_ROUND = "You are invited to this site, but not to what is rated here now. Tell who invited you."
 FAULT = (
     "<!doctype html><html lang=en><title>Fault</title><h1>The site has a fault</h1>"
     "<p>Load the page again. What was saved is safe. When it comes again, tell who runs the site.</p>"
@@ -201,13 +202,16 @@ class Site:
 
     def _seat(self, visit: Visit, place: str) -> Seat:
         assert visit.invitation is not None
-        seat = self._seats[place].of(visit.invitation.rater, self.readings.number)
+        try:
+            seat = self._seats[place].of(visit.invitation.rater, self.readings.number)
+        except InputError as error:
+            raise HTTPException(403, NOT_OF_ROUND) from error
         self.readings.maybe()
         with seat.lock:
             number = self.readings.number
             if seat.read != number:
                 before = seat.item_id
-                items = self._room.items if place == JUDGE else self._room.disputed
+                items = self._room.items if place == JUDGE else self._room.disputed_for(visit.invitation.rater)
                 seat.desk.refresh(items, self._room.rows)
                 seat.read = number
                 if seat.item_id != before:

@@ -190,6 +190,16 @@ def test_sounds_are_those_of_the_own_queue(premises: Premises) -> None:
     assert premises.rater("zoe").client.get(f"/sound/{item}/response").status_code == 404
 
 
+def test_who_is_not_of_the_round_is_told_so(premises: Premises) -> None:
+    premises.round = replace(premises.round, raters=("bob", "secret-name"))
+    premises.restart()
+    answer = premises.rater("ann").client.get("/judge")
+    assert answer.status_code == 403
+    assert "Tell who invited you" in answer.text
+    assert "secret-name" not in answer.text
+    assert premises.rater("bob").client.get("/judge").status_code == 200
+
+
 def test_sounds_come_in_ranges(premises: Premises) -> None:
     ann = premises.rater("ann")
     path = f"/sound/{item_of(ann.page())}/response"
@@ -358,7 +368,9 @@ def test_an_adjudicator_settles_what_raters_disagree_on(premises: Premises) -> N
     page = zoe.page("/adjudicate")
     assert "What raters gave" in page
     assert "fine &lt;i&gt;" in page
-    assert ann.press("label.correct", page, "/adjudicate", form_word=field_of(ann.page(), "form_word")).status_code == 403
+    assert (
+        ann.press("label.correct", page, "/adjudicate", form_word=field_of(ann.page(), "form_word")).status_code == 403
+    )
     assert zoe.press("label.partially_correct", page, "/adjudicate").status_code == 303
     row = premises.rows[-1]
     assert (row.rater, row.category) == ("zoe", Category.PARTIALLY_CORRECT)
