@@ -16,9 +16,10 @@ import soxr
 from harness.log.clips import ClipShelf
 from harness.log.database import open_for_writing
 from harness.log.folder import SessionFolder
+from harness.model.bench import ObservationKind
 from harness.model.clip import Clip
 from harness.model.effect import EffectCheck, EffectWord, StateWanted
-from harness.model.observation import ResponseText, StateTold
+from harness.model.observation import ResponseText, StateTold, StimulusStarted
 from harness.model.record import (
     AttemptFinished,
     AttemptStarted,
@@ -142,6 +143,8 @@ def _trial(talk: Talk, device: str, number: int, effects: bool) -> Trial:
         conditions=(("voice", ("ann", "bob")[number % 2]), ("noise", ("quiet", "pink 10 dB")[number % 4 < 2])),
         query_class=talk.query_class,
         core_capability=talk.core_capability,
+        connection="connection",
+        reports=(ObservationKind.TRANSCRIPT, ObservationKind.STATE),
         effect=check if effects and talk.wanted else None,
     )
 
@@ -217,6 +220,7 @@ class _Rows:
         waited_s = None if attempt == 1 else 5.0
         play_id = f"{trial.id}.{attempt}"
         self.add(AttemptStarted(trial.id, 1, attempt, play_id, "c", 0.5, 1.5, 1.6, waited_s), 1.0)
+        self.add(Observed(StimulusStarted("front", Stamp(self._at_s), play_id), trial.id, 1, attempt))
 
 
 def _clips(shelf: ClipShelf, talks: Sequence[Talk]) -> dict[str, Clip]:

@@ -1,0 +1,73 @@
+"""How long raters wait for a room of ten sessions with 1,000 responses each, beside a plain read of the logs."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from harness.log.reader import LogReader
+from harness.model.judgment import Category
+from harness.rig.rating_room import open_room
+from tests.rating_sessions import rating_sessions
+
+SESSIONS, RESPONSES = 10, 1000
+KEYS = 200
+
+
+def seconds(work: Callable[[], object], times: int = 1) -> float:
+    """Median of so many runs."""
+    taken = []
+    for _ in range(times):
+        began = time.perf_counter()
+        work()
+        taken.append(time.perf_counter() - began)
+    return statistics.median(taken)
+
+
+def read_logs(folders: list[Path]) -> None:
+    for folder in folders:
+        with LogReader(folder) as reader:
+            for _ in reader.entries():
+                pass
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as root:
+        folders = rating_sessions(Path(root), *[RESPONSES] * SESSIONS, effects=True)
+        plain_s = seconds(lambda: read_logs(folders))
+        open_s = seconds(lambda: open_room(folders).close())
+        room = open_room(folders)
+        idle_s = seconds(room.refresh, 5)
+        desk = room.desk("ann")
+        seat_s = seconds(lambda: room.desk("ben"), 3)
+
+        def key() -> None:
+            desk.judge(Category.CORRECT)
+            assert desk.view.count.total == SESSIONS * RESPONSES
+
+        key_s = seconds(key, KEYS)
+
+        def again() -> None:
+            room.desk("cem").judge(Category.WRONG)
+            room.refresh()
+            desk.refresh(room.items, room.rows)
+
+        again_s = seconds(again, 3)
+        room.close()
+    print(f"{SESSIONS} sessions of {RESPONSES} responses")
+    print(f"  plain read of the logs            {plain_s:8.3f} s")
+    print(f"  a room is opened                  {open_s:8.3f} s  {open_s / plain_s:6.2f} of the plain read")
+    print(f"  … reads again, nothing is new     {idle_s:8.3f} s  {idle_s / plain_s:6.2f}")
+    print(f"  … another rater's row, desk anew  {again_s:8.3f} s  {again_s / plain_s:6.2f}")
+    print(f"  a rater is seated                 {seat_s:8.3f} s")
+    print(f"  a key: saved, next item, counts   {key_s:8.3f} s  (median of {KEYS})")
+
+
+if __name__ == "__main__":
+    main()
