@@ -112,8 +112,7 @@ class _Plan:
             self._problems.refuse()
         except InputProblems as found:
             problems += found.problems
-        there = {one.id for responses in self._sessions.values() for one in responses.rows.values()}
-        replacing = sum(one.replaces in there for _, one in self._fresh)
+        replacing = sum(one.replaces is not None and one.replaces not in self._lines for _, one in self._fresh)
         return ImportPlan(tuple(self._fresh), self._known, replacing, read.bad + self._bad, tuple(problems))
 
     def _place(self, row: WrittenJudgment) -> _Place:

@@ -16,7 +16,7 @@ LONGEST_CELL = 100_000
 MARK = "'"
 MARKED = ("=", "+", "-", "@", "\t", "\r", "\n", MARK)
 """A CSV cell with an apostrophe before one of these has it from whoever kept a spreadsheet from calculating."""
-_WHOLE = re.compile(r"[-+]?[0-9]{1,18}(\.0+)?")
+_WHOLE = re.compile(r"[-+]?[0-9]{1,15}(\.0+)?")
 _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 _HALF = re.compile("[\ud800-\udfff]")
 _LARGEST = 1 << 53

@@ -1,0 +1,319 @@
+"""`harness judgments`: files there and back, what is refused, and what a spreadsheet must not calculate."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from harness.cli import group
+from harness.log.judgment_log import rating_rows
+from harness.model.effect import EffectWord
+from harness.model.errors import InputError
+from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, Judgment, JudgmentStatus
+from harness.model.record import JudgmentGiven
+from harness.reports.safe_csv import safe_cell, safe_csv
+from tests.judged_sessions import answers, clips_of, give, judged, judged_responses, store_session
+
+FORMATS = ("csv", "jsonl", "parquet")
+
+
+def harness(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(group, ["judgments", *map(str, arguments)])
+
+
+def rows_in(folder: Path) -> list[Judgment]:
+    return [entry.record.judgment for entry in rating_rows(folder) if isinstance(entry.record, JudgmentGiven)]
+
+
+def said(folder: Path) -> list[Judgment]:
+    """Without the name of a file that they came from."""
+    return [replace(one, imported_from="") for one in rows_in(folder)]
+
+
+def bare(session: Path, target: Path) -> Path:
+    """A copy of a session without its judgments."""
+    shutil.copytree(session, target)
+    for path in target.glob("judgments.sqlite*"):
+        path.unlink()
+    return target
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Six responses; judgments with all that a row may hold, one changed, one withdrawn, one settled."""
+    folder = store_session(tmp_path / "s1", answers(3, ("kitchen", "den")))
+    clips = clips_of(folder)
+    rows = []
+    for at, (trial, (_, clip)) in enumerate(clips.items()):
+        full = judged(
+            trial, clip, "ann", Category.WRONG if at % 2 else Category.CORRECT,
+            session_id="s1", id=f"id-{at}", comment=("=SUM(A1)", "'tis; \"so\"", "-5", "[x]", "two\nlines", "@b")[at],
+            flags=(Flag.AUDIO_BAD.value,), sub_flags=("recoverable",) if at % 2 else (), confidence=1 + at % 3,
+            plays=2, heard_ms=900, time_to_answer_s=0.1 + at, transcript_shown=False, item_id=f"item{at}", round="r1",
+            position=at + 1, aid_path=("whole=yes", "which; one=no"), span_s=(1.25, 2.5), effect_claimed=True,
+            effect=EffectWord.PARTIAL, shown_wall_s=1e9, tool_version="0.1.0",
+        )  # fmt: skip
+        rows.append(full)
+    rows.append(judged("q1-kitchen", clips["q1-kitchen"][1], "bob", Category.WRONG, session_id="s1", id="b0"))
+    rows.append(replace(rows[0], id="c0", category=Category.FINDABLE, replaces="id-0"))
+    rows.append(
+        judged(
+            "q1-den",
+            clips["q1-den"][1],
+            "ann",
+            status=JudgmentStatus.WITHDRAWN,
+            id="w1",
+            replaces="id-1",
+            session_id="s1",
+        )
+    )
+    rows.append(
+        judged(
+            "q1-kitchen",
+            clips["q1-kitchen"][1],
+            "ann",
+            Category.WRONG,
+            id="e0",
+            adjudicates=("c0", "b0"),
+            session_id="s1",
+        )
+    )
+    give(folder, rows)
+    return folder
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_there_and_back(folder: Path, tmp_path: Path, kind: str) -> None:
+    file = tmp_path / f"out.{kind}"
+    done = harness("export", folder, f"--{kind}", file)
+    assert (done.exit_code, "Writing 10 judgments" in done.output) == (0, True), done.exception
+    copy = bare(folder, tmp_path / "copy")
+    assert harness("import", copy, file).output == "10 new judgments, 0 there already\n"
+    assert said(copy) == said(folder)
+    assert {one.imported_from for one in rows_in(copy)} == {file.name}
+    assert judged_responses(copy)[0].settled is not None
+    for session in (folder, copy):
+        assert harness("import", session, file).output == "0 new judgments, 10 there already\n"
+    assert len(rows_in(folder)) == 10
+
+
+def test_a_row_tells_what_is_known_of_its_response(folder: Path, tmp_path: Path) -> None:
+    found = list(csv.DictReader(io.StringIO(harness("export", folder, "--csv", "-").stdout)))
+    first = found[0]
+    assert (first["device"], first["query"], first["query_class"], first["condition.voice"]) == (
+        "kitchen", "q1", "weather", "bob"
+    )  # fmt: skip
+    assert (first["reference"], first["response"], first["outcome"]) == (
+        "question 1", "answer 1 of kitchen", "responded"
+    )  # fmt: skip
+    assert [row["in_force"] for row in found].count("false") == 3
+    assert (first["final"], first["final_by"], found[1]["final"]) == ("wrong", "adjudicated", "")
+    typed = tmp_path / "t.parquet"
+    harness("export", folder, "--parquet", typed)
+    schema = pyarrow.parquet.read_schema(typed)
+    assert [str(schema.field(name).type) for name in ("plays", "in_force", "time_to_answer_s", "comment")] == [
+        "int64", "bool", "double", "string"
+    ]  # fmt: skip
+    assert str(schema.field("sub_flags").type).startswith("list<")
+
+
+def test_a_blind_file_names_no_device_and_is_still_of_its_responses(folder: Path, tmp_path: Path) -> None:
+    file = tmp_path / "blind.jsonl"
+    assert harness("export", folder, "--jsonl", file, "--blind", "--in-force").exit_code == 0
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    assert len(rows) == 7
+    assert not {"trial", "device", "condition.voice"} & rows[0].keys()
+    copy = bare(folder, tmp_path / "copy")
+    assert harness("import", copy, file).output == "7 new judgments, 0 there already\n"
+    assert [one.trial_id for one in rows_in(copy)][:2] == ["q2-kitchen", "q2-den"]
+    assert harness("import", folder, file).output == "0 new judgments, 7 there already\n"
+
+
+def test_a_spreadsheet_calculates_nothing(folder: Path) -> None:
+    comments = {
+        row["id"]: row["comment"] for row in csv.DictReader(io.StringIO(harness("export", folder, "--csv", "-").stdout))
+    }
+    assert (comments["id-0"], comments["id-1"], comments["id-2"]) == ("'=SUM(A1)", "''tis; \"so\"", "-5")
+    assert [safe_cell(one) for one in ("+1", "1e-5", "-2.5e3", "+A", "\tx", "@x", "a=b", "")] == [
+        "+1", "1e-5", "-2.5e3", "'+A", "'\tx", "'@x", "a=b", ""
+    ]  # fmt: skip
+    assert safe_csv([["a,b", '"']]) == '"a,b",""""\n'
+
+
+def wanted(folder: Path, tmp_path: Path, *rows: str, head: str = "trial,rater,category") -> Result:
+    file = tmp_path / "in.csv"
+    file.write_text("\n".join([head, *rows]) + "\n")
+    return harness("import", folder, file)
+
+
+def refused(result: Result) -> str:
+    assert isinstance(result.exception, InputError), result.output
+    return str(result.exception)
+
+
+def test_rows_from_elsewhere(folder: Path, tmp_path: Path) -> None:
+    copy = bare(folder, tmp_path / "copy")
+    done = wanted(copy, tmp_path, "q1-kitchen,eve,Partially correct", "q1-den,eve,9", "q1-kitchen,adam,wrong")
+    assert done.output == "3 new judgments, 0 there already\n"
+    first, second, _ = rows_in(copy)
+    response = judged_responses(copy)[0].response
+    assert (first.category, second.category, first.attempt, first.clip_sha256) == (
+        Category.PARTIALLY_CORRECT, Category.WRONG, response.attempt, response.clip.sha256
+    )  # fmt: skip
+    assert (first.session_id, first.imported_from, first.rater) == ("s1", "in.csv", "eve")
+    # The same rows in another file, in another order, are still the same.
+    again = wanted(copy, tmp_path, "q1-kitchen,adam,wrong", "q1-kitchen,eve,Partially correct", "q1-den,eve,wrong")
+    assert again.output == "0 new judgments, 3 there already\n"
+    assert len(rows_in(copy)) == 3
+
+
+@pytest.mark.parametrize(
+    ("row", "head", "what"),
+    [
+        (
+            "q9-kitchen,eve,wrong",
+            "trial,rater,category",
+            "there is no trial 'q9-kitchen' in this session. Did you mean",
+        ),
+        (
+            "s2,q1-kitchen,eve,wrong",
+            "session,trial,rater,category",
+            "there is no session 's2' here. Did you mean 's1'?",
+        ),
+        ("q1-kitchen,2,eve,wrong", "trial,attempt,rater,category", "the response is of attempt 1, not 2"),
+        ("q1-kitchen,2,eve,wrong", "trial,take,rater,category", "the response is of take 1, not 2"),
+        ("q1-kitchen,abc,eve,wrong", "trial,clip_sha256,rater,category", "is no response of the trial 'q1-kitchen'"),
+        ("abc,eve,wrong", "clip_sha256,rater,category", "is no response of this session"),
+        ("q1-kitchen,eve,wrong,zz", "trial,rater,category,replaces", "replaces the judgment 'zz', which is not there"),
+        ("q1-kitchen,eve,,withdrawn", "trial,rater,category,status", "takes back a judgment, and names none"),
+        ("q1-kitchen,ann,wrong", "trial,rater,category", "'ann' judged this response already, as findable: 'c0'"),
+        (
+            "q1-kitchen,eve,wrong,b0",
+            "trial,rater,category,id",
+            "the judgment 'b0' is there already, and says something",
+        ),
+    ],
+)
+def test_what_cannot_be_placed_is_refused_with_its_line(
+    folder: Path, tmp_path: Path, row: str, head: str, what: str
+) -> None:
+    before = rows_in(folder)
+    told = refused(wanted(folder, tmp_path, row, head=head))
+    assert f"in.csv:2: {what}" in told or what in told
+    assert "in.csv:2" in told
+    assert rows_in(folder) == before
+
+
+def test_all_or_none_unless_bad_rows_are_skipped(folder: Path, tmp_path: Path) -> None:
+    copy = bare(folder, tmp_path / "copy")
+    rows = ("q1-kitchen,eve,wrong", "q1-den,eve,wrnog", "q7-den,eve,wrong", "q1-kitchen,eve,correct")
+    told = refused(wanted(copy, tmp_path, *rows))
+    assert [part in told for part in (":3:", ":4:", ":5:", "judged this response already, in line 2")] == [True] * 4
+    assert rows_in(copy) == []
+    file = tmp_path / "in.csv"
+    assert "nothing was written" in harness("import", copy, file, "--skip-bad", "--dry-run").stdout
+    assert rows_in(copy) == []
+    done = harness("import", copy, file, "--skip-bad")
+    assert done.stdout == "1 new judgment, 0 there already, 3 rows left out\n"
+    assert done.stderr.count("left out: ") == 3
+    assert len(rows_in(copy)) == 1
+
+
+def test_an_earlier_judgment_gives_way_when_asked_for(folder: Path, tmp_path: Path) -> None:
+    refused(wanted(folder, tmp_path, "q2-den,ann,findable"))
+    done = harness("import", folder, tmp_path / "in.csv", "--replace")
+    assert done.output == "1 new judgment, 1 of them in place of earlier ones, 0 there already\n"
+    row = rows_in(folder)[-1]
+    assert (row.replaces, row.category) == ("id-3", Category.FINDABLE)
+    assert harness("import", folder, tmp_path / "in.csv", "--replace").output.startswith("0 new judgments")
+
+
+def test_several_sessions(tmp_path: Path) -> None:
+    one = store_session(tmp_path / "s1", answers(2), "s1")
+    two = store_session(tmp_path / "s2", [*answers(1), *answers(1, ("den",), "x")], "s2")
+    file = tmp_path / "in.csv"
+    file.write_text("trial,rater,category\nq1-kitchen,eve,wrong\nx1-den,eve,wrong\nq2-kitchen,eve,wrong\n")
+    told = refused(harness("import", one, two, file))
+    assert "in.csv:2: the response is in several of the sessions" in told
+    assert told.count("in.csv:") == 1
+    file.write_text(
+        "session,trial,rater,category\ns1,q1-kitchen,eve,wrong\ns2,q1-kitchen,eve,wrong\n,x1-den,eve,wrong\n"
+    )
+    assert harness("import", one, two, file).output.startswith("3 new judgments")
+    assert [len(rows_in(folder)) for folder in (one, two)] == [1, 2]
+
+
+def test_columns_are_mapped_and_strange_ones_told(folder: Path, tmp_path: Path) -> None:
+    file = tmp_path / "in.txt"
+    file.write_text("what,who,verdict,mood\nq1-kitchen,eve,wrong,\x41\n")
+    mapped = [*("--map", "what=trial"), *("--map", "who=rater"), *("--map", "verdict=category")]
+    done = harness("import", folder, file, "--csv", *mapped)
+    assert "columns that mean nothing here: mood" in done.stderr
+    assert done.stdout == "1 new judgment, 0 there already\n"
+    assert "suffix" in refused(harness("import", folder, file))
+    assert "--map" in refused(harness("import", folder, file, "--csv", "--map", "what"))
+
+
+def test_wrong_usage(folder: Path, tmp_path: Path) -> None:
+    assert "no file is named" in refused(harness("export", folder))
+    assert "standard output" in refused(harness("export", folder, "--parquet", "-"))
+    assert "standard output" in refused(harness("export", folder, "--csv", "-", "--jsonl", "-"))
+    assert "no such file" in refused(harness("import", folder, tmp_path / "none.csv"))
+    assert harness("export", folder, "--csv", tmp_path / "no" / "where.csv").exit_code != 0
+
+
+texts = st.text(st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp"), exclude_characters="\ufeff"), max_size=12)
+names = st.sampled_from(["ann", "bob", "Zoë", "=cmd|'x'!A1", "@eve", "-1", "x,y", '"']) | texts.filter(
+    lambda text: bool(text.strip()) and text.isprintable()
+).map(str.strip)
+seconds = st.none() | st.floats(0, 1e6)
+
+
+@st.composite
+def judgments(draw: st.DrawFn) -> Callable[[str, str, str], Judgment]:
+    category = draw(st.sampled_from(Category))
+    allowed = SUB_FLAGS_OF.get(category, ())
+    carried = st.sampled_from(allowed) if allowed else st.nothing()
+    made = Judgment(
+        id="", trial_id="", attempt=1, rater=draw(names), status=JudgmentStatus.SUBMITTED, category=category,
+        clip_sha256="", session_id="s1",
+        comment=draw(texts.filter(lambda text: not text or bool(text.strip()))),
+        sub_flags=tuple(draw(st.lists(carried, unique=True))),
+        flags=tuple(draw(st.sets(st.sampled_from([flag.value for flag in Flag])))),
+        aid_path=tuple(draw(st.lists(texts.filter(bool), max_size=3))),
+        confidence=draw(st.sampled_from([None, 1, 2, 3])), plays=draw(st.integers(0, 99)),
+        time_to_answer_s=draw(seconds), position=draw(st.none() | st.integers(1, 999)),
+        effect_claimed=draw(st.sampled_from([None, True, False])), effect=draw(st.sampled_from([None, *EffectWord])),
+        transcript_shown=draw(st.booleans()), given_wall_s=draw(seconds),
+    )  # fmt: skip
+    return lambda id_, trial, clip: replace(made, id=id_, trial_id=trial, clip_sha256=clip)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rows=st.lists(judgments(), min_size=1, max_size=6, unique_by=lambda make: make("", "", "").rater))
+def test_any_judgment_comes_back_from_any_format(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[Callable[[str, str, str], Judgment]]
+) -> None:
+    tmp_path = tmp_path_factory.mktemp("any")
+    folder = store_session(tmp_path / "s1", answers(1))
+    ((trial, (_, clip)),) = clips_of(folder).items()
+    give(folder, [make(f"j{number}", trial, clip.sha256) for number, make in enumerate(rows)])
+    files = [tmp_path / f"f.{kind}" for kind in FORMATS]
+    written = [option for kind, file in zip(FORMATS, files, strict=True) for option in (f"--{kind}", str(file))]
+    assert harness("export", folder, *written).exit_code == 0
+    for file in files:
+        copy = bare(folder, tmp_path / file.suffix)
+        done = harness("import", copy, file)
+        assert done.exit_code == 0, (done.output, done.exception)
+        assert said(copy) == said(folder)
