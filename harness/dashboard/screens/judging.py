@@ -300,7 +300,8 @@ class JudgingScreen(Screen[None]):
         def answered(answer: object) -> None:
             self._said = ""
             if answer is not None:
-                if asked is not None and self._item is not None and asked.id == self._item.id:
+                now = self._desk.view.item
+                if asked is not None and now is not None and asked.id == now.id:
                     take(answer)
                 else:
                     self._tell("that response is no longer in sight; nothing was done")

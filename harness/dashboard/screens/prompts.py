@@ -13,6 +13,7 @@ from textual.widgets import Input, Static
 
 from harness.dashboard import palette
 from harness.dashboard.screens.sheet import Panel
+from harness.wire.foreign import plain_text
 
 
 class LinePrompt(Panel):
@@ -27,7 +28,7 @@ class LinePrompt(Panel):
         self._question = question
         self._needed = needed
         self._hint = hint
-        self._line = line
+        self._line = plain_text(line) if line else ""
 
     def compose(self) -> ComposeResult:
         with Vertical():

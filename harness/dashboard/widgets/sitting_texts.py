@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+from pathlib import Path
+
 from rich.text import Text
 
 from harness.dashboard import palette
@@ -52,7 +55,7 @@ class Finished(Painted):
 
     def __init__(self, sessions: tuple[str, ...], release_key: str) -> None:
         super().__init__()
-        self._sessions = " ".join(plain_text(one, 300) for one in sessions)
+        self._sessions = " ".join(shlex.quote(plain_text(_short(one), 300)) for one in sessions)
         self._release_key = release_key
         self._view: SittingView | None = None
         self._waiting: tuple[str, ...] = ()
@@ -87,3 +90,9 @@ class Finished(Painted):
         text.append(f"harness agreement {self._sessions}\n", style=palette.TEXT)
         text.append("New responses and answers show here by themselves.", style=palette.QUIET)
         return Text("\n").join(list(text.wrap(self.app.console, width))[:height])
+
+
+def _short(path: str) -> str:
+    """As one would type it here."""
+    here = Path.cwd()
+    return str(Path(path).relative_to(here)) if Path(path).is_relative_to(here) else path

@@ -1,0 +1,450 @@
+"""A rater's terminal: each key, what is on the disk after it, and what is shown."""
+
+import random
+from pathlib import Path
+from types import MappingProxyType
+
+import pytest
+from textual import events
+from textual.pilot import Pilot
+
+from harness.dashboard.messages import RoomRead
+from harness.dashboard.rating_app import RatingApp, run_rating_app
+from harness.dashboard.screens.judging import JudgingScreen
+from harness.log.judgment_log import JudgmentLog
+from harness.model.effect import EffectWord
+from harness.model.errors import InputError
+from harness.model.judgment import Category, Flag, JudgmentStatus, SubFlag
+from harness.model.rater_keys import RaterAction, RaterKeys
+from harness.model.rating_round import Exercise, RatingRound, TranscriptPolicy
+from harness.model.record import EffectAnswered, JudgmentGiven
+from harness.rating.categories import KEYS, LABELS
+from harness.rating.guide import GUIDE
+from harness.rating.judgments import withdrawal
+from tests.dashboard.bench import screen_text, shows, until
+from tests.dashboard.seats import SIZES, SMALL, WIDE, ready, room_of, rows, seated
+from tests.judged_sessions import clips_of, give, judged
+from tests.rating_sessions import TALKS, rating_session
+
+ANSWERS = {talk.query: talk.answer for talk in TALKS}
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Path:
+    return rating_session(tmp_path / "s1", 12)
+
+
+async def press(pilot: Pilot[int], *keys: str) -> None:
+    """Keys as a person presses them: each after the last one has been drawn."""
+    for key in keys:
+        before = len(rows_now(pilot))
+        await pilot.press("minus" if key == "-" else key)
+        await pilot.pause()
+        if key in "1234567890-xhu" and isinstance(pilot.app.screen, JudgingScreen):
+            await until(pilot, lambda screen=pilot.app.screen: screen._drawn)
+            await pilot.pause(0.09 if len(rows_now(pilot)) > before else 0)
+
+
+def rows_now(pilot: Pilot[int]) -> list[object]:
+    app = pilot.app
+    assert isinstance(app, RatingApp)
+    return [row for path in room_of(app).round.sessions for row in rows(Path(path))]
+
+
+@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
+async def test_all_eleven_keys_label_and_each_is_on_the_disk_before_the_next_shows(
+    session: Path, size: tuple[int, int]
+) -> None:
+    app = seated(session)
+    async with app.run_test(size=size) as pilot:
+        await ready(pilot)
+        given = []
+        for number, (key, category) in enumerate(KEYS, start=1):
+            item = app.desk.view.item
+            assert item is not None
+            assert f"“{item.query}”" in screen_text(pilot)
+            assert f"item {number} of 12" in screen_text(pilot)
+            await press(pilot, key)
+            given.append((item.subject.trial_id, category, number))
+            assert [(row.trial_id, row.category, row.position) for row in rows(session)] == given
+        assert "11 done, 1 left" in screen_text(pilot)
+
+
+@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
+async def test_keys_names_and_guide_are_in_sight(session: Path, size: tuple[int, int]) -> None:
+    async with seated(session).run_test(size=size) as pilot:
+        await ready(pilot)
+        text = screen_text(pilot)
+        for key, category in KEYS:
+            assert f"{key} {LABELS[category]}" in text
+            assert (GUIDE[category].short if size == SMALL else GUIDE[category].test[:30]) in text
+        for words in ("t text", "? aid", "x skip", "h hold", "f flag", "c comment", "k sure", "g guide", "q quit"):
+            assert words in text
+        for words in ("u undo", ". stop", "w judge held", "space play", "p auto-play"):
+            assert words not in text, "it does nothing now"
+
+
+async def test_undo_survives_a_restart_and_the_item_comes_back_as_it_was_judged(session: Path) -> None:
+    app = seated(session)
+    async with app.run_test(size=SMALL) as pilot:
+        await ready(pilot)
+        first = app.desk.view.item
+        assert first is not None
+        await press(pilot, "c", *"hum", "enter", "k", "9", "1")
+    again = seated(session)
+    async with again.run_test(size=SMALL) as pilot:
+        await ready(pilot)
+        assert "item 3 of 12" in screen_text(pilot)
+        await press(pilot, "u", "u")
+        assert again.desk.view.item == first
+        for words in ("hum", "1 unsure", "taken back", "0 done, 12 left"):
+            assert words in screen_text(pilot)
+        await press(pilot, "1")
+        wrong, right, *undone, last = rows(session)
+        assert [row.replaces for row in undone] == [right.id, wrong.id]
+        assert (wrong.category, wrong.comment, wrong.confidence) == (Category.WRONG, "hum", 1)
+        assert (last.category, last.comment, last.confidence) == (Category.CORRECT, "hum", 1)
+        assert last.trial_id == wrong.trial_id
+        await press(pilot, "u")
+        await press(pilot, "u")
+        assert "nothing is left to undo" in screen_text(pilot)
+
+
+async def test_skipped_ones_come_at_the_end_with_a_mark(tmp_path: Path) -> None:
+    session = rating_session(tmp_path / "s1", 3)
+    app = seated(session)
+    async with app.run_test(size=SMALL) as pilot:
+        await ready(pilot)
+        skipped = app.desk.view.item
+        await press(pilot, "x")
+        assert "1 skipped" in screen_text(pilot)
+        await press(pilot, "1", "2")
+        assert app.desk.view.item == skipped
+        assert "before  left for the end" in screen_text(pilot)
+        await press(pilot, "3")
+        await until(pilot, shows(pilot, "All is judged"))
+        assert rows(session)[-1].replaces == rows(session)[0].id
+
+
+async def test_flag_asks_for_the_reason_and_escape_does_nothing(session: Path) -> None:
+    async with seated(session).run_test(size=SMALL) as pilot:
+        await ready(pilot)
+        await press(pilot, "f", "escape")
+        assert rows(session) == []
+        await press(pilot, "f", "2")
+        (row,) = rows(session)
+        assert (row.status, row.flags) == (JudgmentStatus.FLAGGED, (list(Flag)[1].value,))
+        assert "1 flagged" in screen_text(pilot)
+
+
+async def test_sub_flags_confidence_and_comment_go_with_the_key(session: Path) -> None:
+    app = seated(session)
+    async with app.run_test(size=SMALL) as pilot:
+        await ready(pilot)
+        await press(pilot, "k", "k", "b", "1", "c", *"only [red]one[/red]", "enter")
+        for words in ("2 fairly sure", "too little", "“only [red]one[/red]”"):
+            assert words in screen_text(pilot)
+        await press(pilot, "b", "2")
+        assert app.desk.view.draft.sub_flags == (SubFlag.TOO_MUCH,)
+        await press(pilot, "c", *"!", "enter", "2")
+        (row,) = rows(session)
+        assert (row.confidence, row.sub_flags, row.comment) == (2, ("too_much",), "only [red]one[/red]!")
+        await press(pilot, "k", "k", "k", "k")
+        assert app.desk.view.draft.confidence is None
+
+
+async def test_the_transcript_is_hidden_until_asked_for_and_that_is_stored(session: Path) -> None:
+    app = seated(session)
+    async with app.run_test(size=SMALL) as pilot:
+        await ready(pilot)
+        told = False
+        for _ in range(12):
+            item = app.desk.view.item
+            assert item is not None
+            assert ANSWERS[item.query] not in screen_text(pilot)
+            if item.said is not None:
+                told = True
+                break
+            await press(pilot, "1")
+        assert told, "the session has responses with the device's own text"
+        await press(pilot, "t")
+        assert f"said    “{ANSWERS[item.query]}”  (the device's own text)" in screen_text(pilot)
+        assert f"heard   “{ANSWERS[item.query]}”  (our recogniser, test)" in screen_text(pilot)
+        await press(pilot, "t")
+        await until(pilot, shows(pilot, "escape goes back"))
+        await press(pilot, "escape", "1")
+        *others, last = rows(session)
+        assert last.transcript_shown
+        assert not any(row.transcript_shown for row in others)
+
+
+async def test_a_round_that_is_judged_by_ear_shows_no_text(session: Path) -> None:
+    app = seated(session, round_=RatingRound(transcript=TranscriptPolicy.NEVER))
+    async with app.run_test(size=SMALL) as pilot:
+        await ready(pilot)
+        await press(pilot, "t")
+        item = app.desk.view.item
+        assert item is not None
+        assert ANSWERS[item.query] not in screen_text(pilot)
+        assert "judged by ear" in screen_text(pilot)
+
+
+async def test_nothing_says_whose_response_it_is(session: Path) -> None:
+    for size in SIZES.values():
+        app = seated(session, round_=RatingRound(transcript=TranscriptPolicy.SHOWN))
+        async with app.run_test(size=size) as pilot:
+            await ready(pilot)
+            for _ in range(4):
+                text = screen_text(pilot)
+                assert "kitchen" not in text
+                assert "den" not in text.split()
+                await press(pilot, "1")
+
+
+async def test_the_aid_leads_to_a_category_that_is_saved_with_its_path(session: Path) -> None:
+    app = seated(session)
+    async with app.run_test(size=SMALL) as pilot:
+        await ready(pilot)
+        await press(pilot, "question_mark")
+        await until(pilot, shows(pilot, "of at most"))
+        assert "seen by the harness" in screen_text(pilot)
+        await press(pilot, "b")
+        await until(pilot, shows(pilot, "That makes it  Slot request"))
+        await press(pilot, "backspace")
+        await until(pilot, shows(pilot, "of at most"))
+        assert rows(session) == []
+        await press(pilot, "c", "enter")
+        (row,) = rows(session)
+        assert row.category is Category.CLARIFICATION
+        assert row.aid_path[-1] == "asks_back=meaning"
+        await press(pilot, "question_mark", "escape")
+        assert len(rows(session)) == 1
+        # What the harness filled in is taken back, and the answer puts the response aside.
+        await press(pilot, "question_mark", "backspace", "backspace", "backspace")
+        no = next(one.key for one in app.screen._state.question.answers if one.id == "no")  # type: ignore[attr-defined]
+        await press(pilot, no, "enter")
+        assert rows(session)[-1].status is JudgmentStatus.FLAGGED
+        assert rows(session)[-1].aid_path == ("recognised=no",)
+
+
+async def test_a_training_round_explains_each_answer(session: Path) -> None:
+    round_ = RatingRound(
+        exercises=(
+            Exercise("one", "name two rivers", "the danube", Category.PARTIALLY_CORRECT, "It names one of two."),
+            Exercise("two", "pause it", "stopped", Category.CORRECT, "It was paused.", effect="It was paused."),
+        )
+    )
+    app = seated(session, round_=round_)
+    async with app.run_test(size=SMALL) as pilot:
+        await ready(pilot, "TRAINING 1 of 2")
+        await press(pilot, "x")
+        assert "an exercise wants a category" in screen_text(pilot)
+        await press(pilot, "2")
+        await until(pilot, shows(pilot, "Right: Partially correct"))
+        assert "It names one of two." in screen_text(pilot)
+        assert "x skip" not in screen_text(pilot)
+        await press(pilot, "m")
+        await ready(pilot, "TRAINING 2 of 2")
+        assert "note    It was paused." in screen_text(pilot)
+        await press(pilot, "9")
+        await until(pilot, shows(pilot, "Not Wrong, but Correct"))
+        await press(pilot, "u")
+        await ready(pilot, "TRAINING 2 of 2")
+        await press(pilot, "1", "space")
+        await ready(pilot, "item 1 of 12")
+        assert [row.trial_id for row in rows(session)][:2] == ["exercise:one", "exercise:two"]
+
+
+async def test_what_cannot_be_saved_stays_in_sight_and_says_why(session: Path) -> None:
+    blocked = session / "judgments.sqlite"
+    blocked.mkdir()
+    app = seated(session)
+    async with app.run_test(size=SMALL) as pilot:
+        await ready(pilot)
+        item = app.desk.view.item
+        await press(pilot, "k", "1")
+        await until(pilot, shows(pilot, "NOT SAVED"))
+        assert app.desk.view.item == item
+        assert "item 1 of 12" in screen_text(pilot)
+        assert all(f"{key} {LABELS[category]}" in screen_text(pilot) for key, category in KEYS)
+        blocked.rmdir()
+        await press(pilot, "1")
+        await until(pilot, shows(pilot, "item 2 of 12"))
+        assert "NOT SAVED" not in screen_text(pilot)
+        (row,) = rows(session)
+        assert row.confidence == 1
+
+
+async def test_a_key_that_is_held_down_labels_one_response(session: Path) -> None:
+    app = seated(session)
+    async with app.run_test(size=SMALL) as pilot:
+        await ready(pilot)
+        for _ in range(10):
+            app.post_message(events.Key("1", "1"))
+        await until(pilot, shows(pilot, "too fast"))
+        assert len(rows(session)) == 1
+        await press(pilot, "2")
+        await until(pilot, lambda: [row.category for row in rows(session)][1:] == [Category.PARTIALLY_CORRECT])
+
+
+async def test_other_keys_from_a_file(session: Path) -> None:
+    default = RaterKeys()
+    letters = dict(zip(Category, "qwertyuiopz", strict=True))
+    actions = {**default.actions, RaterAction.QUIT: "f10", RaterAction.UNDO: "backspace", RaterAction.RELEASE_HELD: "W"}
+    actions |= {RaterAction.TRANSCRIPT: "tab", RaterAction.SKIP: "down", RaterAction.COMMENT: "enter"}
+    actions[RaterAction.AID] = "ä"
+    keys = RaterKeys(MappingProxyType(letters), MappingProxyType(actions))
+    app = seated(session, keys=keys)
+    async with app.run_test(size=SMALL) as pilot:
+        await ready(pilot)
+        assert "z Missed disamb., unrecoverable" in screen_text(pilot)
+        await press(pilot, "tab")
+        assert app.desk.view.draft.transcript_shown
+        await press(pilot, "enter", *"so", "enter", "z", "down", "backspace")
+        labelled, skipped, undone = rows(session)
+        assert labelled.category is Category.MISSED_DISAMBIGUATION_NOT_RECOVERABLE
+        assert (labelled.comment, skipped.status, undone.replaces) == ("so", JudgmentStatus.SKIPPED, skipped.id)
+        await press(pilot, "1")
+        assert len(rows(session)) == 3, "the usual keys are free then"
+        await pilot.pause(0.1)
+        await press(pilot, "p")
+        assert len(rows(session)) == 4, "a category, not the setting of the same key"
+        await press(pilot, "ä")
+        await until(pilot, shows(pilot, "of at most"))
+        await press(pilot, "escape", "f10")
+    assert app.return_value == 0
+
+
+async def test_a_resize_loses_nothing(session: Path) -> None:
+    app = seated(session)
+    async with app.run_test(size=WIDE) as pilot:
+        await ready(pilot)
+        await press(pilot, "t", "k", "c", *"stays", "enter")
+        for size in ((40, 10), (80, 24), (200, 60), (20, 5), (120, 40), (80, 24)):
+            await pilot.resize_terminal(*size)
+            await pilot.pause()
+        for words in ("1 unsure", "“stays”", "item 1 of 12"):
+            assert words in screen_text(pilot)
+        await press(pilot, "1")
+        assert rows(session)[0].comment == "stays"
+
+
+async def test_evidence_from_elsewhere_releases_what_was_held_and_leaves_the_item_in_sight(tmp_path: Path) -> None:
+    session = rating_session(tmp_path / "s1", 12, effects=True)
+    app = seated(session)
+    async with app.run_test(size=SMALL) as pilot:
+        await ready(pilot)
+        held = [item for item in room_of(app).items if item.waits_for_effect]
+        assert f"{len(held)} held" in screen_text(pilot)
+        before = app.desk.view.item
+        await press(pilot, "c", *"mine", "enter")
+        log = JudgmentLog(session)
+        for item in held:
+            subject = item.subject
+            log.append(EffectAnswered(subject.trial_id, subject.take, subject.attempt, EffectWord.RIGHT, "bob", "ran"))
+        log.close()
+        room_of(app).refresh()
+        app.screen.post_message(RoomRead(""))
+        await until(pilot, lambda: "held" not in screen_text(pilot).splitlines()[1])
+        assert app.desk.view.item == before
+        assert "mine" in screen_text(pilot)
+        app.screen.post_message(RoomRead("the disk is away"))
+        await until(pilot, shows(pilot, "the disk is away"))
+
+
+async def test_the_end_tells_the_counts_and_what_waits(tmp_path: Path) -> None:
+    session = rating_session(tmp_path / "s1", 12, effects=True)
+    app = seated(session)
+    async with app.run_test(size=SMALL) as pilot:
+        await ready(pilot)
+        while app.desk.view.item is not None:
+            await press(pilot, random.Random(len(rows(session))).choice("12345"))
+        await until(pilot, shows(pilot, "All that can be judged now is judged."))
+        text = screen_text(pilot)
+        waiting = [item for item in room_of(app).items if item.waits_for_effect]
+        assert waiting
+        for words in ("harness agreement", "harness effects", f"{12 - len(waiting)} of 12", "w judge held"):
+            assert words in text
+        assert "a timer of ten minutes runs" in text
+        await press(pilot, "w")
+        await ready(pilot)
+        await press(pilot, "1")
+        assert "All" in screen_text(pilot) or app.desk.view.item is not None
+        assert len(rows(session)) == 12 - len(waiting) + 1
+
+
+def adjudication(session: Path) -> None:
+    """Two raters differ on two responses; one of them has a comment to be read as it is."""
+    clips = clips_of(session)
+    first, second, third = list(clips)[:3]
+    for rater, category in (("zoe", Category.CORRECT), ("yan", Category.WRONG)):
+        give(
+            session,
+            [
+                judged(
+                    trial, clips[trial][1], rater, category, attempt=clips[trial][0], session_id="s1", comment=comment
+                )
+                for trial, comment in ((first, f"{rater[0]}: [/b]\x1b[2J why"), (second, ""))
+            ]
+            + [judged(third, clips[third][1], rater, Category.CORRECT, attempt=clips[third][0], session_id="s1")],
+        )
+
+
+@pytest.mark.parametrize("names", [False, True])
+async def test_an_adjudicator_sees_the_inputs_and_settles_with_one_key(session: Path, names: bool) -> None:
+    adjudication(session)
+    app = seated(session, "eve", adjudicating=True, names=names)
+    async with app.run_test(size=SMALL) as pilot:
+        await ready(pilot, "Settling item 1 of 2")
+        text = screen_text(pilot)
+        assert ("zoe" in text, "rater 1" in text) == (names, not names)
+        assert "Correct" in text
+        assert "Wrong" in text
+        item = app.desk.view.item
+        assert item is not None
+        await press(pilot, "2")
+        last = rows(session)[-1]
+        assert last.adjudicates == tuple(row.id for row in item.inputs)
+        assert (last.rater, last.category) == ("eve", Category.PARTIALLY_CORRECT)
+        await press(pilot, "1")
+        await until(pilot, shows(pilot, "All is judged"))
+
+
+async def test_a_judgment_given_elsewhere_meanwhile_takes_the_item_away_from_a_panel(session: Path) -> None:
+    app = seated(session)
+    async with app.run_test(size=SMALL) as pilot:
+        await ready(pilot)
+        item = app.desk.view.item
+        assert item is not None
+        await press(pilot, "c", *"late")
+        other = room_of(seated(session))
+        desk = other.desk("ann")
+        desk.judge(Category.CORRECT)
+        room_of(app).refresh()
+        app.screen_stack[1].post_message(RoomRead(""))
+        await until(pilot, lambda: app.desk.view.item != item)
+        await press(pilot, "enter")
+        assert "no longer in sight" in screen_text(pilot)
+        assert app.desk.view.draft.comment == ""
+
+
+async def test_after_a_withdrawal_elsewhere_the_item_is_to_be_judged_again(session: Path) -> None:
+    app = seated(session)
+    async with app.run_test(size=SMALL) as pilot:
+        await ready(pilot)
+        await press(pilot, "1")
+        log = JudgmentLog(session)
+        log.append(JudgmentGiven(withdrawal(rows(session)[0])))
+        log.close()
+        room_of(app).refresh()
+        app.screen.post_message(RoomRead(""))
+        await until(pilot, shows(pilot, "0 done, 12 left"))
+
+
+def test_a_terminal_without_a_screen_is_refused_with_a_hint(session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = seated(session)
+    for term in ("dumb", ""):
+        monkeypatch.setenv("TERM", term)
+        with pytest.raises(InputError) as caught:
+            run_rating_app(room_of(app), app.desk, RaterKeys(), None)
+        assert "--plain" in caught.value.remedy

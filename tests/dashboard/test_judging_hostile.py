@@ -1,0 +1,62 @@
+"""Foreign text before a rater that tries to be markup, a terminal command or a page of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.dashboard.rating_app import RatingApp
+from harness.model.effect import EffectCheck, EffectEvidence, EffectSource, EffectWord
+from harness.model.judgment import Category
+from harness.model.rater_keys import RaterKeys
+from harness.model.rating_round import RatingRound
+from harness.rig.rating_room import open_room
+from tests.dashboard.bench import screen_text, shows, until
+from tests.dashboard.seats import SIZES, ready
+from tests.dashboard.test_hostile import HOSTILE, raw
+from tests.judged_sessions import judged
+from tests.rating_sessions import rating_session
+
+
+@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
+async def test_hostile_text_in_every_field(tmp_path: Path, size: tuple[int, int]) -> None:
+    room = open_room([rating_session(tmp_path / "s1", 3)], RatingRound(title=HOSTILE))
+    evidence = EffectEvidence(EffectCheck(HOSTILE), EffectWord.WRONG, EffectSource.OPERATOR, HOSTILE)
+    inputs = tuple(
+        replace(judged("t", "sha", rater, Category.WRONG, comment=HOSTILE), aid_path=(HOSTILE,), sub_flags=())
+        for rater in (HOSTILE, "b")
+    )
+    items = [
+        replace(
+            item, query=HOSTILE, said=HOSTILE, transcript=HOSTILE, recogniser=HOSTILE, note=HOSTILE, effect=evidence,
+            inputs=inputs,
+        )
+        for item in room.items
+    ]  # fmt: skip
+    desk = room.desk(HOSTILE)
+    desk.refresh(items, ())
+    app = RatingApp(room, desk, RaterKeys(), None, adjudicating=True, names=True)
+    async with app.run_test(size=size) as pilot:
+        await ready(pilot, "[/red]")
+        assert raw(pilot) == []
+        desk.comment(HOSTILE)
+        await pilot.press("t")
+        await until(pilot, shows(pilot, "all text"))
+        assert raw(pilot) == []
+        assert "[/red] [wake]" in screen_text(pilot)
+        await pilot.press("t")
+        await until(pilot, shows(pilot, "x" * 60))
+        assert raw(pilot) == []
+        await pilot.press("escape", "question_mark")
+        await until(pilot, shows(pilot, "of at most"))
+        assert raw(pilot) == []
+        await pilot.press("escape", "c")
+        await until(pilot, shows(pilot, "Comment, kept"))
+        assert raw(pilot) == []
+        await pilot.press("escape", "1")
+        await until(pilot, lambda: desk.view.position == 2 or "2 left" in screen_text(pilot))
+        assert raw(pilot) == []
+        exported = app.export_screenshot()
+        assert not any(c in exported for c in "\x1b\x07\x9b\u202e\u200b")

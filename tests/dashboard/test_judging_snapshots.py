@@ -1,0 +1,57 @@
+"""How a rater's screen looks at both sizes (renew with --snapshot-update after looking at the report)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from harness.model.judgment import Category
+from harness.model.rating_round import Exercise, RatingRound
+from tests.dashboard.bench import shows, until
+from tests.dashboard.seats import SIZES, ready, seated
+from tests.dashboard.test_judging import adjudication
+from tests.dashboard.test_snapshots import Compare
+from tests.rating_sessions import rating_session
+
+WHAT = ("item", "aid", "explained", "settling", "finished")
+TRAINING = RatingRound(
+    title="Autumn round",
+    exercises=(Exercise("one", "name two rivers", "the danube", Category.PARTIALLY_CORRECT, "It names one of two."),),
+)
+
+
+@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
+@pytest.mark.parametrize("what", WHAT)
+def test_screen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snap_compare: Compare, what: str, size: tuple[int, int]
+) -> None:
+    # A short folder, since pytest's own is another at each run and is shown at the end.
+    monkeypatch.chdir(tmp_path)
+    session = rating_session(Path("s1"), 2 if what == "finished" else 12, effects=what != "finished")
+    if what == "settling":
+        adjudication(session)
+    round_ = TRAINING if what == "explained" else RatingRound(title="Autumn round", seed=4)
+    app = seated(session, round_=round_, adjudicating=what == "settling")
+    app.desk._now_s = lambda: 0.0  # no pace that differs from run to run
+
+    async def before(pilot: Pilot[int]) -> None:
+        await ready(pilot)
+        match what:
+            case "item":
+                await pilot.press("t", "k", "c", *"mumbled", "enter")
+                await until(pilot, shows(pilot, "“mumbled”"))
+            case "aid":
+                await pilot.press("question_mark")
+                await until(pilot, shows(pilot, "of at most"))
+            case "explained":
+                await pilot.press("9")
+                await until(pilot, shows(pilot, "any key goes on"))
+            case "finished":
+                for left in ("1 left", "0 left"):
+                    await pilot.press("1" if left == "1 left" else "2")
+                    await until(pilot, shows(pilot, left))
+        await pilot.pause()
+
+    assert snap_compare(app, terminal_size=size, run_before=before)
