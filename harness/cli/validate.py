@@ -10,7 +10,15 @@ from pathlib import Path
 
 import click
 
-from harness.library import check_together, load_bench, load_profile, load_scenario, planned_of, planned_trials
+from harness.library import (
+    check_together,
+    load_bench,
+    load_profile,
+    load_scenario,
+    memory,
+    planned_of,
+    planned_trials,
+)
 from harness.library.kinds import FileKind, is_foreign, kind_of
 from harness.library.normalisation_file import load_normalisation
 from harness.library.profile_samples import check_samples
@@ -131,6 +139,8 @@ def _files(paths: tuple[Path, ...], findings: Findings) -> Iterator[Path]:
 def _print(findings: Findings) -> None:
     for path, summary in _summaries(findings):
         click.echo(plain_text(f"{path}: {summary}", LONGEST_LINE))
+    for path, note in _notes(findings):
+        click.echo(plain_text(f"{path}: note: {note}", LONGEST_LINE))
     for path in findings.left_alone:
         click.echo(plain_text(f"{path}: left alone, none of our files", LONGEST_LINE))
     for need in findings.unmet:
@@ -173,6 +183,11 @@ def rating_summary(kind: FileKind, path: Path) -> str:
             return "as they are to be"
 
 
+def _notes(findings: Findings) -> Iterator[tuple[Path, str]]:
+    for path, scenario in findings.scenarios.items():
+        yield from ((path, note) for note in memory.notes(scenario))
+
+
 def _planned(scenario: Scenario) -> str:
     """How many trials; wake, command and ambient trials are not multiplied by every axis, and are counted by kind."""
     by_kind = _by_kind(scenario)
@@ -204,6 +219,7 @@ def _as_json(findings: Findings) -> dict[str, object]:
     return {
         "ok": not findings.problems,
         "files": files,
+        "notes": [{"file": str(path), "what": note} for path, note in _notes(findings)],
         "left_alone": [str(path) for path in findings.left_alone],
         "problems": [_row(problem) for problem in findings.sorted_problems()],
         "unmet_needs": [_row(need) for need in findings.unmet],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from harness.model.bench import Bench, Device, ObservationKind, OperatorPresence
 from harness.model.errors import Place, UnmetNeed
 from harness.model.scenario import Evidence, MemorySpec, Scenario, TrialTemplate
 
+LAG_S = 0.3
+"""So much later than its moment the end of speech may be told (session.attempt waits for it)."""
 TextOf = Callable[[str, KeyPath], str]
 
 
@@ -82,3 +84,18 @@ def demand_evidence(trial: TrialTemplate, scenario: Scenario, device: Device, be
         what = f"nothing can tell what {device.id!r} answers in {trial.id!r}: it reports no response"
         remedy = "Use a device whose profile reports response, or a microphone and a recogniser (extra `asr`)"
         raise UnmetNeed(what, place=place, remedy=remedy)
+
+
+def notes(scenario: Scenario) -> Iterator[str]:
+    """What is as well to know before a probe is run: waits that cannot be kept."""
+    for trial in scenario.trials:
+        if trial.memory is None:
+            continue
+        rule = trial.reprompt or scenario.defaults.reprompt
+        shortest_s = rule.end_silence_ms / 1000 + LAG_S
+        short = ", ".join(f"{wait_s:g}" for wait_s in sorted(trial.memory.waits_s) if wait_s < shortest_s)
+        if short:
+            yield (
+                f"the trial {trial.id!r} keeps no wait below {shortest_s:g} s ({short}): only then is it known that an "
+                f"answer has ended. A smaller `end_silence_ms` allows for shorter ones"
+            )

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from harness.cli import validate
 from harness.library import check_together, load_bench, load_scenario, planned_of
+from harness.library.memory import notes
 from harness.model.bench import Bench, ObservationKind, OperatorPresence
 from harness.model.errors import InputProblems, UnmetNeed
 from harness.model.scenario import Evidence, MemorySpec, Scenario, TrialKind
@@ -89,6 +93,18 @@ def test_what_is_wrong_is_told_with_its_line(written: str, replaced: str, line: 
     assert written in HEAD + BODY
     found = problems(tmp_path, (HEAD + BODY).replace(written, replaced))
     assert any(at == line and what in said for at, said in found), found
+
+
+def test_waits_that_cannot_be_kept_are_told_beforehand(tmp_path: Path) -> None:
+    assert list(notes(read(tmp_path, HEAD + BODY))) == []
+    (note,) = notes(read(tmp_path, (HEAD + BODY).replace("4.5", "1, 0")))
+    assert "keeps no wait below 1.1 s (0, 1)" in note
+    path = tmp_path / "memory.yaml"
+    found = CliRunner().invoke(validate.command, [str(path)])
+    assert (found.exit_code, note in found.output) == (0, True)
+    assert json.loads(CliRunner().invoke(validate.command, [str(path), "--json"]).output)["notes"][0]["what"] == note
+    quick = (HEAD + BODY).replace("4.5", "1").replace("repeat: 6", "reprompt: {end_silence_ms: 500}")
+    assert list(notes(read(tmp_path, quick))) == []
 
 
 @pytest.fixture

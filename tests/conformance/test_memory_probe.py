@@ -1,0 +1,28 @@
+"""The memory probe finds what the reference assistant was told, with real sound; tests/soak has more of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.memory_probe import TO_WAKE_S, probe
+
+pytestmark = [pytest.mark.sound, pytest.mark.speech]
+
+APART_S = 1.0
+
+
+@pytest.mark.parametrize("memory_s", [3.0, 7.0])
+def test_the_probe_brackets_the_memory_of_the_assistant(memory_s: float, tmp_path: Path) -> None:
+    """Two pairs: one whose follow-up wakes the assistant a second before it forgets, and one a second after."""
+    silence_s = memory_s - TO_WAKE_S
+    found = probe(tmp_path / "probe", memory_s, (silence_s - APART_S, silence_s + APART_S), repeat=1)
+    assert [point.shown for point in sorted(found.points, key=lambda one: one.planned_s)] == [True, False], found.points
+    assert found.to_wake is not None
+    low, high = found.to_wake.bracket
+    assert high is not None
+    assert memory_s - 2 * APART_S <= low <= memory_s <= high <= memory_s + 2 * APART_S
+    for point in found.points:
+        assert point.waited_s is not None
+        assert point.planned_s <= point.waited_s <= point.planned_s + 0.5
