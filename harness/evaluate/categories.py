@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from harness.evaluate.rated_trials import Basis, Fate, RatedTrial
-from harness.metrics.clustered_shares import Interval, clustered_interval
+from harness.metrics.clustered_shares import Interval, clustered_interval, design_effect
 from harness.metrics.intervals import CONFIDENCE, wilson
 from harness.model.judgment import Category, SubFlag
 
@@ -168,10 +168,15 @@ def figures_of(trials: Iterable[RatedTrial]) -> CategoryFigures:
     clustered = repeated and len(by_query) >= LEAST_QUERIES
     queries = list(by_query.values())
 
+    totals = [len(of) for of in queries]
+
     def shares(reading: Reading) -> Iterator[tuple[Figure, CountedShare]]:
-        for figure in (*Category, *Derived):
-            counts = [sum(counts_as(one, figure, reading) for one in of) for of in queries]
-            yield figure, _share(counts, [len(of) for of in queries], clustered)
+        figures = (*Category, *Derived)
+        counts = {figure: [sum(counts_as(one, figure, reading) for one in of) for of in queries] for figure in figures}
+        # Rare categories tell too little of how alike repetitions are; all eleven together tell it.
+        effect = design_effect([counts[figure] for figure in Category], totals) if clustered else None
+        for figure in figures:
+            yield figure, _share(counts[figure], totals, clustered, effect)
 
     bases = Counter(one.basis for one in with_category)
     flags = Counter(flag for one in with_category for flag in one.sub_flags)
@@ -210,11 +215,12 @@ def counts_as(one: RatedTrial, figure: Figure, reading: Reading = Reading.ADMITT
     return found in MEMBERS[figure] if isinstance(figure, Derived) else found is figure
 
 
-def _share(counts: Sequence[int], totals: Sequence[int], clustered: bool) -> CountedShare:
+def _share(counts: Sequence[int], totals: Sequence[int], clustered: bool, effect: float | None) -> CountedShare:
     count, total = sum(counts), sum(totals)
     if not clustered:
         return CountedShare(count, total, wilson(count, total), wilson(count, total, TOGETHER))
-    return CountedShare(count, total, clustered_interval(counts, totals), clustered_interval(counts, totals, TOGETHER))
+    each = clustered_interval(counts, totals, least_effect=effect)
+    return CountedShare(count, total, each, clustered_interval(counts, totals, TOGETHER, effect))
 
 
 def _core(trials: Iterable[RatedTrial]) -> CoreLack:

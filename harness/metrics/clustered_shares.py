@@ -4,21 +4,73 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincinv, stdtrit
+
 from harness.metrics.intervals import CONFIDENCE
-from harness.metrics.word_intervals import wer_interval
 
 Interval = tuple[float, float]
+Column = NDArray[np.float64]
 
 
-def clustered_interval(counts: Sequence[int], totals: Sequence[int], confidence: float = CONFIDENCE) -> Interval | None:
+def clustered_interval(
+    counts: Sequence[int], totals: Sequence[int], confidence: float = CONFIDENCE, least_effect: float | None = None
+) -> Interval | None:
     """Interval of the share sum(counts) / sum(totals), from how clusters differ; None over nothing or one cluster.
 
-    counts, totals: of each cluster. The share of the others has the mirrored interval. Method and sources as in
-    `word_intervals.wer_interval`: an exact interval over as many units as would vary alike (Korn & Graubard).
+    counts, totals: of each cluster. It is the exact interval over as many units as would vary alike. least_effect: of
+    the clustering (`design_effect`), where other shares of the same clusters tell more of it than this one, which may
+    be of a rare thing; without it, what never or always occurs says as much as there are clusters.
+    Sources: Korn & Graubard, Survey Methodology 24 (1998); the delete-one variance of a ratio, Cochran, Sampling
+    Techniques.
     """
-    # A share ends at 1, as a word error rate need not: so the smaller of the two shares is the one that is asked for.
-    if 2 * sum(counts) <= sum(totals):
-        return wer_interval(counts, totals, confidence=confidence)
-    rest = [of - count for count, of in zip(counts, totals, strict=True)]
-    found = wer_interval(rest, totals, confidence=confidence)
-    return None if found is None else (1 - found[1], 1 - found[0])
+    held, of = _held(counts, totals)
+    total = float(of.sum())
+    if len(of) < 2:
+        return None
+    tail = (1 - confidence) / 2
+    share = float(held.sum()) / total
+    alone = share * (1 - share) / total
+    if not alone and least_effect is None:
+        units = float(len(of))
+    else:
+        own = _variance(held, of) / alone if alone else 0.0
+        effect = max(1.0, own, least_effect or 0.0)
+        degrees = max(1.0, total**2 / float((of * of).sum()) - 1)
+        narrowing = (float(stdtrit(max(1.0, total - 1), 1 - tail)) / float(stdtrit(degrees, 1 - tail))) ** 2
+        units = total / effect * narrowing
+    low = float(betaincinv(share * units, (1 - share) * units + 1, tail)) if share > 0 else 0.0
+    high = float(betaincinv(share * units + 1, (1 - share) * units, 1 - tail)) if share < 1 else 1.0
+    return low, high
+
+
+def design_effect(figures: Sequence[Sequence[int]], totals: Sequence[int]) -> float | None:
+    """How many times the variance of shares is what it would be without clusters, over several shares together.
+
+    figures: for each share the counts of each cluster. At least 1; None where no share varies, or with one cluster.
+    Source: the mean generalised design effect, Rao & Scott, J. Am. Stat. Assoc. 76 (1981).
+    """
+    clustered = alone = 0.0
+    for counts in figures:
+        held, of = _held(counts, totals)
+        if len(of) < 2:
+            return None
+        share = float(held.sum() / of.sum())
+        clustered += _variance(held, of)
+        alone += share * (1 - share) / float(of.sum())
+    return max(1.0, clustered / alone) if alone else None
+
+
+def _held(counts: Sequence[int], totals: Sequence[int]) -> tuple[Column, Column]:
+    held, of = np.asarray(counts, np.float64), np.asarray(totals, np.float64)
+    some = of > 0
+    return held[some], of[some]
+
+
+def _variance(held: Column, of: Column) -> float:
+    total, clusters = float(of.sum()), len(of)
+    share = float(held.sum()) / total
+    # How far the share moves when a cluster is left out.
+    moves = (held - share * of) / (total - of)
+    return (clusters - 1) / clusters * float((moves * moves).sum())

@@ -7,6 +7,7 @@ import pytest
 
 from harness.evaluate.categories import figures_of
 from harness.evaluate.category_comparison import compare_categories, side_of
+from harness.metrics.clustered_shares import clustered_interval, design_effect
 from harness.metrics.intervals import wilson
 from harness.model.judgment import Category
 from tests.unit.evaluate.category_simulations import Fleet, simulated
@@ -76,3 +77,27 @@ def test_intervals_of_differences_hold_them(fleet: Fleet) -> None:
         low, high = found.interval or (1.0, 0.0)
         held += low <= fleet.first - fleet.second <= high
     assert held >= 0.93 * RUNS, held / RUNS
+
+
+RARE = np.array([0.6, 0.15, 0.1, 0.08, 0.04, 0.02, 0.01])
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    ("queries", "repeats", "alike"), [(24, 8, 0.8), (24, 8, 0.3), (60, 3, 0.8), (12, 4, 0.8), (100, 2, 0.0)]
+)
+def test_intervals_of_rare_categories_hold_too(queries: int, repeats: int, alike: float) -> None:
+    rng = np.random.default_rng(8)
+    held = np.zeros(len(RARE))
+    totals = [repeats] * queries
+    for _ in range(RUNS):
+        usual = rng.choice(len(RARE), queries, p=RARE)
+        counts = np.zeros((len(RARE), queries), np.int64)
+        for _ in range(repeats):
+            other = rng.choice(len(RARE), queries, p=RARE)
+            counts[np.where(rng.random(queries) < alike, usual, other), np.arange(queries)] += 1
+        effect = design_effect(counts.tolist(), totals)
+        for at, share in enumerate(RARE):
+            low, high = clustered_interval(counts[at].tolist(), totals, least_effect=effect) or (1.0, 0.0)
+            held[at] += low <= share <= high
+    assert (held >= 0.94 * RUNS).all(), held / RUNS

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.metrics.clustered_shares import clustered_interval
+from harness.metrics.clustered_shares import clustered_interval, design_effect
 from harness.metrics.exact import clopper_pearson
 
 CLUSTERS = st.lists(
@@ -23,8 +23,7 @@ def test_the_share_lies_within_and_the_rest_is_mirrored(clusters: list[tuple[int
     assert mirrored is not None
     share = sum(counts) / sum(totals)
     assert 0 <= found[0] <= share <= found[1] <= 1
-    if 2 * sum(counts) != sum(totals):
-        assert found == pytest.approx((1 - mirrored[1], 1 - mirrored[0]))
+    assert found == pytest.approx((1 - mirrored[1], 1 - mirrored[0]))
 
 
 def test_clusters_of_one_are_an_exact_interval() -> None:
@@ -43,3 +42,29 @@ def test_clusters_that_differ_widely_say_less() -> None:
 @pytest.mark.parametrize(("counts", "totals"), [([], []), ([1], [2]), ([0, 0], [0, 0])])
 def test_nothing_and_a_single_cluster_have_none(counts: list[int], totals: list[int]) -> None:
     assert clustered_interval(counts, totals) is None
+
+
+def test_what_never_occurs_is_of_as_many_units_as_there_are_clusters() -> None:
+    assert clustered_interval([0] * 10, [8] * 10) == (0.0, pytest.approx(1 - 0.025 ** (1 / 10)))
+
+
+def test_the_effect_of_clusters_is_that_of_their_size_where_each_is_all_or_nothing() -> None:
+    figures = [[8] * 10 + [0] * 10, [0] * 10 + [8] * 10]
+    # Delete-one variances of 20 alike clusters are 20/19 of those of a sample.
+    assert design_effect(figures, [8] * 20) == pytest.approx(8 * 20 / 19)
+    assert design_effect([[4] * 20, [4] * 20], [8] * 20) == 1.0
+    assert design_effect([[8] * 20, [0] * 20], [8] * 20) is None
+    assert design_effect([[3]], [8]) is None
+
+
+def test_a_rare_share_is_as_clustered_as_the_others() -> None:
+    totals = [8] * 24
+    ends = []
+    for count in range(6):
+        found = clustered_interval([1] * count + [0] * (24 - count), totals, least_effect=5.0)
+        assert found is not None
+        ends.append(found[1])
+    assert ends == sorted(ends)
+    rare = clustered_interval([1, 1] + [0] * 22, totals)
+    assert rare is not None
+    assert ends[2] > 2 * rare[1]
