@@ -41,7 +41,7 @@ class Standing:
         self._positions = {
             item.id: number for queue in (self._exercises, self._items) for number, item in enumerate(queue, 1)
         }
-        self._left: tuple[Item, ...] | None = None
+        self._known: tuple[tuple[Item, ...], Count] | None = None
 
     def item(self, item_id: str) -> Item | None:
         """By its blind id."""
@@ -54,11 +54,11 @@ class Standing:
     def add(self, row: Judgment) -> None:
         """Takes the rater's next row."""
         self.rows.add(row)
-        self._left = None
+        self._known = None
 
     def release_held(self) -> None:
         """From now on held items are given out all the same."""
-        self.with_held, self._left = True, None
+        self.with_held, self._known = True, None
 
     @property
     def exercises(self) -> tuple[int, int]:
@@ -72,9 +72,7 @@ class Standing:
     @property
     def left(self) -> tuple[Item, ...]:
         """What can be judged now: what is new, what was held and is known now, then what was skipped, oldest first."""
-        if self._left is None:
-            self._left = self._in_order()
-        return self._left
+        return self._counted[0]
 
     @property
     def next(self) -> Item | None:
@@ -95,32 +93,34 @@ class Standing:
 
     @property
     def count(self) -> Count:
-        statuses = [self.rows.status(item) for item in self._items]
-        done = sum(one in DONE for one in statuses)
-        return Count(
-            total=len(self._items),
-            done=done,
-            left=len(self.left),
-            skipped=sum(self.rows.status(item) is JudgmentStatus.SKIPPED for item in self.left),
-            held=len(self._items) - done - len(self.left),
-            flagged=statuses.count(JudgmentStatus.FLAGGED),
-        )
+        return self._counted[1]
 
-    def _in_order(self) -> tuple[Item, ...]:
+    @property
+    def _counted(self) -> tuple[tuple[Item, ...], Count]:
+        """What is left and the counts, from one look at every item."""
+        if self._known is None:
+            self._known = self._count()
+        return self._known
+
+    def _count(self) -> tuple[tuple[Item, ...], Count]:
         fresh: list[Item] = []
         freed: list[Item] = []
         later: list[Item] = []
+        done = flagged = 0
         for item in self._items:
             row = self.rows.standing(item)
             if row is not None and row.status in DONE:
-                continue
-            if row is not None and row.status is JudgmentStatus.HELD:
+                done += 1
+                flagged += row.status is JudgmentStatus.FLAGGED
+            elif row is not None and row.status is JudgmentStatus.HELD:
                 if self.with_held or _known_since(item, row):
                     freed.append(item)
             elif self.with_held or not item.waits_for_effect:
                 (fresh if row is None else later).append(item)
         # Who leaves one for the end twice has seen the others in between.
-        return (*fresh, *freed, *sorted(later, key=self.rows.given_as))
+        left = (*fresh, *freed, *sorted(later, key=self.rows.given_as))
+        held = len(self._items) - done - len(left)
+        return left, Count(len(self._items), done, len(left), len(later), held, flagged)
 
 
 def _subject(item: Item) -> Subject:
