@@ -14,6 +14,10 @@ from harness.library import load_bench, load_profile, load_scenario
 from harness.library.json_schema import json_schema
 from harness.library.kinds import FileKind
 from harness.library.profile_samples import check_samples
+from harness.library.rounds import load_rater_keys, load_round, load_training
+from harness.model.effect import EffectCheck, StateWanted
+from harness.model.judgment import Category
+from harness.model.rater_keys import RaterKeys
 
 DOCS = Path(__file__).parents[3] / "docs"
 
@@ -35,7 +39,15 @@ def examples(page: str) -> list[str]:
 
 @pytest.mark.parametrize(
     ("kind", "page"),
-    [(FileKind.SCENARIO, "scenario.md"), (FileKind.BENCH, "bench.md"), (FileKind.DEVICE, "devices.md")],
+    [
+        (FileKind.SCENARIO, "scenario.md"),
+        (FileKind.BENCH, "bench.md"),
+        (FileKind.DEVICE, "devices.md"),
+        (FileKind.ROUND, "round.md"),
+        (FileKind.TRAINING, "round.md"),
+        (FileKind.GOLD, "round.md"),
+        (FileKind.RATER_KEYS, "round.md"),
+    ],
 )
 def test_every_key_is_named(kind: FileKind, page: str) -> None:
     text = (DOCS / page).read_text(encoding="utf-8")
@@ -62,6 +74,38 @@ def test_the_example_of_a_device_is_right(tmp_path: Path) -> None:
     profile = load_profile("door_panel.yaml", beside=tmp_path)
     assert profile.id == "door_panel"
     assert [one.wrong for one in check_samples(profile) if one.wrong] == []
+
+
+def test_the_examples_of_a_round_are_right(tmp_path: Path) -> None:
+    (tmp_path / "rounds").mkdir()
+    (tmp_path / "sessions" / "2026-03-02-kitchen").mkdir(parents=True)
+    (tmp_path / "sessions" / "2026-03-02-kitchen" / "log.sqlite").touch()
+    names = ("round", "training", "known", "keys")
+    for name, text in zip(names, examples("round.md"), strict=True):
+        (tmp_path / "rounds" / f"{name}.yaml").write_text(text, encoding="utf-8")
+    read = load_round(tmp_path / "rounds" / "round.yaml")
+    assert (read.built_in, len(read.round.sessions), len(read.round.gold)) == (True, 1, 1)
+    assert len(load_training(tmp_path / "rounds" / "training.yaml")) == 2
+    assert load_rater_keys(tmp_path / "rounds" / "keys.yaml").category("2") is Category.CORRECT
+
+
+def test_every_default_key_of_raters_is_in_the_table() -> None:
+    text = (DOCS / "round.md").read_text(encoding="utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("| `")]
+    for action, key in RaterKeys().actions.items():
+        (row,) = [one for one in rows if f"`{action.value}`" in one.split("|")[1] and one.count("|") == 3]
+        words = [name.strip("`") for name in row.split("|")[1].split()]
+        assert row.split("|")[2].strip().split(", ")[words.index(action.value)] == key
+
+
+def test_the_example_of_effects_is_right(tmp_path: Path) -> None:
+    (example,) = examples("effects.md")
+    (tmp_path / "timers.yaml").write_text(example, encoding="utf-8")
+    timer, alarm, lamp = (trial.effect for trial in load_scenario(tmp_path / "timers.yaml").trials)
+    assert timer == EffectCheck("a timer of ten minutes runs", (StateWanted("timer", "10 minutes"),))
+    assert alarm is not None
+    assert lamp is not None
+    assert (alarm.later, alarm.at, lamp.later, lamp.question) == (True, "01:00", False, "is the lamp on?")
 
 
 def test_every_profile_is_in_the_table() -> None:

@@ -1,0 +1,192 @@
+"""Round, training, gold and rater-key files become what they say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from harness.cli.validate import command as validate
+from harness.library.round_file import NAMED_KEYS
+from harness.library.rounds import load_gold, load_rater_keys, load_round, load_training
+from harness.model.errors import InputError, InputProblems
+from harness.model.judgment import Category
+from harness.model.rater_keys import RaterAction, RaterKeys
+from harness.model.rating_round import Exercise, GoldItem, ItemFilter, RatingRound, TranscriptPolicy
+
+TRAINING = """
+training: own
+exercises:
+  - id: timer
+    query: set a timer for ten minutes
+    response: done
+    category: correct
+    accept: [inferrable]
+    why: it runs
+    effect: a timer of ten minutes runs
+    core_capability: true
+"""
+GOLD = """
+gold: known
+responses:
+  - {session: s1, trial: moons-kitchen-1, category: correct, accept: [findable], why: both are named}
+  - {session: s2, trial: moons-kitchen-1, category: wrong}
+"""
+WHOLE = """
+round: spring
+title: Spring round
+sessions: [runs/a*, ../other]
+seed: 7
+items:
+  devices: [kitchen]
+  classes: [facts, timers]
+  queries: [moons]
+  trials: [moons-kitchen-1]
+  conditions: {noise: [quiet, pink 10 dB], voice: [ann]}
+  limit: 300
+transcript: never
+raters: [ann, ben, cem]
+raters_per_item: 2
+training: files/training.yaml
+pass_share: 0.5
+gold: files/gold.yaml
+break_after_min: 40
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder for a round, with two sessions of three below it, one beside it, and a folder that is none."""
+    root = tmp_path / "round"
+    for name in ("runs/a1", "runs/a2", "runs/b1", "runs/apart", "files", "../other"):
+        (root / name).mkdir(parents=True)
+    for name in ("runs/a1", "runs/a2", "runs/b1", "../other"):
+        (root / name / "log.sqlite").touch()
+    (root / "files" / "training.yaml").write_text(TRAINING)
+    (root / "files" / "gold.yaml").write_text(GOLD)
+    return root
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "round.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_a_round_says_all_that_it_can(folder: Path) -> None:
+    path = written(folder, WHOLE)
+    read = load_round(path)
+    assert not read.built_in
+    assert read.round == RatingRound(
+        id="spring",
+        title="Spring round",
+        path=str(path),
+        sessions=tuple(str(one.resolve()) for one in (folder / "runs/a1", folder / "runs/a2", folder / "../other")),
+        seed=7,
+        items=ItemFilter(
+            ("kitchen",),
+            ("facts", "timers"),
+            ("moons",),
+            ("moons-kitchen-1",),
+            (("noise", "quiet"), ("noise", "pink 10 dB"), ("voice", "ann")),
+            300,
+        ),
+        transcript=TranscriptPolicy.NEVER,
+        raters=("ann", "ben", "cem"),
+        raters_per_item=2,
+        exercises=load_training(folder / "files" / "training.yaml"),
+        pass_share=0.5,
+        gold=load_gold(folder / "files" / "gold.yaml"),
+        break_after_min=40,
+    )
+
+
+def test_what_is_not_said_is_as_by_default(folder: Path) -> None:
+    read = load_round(written(folder, "round: spring\nsessions: [runs/a1]\n"))
+    default = RatingRound()
+    assert read.built_in
+    assert (read.round.title, len(read.round.sessions)) == ("spring", 1)
+    assert (read.round.items, read.round.transcript, read.round.pass_share, read.round.break_after_min) == (
+        default.items,
+        default.transcript,
+        default.pass_share,
+        default.break_after_min,
+    )
+    assert not load_round(written(folder, "round: spring\nsessions: [runs/a1]\ntraining: none\n")).built_in
+
+
+def test_a_session_that_two_patterns_mean_is_taken_once(folder: Path) -> None:
+    assert len(load_round(written(folder, "round: r\nsessions: [runs/*, runs/a1]\n")).round.sessions) == 3
+
+
+def test_what_is_wrong_with_another_file_is_told_there(folder: Path) -> None:
+    (folder / "files" / "gold.yaml").write_text(
+        "gold: known\nresponses:\n  - {session: s1, trial: t, category: best}\n"
+    )
+    (folder / "files" / "training.yaml").write_text("gold: known\n")
+    with pytest.raises(InputProblems) as found:
+        load_round(written(folder, WHOLE))
+    places = [(Path(one.place.file).name, one.place.line) for one in found.value.problems if one.place]
+    assert places == [("gold.yaml", 3), ("training.yaml", 1)]
+
+
+def test_exercises_and_known_answers(folder: Path) -> None:
+    assert load_training(folder / "files" / "training.yaml") == (
+        Exercise(
+            "timer",
+            "set a timer for ten minutes",
+            "done",
+            Category.CORRECT,
+            "it runs",
+            (Category.INFERRABLE,),
+            "a timer of ten minutes runs",
+            True,
+        ),
+    )
+    assert load_gold(folder / "files" / "gold.yaml") == (
+        GoldItem("s1", "moons-kitchen-1", Category.CORRECT, (Category.FINDABLE,), "both are named"),
+        GoldItem("s2", "moons-kitchen-1", Category.WRONG),
+    )
+
+
+def test_keys_that_are_given_replace_the_defaults(tmp_path: Path) -> None:
+    path = tmp_path / "keys.yaml"
+    path.write_text("rater_keys: mine\ncorrect: 2\npartially_correct: 1\nplay: enter\nskip: '?'\naid: f1\nundo: Ü\n")
+    keys, default = load_rater_keys(path), RaterKeys()
+    assert (keys.category("2"), keys.category("1")) == (Category.CORRECT, Category.PARTIALLY_CORRECT)
+    assert keys.action("enter") is RaterAction.PLAY
+    assert (keys.action("?"), keys.action("f1"), keys.action("Ü")) == (
+        RaterAction.SKIP,
+        RaterAction.AID,
+        RaterAction.UNDO,
+    )
+    assert keys.action("x") is None
+    assert keys.categories[Category.WRONG] == default.categories[Category.WRONG]
+    assert keys.actions[RaterAction.HOLD] == default.actions[RaterAction.HOLD]
+
+
+@pytest.mark.parametrize("key", [*NAMED_KEYS, "é", '"', "5"])
+def test_every_key_of_the_keyboard_may_be_named(tmp_path: Path, key: str) -> None:
+    path = tmp_path / "keys.yaml"
+    quoted = "'\"'" if key == '"' else key
+    path.write_text(f"rater_keys: mine\nwrong: {quoted}\n")
+    if key in ("5", "space"):  # theirs by default
+        with pytest.raises(InputError, match="another key in this file as well"):
+            load_rater_keys(path)
+    else:
+        assert load_rater_keys(path).category(key) is Category.WRONG
+
+
+def test_validate_names_what_they_hold(folder: Path, tmp_path: Path) -> None:
+    written(folder, WHOLE)
+    (folder / "keys.yaml").write_text("rater_keys: mine\nplay: enter\n")
+    result = CliRunner().invoke(validate, [str(folder)])
+    assert result.exit_code == 0, result.output
+    told = {line.split("/")[-1] for line in result.output.splitlines()}
+    assert told == {
+        "round.yaml: round spring: 3 sessions, 3 named raters",
+        "training.yaml: training of 1 exercise",
+        "gold.yaml: gold of 2 known answers",
+        "keys.yaml: rater keys as they are to be",
+    }
