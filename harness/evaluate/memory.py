@@ -33,6 +33,8 @@ from harness.model.trial import Outcome, Trial
 
 TO_S = 0.1
 """Waits are told apart to this: about the error with which a microphone finds the end of an answer."""
+GUARD_S = 0.5
+"""A text may be told up to this much before the follow-up has been said; an earlier one is of the prime."""
 MOST_LATE_S = 0.3
 """A pair counts among those of its planned wait up to this much above it, for a warning of waits not reached."""
 
@@ -97,6 +99,7 @@ class _Take:
 
     started: dict[int, AttemptStarted] = field(default_factory=dict)
     sounded_s: dict[int, float] = field(default_factory=dict)
+    asked_s: dict[int, float] = field(default_factory=dict)
     ended: dict[int, AttemptFinished] = field(default_factory=dict)
     texts: dict[int, list[str]] = field(default_factory=dict)
     heard: dict[int, str] = field(default_factory=dict)
@@ -142,6 +145,7 @@ class MemoryFigures:
             case AttemptStarted() as row if row.trial_id in self._trials:
                 take = self._take(row.trial_id, row.take)
                 take.started[row.attempt] = row
+                take.asked_s[row.attempt] = entry.at_s + row.query_end_s
                 if row.waited_s is not None:
                     take.sounded_s[row.attempt] = entry.at_s - row.waited_s
             case AttemptFinished() as row if row.trial_id in self._trials:
@@ -171,7 +175,7 @@ class MemoryFigures:
     @staticmethod
     def _observe(row: Observed, take: _Take, attempt: int) -> None:
         match row.observation:
-            case ResponseText(text=text):
+            case ResponseText(text=text, at=at) if at.at_s >= take.asked_s.get(attempt, 0.0) - GUARD_S:
                 take.texts.setdefault(attempt, []).append(text)
             case Wake(at=at):
                 take.woke_s.setdefault(attempt, at.at_s)

@@ -79,10 +79,12 @@ def demand_evidence(trial: TrialTemplate, scenario: Scenario, device: Device, be
         what = f"nobody can say whether {device.id!r} understood the prime of {trial.id!r}: it reports no transcript"
         remedy = "Write `operator: auto` in the bench, or `evidence: none`, and every answer counts as understood"
         raise UnmetNeed(what, place=place, remedy=remedy)
-    transcribes = bench.microphone is not None and plugins.names(plugins.Group.RECOGNISERS)
-    if ObservationKind.RESPONSE not in reports and not transcribes:
+    if bench.microphone is None:
+        what = f"the trial {trial.id!r} waits from the end of an answer, and no microphone hears it"
+        raise UnmetNeed(what, place=place, remedy="Add `microphone: {driver: microphone, …}` to the bench")
+    if ObservationKind.RESPONSE not in reports and not plugins.names(plugins.Group.RECOGNISERS):
         what = f"nothing can tell what {device.id!r} answers in {trial.id!r}: it reports no response"
-        remedy = "Use a device whose profile reports response, or a microphone and a recogniser (extra `asr`)"
+        remedy = "Use a device whose profile reports response, or install a recogniser (extra `recogniser`)"
         raise UnmetNeed(what, place=place, remedy=remedy)
 
 

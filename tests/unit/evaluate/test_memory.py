@@ -164,5 +164,9 @@ def test_words_of_the_prime_are_none_of_the_follow_up() -> None:
     rows = session(told)
     prime, _ = pair_of(1, told)
     rows.add(Observed(ResponseText("link", Stamp(1.0), YES), prime.id, 1, 1))
+    begun = next(n for n, one in enumerate(rows.entries) if getattr(one.record, "waited_s", None) == 4.01)
+    late = Observed(ResponseText("link", Stamp(rows.entries[begun].at_s + 0.2), YES), "memory.w4.r1", 1, 1)
+    rows.entries.insert(begun + 1, replace(rows.entries[begun], record=late))
+    rows.entries[:] = [replace(one, seq=seq) for seq, one in enumerate(rows.entries, 1)]
     (found,) = MemoryFigures.of(rows.entries).points()
     assert (found.shown, found.answer) == (False, NO)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from harness import plugins
 from harness.cli import validate
 from harness.library import check_together, load_bench, load_scenario, planned_of
 from harness.library.memory import notes
@@ -126,11 +127,17 @@ def test_somebody_must_know_whether_the_prime_was_understood(tmp_path: Path, lab
     check_together(replace(probe, trials=(replace(trial, evidence=Evidence.NONE),)), alone)
 
 
-def test_somebody_must_know_what_was_answered(tmp_path: Path, lab: Bench) -> None:
+def test_somebody_must_hear_when_the_answer_ends_and_know_what_it_was(
+    tmp_path: Path, lab: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     probe = read(tmp_path, HEAD + BODY)
-    deaf = replace(lab, microphone=None)
-    check_together(probe, deaf)  # the device tells what it answers
+    with pytest.raises(UnmetNeed, match="no microphone hears it"):
+        check_together(probe, replace(lab, microphone=None))
     device = lab.devices[0]
-    dumb = replace(device, profile=replace(device.profile, reports=frozenset({ObservationKind.TRANSCRIPT})))
+    silent = replace(device, profile=replace(device.profile, reports=frozenset({ObservationKind.TRANSCRIPT})))
+    monkeypatch.setattr(plugins, "names", lambda group: ("ours",))
+    check_together(probe, replace(lab, devices=(silent,)))
+    monkeypatch.setattr(plugins, "names", lambda group: ())
+    check_together(probe, lab)  # the device tells what it answers
     with pytest.raises(UnmetNeed, match="nothing can tell what"):
-        check_together(probe, replace(deaf, devices=(dumb,)))
+        check_together(probe, replace(lab, devices=(silent,)))

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from harness.drivers.in_process import InProcessOptions
-from harness.evaluate.memory import MemoryFigures, MemoryPoint
+from harness.evaluate.memory import MemoryFigures, MemoryPoint, findings
 from harness.model.feed import Rerun, Skip, StateWord
-from harness.model.observation import SpeechEnded
+from harness.model.observation import LinkBack, LinkLost, SpeechEnded, SpeechStarted
 from harness.model.record import (
     AttemptStarted,
     EndReason,
@@ -20,16 +20,19 @@ from harness.model.record import (
     TrialFinished,
     TrialStarted,
 )
+from harness.model.time import Stamp
 from harness.model.trial import Outcome
+from harness.session.actions import Action, FinishTrial, StartAttempt
 from harness.session.clock import HostClock, ScaledClock
 from harness.session.plan import plan
-from tests.unit.session.material import MemoryLog, bench
+from harness.session.query_trial import TrialMachine
+from tests.unit.session.material import TIMING, MemoryLog, bench
 from tests.unit.session.memory_material import TELLS, probe
 from tests.unit.session.test_conductor import House
 
-SPEED = 15.0
-LATE_S = 0.75
-"""How much longer than planned a wait may be here: a twentieth of a real second of a busy machine."""
+SPEED = 6.0
+LATE_S = 1.8
+"""How much longer than planned a wait may be here: 0.3 real seconds, for a machine that is busy."""
 
 
 def house(*waits_s: float, repeat: int = 1, log: MemoryLog | None = None, **changes: Any) -> House:
@@ -67,15 +70,15 @@ def last_speech_before(run: House, started: AttemptStarted) -> tuple[float, floa
 def test_the_follow_up_begins_after_its_wait_and_the_device_remembers_for_as_long_as_it_does() -> None:
     slow: list[threading.Timer] = []
 
-    def transcribe(waveform: object, told: Any) -> None:  # 0.2 s, which are 3 s of the session
+    def transcribe(waveform: object, told: Any) -> None:  # not of primes, which it would delay
         slow.append(threading.Timer(0.2, told, ("words",)))
         slow[-1].start()
 
-    with house(1.0, 3.0, 6.0, 7.0, transcribe=transcribe).running() as run:
+    with house(1.0, 6.0, transcribe=transcribe).running() as run:
         pass
     assert run.reason is EndReason.COMPLETED
     found = points(run)
-    assert {point.planned_s: point.shown for point in found} == {1.0: True, 3.0: True, 6.0: False, 7.0: False}
+    assert {point.planned_s: point.shown for point in found} == {1.0: True, 6.0: False}
     for point in found:
         (started,) = starts(run, point.trial.id)
         assert point.waited_s == started.waited_s
@@ -84,7 +87,7 @@ def test_the_follow_up_begins_after_its_wait_and_the_device_remembers_for_as_lon
         assert begun_s - speech_s == pytest.approx(point.waited_s, abs=LATE_S)
     assert {row.trial_id for row in run.log.of(ResponseTranscribed)} == {point.trial.id for point in found}
     for trial in run.trials[2::2]:  # primes but the first
-        assert 3.0 <= (starts(run, trial.id)[0].waited_s or 0.0) <= 3.0 + 2 * LATE_S
+        assert (starts(run, trial.id)[0].waited_s or 0.0) >= 3.0
 
 
 def test_without_an_answer_to_the_prime_there_is_no_follow_up() -> None:
@@ -97,13 +100,13 @@ def test_without_an_answer_to_the_prime_there_is_no_follow_up() -> None:
 
 
 def test_a_pair_that_an_end_of_the_engine_parted_is_primed_again() -> None:
-    with house(3.0, 3.2, speed=8.0).running() as run:
+    with house(2.0, 2.2, speed=6.0).running() as run:
         prime, follow_up = run.trials[0].id, run.trials[1].id
         run.until(lambda: (prime, 1) in outcomes(run))
         run.conductor.stop()
     assert run.reason is EndReason.STOPPED
     assert not starts(run, follow_up)
-    with house(3.0, 3.2, log=run.log, clock=run.clock).running() as again:
+    with house(2.0, 2.2, log=run.log, clock=run.clock).running() as again:
         pass
     assert again.reason is EndReason.COMPLETED
     assert len(again.log.of(RerunAsked)) == 1
@@ -117,14 +120,14 @@ def test_a_pair_that_an_end_of_the_engine_parted_is_primed_again() -> None:
 
 
 def test_a_follow_up_that_was_cut_off_is_primed_again_before_its_next_attempt() -> None:
-    with house(2.0, 2.5, speed=8.0).running() as run:
+    with house(2.0, 2.2, speed=6.0).running() as run:
         prime, follow_up = run.trials[0].id, run.trials[1].id
         run.until(lambda: starts(run, follow_up))
         run.conductor.stop()
     # As a kill leaves it: the attempt was begun, and no row says how it ended.
     cut = next(n for n, entry in enumerate(run.log.rows) if entry.record == starts(run, follow_up)[0])
     del run.log.rows[cut + 1 :]
-    with house(2.0, 2.5, log=run.log, clock=run.clock).running() as again:
+    with house(2.0, 2.2, log=run.log, clock=run.clock).running() as again:
         pass
     assert outcomes(again)[(prime, 2)] is Outcome.RESPONDED
     first, second = starts(again, follow_up)
@@ -151,9 +154,60 @@ def test_a_rerun_of_a_follow_up_says_its_prime_again() -> None:
 
 
 def test_a_prime_that_was_skipped_by_hand_leaves_nothing_to_ask() -> None:
-    with house(1.0, 2.0, speed=5.0).running() as run:
+    with house(1.0, 2.0, speed=6.0).running() as run:
         run.until(lambda: run.saw(StateWord.PLAYING))
         assert run.ask(Skip("s", "ann", "wrong one")) == (True, "")
     follow_up = run.trials[1].id
     assert outcomes(run)[(follow_up, 1)] is Outcome.SKIPPED
     assert outcomes(run)[(run.trials[3].id, 1)] is Outcome.RESPONDED
+
+
+def follow_up() -> TrialMachine:
+    """The one of two seconds, as a machine without I/O."""
+    trial = next(trial for trial in plan(probe(2.0, 9.0), bench(TELLS)) if trial.id == "memory.w2.r1")
+    return TrialMachine(trial, 1, TIMING)
+
+
+def begun(actions: list[Action]) -> list[AttemptStarted]:
+    return [action.row for action in actions if isinstance(action, StartAttempt)]
+
+
+def test_a_device_that_speaks_again_begins_the_wait_anew() -> None:
+    machine = follow_up()
+    assert not begun(machine.begin(11.0, not_before_s=12.0, last_sound_s=10.0))
+    assert machine.deadline_s == 12.0
+    machine.feed(SpeechStarted("mic", Stamp(11.5), -30.0), 11.6)
+    assert not begun(machine.tick(12.5))
+    machine.feed(SpeechEnded("mic", Stamp(13.0)), 13.1)
+    assert not begun(machine.tick(14.9))
+    (row,) = begun(machine.tick(15.0))
+    assert row.waited_s == pytest.approx(2.0)
+
+
+def test_a_follow_up_that_was_interrupted_is_not_said_again() -> None:
+    machine = follow_up()
+    machine.begin(11.0, not_before_s=12.0, last_sound_s=10.0)
+    assert len(begun(machine.tick(12.0))) == 1
+    machine.feed(LinkLost("speaker", Stamp(12.5), "unplugged"), 12.5)
+    actions = machine.feed(LinkBack("speaker", Stamp(20.0)), 20.0)
+    for at_s in range(21, 60):
+        actions += machine.tick(float(at_s))
+    assert not begun(actions)
+    (ended,) = [action.row for action in actions if isinstance(action, FinishTrial)]
+    assert (ended.outcome, ended.attempts) == (Outcome.INTERRUPTED, 1)
+    assert machine.finished
+
+
+def test_a_session_finds_the_memory_of_a_device_that_forgets_by_chance_within_its_interval() -> None:
+    options = InProcessOptions(memory_s=5.0, memory_spread=0.3)
+    with house(1.5, 3.0, 6.0, 12.0, repeat=3, options=options, speed=30.0).running() as run:
+        pass
+    (found,) = findings(points(run))
+    assert found.counted >= 9
+    assert found.to_wake is not None
+    low, high = found.to_wake.interval
+    assert low <= 5.0
+    assert high is not None
+    assert high >= 5.0
+    assert found.forgotten is not None
+    assert found.forgotten.wait_s >= 4.0
