@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from harness.model.observation import (
     LinkLost,
     ListeningProved,
     LogLine,
+    StateTold,
     StimulusEnded,
     StimulusStarted,
     Wake,
@@ -185,3 +187,13 @@ def test_a_board_of_lines_that_goes_away_is_told(tmp_path: Path) -> None:
         board.close()
         until(lambda: bench.of(LinkLost))
         assert "gone" in bench.of(LinkLost)[0].what
+
+
+def test_pieces_of_state_are_told_as_they_change(tmp_path: Path) -> None:
+    rule = LineMapping(r"^\[\d+\] (?P<name>timer|list)=(?P<value>.*)$", ObservationKind.STATE)
+    with tflm_board() as board, Bench(tmp_path, board.port, replace(PROFILE, lines=(rule,)), **LINES) as bench:
+        board.say("[12] timer=10 min")
+        board.say("utes\r\n[13] noise\r\n[14] timer=\r\n[15] list=milk, \x1b[31meggs\x1b[0m\r\n")
+        until(lambda: len(bench.of(StateTold)) == 3)
+        found = [(one.source, one.name, one.value) for one in bench.of(StateTold)]
+        assert found == [("board", "timer", "10 minutes"), ("board", "timer", ""), ("board", "list", "milk, eggs")]

@@ -1,0 +1,69 @@
+"""Effects in the lab: fine words and nothing done are wrong, odd words and the right thing done are right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from harness.cli import group
+from harness.lab.assistant.device import ODD
+from harness.model.bench import OperatorPresence
+from harness.model.effect import EffectSource, EffectWord
+from harness.model.feed import AnswerEffect, Logged
+from harness.model.observation import ResponseText, StateTold
+from harness.model.record import EffectAnswered, Observed, OperatorAsked, Question
+from harness.rig.effects import effects_of
+from harness.rig.launch import start_engine
+from harness.rig.prepare import prepare
+from tests.conformance.engine_runs import rows, wait_for
+from tests.conformance.lab_runs import LabRuns, Watcher, lab_of_its_own
+
+pytestmark = [pytest.mark.sound, pytest.mark.speech]
+
+FILES = Path(__file__).parent / "lab"
+BENCH = Path(__file__).parents[2] / "scenarios" / "benches" / "virtual_lab.yaml"
+PATIENCE_S = 90.0
+
+
+def asked(watcher: Watcher) -> list[OperatorAsked]:
+    found = [one.entry.record for _, one in list(watcher.told) if isinstance(one, Logged)]
+    return [one for one in found if isinstance(one, OperatorAsked) and one.about is Question.EFFECT]
+
+
+def test_the_effect_decides_and_not_the_words(tmp_path: Path) -> None:
+    with lab_of_its_own(FILES / "effects.settings.yaml") as lab:
+        runs = LabRuns(tmp_path, lab)
+        try:
+            folder = prepare(FILES / "effects.yaml", BENCH, tmp_path / "sessions", operator=OperatorPresence.PRESENT)
+            runs.folders.append(folder)
+            watcher = Watcher(start_engine(folder))
+            wait_for(lambda: bool(asked(watcher)), PATIENCE_S, "the question of the effect")
+            (question,) = asked(watcher)
+            answer = AnswerEffect("a1", "ann", question.trial_id, question.attempt, EffectWord.WRONG, "no timer")
+            watcher.client.send(answer)
+            watcher.goodbye(PATIENCE_S)
+        finally:
+            runs.close()
+    found = [entry.record for entry in rows(folder)]
+    told = [row.observation for row in found if isinstance(row, Observed)]
+    said = [one.text for one in told if isinstance(one, ResponseText)]
+    assert "Timer set for 10 minutes." in said
+    assert ODD in said
+    assert [(one.name, one.value) for one in told if isinstance(one, StateTold)] == [("shopping_list", "milk")]
+    assert [row for row in found if isinstance(row, EffectAnswered)] == [
+        EffectAnswered("timer.r1", 1, question.attempt, EffectWord.WRONG, "ann", "no timer")
+    ]
+    assert (question.trial_id, question.question) == ("timer.r1", "does it run?")
+    assert len(asked(watcher)) == 1  # nobody is asked what the device has told
+
+    timer, milk = (one.evidence for one in effects_of(folder).items)
+    assert (timer.word, timer.source) == (EffectWord.WRONG, EffectSource.OPERATOR)
+    assert "the device says so too" in timer.said
+    assert (milk.word, milk.source) == (EffectWord.RIGHT, EffectSource.DEVICE)
+
+    overruled = CliRunner().invoke(group, ["effects", str(folder), "--answer", "timer.r1", "right", "--by", "bob"])
+    assert overruled.exit_code == 0, overruled.output
+    assert "It overrules wrong, said by ann" in overruled.output
+    assert effects_of(folder).items[0].evidence.word is EffectWord.RIGHT
