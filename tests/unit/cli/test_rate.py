@@ -1,0 +1,310 @@
+"""`harness rate` in plain lines: labels, commands, scripts that go wrong, kills, and what the options choose."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from harness.audio.tempo import SLOWER
+from harness.cli import group
+from harness.cli.rate_plain import sit_plainly
+from harness.cli.rate_words import HELP, Said, Unknown, Word, parse
+from harness.log.judgment_log import rating_rows
+from harness.model.judgment import Category, Judgment, JudgmentStatus, in_force
+from harness.model.rater_keys import RaterAction, RaterKeys
+from harness.model.record import JudgmentGiven
+from harness.model.stimulus import Waveform
+from harness.rating.categories import LABELS
+from harness.rig.rater_player import OnDone, RaterPlayer
+from harness.rig.rating_room import open_room
+from tests.rating_sessions import rating_session
+
+KEYS = RaterKeys()
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return rating_session(tmp_path_factory.mktemp("rate") / "s1", 12, effects=True)
+
+
+@pytest.fixture
+def session(stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    return Path(shutil.copytree(stored, tmp_path / "s1"))
+
+
+def rate(session: Path, lines: str, *options: str) -> Result:
+    arguments = ["rate", str(session), "--rater", "ann", "--silent", *options]
+    return CliRunner().invoke(group, arguments, input=lines)
+
+
+def given(session: Path) -> list[Judgment]:
+    return [one.record.judgment for one in rating_rows(session) if isinstance(one.record, JudgmentGiven)]
+
+
+def categories(session: Path) -> list[Category | None]:
+    return [row.category for row in in_force(given(session))]
+
+
+def test_a_script_labels_and_every_answer_says_what_was_saved(session: Path) -> None:
+    result = rate(session, "1\nsure 2\nsub too_much\ncomment half of it\npartially correct\nslot_request\nWrong\n-\n")
+    assert result.exit_code == 0, result.output
+    assert categories(session) == [
+        Category.CORRECT,
+        Category.PARTIALLY_CORRECT,
+        Category.SLOT_REQUEST,
+        Category.WRONG,
+        Category.MISSED_DISAMBIGUATION_NOT_RECOVERABLE,
+    ]
+    second = given(session)[1]
+    assert (second.confidence, second.sub_flags, second.comment) == (2, ("too_much",), "half of it")
+    assert [line for line in result.output.splitlines() if line.startswith("saved as Partially correct (response ")]
+    assert "ended: 5 of 12 done" in result.output
+    for hidden in ("kitchen", "den-", "moons"):
+        assert not [one for one in result.output.splitlines() if hidden in one and not one.startswith("query: ")]
+
+
+def test_the_end_of_the_input_and_quit_end_in_order(session: Path) -> None:
+    for lines in ("1\n", "1\nquit\n", "1\nq\n2\n"):
+        result = rate(session, lines)
+        assert (result.exit_code, "everything is saved" in result.output) == (0, True)
+    assert len(given(session)) == 3
+
+
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        ("wrogn", "Did you mean 'wrong'?"),
+        ("paly", "Did you mean 'play'?"),
+        ("sure 4", "sure 1 (unsure) to 3 (sure)"),
+        ("flag audio", "Did you mean 'audio_bad'?"),
+        ("sub to_much", "Did you mean 'too_much'?"),
+        ("claims perhaps", "claims yes or no"),
+        ("undo", "nothing is left to undo"),
+        ("play", "no sound device is open"),
+        ("%%%", "help lists the commands"),
+        ("\x1b[31mwrong", "\\x1b[31mwrong"),
+    ],
+)
+def test_a_wrong_line_is_answered_and_ends_a_script(session: Path, line: str, answer: str) -> None:
+    result = rate(session, f"{line}\n1\n")
+    assert result.exit_code == 2
+    assert answer in result.output
+    assert "\x1b" not in result.output
+    assert given(session) == [], "the lines after it would be about another response"
+
+
+def test_undo_skip_hold_and_flag(session: Path) -> None:
+    result = rate(session, "1\n9\nundo\nundo\nskip\nhold\nflag privacy\nstatus\n")
+    assert result.exit_code == 0, result.output
+    standing = [row.status for row in in_force(given(session))]
+    assert standing == [JudgmentStatus.SKIPPED, JudgmentStatus.HELD, JudgmentStatus.FLAGGED]
+    assert "responses: 12, 1 done, 9 left, 1 of them left for the end, 2 held, 1 put aside" in result.output
+
+
+def test_undo_goes_on_in_another_sitting(session: Path) -> None:
+    rate(session, "1\n9\n")
+    assert rate(session, "undo\nundo\n").exit_code == 0
+    assert categories(session) == []
+
+
+def test_all_is_judged_and_what_is_held_only_when_asked_for(session: Path) -> None:
+    result = rate(session, "1\n" * 11)
+    assert result.exit_code == 0, result.output
+    assert "nothing is left to judge: 11 of 12 done, 1 held" in result.output
+    assert rate(session, "1\n").exit_code == 2
+    assert rate(session, "held\n1\n").exit_code == 0
+    assert len(categories(session)) == 12
+
+
+def test_the_writing_is_hidden_until_asked_for_and_never_where_the_round_says_so(session: Path) -> None:
+    hidden = rate(session, "item\n")
+    assert "transcript: hidden" in hidden.output
+    assert "transcript by test" not in hidden.output
+    assert "transcript by test: " in rate(session, "text\n1\n").output
+    assert given(session)[-1].transcript_shown
+    shown = rate(session, "2\n", "--transcript", "shown")
+    assert "transcript by test: " in shown.output
+    never = rate(session, "text\n", "--transcript", "never")
+    assert (never.exit_code, "judged by ear" in never.output) == (2, True)
+
+
+def test_the_aid_leads_to_a_label_and_its_path_is_kept(session: Path) -> None:
+    result = rate(session, "aid\nback\nb\naid\nleave\n1\n")
+    assert result.exit_code == 0, result.output
+    assert "Question" in result.output
+    first, second = given(session)
+    assert first.aid_path
+    assert (first.category is None) == (first.status is not JudgmentStatus.SUBMITTED)
+    assert (second.category, second.aid_path) == (Category.CORRECT, ())
+
+
+def test_a_category_labels_within_the_aid(session: Path) -> None:
+    rate(session, "aid\nwrong\n1\n")
+    assert categories(session) == [Category.WRONG, Category.CORRECT]
+
+
+def test_exercises_are_explained(session: Path) -> None:
+    result = rate(session, "1\n2\n", "--training")
+    assert "exercise 1 of 27" in result.output
+    assert "why: " in result.output
+    assert all(row.trial_id.startswith("exercise:") for row in given(session))
+    assert "exercises: 2 of 27 done" in rate(session, "", "--training", "--list").output
+
+
+def test_filters_and_the_list(session: Path) -> None:
+    assert "round open: 12 responses of 1 session" in rate(session, "", "--list").output
+    few = rate(session, "", "--list", "--device", "den", "--condition", "noise=quiet", "--limit", "2", "--round", "r2")
+    assert "round r2: 2 responses of 1 session" in few.output
+    assert "ann: 1 to judge" in rate(session, "", "--list", "--class", "lists").output
+    assert "ann: 2 to judge" in rate(session, "", "--list", "--trial", "hot-den-6", "--trial", "moon-kitchen-7").output
+    nothing = rate(session, "", "--device", "bath")
+    assert nothing.exception is not None
+    assert "no first response to judge" in str(nothing.exception)
+
+
+def test_disagreement_is_settled_with_the_judgments_in_view(session: Path) -> None:
+    rate(session, "1\n1\n")
+    options = ["rate", str(session), "--silent"]
+    CliRunner().invoke(group, [*options, "--rater", "ben"], input="9\n" * 11)
+    assert "raters disagree on 2 responses" in rate(session, "", "--list").output
+    settled = CliRunner().invoke(group, [*options, "--rater", "cem", "--adjudicate"], input="1\n9\n")
+    assert settled.exit_code == 0, settled.output
+    assert settled.output.count("judgment 1: ") == 2
+    assert "ben" not in settled.output
+    assert all(len(row.adjudicates) == 2 for row in given(session) if row.rater == "cem")
+    again = CliRunner().invoke(group, [*options, "--rater", "dora", "--adjudicate", "--list"])
+    assert "dora: 0 to settle" in again.output
+
+
+def test_a_round_file_is_taken_and_options_go_before_it(session: Path) -> None:
+    path = session.parent / "round.yaml"
+    path.write_text("round: spring\nsessions: [s1]\ntraining: none\nraters: [ann, ben]\nraters_per_item: 1\n")
+    assert "round spring: 12 responses" in rate(path, "", "--list").output
+    assert "ann: 6 to judge" in rate(path, "", "--list").output
+    assert "round spring: 4 responses" in rate(path, "", "--list", "--limit", "4").output
+    rate(path, "1\n")
+    assert given(session)[-1].round == "spring"
+    stranger = CliRunner().invoke(group, ["rate", str(path), "--rater", "zoe", "--silent"])
+    assert "no rater of the round" in str(stranger.exception)
+
+
+def test_keys_of_a_file_are_commands(session: Path, tmp_path: Path) -> None:
+    keys = tmp_path / "config" / "voice-harness" / "rater_keys.yaml"
+    keys.parent.mkdir(parents=True)
+    keys.write_text("rater_keys: mine\ncorrect: 2\npartially_correct: 1\nundo: z\n")
+    assert rate(session, "2\n2\nz\n1\n").exit_code == 0
+    assert categories(session) == [Category.CORRECT, Category.PARTIALLY_CORRECT]
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        (["--web", "--plain"], "--web goes with none of"),
+        (["--port", "80"], "--port is of the raters' site"),
+        (["--silent", "--sound-device", "x"], "exclude each other"),
+        (["--condition", "quiet"], "is not AXIS=LABEL"),
+        (["--rater", " "], "is no name of a rater"),
+        (["--rater", "a\x1bb"], "is no name of a rater"),
+        (["--keys", "/nowhere/keys.yaml"], "no such file"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(session: Path, options: list[str], what: str) -> None:
+    result = CliRunner().invoke(group, ["rate", str(session), *options])
+    assert result.exit_code != 0
+    assert what in str(result.exception)
+
+
+def test_what_cannot_be_saved_ends_a_script_with_the_item_in_sight(session: Path) -> None:
+    (session / "judgments.sqlite").mkdir()
+    result = CliRunner().invoke(group, ["rate", str(session), "--rater", "ann", "--silent"], input="1\n1\n")
+    assert (result.exit_code, "not saved" in result.output) == (3, True)
+    assert "0 done" in rate(session, "", "--list").output
+
+
+def test_every_command_is_explained_and_understood() -> None:
+    assert set(HELP) == set(Word)
+    for word in Word:
+        assert parse(word.value, KEYS) == Said(word)
+    for category in Category:
+        for written in (category.value, LABELS[category], category.value.replace("_", " ").upper()):
+            assert parse(written, KEYS) is category
+        assert parse(KEYS.categories[category], KEYS) is category
+    for action, key in KEYS.actions.items():
+        meant = parse(key, KEYS)
+        assert action is RaterAction.PLAY or isinstance(meant, Said), "space is no line"
+    assert parse("comment  two words ", KEYS) == Said(Word.COMMENT, "two words")
+    assert isinstance(parse("1 2", KEYS), Unknown)
+
+
+class PlayerDouble(RaterPlayer):
+    """Plays nothing, and says at once that half of it was heard when it is stopped, or all when `whole`."""
+
+    def __init__(self, *, whole: bool) -> None:
+        super().__init__("", "system")
+        self.played: list[Waveform] = []
+        self.whole = whole
+        self._done: OnDone | None = None
+
+    def play(self, waveform: Waveform, on_done: OnDone | None = None, order: int | None = None) -> None:
+        self.played.append(waveform)
+        self._done = on_done
+        if self.whole:
+            self._end(1.0)
+
+    def stop(self) -> None:
+        self._end(0.5)
+
+    def _end(self, share: float) -> None:
+        if self._done is not None:
+            done, self._done = self._done, None
+            threading.Thread(target=done, args=(share * self.played[-1].duration_s, share == 1.0)).start()
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_what_was_heard_is_kept_with_the_judgment(session: Path, whole: bool) -> None:
+    room = open_room([session])
+    player = PlayerDouble(whole=whole)
+    desk = room.desk("ann")
+    item = desk.view.item
+    assert item is not None
+    assert item.length is not None
+    lines = "play\nwait\nslow\nquery\nslow\n1\n" if whole else "play\nstop\nslow\nquery\nslow\n1\n"
+    assert sit_plainly(room, desk, KEYS, player, adjudicating=False, source=io.StringIO(lines)) == 0
+    room.close()
+    (row,) = given(session)
+    assert row.plays == 3
+    expected_ms = 1000 * item.length.value_s * (3 if whole else 1.5)
+    assert row.heard_ms == pytest.approx(expected_ms, abs=60)
+    first, slow = player.played[0], player.played[1]
+    assert slow.duration_s == pytest.approx(first.duration_s / SLOWER, abs=0.05)
+
+
+def test_a_kill_after_any_answer_loses_nothing_that_was_answered(session: Path) -> None:
+    code = "from harness.cli import main; main()"
+    command = [sys.executable, "-W", "ignore", "-c", code, "rate", str(session), "--rater", "ann", "--silent"]
+    saved = 0
+    for count in (1, 3):
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+            assert program.stdin is not None
+            assert program.stdout is not None
+            for _ in range(count):
+                program.stdin.write("1\n")
+                program.stdin.flush()
+                for line in program.stdout:
+                    if line.startswith("saved as"):
+                        saved += 1
+                        break
+            os.kill(program.pid, signal.SIGKILL)
+    assert saved == 4
+    assert len(categories(session)) == 4
+    assert "4 done" in rate(session, "status\n").output
