@@ -106,9 +106,11 @@ def planned_of(trial: TrialTemplate, matrix: Matrix) -> int:
 def planned_trials(scenario: Scenario) -> tuple[int, int]:
     """How many trials a cell of the matrix has, repetitions included, and how many cells are run.
 
-    For a scenario of query trials only; others are multiplied by the axes that concern them: `planned_of`.
+    For a scenario of trials that ask only; others are multiplied by the axes that concern them: `planned_of`.
     """
-    return sum(trial.repeat for trial in scenario.trials), len(cells(scenario.matrix))
+    whole = Matrix()
+    of_cell = (planned_of(trial, whole) if trial.memory else trial.repeat for trial in scenario.trials)
+    return sum(of_cell), len(cells(scenario.matrix))
 
 
 def _null_may_stand(path: KeyPath) -> bool:

@@ -35,13 +35,13 @@ def test_the_probe_finds_the_memory_of_the_assistant_within_its_interval(memory_
     waits_s = [share * memory_s for share in (0.4, 0.65, 1.0, 1.5)]
     found = probe(tmp_path / "probe", memory_s, waits_s, repeat=3)
     (tmp_path / "found.txt").write_text(f"{found.levels}\n{found.length}\n{found.to_wake}\n{found.forgotten}\n")
-    assert found.counted >= 11, found
+    assert found.counted >= 9, found
     assert found.to_wake is not None
     low, high = found.to_wake.interval
     assert high is not None
     assert low <= memory_s <= high
     assert 0.4 * memory_s <= low
-    assert high <= 1.5 * memory_s + TO_WAKE_S + 1.0
+    assert high <= 1.5 * memory_s + TO_WAKE_S + 2.0
     assert found.forgotten is not None
     assert found.forgotten.wait_s + TO_WAKE_S + 0.2 >= memory_s
 

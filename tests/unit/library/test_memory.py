@@ -11,11 +11,12 @@ from click.testing import CliRunner
 
 from harness import plugins
 from harness.cli import validate
-from harness.library import check_together, load_bench, load_scenario, planned_of
+from harness.library import check_together, load_bench, load_scenario, planned_of, planned_trials
 from harness.library.memory import notes
 from harness.model.bench import Bench, ObservationKind, OperatorPresence
 from harness.model.errors import InputProblems, UnmetNeed
 from harness.model.scenario import Evidence, MemorySpec, Scenario, TrialKind
+from harness.session.plan import plan
 
 SCENARIOS = Path(__file__).parents[3] / "scenarios"
 HEAD = """\
@@ -58,6 +59,9 @@ def test_a_memory_trial_is_read(tmp_path: Path) -> None:
     assert (trial.kind, trial.query, trial.repeat) == (TrialKind.MEMORY, "product", 6)
     assert trial.memory == MemorySpec("add_five", (2.0, 4.5, 8.0), ("sixty one",), ("sorry",))
     assert planned_of(trial, read_back.matrix) == 2 * 3 * 6
+    twice = read(tmp_path, HEAD + BODY + "matrix: {axes: {gap_ms: [100, 300]}}\n")
+    assert planned_trials(twice) == (2 * 3 * 6, 2)
+    assert len(plan(twice, load_bench(SCENARIOS / "benches" / "virtual_lab.yaml"))) == 2 * 3 * 6 * 2
 
 
 def test_waits_in_equal_ratios(tmp_path: Path) -> None:
