@@ -24,10 +24,10 @@ _WORDS = {
 _TEXT = 60
 
 
-def section(progress: Progress, folder: Path) -> list[str]:
+def checked_in(progress: Progress, folder: Path) -> tuple[EffectItem, ...]:
     """The effects of a session, read only where its scenario checks any or people have judged; LogError."""
     checked = any(one.trial.effect is not None for one in progress.trials)
-    return lines(effects_of(folder).items) if checked or SessionFolder(folder).judgments.is_file() else []
+    return effects_of(folder).items if checked or SessionFolder(folder).judgments.is_file() else ()
 
 
 def lines(items: Sequence[EffectItem]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
@@ -11,6 +12,7 @@ from harness.cli.happenings import Happenings
 from harness.cli.memory_summary import one_line as memory_line
 from harness.cli.wake_lines import WakeLines
 from harness.cli.wake_summary import wake_summary
+from harness.evaluate.effects import right_of_known
 from harness.evaluate.limits import check_limits, words_of_session
 from harness.evaluate.progress import Progress, SessionFigures, normalisation_of
 from harness.evaluate.wake import WakeFigures
@@ -135,12 +137,15 @@ def end_of_session(progress: Progress, wake: WakeFigures, folder: Path | None) -
     if progress.overruns:
         lines.append(f"sound                {progress.overruns} blocks were late or lost")
     if folder is not None:
-        lines += effect_lines.section(progress, folder)
+        effects = effect_lines.checked_in(progress, folder)
+        lines += effect_lines.lines(effects)
+        # With what people have said of them since.
+        right = right_of_known(one.evidence for one in effects if one.trial.effect is not None)
         try:
             limits = read_resolved(folder).scenario.limits
         except HarnessError as error:
             return [*lines, f"limits: {error}"]
-        lines += summary.limits(check_limits(limits, progress.totals, snapshot))
+        lines += summary.limits(check_limits(limits, replace(progress.totals, effects=right), snapshot))
     return lines
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import tzinfo
 
+from harness.metrics.intervals import Share
 from harness.metrics.times_of_day import next_time_of_day
 from harness.model.bench import ObservationKind
 from harness.model.effect import EffectCheck, EffectEvidence, EffectSource, EffectWord, StateWanted
@@ -106,7 +107,8 @@ class EffectRows:
                 self._plays[play_id].heard_s = at.at_s
             case Observed(observation=StateTold() as told) if told.source in self._at:
                 look = self._at[told.source]
-                if (opens_s := look.opens_s) is not None and told.at.at_s + told.at.error_s >= opens_s:
+                checked = look.trial.effect is not None  # else a talkative device would fill the memory
+                if checked and (opens_s := look.opens_s) is not None and told.at.at_s + told.at.error_s >= opens_s:
                     look.told.append((told, told.at.at_s - opens_s))
             case Observed(observation=LinkLost(source=source, at=at)) if source in self._at:
                 self._at[source].cut_off(at.at_s, f"the link to {source} was lost")
@@ -197,6 +199,12 @@ def effects_in(
     for entry in entries:
         rows.add(entry)
     return rows.evidence(answers, zone)
+
+
+def right_of_known(evidence: Iterable[EffectEvidence]) -> Share:
+    """Effects that are right, of those of which somebody could say it; open ones and "cannot tell" are left out."""
+    known = [one.word for one in evidence if one.word is not EffectWord.UNKNOWN]
+    return Share(known.count(EffectWord.RIGHT), len(known))
 
 
 def due(check: EffectCheck, response_wall_s: float | None, zone: tzinfo | None = None) -> float | None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field, replace
 
+from harness.evaluate.effects import EffectRows, right_of_known
 from harness.evaluate.totals import Totals, total
 from harness.evaluate.trials import AttemptProgress, TakeProgress, TrialProgress
 from harness.evaluate.words_heard import words_heard
+from harness.metrics.intervals import Share
 from harness.model.judgment import Judgment, in_force
 from harness.model.observation import Overrun
 from harness.model.record import (
@@ -88,6 +90,7 @@ class SessionFigures:
         self._judgments: dict[str, list[Judgment]] = {}
         self._judgment_ids: set[str] = set()
         self._totals: Totals | None = Totals()
+        self._effects = EffectRows()
         self._pace: deque[float] = deque(maxlen=PACE_TRIALS)
         self._trial_since: float | None = None
         self._paused_since: float | None = None
@@ -98,6 +101,7 @@ class SessionFigures:
         if entry.seq <= self._seq:
             return
         self._seq = entry.seq
+        self._effects.add(entry)
         match entry.record:
             case SessionStarted() as started:
                 self._trials = {trial.id: TrialProgress(trial) for trial in started.trials}
@@ -142,6 +146,8 @@ class SessionFigures:
         """What the rows so far say."""
         if self._totals is None:
             self._totals = total(self._trials.values())
+        if any(one.trial.effect is not None for one in self._trials.values()):  # time alone may decide one
+            self._totals = replace(self._totals, effects=self._right_effects())
         return replace(
             self._head,
             seq=self._seq,
@@ -149,6 +155,12 @@ class SessionFigures:
             totals=self._totals,
             pace_s=sum(self._pace) / len(self._pace) if self._pace else None,
         )
+
+    def _right_effects(self) -> Share:
+        evidence = self._effects.evidence()
+        responses = [one.response for one in self._trials.values() if one.trial.effect is not None]
+        keys = [(one.trial.id, one.take, one.attempt) for one in responses if one is not None]
+        return right_of_known(evidence[key] for key in keys if key in evidence)
 
     def _find(self, trial_id: str) -> TrialProgress | None:
         found = self._trials.get(trial_id)

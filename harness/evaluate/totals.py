@@ -25,7 +25,8 @@ class Totals:
     answered: trials with a response, of all decided. attempts_to_recognition: (attempts, trials), ascending.
     latency: end of query → first speech, of answered trials. wake_delay: of the attempts that decided.
     to_judge: first responses; judged: those of them with a category by at least one rater. first_words, final_words:
-    of what was heard of the queries at the first attempt, and at the one that decided.
+    of what was heard of the queries at the first attempt, and at the one that decided. effects: right, of those
+    known; of a session as a whole only.
     """
 
     planned: int = 0
@@ -41,6 +42,7 @@ class Totals:
     judged: int = 0
     first_words: WordsHeard = field(default_factory=WordsHeard)
     final_words: WordsHeard = field(default_factory=WordsHeard)
+    effects: Share = field(default_factory=Share)
 
     @property
     def attempts_needed(self) -> tuple[tuple[int | None, Share], ...]:

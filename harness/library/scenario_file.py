@@ -184,6 +184,9 @@ class LimitsKeys(Keys):
     min_first_attempt_share: Share | None = Field(
         default=None, description="Recognised at the first attempt, share 0-1."
     )
+    min_effect_share: Share | None = Field(
+        default=None, description="Effects that are right, share 0-1 of those that are known."
+    )
     max_latency_p95_ms: float | None = Field(
         default=None, gt=0, description="End of speech to response, 95th percentile, ms."
     )

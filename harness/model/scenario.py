@@ -297,7 +297,8 @@ class Limits:
 
     …_wer: word errors per reference word, of what devices heard at the first and at the deciding attempt; 0 and up.
     Limits on wake figures must hold for every device. …_upper: the upper end of the 95 % interval (Clopper–Pearson,
-    Garwood). min_command_share: commands understood, of those said. A sequential test that fails a device fails too.
+    Garwood). min_command_share: commands understood, of those said.
+    min_effect_share: effects that are right, of those that are known. A sequential test that fails a device fails too.
     """
 
     min_recognised_share: float | None = None
@@ -313,6 +314,7 @@ class Limits:
     min_command_share: float | None = None
     max_first_attempt_wer: float | None = None
     max_final_wer: float | None = None
+    min_effect_share: float | None = None
 
 
 class Need(StrEnum):

@@ -7,12 +7,27 @@ from dataclasses import replace
 import pytest
 
 from harness.evaluate.effects import EffectRows, effects_in
+from harness.evaluate.limits import LimitVerdict, check_limits
+from harness.evaluate.progress import SessionFigures
+from harness.evaluate.totals import Totals
+from harness.metrics.intervals import Share
 from harness.model.effect import EffectCheck, EffectSource, EffectWord, StateWanted
 from harness.model.observation import LinkLost, StimulusHeard
-from harness.model.record import EffectAnswered, EndReason, EngineStarted, Observed, SessionFinished, TrialFinished
+from harness.model.record import (
+    AttemptFinished,
+    EffectAnswered,
+    EndReason,
+    EngineStarted,
+    Observed,
+    ResponseFrozen,
+    SessionFinished,
+    TrialFinished,
+)
+from harness.model.scenario import Limits
 from harness.model.time import Stamp
-from harness.model.trial import Outcome
+from harness.model.trial import EvidenceSource, Outcome, Recognition
 from tests.unit.evaluate.effect_rows import ASKED, BOTH, KEY, TIMER, WALL_S, Session, answer, trial
+from tests.unit.evaluate.rows import clip_of
 
 
 def test_what_is_told_in_its_time_is_right() -> None:
@@ -176,3 +191,25 @@ def test_rows_may_come_one_by_one() -> None:
         words.append({key: one.word.value for key, one in rows.evidence().items()})
     assert words[-1] == {KEY: "right"}
     assert words[:5] == [{}] * 5
+
+
+def test_a_limit_on_effects_leaves_out_what_nobody_knows() -> None:
+    trials = (trial(TIMER), trial(TIMER, 2), trial(ASKED, 3), trial(None, 4))
+    session = Session(*trials)
+    for number, one in enumerate(trials):
+        at_s = 100.0 * number
+        session.asked(at_s, one.id)
+        if number == 0:
+            session.told(at_s + 4.0)
+        frozen = ResponseFrozen(one.id, 1, 1, clip_of("r"), Stamp(at_s + 4.0), Stamp(at_s + 5.0))
+        answered = AttemptFinished(one.id, 1, 1, Outcome.RESPONDED, Recognition.YES, EvidenceSource.DEVICE)
+        session.add(at_s + 6.0, frozen).add(at_s + 6.5, answered)
+        session.add(at_s + 20.0, TrialFinished(one.id, 1, Outcome.RESPONDED, 1, 1))
+    figures = SessionFigures()
+    for entry in session.entries:
+        figures.add(entry)
+    totals = figures.snapshot().totals
+    assert totals.effects == Share(1, 2)
+    assert check_limits(Limits(min_effect_share=0.5), totals) == (LimitVerdict("min_effect_share", 0.5, 0.5, True),)
+    assert check_limits(Limits(min_effect_share=0.6), totals) == (LimitVerdict("min_effect_share", 0.6, 0.5, False),)
+    assert check_limits(Limits(min_effect_share=0.0), Totals())[0].ok is False
