@@ -70,6 +70,7 @@ class JudgingScreen(Screen[None]):
     JudgingScreen.-tall MovingWave { height: 3; margin-top: 1; }
     JudgingScreen.-high MovingWave { height: 5; margin-top: 1; }
     JudgingScreen.-high JudgedItem { padding: 1 1 0 1; }
+    JudgingScreen.-wide JudgedItem { max-height: 14; }
     JudgingScreen.-wide #work { layout: horizontal; }
     JudgingScreen.-wide #beside { width: 50%; min-width: 54; height: 1fr; border-left: solid $panel-lighten-3; }
     JudgingScreen.-wide GuideKeys, JudgingScreen.-wide Explanation { height: 1fr; }

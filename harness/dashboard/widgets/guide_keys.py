@@ -25,31 +25,43 @@ class GuideKeys(Painted):
         self._keys = keys
 
     def paint(self, width: int, height: int) -> Text:
-        brief = self._brief(width)
-        tests = [self._folded(GUIDE[one].test, width, "  ") for one in Category] if width >= LONG_FROM else []
-        lines = brief
-        if tests and len(brief) + sum(map(len, tests)) <= height:
-            heads = self._brief(width, whole=True)
-            lines = [line for head, test in zip(heads, tests, strict=True) for line in (head, *test)]
-        rules = [line for rule in RULES for line in self._folded(f"· {rule}", width, "")]
-        if width >= LONG_FROM and len(lines) + 1 + len(rules) <= height:
-            lines = [*lines, Text(), *rules]
-        return Text("\n").join(lines[:height])
+        return Text("\n").join(self._lines(width, height)[:height])
 
-    def _brief(self, width: int, *, whole: bool = False) -> list[Text]:
-        """Key, name and short text; whole: the short text only where none of it must be cut."""
+    def _lines(self, width: int, height: int) -> list[Text]:
+        """The richest of: the tests below the names, the short texts below the names, the short texts beside them."""
+        heads, short = self._heads(), [GUIDE[one].short for one in Category]
+        lines = [
+            self._cut(Text.assemble(head, "  ", (text, palette.QUIET)), width)
+            for head, text in zip(heads, short, strict=True)
+        ]
+        # On a narrow screen a short text has its place beside the name.
+        if (
+            width < LONG_FROM
+            or max(head.cell_len + 2 + len(text) for head, text in zip(heads, short, strict=True)) <= width
+        ):
+            return lines
+        for texts in ([GUIDE[one].test for one in Category], short):
+            below = [self._folded(text, width, "  ") for text in texts]
+            if len(heads) + sum(map(len, below)) <= height:
+                lines = [line for head, parts in zip(heads, below, strict=True) for line in (head, *parts)]
+                break
+        rules = [line for rule in RULES for line in self._folded(f"· {rule}", width, "")]
+        return [*lines, Text(), *rules] if len(lines) + 1 + len(rules) <= height else lines
+
+    def _heads(self) -> list[Text]:
         key_width = max(len(key) for key in self._keys.categories.values())
         name_width = max(len(name) for name in LABELS.values())
-        lines = []
-        for category in Category:
-            line = Text()
-            line.append(f"{self._keys.categories[category]:>{key_width}} ", style=f"bold {palette.BLUE}")
-            line.append(f"{LABELS[category]:<{name_width}}  ", style=f"bold {palette.TEXT}")
-            if not whole or line.cell_len + len(GUIDE[category].short) <= width:
-                line.append(GUIDE[category].short, style=palette.QUIET)
-            line.truncate(width, overflow="ellipsis")
-            lines.append(line)
-        return lines
+        return [
+            Text.assemble(
+                (f"{self._keys.categories[one]:>{key_width}} ", f"bold {palette.BLUE}"),
+                (f"{LABELS[one]:<{name_width}}", f"bold {palette.TEXT}"),
+            )
+            for one in Category
+        ]
+
+    def _cut(self, line: Text, width: int) -> Text:
+        line.truncate(width, overflow="ellipsis")
+        return line
 
     def _folded(self, text: str, width: int, indent: str) -> list[Text]:
         words = Text(text, style=palette.QUIET)

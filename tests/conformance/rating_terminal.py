@@ -1,0 +1,121 @@
+"""A rater's app in a real terminal (tmux), driven by keys from another process."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+_POSITION = re.compile(r"(?:Judging|Settling) item (\d+) of (\d+)")
+
+
+class RatingTerminal:
+    """A tmux of its own; commands go to it over one connection, so that a key costs no new process."""
+
+    def __init__(self, folder: Path, size: tuple[int, int] = (80, 24), term: str = "xterm-256color") -> None:
+        self._socket = str(folder / "tmux")
+        self._term = term
+        width, height = map(str, size)
+        self._tmux("-f", "/dev/null", "new-session", "-d", "-x", width, "-y", height, "exec cat")
+        for option, value in (("remain-on-exit", "on"), ("window-size", "manual"), ("escape-time", "0")):
+            self._tmux("set-option", "-g", option, value)
+        self._tmux("resize-window", "-x", width, "-y", height)
+        self._client = subprocess.Popen(
+            ["tmux", "-S", self._socket, "-C", "attach"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        self._answer()
+
+    def start(self, *command: str) -> None:
+        """Runs a program in the pane, in place of what runs there."""
+        shown = f"cd {shlex.quote(str(ROOT))} && TERM={self._term} exec {shlex.join(command)}"
+        self._tmux("respawn-pane", "-k", shown)
+
+    def rate(self, *arguments: str) -> None:
+        """Runs `harness rate`."""
+        self.start(str(Path(sys.executable).with_name("harness")), "rate", *arguments)
+
+    @property
+    def pid(self) -> int:
+        """Of the program in the pane."""
+        return int(self.ask("display-message -p '#{pane_pid}'")[0])
+
+    def ended(self, within_s: float = 60.0) -> str:
+        """Waits for the program's end; its exit status, "" when a signal ended it."""
+        limit_s = time.monotonic() + within_s
+        dead_s = 0.0
+        while True:
+            # tmux knows that a program is gone some moments before it knows how.
+            dead, _, status = self.ask("display-message -p '#{pane_dead} #{pane_dead_status}'")[0].partition(" ")
+            dead_s = dead_s or (time.monotonic() if dead == "1" else 0.0)
+            if dead_s and (status or time.monotonic() - dead_s > 1.0):
+                return status
+            assert time.monotonic() < limit_s, f"it goes on:\n{self.screen()}"
+            time.sleep(0.005)
+
+    def gone(self, within_s: float = 30.0) -> None:
+        """Waits until the program is no more, however it ended."""
+        limit_s = time.monotonic() + within_s
+        while self.ask("display-message -p '#{pane_dead}'")[0] != "1":
+            assert time.monotonic() < limit_s, f"it goes on:\n{self.screen()}"
+            time.sleep(0.002)
+
+    def type(self, key: str) -> None:
+        self.ask(f"send-keys {'Space' if key == ' ' else shlex.quote(key)}")
+
+    def screen(self) -> str:
+        return "\n".join(self.ask("capture-pane -p"))
+
+    def position(self) -> int | None:
+        """Of the item on the screen; None when there is none."""
+        found = _POSITION.search(self.screen())
+        return int(found[1]) if found else None
+
+    def wait(self, predicate: Callable[[str], object], within_s: float = 90.0) -> str:
+        """The first screen for which it holds."""
+        limit_s = time.monotonic() + within_s
+        while not predicate(screen := self.screen()):
+            assert time.monotonic() < limit_s, f"it did not come about in time:\n{screen}"
+            time.sleep(0.002)
+        return screen
+
+    def wait_position(self, wanted: Callable[[int | None], bool], within_s: float = 90.0) -> int | None:
+        limit_s = time.monotonic() + within_s
+        while not wanted(at := self.position()):
+            assert time.monotonic() < limit_s, f"item {at} on the screen:\n{self.screen()}"
+            time.sleep(0.002)
+        return at
+
+    def close(self) -> None:
+        self._tmux("kill-server")
+        self._client.wait(5.0)
+        for pipe in (self._client.stdin, self._client.stdout):
+            if pipe is not None:
+                pipe.close()
+
+    def ask(self, command: str) -> list[str]:
+        """A tmux command's answer."""
+        assert self._client.stdin is not None
+        self._client.stdin.write(f"{command}\n".encode())
+        self._client.stdin.flush()
+        return self._answer()
+
+    def _answer(self) -> list[str]:
+        assert self._client.stdout is not None
+        lines: list[str] | None = None
+        for raw in self._client.stdout:
+            line = raw.decode("utf-8", "replace").rstrip("\n")
+            if line.startswith("%begin "):
+                lines = []
+            elif line.startswith(("%end ", "%error ")) and lines is not None:
+                return lines
+            elif lines is not None:
+                lines.append(line)
+        raise AssertionError("tmux is gone")
+
+    def _tmux(self, *arguments: str) -> None:
+        subprocess.run(["tmux", "-S", self._socket, *arguments], check=True, capture_output=True)

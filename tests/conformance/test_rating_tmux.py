@@ -1,0 +1,132 @@
+"""A long sitting by keys in a real terminal, and one that is killed again and again."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.log.judgment_log import rating_rows
+from harness.model.judgment import Category, Judgment, JudgmentStatus, in_force
+from harness.model.record import JudgmentGiven
+from harness.rating.categories import KEYS
+from tests.conformance.rating_terminal import RatingTerminal
+from tests.rating_sessions import rating_session
+
+pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
+ITEMS = 300
+KILLS = 20
+APART_S = 0.1
+"""The same key sooner than this is one that is held down."""
+
+
+@pytest.fixture
+def terminal() -> Iterator[RatingTerminal]:
+    folder = Path(tempfile.mkdtemp(prefix="vh-"))  # a socket's path has 107 bytes at most
+    opened = RatingTerminal(folder)
+    try:
+        yield opened
+    finally:
+        opened.close()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def rows(folder: Path) -> list[Judgment]:
+    return [one.record.judgment for one in rating_rows(folder) if isinstance(one.record, JudgmentGiven)]
+
+
+class Hand:
+    """Presses keys as a person does: not the same key faster than a keyboard repeats it."""
+
+    def __init__(self, terminal: RatingTerminal) -> None:
+        self._terminal = terminal
+        self._last, self._last_s = "", 0.0
+
+    def press(self, key: str) -> None:
+        if key == self._last:
+            time.sleep(max(0.0, self._last_s + APART_S - time.monotonic()))
+        self._terminal.type(key)
+        self._last, self._last_s = key, time.monotonic()
+
+
+@pytest.mark.timeout(400)
+def test_three_hundred_responses_by_keys(tmp_path: Path, terminal: RatingTerminal) -> None:
+    """Labels, skips and undos in a random order: what is on the disk is what was pressed."""
+    session = rating_session(tmp_path / "s1", ITEMS)
+    dice, hand = random.Random(5), Hand(terminal)
+    terminal.rate(str(session), "--rater", "ann", "--silent")
+    terminal.wait(lambda screen: "item 1 of 300" in screen)
+    pressed: list[tuple[str, int]] = []
+    stands: dict[int, str] = {}
+    order: list[int] = []
+    while (at := terminal.position()) is not None:
+        key = dice.choices(["x", "u", dice.choice(KEYS)[0]], weights=[2, 4 if order else 0, 94])[0]
+        if key == "x" and stands.get(at) == "x":
+            key = "1"
+        hand.press(key)
+        pressed.append((key, at))
+        if key == "u":
+            back = order.pop()
+            del stands[back]
+            terminal.wait_position(lambda now, back=back: now == back)  # type: ignore[misc]
+        else:
+            stands[at] = key
+            order = [*(one for one in order if one != at), at]
+            terminal.wait_position(lambda now, at=at: now != at)  # type: ignore[misc]
+    terminal.wait(lambda screen: "All is judged" in screen)
+    hand.press("q")
+    assert terminal.ended() == "0"
+    given = rows(session)
+    labels = dict(KEYS)
+    assert len(pressed) > ITEMS
+    for row, (key, at) in zip(given, pressed, strict=True):
+        if key == "u":
+            assert row.status is JudgmentStatus.WITHDRAWN
+        else:
+            assert row.position == at
+            assert row.status is (JudgmentStatus.SKIPPED if key == "x" else JudgmentStatus.SUBMITTED)
+            assert row.category is labels.get(key)
+    final = in_force(given)
+    assert {row.position: row.category for row in final} == {at: labels[key] for at, key in stands.items()}
+    assert len(final) == ITEMS
+    assert len({row.trial_id for row in final}) == ITEMS
+
+
+@pytest.mark.timeout(400)
+def test_killed_after_any_key_it_loses_and_doubles_nothing(tmp_path: Path, terminal: RatingTerminal) -> None:
+    session = rating_session(tmp_path / "s1", ITEMS)
+    dice, hand = random.Random(7), Hand(terminal)
+    sure: list[Category] = []
+    both = {False: 0, True: 0}
+    for _ in range(KILLS):
+        terminal.rate(str(session), "--rater", "ann", "--silent")
+        at = len(sure) + 1
+        terminal.wait(lambda screen, at=at: f"item {at} of {ITEMS}" in screen)  # type: ignore[misc]
+        for _ in range(dice.randint(0, 3)):
+            key, category = dice.choice(KEYS)
+            at = len(sure) + 1
+            hand.press(key)
+            terminal.wait_position(lambda now, at=at: now == at + 1)  # type: ignore[misc]
+            sure.append(category)
+        pid = terminal.pid
+        key, category = dice.choice(KEYS)
+        hand.press(key)
+        time.sleep(dice.uniform(0.0, 0.04))
+        os.kill(pid, signal.SIGKILL)
+        terminal.gone()
+        given = rows(session)
+        saved = len(given) == len(sure) + 1
+        both[saved] += 1
+        sure += [category] * saved
+        assert [row.category for row in given] == sure
+        assert [row.position for row in given] == list(range(1, len(sure) + 1))
+        assert len({row.trial_id for row in given}) == len(sure)
+    # Otherwise the moments were not random enough to show anything.
+    assert both[True], both
