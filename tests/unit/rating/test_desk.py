@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.model.errors import LogFull
-from harness.model.judgment import Category, Flag, JudgmentStatus, SubFlag, in_force
+from harness.model.judgment import Category, Flag, SubFlag, in_force
 from harness.model.rating_round import RatingRound, TranscriptPolicy
 from harness.rating.aid import AID, Known
 from harness.rating.desk import REST_S
@@ -52,81 +51,6 @@ def test_all_are_met_once_and_then_it_is_over() -> None:
     assert not desk.judge(CORRECT)
     assert not desk.skip()
     assert len(bench.disk.rows) == 20
-
-
-def test_a_restart_goes_on_where_it_was() -> None:
-    bench = Bench(items(10))
-    desk = bench.desk()
-    for _ in range(4):
-        desk.judge(CORRECT)
-    again = bench.desk()
-    assert again.view.item == desk.view.item
-    assert again.view.count == desk.view.count
-
-
-def test_other_raters_do_not_count() -> None:
-    bench = Bench(items(5))
-    bench.desk("ben").judge(CORRECT)
-    view = bench.desk("ann").view
-    assert (view.count.done, view.can_undo) == (0, False)
-
-
-def test_undo_takes_back_again_and_again_across_restarts() -> None:
-    bench = Bench(items(4))
-    desk = bench.desk()
-    met = []
-    for _ in range(3):
-        met.append(in_sight(desk))
-        desk.judge(CORRECT)
-    for expected in reversed(met):
-        desk = bench.desk()
-        assert desk.undo()
-        assert in_sight(desk) == expected
-    assert not desk.undo()
-    assert desk.view.said == "nothing is left to undo"
-    assert not desk.view.can_undo
-    assert in_force(bench.disk.rows) == ()
-    assert desk.view.count == Count(total=4, left=4)
-
-
-def test_undo_across_sessions_follows_the_time() -> None:
-    bench = Bench([item(1, session="s1"), item(2, session="s2"), item(3, session="s1"), item(4, session="s2")])
-    desk = bench.desk()
-    met = []
-    for _ in range(4):
-        met.append(in_sight(desk))
-        desk.judge(CORRECT)
-    bench.disk.rows.sort(key=lambda row: row.session_id)  # as a room reads them, session by session
-    desk = bench.desk()
-    for expected in reversed(met):
-        assert desk.undo()
-        assert in_sight(desk) == expected
-
-
-def test_undo_restores_what_was_said_beside() -> None:
-    desk = Bench(items(2)).desk()
-    desk.comment("hm")
-    desk.confidence(1)
-    desk.toggle(SubFlag.TOO_MUCH)
-    desk.effect_claimed(True)
-    desk.show_transcript()
-    desk.heard(700, began=True)
-    desk.judge(PARTIAL)
-    desk.undo()
-    draft = desk.view.draft
-    assert (draft.comment, draft.confidence, draft.sub_flags) == ("hm", 1, (SubFlag.TOO_MUCH,))
-    assert (draft.effect_claimed, draft.transcript_shown, draft.plays, draft.heard_ms) == (True, True, 1, 700)
-
-
-def test_a_judgment_after_an_undo_replaces_nothing_that_stands() -> None:
-    bench = Bench(items(1))
-    desk = bench.desk()
-    desk.judge(CORRECT)
-    desk.undo()
-    desk.judge(WRONG)
-    first, taken, second = bench.disk.rows
-    assert (taken.status, taken.replaces) == (JudgmentStatus.WITHDRAWN, first.id)
-    assert [row.id for row in in_force(bench.disk.rows)] == [second.id]
 
 
 def test_skips_come_last_oldest_first_and_replaced_when_judged() -> None:
@@ -349,94 +273,3 @@ def test_the_aids_ending_is_done() -> None:
     assert ending is not None
     assert desk.conclude(state)
     assert (bench.disk.rows[-1].category, bench.disk.rows[-1].aid_path) == (ending.category, state.path)
-
-
-def test_a_full_disk_leaves_the_item_in_sight_with_its_draft() -> None:
-    bench = Bench(items(3), exercises=exercises(CORRECT))
-    desk = bench.desk()
-    bench.disk.full = True
-    with pytest.raises(LogFull):
-        desk.judge(WRONG)
-    assert desk.view.explained is None, "what is not saved is not explained"
-    bench.disk.full = False
-    desk.judge(CORRECT)
-    desk.go_on()
-    desk.judge(CORRECT)
-    seen = desk.view.item
-    desk.comment("keep this")
-    bench.disk.full = True
-    for key in (lambda: desk.judge(WRONG), desk.skip, desk.hold, lambda: desk.flag(Flag.PRIVACY), desk.undo):
-        with pytest.raises(LogFull):
-            key()
-        assert desk.view.item == seen
-        assert desk.view.draft.comment == "keep this"
-    bench.disk.full = False
-    desk.judge(WRONG)
-    assert bench.disk.rows[-1].comment == "keep this"
-    assert desk.view.count.done == 2
-
-
-def test_a_refresh_brings_new_items_and_keeps_what_is_in_sight() -> None:
-    bench = Bench(items(5))
-    desk = bench.desk()
-    desk.comment("in the middle of it")
-    seen = in_sight(desk)
-    desk.refresh(items(30), ())
-    assert (in_sight(desk), desk.view.draft.comment) == (seen, "in the middle of it")
-    assert desk.view.count.total == 30
-
-
-def test_rows_that_a_refresh_has_not_seen_yet_stay() -> None:
-    """A room that was read a moment before the last key must not bring its item back."""
-    bench = Bench(items(3))
-    desk = bench.desk()
-    stale = tuple(bench.disk.rows)
-    desk.judge(CORRECT)
-    desk.refresh(bench.items, stale)
-    assert desk.view.count.done == 1
-    assert desk.view.can_undo
-
-
-def test_rows_given_elsewhere_count_and_the_item_in_sight_goes() -> None:
-    bench = Bench(items(3))
-    here, there = bench.desk(), bench.desk()
-    there.judge(WRONG)
-    here.comment("too late")
-    here.refresh(bench.items, bench.disk.rows)
-    assert here.view.count.done == 1
-    assert in_sight(here) == in_sight(there)
-    assert here.view.draft.comment == ""
-    assert here.undo()
-    assert bench.disk.rows[-1].replaces == bench.disk.rows[0].id
-
-
-def test_an_item_that_is_withdrawn_goes_and_undo_reaches_past_it() -> None:
-    bench = Bench(items(3))
-    desk = bench.desk()
-    first = desk.view.item
-    desk.judge(CORRECT)
-    second = desk.view.item
-    desk.judge(CORRECT)
-    third = desk.view.item
-    assert first is not None
-    desk.refresh([one for one in bench.items if one not in (second, third)], bench.disk.rows)
-    assert desk.view.phase is Phase.FINISHED
-    assert desk.undo()
-    assert desk.view.item == first
-
-
-def test_an_adjudicator_settles_what_they_have_judged_themselves() -> None:
-    bench = Bench(items(2))
-    desk = bench.desk()
-    desk.judge(CORRECT)
-    desk.judge(CORRECT)
-    disputed = [replace(one, inputs=tuple(bench.disk.rows)) for one in bench.items]
-    settling = Bench(disputed, RatingRound(id="open.adjudication"), disk=bench.disk).desk()
-    assert settling.view.count == Count(total=2, left=2)
-    settling.judge(WRONG)
-    assert bench.disk.rows[-1].adjudicates == tuple(row.id for row in bench.disk.rows[:2])
-    assert bench.disk.rows[-1].replaces is None
-    assert settling.view.count.done == 1
-    assert bench.desk().view.count.done == 2
-    assert settling.undo()
-    assert not settling.undo(), "the judgments are of another round"
