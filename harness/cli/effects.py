@@ -72,7 +72,7 @@ def command(
         _watch(folders, name, asks)
     elif as_json:
         shown = [_object(one) for one in _items(folders) if every or one.evidence.is_open]
-        print_lines([json.dumps({"effects": shown}, ensure_ascii=False, indent=2)])
+        print_lines([json.dumps({"effects": shown}, indent=2)])
     else:
         items, now_s = _items(folders), time.time()
         listed = [one for one in items if every or one.evidence.is_open]

@@ -6,10 +6,12 @@ from hypothesis import strategies as st
 
 from harness.cli.happenings import Happenings
 from harness.model.clip import Clip
-from harness.model.observation import LinkLost, Transcript
+from harness.model.effect import EffectWord
+from harness.model.observation import LinkLost, StateTold, Transcript
 from harness.model.record import (
     AttemptFinished,
     AttemptStarted,
+    EffectAnswered,
     EndReason,
     FaultMet,
     NoteWritten,
@@ -42,6 +44,9 @@ HOSTILE = "\x1b]0;owned\x07[/red]\u202e\r\n" + "x" * 10_000
         (TrialFinished("t", 1, Outcome.SKIPPED, 1, None, "door"), "  = t: SKIPPED after 1 attempt (door)"),
         (ResponseTranscribed("t", 1, 1, "", "r"), "    no words in it (our transcription)"),
         (Observed(LinkLost("mic", Stamp(0.0), "server gone")), "LOST mic: server gone"),
+        (Observed(StateTold("lamp", Stamp(0.0), "timer", "10 min")), '    lamp tells that timer is "10 min"'),
+        (Observed(StateTold("lamp", Stamp(0.0), "timer")), "    lamp tells that timer is no more"),
+        (EffectAnswered("t", 1, 1, EffectWord.WRONG, "ann", "none"), '    effect of t: wrong, "none", by ann'),
         (FaultMet("broker", "refused"), "FAULT broker: refused"),
         (SessionFinished(EndReason.STOPPED), "END stopped; it can be resumed"),
     ],
@@ -55,6 +60,8 @@ def test_lines(record: Record, line: str) -> None:
     [
         Observed(Transcript("d", Stamp(0.0), HOSTILE)),
         NoteWritten(HOSTILE, HOSTILE),
+        Observed(StateTold("d", Stamp(0.0), HOSTILE, HOSTILE)),
+        EffectAnswered("t", 1, 1, EffectWord.RIGHT, HOSTILE, HOSTILE),
         FaultMet(HOSTILE, HOSTILE),
         ResponseTranscribed("t", 1, 1, HOSTILE, "r"),
         TrialFinished("t", 1, Outcome.ABORTED, 1, None, HOSTILE),
