@@ -167,16 +167,18 @@ def figures_of(trials: Iterable[RatedTrial]) -> CategoryFigures:
     repeated = len(by_query) < len(with_category)
     clustered = repeated and len(by_query) >= LEAST_QUERIES
     queries = list(by_query.values())
-
     totals = [len(of) for of in queries]
 
     def shares(reading: Reading) -> Iterator[tuple[Figure, CountedShare]]:
-        figures = (*Category, *Derived)
-        counts = {figure: [sum(counts_as(one, figure, reading) for one in of) for of in queries] for figure in figures}
+        of_query = [Counter(category_under(one, reading) for one in of) for of in queries]
+        counts: dict[Figure, list[int]] = {one: [held[one] for held in of_query] for one in Category}
+        for derived in Derived:
+            members = [counts[one] for one in Category if one in MEMBERS[derived]]
+            counts[derived] = [sum(of) for of in zip(*members, strict=True)]
         # Rare categories tell too little of how alike repetitions are; all eleven together tell it.
         effect = design_effect([counts[figure] for figure in Category], totals) if clustered else None
-        for figure in figures:
-            yield figure, _share(counts[figure], totals, clustered, effect)
+        for figure, of in counts.items():
+            yield figure, _share(of, totals, clustered, effect)
 
     bases = Counter(one.basis for one in with_category)
     flags = Counter(flag for one in with_category for flag in one.sub_flags)

@@ -58,17 +58,17 @@ def reprompts_of(trials: Iterable[RatedTrial]) -> RepromptFigures:
     """The figures over `trials`; repetitions of a query count as far as they differ, from LEAST_QUERIES queries on."""
     decided = [one for one in trials if one.progress.outcome in DECIDED]
     held = [one for one in decided if one.assessed]
-    by_query: dict[tuple[str, str], list[RatedTrial]] = {}
+    by_query: dict[tuple[str, str], list[int | None]] = {}
     for one in held:
-        by_query.setdefault(one.query, []).append(one)
+        by_query.setdefault(one.query, []).append(one.attempts)
     repeated = len(by_query) < len(held)
     clustered = repeated and len(by_query) >= LEAST_QUERIES
-    needed = [one.attempts for one in held if one.attempts is not None]
+    needed = [attempts for of in by_query.values() for attempts in of if attempts is not None]
     at_first, total = needed.count(1), len(held)
     if clustered:
         of = list(by_query.values())
         interval = clustered_interval(
-            [sum(one.attempts == 1 for one in each) for each in of], [len(each) for each in of]
+            [sum(attempts == 1 for attempts in each) for each in of], [len(each) for each in of]
         )
     else:
         interval = wilson(at_first, total)
@@ -84,9 +84,9 @@ def reprompts_of(trials: Iterable[RatedTrial]) -> RepromptFigures:
     )
 
 
-def _mean_interval(queries: list[list[RatedTrial]], clustered: bool) -> Interval | None:
+def _mean_interval(queries: list[list[int | None]], clustered: bool) -> Interval | None:
     """Of the attempts after the first for each query, as word errors are of words; None with fewer than two units."""
-    recognised = [[one.attempts - 1 for one in of if one.attempts is not None] for of in queries]
+    recognised = [[attempts - 1 for attempts in of if attempts is not None] for of in queries]
     units = recognised if clustered else [[extra] for of in recognised for extra in of]
     units = [of for of in units if of]
     found = wer_interval([sum(of) for of in units], [len(of) for of in units])

@@ -36,9 +36,7 @@ def table(
 
     Columns of figures are never cut: where there is no room at all, lines are longer.
     """
-    widths = (
-        [max(len(head), *(len(cells[at]) for _, cells in rows), 0) for at, head in enumerate(heads[1:])] if rows else []
-    )
+    widths = _widths(heads, rows)
     figures = sum(widths) + len(widths)
     room = max(LEAST_LABEL, min(WIDEST_LABEL, width - figures))
     names = [shown(label, room) for label, _ in rows]
@@ -55,9 +53,13 @@ def table(
 
 def room_for_bars(heads: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]], width: int, most: int = 24) -> int:
     """Columns that a table leaves for bars; 0 where it leaves too few to tell shares apart."""
-    widths = (
-        [max(len(head), *(len(cells[at]) for _, cells in rows), 0) for at, head in enumerate(heads[1:])] if rows else []
-    )
-    label = max([LEAST_LABEL, width_of(heads[0]), *(min(WIDEST_LABEL, width_of(shown(name, WIDEST_LABEL))) for name, _ in rows)])
+    widths = _widths(heads, rows)
+    names = [min(WIDEST_LABEL, width_of(shown(name, WIDEST_LABEL))) for name, _ in rows]
+    label = max([LEAST_LABEL, width_of(heads[0]), *names])
     left = width - label - sum(widths) - len(widths) - 1
     return min(most, left) if left >= 5 else 0
+
+
+def _widths(heads: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> list[int]:
+    """Of the columns of figures."""
+    return [max([len(head), *(len(cells[at]) for _, cells in rows)]) for at, head in enumerate(heads[1:])]

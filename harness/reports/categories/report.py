@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from harness.evaluate.categories import CategoryFigures, Figure, Reading, figures_of
 from harness.evaluate.category_comparison import CategoryComparison, compare_categories
-from harness.evaluate.category_groups import PARTINGS, By, CrossedFigures, Parting, crossed, grouped
+from harness.evaluate.category_groups import PARTINGS, By, CrossedFigures, Parting, crossed, grouped, label_by
 from harness.evaluate.heard import Grouping
 from harness.evaluate.rated_trials import Fate, RatedTrial
 from harness.evaluate.reprompts import RepromptFigures, reprompts_of
@@ -70,9 +70,7 @@ def report_of(trials: Sequence[RatedTrial], selection: Selection, sessions: Sequ
     """The report over some queries; ValueError when a side of the comparison is no device and no session."""
     held = tuple(trials)
     wanted: tuple[By, ...] = tuple(PARTINGS.values()) if selection.by is None else selection.by
-    groups = [(by, _groups(held, by)) for by in wanted if selection.by is not None or _is_shown(by)]
-    if selection.by is None:
-        groups = [(by, of) for by, of in groups if len(of) > 1 and not _says_no_more(held, by)]
+    groups = [(by, _groups(held, by)) for by in wanted if selection.by is not None or _is_shown(held, by)]
     crosses = selection.crosses
     if crosses is None:
         parts = {by for by, of in groups if len(of) > 1}
@@ -103,14 +101,11 @@ def _groups(trials: Sequence[RatedTrial], by: By) -> tuple[Group, ...]:
     return tuple(Group(label, figures_of(of), reprompts_of(of)) for label, of in grouped(trials, by))
 
 
-def _is_shown(by: By) -> bool:
-    """Unasked: a table of each single query is long."""
-    return by is not Parting.QUERY
-
-
-def _says_no_more(trials: Sequence[RatedTrial], by: By) -> bool:
-    """Whether conditions say no more than their one axis, which has a table of its own."""
-    return by is Grouping.CONDITION and all(len(one.trial.conditions) < 2 for one in trials)
+def _is_shown(trials: Sequence[RatedTrial], by: By) -> bool:
+    """Unasked: what parts the queries; no long table of single ones, and no second one of a single axis."""
+    if by is Parting.QUERY or (by is Grouping.CONDITION and all(len(one.trial.conditions) < 2 for one in trials)):
+        return False
+    return len({label_by(one, by) for one in trials}) > 1
 
 
 def _comparisons(trials: Sequence[RatedTrial], selection: Selection) -> tuple[CategoryComparison, ...]:
