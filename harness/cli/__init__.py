@@ -31,7 +31,10 @@ VERBS: dict[str, tuple[str, str]] = {
     "rate": ("harness.cli.rate", "Judge first responses: in the terminal, in plain lines, or in a browser."),
     "categories": ("harness.cli.categories", "Count the categories of first responses; compare two devices."),
     "agreement": ("harness.cli.agreement", "Say how far raters agree, and what they say together."),
-    "judgments": ("harness.cli.judgments", "Export judgments to CSV, Parquet or JSON lines; import those made elsewhere."),
+    "judgments": (
+        "harness.cli.judgments",
+        "Export judgments to CSV, Parquet or JSON lines; import those made elsewhere.",
+    ),
     "invite": ("harness.cli.invite", "Invite raters to the site of `harness rate --web`."),
     "devices": ("harness.cli.devices", "List device profiles, test them, watch what they make of a device."),
     "doctor": ("harness.cli.doctor", "Check ports, rights, sound, broker, disk and clock of this host."),
