@@ -1,0 +1,72 @@
+"""The raters' site in a process of its own, as `harness rate --web` starts it."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from harness.log.judgment_log import rating_rows
+from harness.model.judgment import Judgment, in_force
+from harness.model.record import JudgmentGiven
+from harness.web.invitations import Invitations
+from tests.conformance.engine_runs import wait_for
+
+HARNESS = Path(sys.executable).with_name("harness")
+
+
+class SiteProcess:
+    """Over one session folder; it is started again on the same port. tokens: by rater."""
+
+    def __init__(self, session: Path, *options: str) -> None:
+        self.session = session
+        self.file = session.parent / "invitations.json"
+        self.tokens = Invitations(self.file).invite(("ann", "bob"), 1)
+        self._options = options
+        self._process: subprocess.Popen[bytes] | None = None
+        self._output = session.parent / "site.txt"
+        self._port = "0"
+        self.url = ""
+
+    def start(self) -> None:
+        command = [HARNESS, "rate", self.session, "--web", "--port", self._port, "--invitations", self.file]
+        with self._output.open("wb") as output:
+            self._process = subprocess.Popen([*map(str, command), *self._options], stdout=output, stderr=output)
+        wait_for(lambda: self._ended() or "Ctrl-C" in self.told, 60.0, "the site's start")
+        found = re.search(r"(https?://\S+?:([0-9]+)) ", self.told)
+        assert found is not None, self.told
+        self.url, self._port = found[1], found[2]
+
+    @property
+    def told(self) -> str:
+        return self._output.read_text()
+
+    def invitation(self, rater: str) -> str:
+        return f"{self.url}/login#{self.tokens[rater]}"
+
+    def kill(self) -> None:
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait(20)
+
+    def stop(self, asked: signal.Signals = signal.SIGTERM) -> int:
+        """Its exit status."""
+        assert self._process is not None
+        if self._process.poll() is None:
+            self._process.send_signal(asked)
+        return self._process.wait(20)
+
+    @property
+    def rows(self) -> list[Judgment]:
+        """What is on the disk, oldest first."""
+        return [one.record.judgment for one in rating_rows(self.session) if isinstance(one.record, JudgmentGiven)]
+
+    @property
+    def standing(self) -> tuple[Judgment, ...]:
+        return in_force(self.rows)
+
+    def _ended(self) -> bool:
+        assert self._process is not None
+        return self._process.poll() is not None

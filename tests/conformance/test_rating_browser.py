@@ -1,0 +1,321 @@
+"""The raters' site in a real browser: by keys alone, with sound, through reloads and kills."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+
+from harness.model.judgment import Category, JudgmentStatus
+from harness.rating.categories import KEYS
+from tests.conformance.rating_site import SiteProcess
+from tests.rating_sessions import rating_session
+
+CHROMIUM = Path("/usr/bin/chromium")
+ITEMS = 304
+SHOWN = "() => { const its = document.getElementById('main').dataset; return [its.turn, its.item]; }"
+NEXT_TURN = """before => new Promise(done => {
+  const look = () => {
+    const { turn, item } = document.getElementById('main').dataset;
+    if (turn === before) return false;
+    seen.disconnect();
+    // The page takes the next key when what follows its change has run.
+    setTimeout(() => done([turn, item]), 0);
+    return true;
+  };
+  const seen = new MutationObserver(look);
+  if (!look()) seen.observe(document.body, { childList: true });
+})"""
+GONE = re.compile(r"ERR_(CONNECTION|EMPTY_RESPONSE|SOCKET|NETWORK)")
+pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="no /usr/bin/chromium: setup/install.sh installs it")
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    flags = [
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+        "--autoplay-policy=no-user-gesture-required",
+    ]
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=str(CHROMIUM), args=flags)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def site(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[SiteProcess]:
+    made = SiteProcess(rating_session(tmp_path / "s1", getattr(request, "param", 32)))
+    made.start()
+    yield made
+    made.stop()
+
+
+class Window:
+    """A rater's window. faults: what its console said, policy violations among it."""
+
+    def __init__(self, context: BrowserContext, site: SiteProcess, rater: str) -> None:
+        self.site = site
+        self.faults: list[str] = []
+        self.page: Page = context.new_page()
+        self.page.on("console", self._said)
+        self.page.on("pageerror", lambda error: self.faults.append(str(error)))
+        self.page.goto(site.invitation(rater))
+        self.page.wait_for_url("**/instructions")
+        assert site.tokens[rater] not in self.page.url
+        self.page.get_by_role("link", name="Begin").click()
+        self.page.wait_for_selector("#desk")
+        self.turn, self.item = "", ""
+        self.look()
+
+    def look(self) -> None:
+        """Takes in which turn and item the page shows."""
+        self.turn, self.item = self.page.evaluate(SHOWN)
+
+    def _said(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self.faults.append(message.text)
+
+    def press(self, key: str, *, turns: bool = True) -> None:
+        """Presses a key; with `turns`, returns when the site has answered with another turn."""
+        self.page.keyboard.press(key)
+        if turns:
+            self.next_turn()
+
+    def next_turn(self) -> None:
+        """Returns when the page shows another turn than when it was last looked at."""
+        self.turn, self.item = self.page.evaluate(NEXT_TURN, self.turn)
+
+    def js(self, expression: str) -> object:
+        return self.page.evaluate(expression)
+
+    def wait(self, expression: str) -> None:
+        # As a function: a text would have to be evaluated in the page, which its policy forbids.
+        self.page.wait_for_function(f"() => {expression}")
+
+
+@pytest.fixture
+def window(browser: Browser, site: SiteProcess) -> Iterator[Callable[[str], Window]]:
+    contexts: list[BrowserContext] = []
+
+    def opened(rater: str) -> Window:
+        contexts.append(browser.new_context())
+        return Window(contexts[-1], site, rater)
+
+    yield opened
+    for one in contexts:
+        one.close()
+
+
+@pytest.mark.parametrize("site", [ITEMS], indirect=True, ids=["many"])
+def test_three_hundred_items_by_keys_with_another_rater_beside(
+    site: SiteProcess, window: Callable[[str], Window]
+) -> None:
+    ann, bob = window("ann"), window("bob")
+    chance = random.Random(5)
+    given: dict[str, Category] = {}
+    for number in range(300):
+        key, category = chance.choice(KEYS)
+        assert ann.item not in given
+        given[ann.item] = category
+        ann.press(key)
+        if number % 60 == 0:
+            bob.press("9")
+            assert not re.search(r"\bann\b", bob.page.locator("#main").inner_text())
+    rows = site.rows
+    mine = {row.item_id: row.category for row in rows if row.rater == "ann"}
+    assert mine == given
+    assert len([row for row in rows if row.rater == "ann"]) == 300
+    assert {row.category for row in rows if row.rater == "bob"} == {Category.WRONG}
+    assert all(row.time_to_answer_s and row.time_to_answer_s < 30 for row in rows)
+    assert "300 of 304 done" in ann.page.locator(".bar").inner_text()
+    assert "5 of 304 done" in bob.page.locator(".bar").inner_text()
+    for _ in range(4):
+        ann.press("1")
+    assert "All done" in ann.page.locator("h1").inner_text()
+    assert ann.faults == bob.faults == []
+
+
+def test_the_response_is_heard_and_counted(site: SiteProcess, window: Callable[[str], Window]) -> None:
+    ann = window("ann")
+    audio = "document.querySelector('[data-sound=response] audio')"
+    ann.press("Space", turns=False)
+    ann.wait(f"{audio}.currentTime > 0.2 && !{audio}.paused")
+    left = "parseFloat(document.querySelector('[data-sound=response] .cursor').style.left)"
+    first = ann.js(left)
+    ann.wait(f"{left} > {first}")
+    ann.press("s", turns=False)  # from the start, slower, at the same pitch
+    ann.wait(f"{audio}.playbackRate === 0.75 && {audio}.preservesPitch && {audio}.currentTime > 0.1 && !{audio}.paused")
+    ann.press(".", turns=False)
+    ann.wait(f"{audio}.paused")
+    ann.press("a", turns=False)
+    query = "document.querySelector('[data-sound=query] audio')"
+    ann.wait(f"{query}.currentTime > 0.1 && {audio}.paused")
+    assert ann.page.locator("[data-sound=response] img").evaluate("one => one.naturalWidth") > 0
+    ann.press("2")
+    (row,) = site.rows
+    assert row.plays == 2
+    assert row.heard_ms is not None
+    assert 200 < row.heard_ms < 20_000
+    assert row.transcript_shown is False
+    assert ann.faults == []
+
+
+def test_drafts_notes_aid_and_undo_by_keys(site: SiteProcess, window: Callable[[str], Window]) -> None:
+    ann = window("ann")
+    page, item = ann.page, ann.item
+    page.keyboard.press("c")
+    page.keyboard.type("heard 1 or 2 words? u")
+    page.keyboard.press("Escape")
+    page.keyboard.press("k")
+    page.keyboard.press("k")
+    page.keyboard.press("b")
+    with page.expect_response(lambda one: one.request.method == "POST" and one.status == 204):
+        page.keyboard.press("a")  # too little
+    page.keyboard.press("Escape")
+    assert site.rows == []
+    page.reload()
+    ann.look()
+    assert ann.item == item
+    assert page.locator("#comment").input_value() == "heard 1 or 2 words? u"
+    assert page.locator("[name=confidence]:checked").get_attribute("value") == "2"
+    assert page.locator("[value=too_little]").is_checked()
+    page.keyboard.press("?")
+    page.wait_for_selector(".aid .answers")
+    page.keyboard.press("Backspace")  # overrules what was filled in
+    page.wait_for_selector(".aid h2:has-text('Question 2')")
+    page.keyboard.press("a")
+    page.wait_for_selector(".aid h2:has-text('Question 3')")
+    page.keyboard.press("b")
+    page.wait_for_selector(".aid .answers .main")
+    ann.press("Enter")
+    (row,) = site.rows
+    assert (row.item_id, row.category, row.confidence) == (item, Category.SLOT_REQUEST, 2)
+    assert row.comment == "heard 1 or 2 words? u"
+    assert row.aid_path[-1] == "asks_back=detail"
+    assert ann.item != item
+    ann.press("u")
+    assert ann.item == item
+    assert page.locator("#comment").input_value() == row.comment
+    ann.press("1")
+    assert [one.status for one in site.rows] == [
+        JudgmentStatus.SUBMITTED, JudgmentStatus.WITHDRAWN, JudgmentStatus.SUBMITTED,
+    ]  # fmt: skip
+    page.keyboard.press("f")
+    ann.press("d")
+    assert site.rows[-1].flags == ("privacy",)
+    assert ann.faults == []
+
+
+def test_a_key_that_is_held_labels_one_item(site: SiteProcess, window: Callable[[str], Window]) -> None:
+    ann = window("ann")
+    for _ in range(30):
+        ann.page.keyboard.down("1")  # the second and later ones are repeats
+    ann.next_turn()
+    ann.page.keyboard.up("1")
+    ann.press("2")
+    assert [row.category for row in site.rows] == [Category.CORRECT, Category.PARTIALLY_CORRECT]
+
+
+def test_an_old_window_labels_nothing(site: SiteProcess, window: Callable[[str], Window]) -> None:
+    old = window("ann")
+    new = Window(old.page.context, site, "ann")
+    assert new.item == old.item
+    new.press("1")
+    old.press("9")
+    assert [row.category for row in site.rows] == [Category.CORRECT]
+    assert "Nothing was saved" in old.page.get_by_role("alert").inner_text()
+    assert old.item == new.item != ""
+    assert all("409" in one for one in old.faults)
+
+
+def test_kills_after_any_key_lose_no_judgment(site: SiteProcess, window: Callable[[str], Window]) -> None:
+    ann = window("ann")
+    chance = random.Random(11)
+    given: list[tuple[str, Category]] = []
+    for _ in range(4):
+        for _ in range(chance.randrange(1, 9)):
+            key, category = chance.choice(KEYS)
+            given.append((ann.item, category))
+            ann.press(key)
+        item = ann.item
+        key, category = chance.choice(KEYS)
+        ann.page.keyboard.press(key)  # and killed at once: it may be saved or not
+        site.kill()
+        site.start()
+        ann.page.reload()
+        ann.look()
+        # At most the item that was on the screen is open again.
+        last = [(row.item_id, row.category) for row in site.rows][len(given) :]
+        assert last in ([], [(item, category)])
+        given += [(item, category)] if last else []
+        assert (ann.item == item) == (not last)
+        assert [(row.item_id, row.category) for row in site.rows] == given
+    ann.press("1")
+    assert len(site.standing) == len(given) + 1
+    assert [one for one in ann.faults if not GONE.search(one)] == []
+
+
+def test_what_is_not_saved_is_told_and_pressed_again(site: SiteProcess, window: Callable[[str], Window]) -> None:
+    ann = window("ann")
+    item = ann.item
+    site.kill()
+    ann.page.keyboard.press("1")
+    ann.page.get_by_role("alert").wait_for()
+    assert "Not saved" in ann.page.get_by_role("alert").inner_text()
+    site.start()
+    ann.press("1")
+    assert [(row.item_id, row.category) for row in site.rows] == [(item, Category.CORRECT)]
+
+
+def test_all_that_can_be_pressed_has_a_name_and_is_large_enough(
+    site: SiteProcess, window: Callable[[str], Window]
+) -> None:
+    ann = window("ann")
+    for width in (360, 1600):
+        ann.page.set_viewport_size({"width": width, "height": 800})
+        assert ann.js("document.documentElement.scrollWidth") == width
+    named = """() => [...document.querySelectorAll('button, a, input:not([type=hidden]), textarea, audio, summary')]
+      .filter(one => one.checkVisibility() && !one.ariaHidden)
+      .filter(one => !(one.innerText || one.ariaLabel || [...(one.labels ?? [])].map(l => l.innerText).join('')).trim())
+      .map(one => one.outerHTML)"""
+    assert ann.js(named) == []
+    small = """() => [...document.querySelectorAll('button, a.button, summary, textarea')]
+      .filter(one => one.checkVisibility() && !one.ariaHidden && one.getBoundingClientRect().height < 44)
+      .map(one => one.outerHTML)"""
+    assert ann.js(small) == []
+    assert ann.js("document.querySelectorAll('main').length + document.querySelectorAll('h1').length") == 2
+    assert ann.js("document.documentElement.lang") == "en"
+    ids = ann.page.evaluate("() => [...document.querySelectorAll('[id]')].map(one => one.id)")
+    assert len(ids) == len(set(ids))
+    ann.press("1")
+    assert "saved as Correct" in ann.page.locator("#said[aria-live=polite]").inner_text()
+    assert ann.js("document.activeElement.id") == "query"
+    ann.page.keyboard.press("Tab")
+    style = ann.page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert style == "solid"
+
+
+def test_all_works_without_scripts(browser: Browser, site: SiteProcess) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{site.url}/login")
+    page.get_by_label("Invitation").fill(site.tokens["bob"])
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("link", name="Begin").click()
+    assert page.locator("audio").first.is_visible()
+    page.get_by_label("Comment").fill("by hand")
+    page.get_by_label("1 unsure").check()
+    page.get_by_role("button", name="9 Wrong").click()
+    (row,) = site.rows
+    assert (row.category, row.comment, row.confidence) == (Category.WRONG, "by hand", 1)
+    page.get_by_role("button", name="Undo").click()
+    assert page.get_by_label("Comment").input_value() == "by hand"
+    context.close()
