@@ -1,0 +1,34 @@
+"""The promise of the intervals of agreement, over tables of simulated raters whose confusions are known."""
+
+import numpy as np
+import pytest
+
+from harness.metrics.agreement import agreement
+from tests.unit.metrics.raters import CATEGORIES, confusion_matrix, prevalences, said, true_raw_and_alpha, truths
+
+RUNS = 1000
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    ("rights", "items", "least"),
+    [
+        ((0.9, 0.8), 60, 0.93),
+        ((0.9, 0.8), 300, 0.93),
+        ((0.95, 0.9, 0.7), 60, 0.92),
+        ((0.95, 0.9, 0.7), 300, 0.93),
+        ((0.6, 0.6, 0.6, 0.6), 100, 0.92),
+    ],
+    ids=str,
+)
+def test_intervals_keep_the_true_agreement(rights: tuple[float, ...], items: int, least: float) -> None:
+    random = np.random.default_rng(31)
+    matrices = [confusion_matrix(right) for right in rights]
+    truth = true_raw_and_alpha(matrices, prevalences())
+    held = np.zeros(2)
+    for _ in range(RUNS):
+        found = agreement(said(truths(items, random), matrices, random), CATEGORIES, resamples=1000)
+        for at, (figure, known) in enumerate(zip((found.raw, found.alpha), truth, strict=True)):
+            assert figure.interval is not None
+            held[at] += figure.interval[0] <= known <= figure.interval[1]
+    assert (held >= least * RUNS).all(), f"raw {held[0] / RUNS:.1%}, alpha {held[1] / RUNS:.1%}"
