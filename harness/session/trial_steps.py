@@ -206,7 +206,7 @@ class TrialSteps(Take):
 
     def _answered(self) -> bool:
         """Whether the attempt that goes on has its verdict, and that is an answer to judge."""
-        row = self._rows.get(self._last_number)
+        row = self._rows.get(self._current.number) if self._current is not None else None
         return row is not None and row.outcome.answered
 
     def _ask_of_effect(self, attempt: Attempt) -> None:

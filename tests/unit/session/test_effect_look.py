@@ -110,6 +110,13 @@ def test_who_is_asked(check: EffectCheck, after: list[Later], attended: bool, as
     assert found == ([AskOperator(1, "does it run?", Question.EFFECT)] if asked else [])
 
 
+def test_an_answer_that_came_into_the_next_attempt_has_an_effect_too() -> None:
+    late = [wake(), says("what time is it"), *speech(11.0, 12.0)]
+    rehearsal = rehearse(ASKED, late, attended=True)
+    assert [row.outcome for _, row in sorted(rehearsal.standing().items())] == [Outcome.LATE, Outcome.INTERRUPTED]
+    assert questions(rehearsal) == [AskOperator(1, "does it run?", Question.EFFECT)]
+
+
 def test_an_operator_who_stays_silent_leaves_it_open() -> None:
     rehearsal = rehearse(ASKED, GOOD, attended=True, reprompt=RepromptRule(operator_wait_s=20.0))
     ((asked_s, _),) = rehearsal.of(AskOperator)
