@@ -8,7 +8,7 @@ import pytest
 
 from tests.conformance.memory_probe import TO_WAKE_S, probe
 
-pytestmark = [pytest.mark.sound, pytest.mark.speech]
+pytestmark = [pytest.mark.sound, pytest.mark.speech, pytest.mark.timeout(600)]
 
 APART_S = 1.0
 
