@@ -1,0 +1,53 @@
+"""The page of category figures in a real browser: narrow and wide, light and dark, without scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from harness.reports.categories.html import write_html
+from tests.unit.reports.categories.reports import reported, two_devices
+
+CHROMIUM = Path("/usr/bin/chromium")
+FLAGS = [
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
+    "--disable-sync",
+]  # fmt: skip
+
+pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as played:
+        browser = played.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1280])
+def test_nothing_but_tables_is_wider_than_the_window(browser: Browser, tmp_path: Path, width: int, scheme: str) -> None:
+    write_html(reported(two_devices()), tmp_path / "page.html")
+    context = browser.new_context(
+        viewport={"width": width, "height": 800},
+        color_scheme="dark" if scheme == "dark" else "light",
+    )
+    page = context.new_page()
+    told: list[str] = []
+    page.on("console", lambda message: told.append(message.text))
+    page.on(
+        "request", lambda request: told.append(request.url) if not request.url.startswith(("file:", "data:")) else None
+    )
+    page.goto((tmp_path / "page.html").as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.get_by_role("img").count() == 3
+    assert page.get_by_role("row", name="Admitted defeat").count() >= 1
+    ground = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+    red = int(ground.split("(")[1].split(",")[0])
+    assert (red < 60) == (scheme == "dark")
+    assert told == []
+    context.close()
