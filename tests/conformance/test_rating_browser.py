@@ -114,6 +114,7 @@ def window(browser: Browser, site: SiteProcess) -> Iterator[Callable[[str], Wind
         one.close()
 
 
+@pytest.mark.timeout(420)  # seconds where nothing else runs
 @pytest.mark.parametrize("site", [ITEMS], indirect=True, ids=["many"])
 def test_three_hundred_items_by_keys_with_another_rater_beside(
     site: SiteProcess, window: Callable[[str], Window]
