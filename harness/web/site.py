@@ -150,6 +150,9 @@ class Site:
             self._brake.failed(address)
             text = "This invitation is wrong, has expired or was withdrawn. Ask who invited you for a new one."
             return self._with_cookie(self._page("login.html", visit, 403, alert=text), visit)
+        if visit.invitation == found.invitation:
+            # The link was opened once more: the forms of their other windows go on.
+            found = visit
         return self._with_cookie(RedirectResponse("/instructions", 303), found)
 
     async def _leave(self, request: Request) -> Response:

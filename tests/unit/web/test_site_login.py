@@ -62,6 +62,16 @@ def test_a_login_gets_a_new_cookie(premises: Premises) -> None:
     assert browser.client.cookies[COOKIE] != before
 
 
+def test_opening_the_link_again_leaves_other_windows_alone(premises: Premises) -> None:
+    ann = premises.rater("ann")
+    page = ann.page()
+    assert ann.log_in(premises.tokens["ann"]).status_code == 303
+    assert ann.press("label.correct", page).status_code == 303
+    ann.log_in(premises.tokens["bob"])
+    assert ann.press("label.correct", page).status_code == 403
+    assert [row.rater for row in premises.rows] == ["ann"]
+
+
 def test_revoking_ends_an_open_login_at_once(premises: Premises) -> None:
     ann, bob = premises.rater("ann"), premises.rater("bob")
     page = ann.page()
