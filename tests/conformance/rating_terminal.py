@@ -45,17 +45,13 @@ class RatingTerminal:
         return int(self.ask("display-message -p '#{pane_pid}'")[0])
 
     def ended(self, within_s: float = 60.0) -> str:
-        """Waits for the program's end; its exit status, "" when a signal ended it."""
+        """Waits for the program's end by itself; its exit status."""
         limit_s = time.monotonic() + within_s
-        dead_s = 0.0
-        while True:
-            # tmux knows that a program is gone some moments before it knows how.
-            dead, _, status = self.ask("display-message -p '#{pane_dead} #{pane_dead_status}'")[0].partition(" ")
-            dead_s = dead_s or (time.monotonic() if dead == "1" else 0.0)
-            if dead_s and (status or time.monotonic() - dead_s > 1.0):
-                return status
-            assert time.monotonic() < limit_s, f"it goes on:\n{self.screen()}"
+        # tmux knows that a program is gone some moments before it knows how.
+        while not (status := self.ask("display-message -p '#{pane_dead_status}'")[0]):
+            assert time.monotonic() < limit_s, f"it goes on, or a signal ended it:\n{self.screen()}"
             time.sleep(0.005)
+        return status
 
     def gone(self, within_s: float = 30.0) -> None:
         """Waits until the program is no more, however it ended."""
