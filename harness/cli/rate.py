@@ -176,9 +176,11 @@ def _sit(
 ) -> int:
     from harness.rig.rater_player import open_player  # PyAudio is slow to import, and a list needs none of it
 
+    if sys.stdin is None:
+        raise InputError("standard input is closed", remedy="Leave it open: what you say comes from there")
+    terminal = sys.stdin.isatty() and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
     player = None if silent else open_player(sound_device)
     try:
-        terminal = sys.stdin.isatty() and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
         if plain or not terminal:
             from harness.cli.rate_plain import sit_plainly
 

@@ -9,6 +9,9 @@ from enum import StrEnum
 from harness.model.judgment import Category, Flag, SubFlag
 from harness.model.rater_keys import RaterAction, RaterKeys
 from harness.rating.categories import LABELS
+from harness.wire.foreign import plain_text
+
+LONGEST_TOLD = 60
 
 
 class Word(StrEnum):
@@ -111,7 +114,7 @@ def parse(line: str, keys: RaterKeys) -> Category | Said | Unknown:
             return category
     if first.lower() in list(Word):
         return Said(Word(first.lower()), rest)
-    return Unknown(f"{line!r} is no command. {_nearest(line, first)}")
+    return Unknown(f"'{plain_text(line, LONGEST_TOLD)}' is no command. {_nearest(line, first)}")
 
 
 def flag_of(rest: str) -> Flag | Unknown:
@@ -124,13 +127,15 @@ def sub_flag_of(rest: str) -> SubFlag | Unknown:
 
 
 def _no_word(rest: str, known: list[str]) -> Unknown:
-    near = difflib.get_close_matches(_normal(rest), known, n=1, cutoff=0.4)
+    near = difflib.get_close_matches(_normal(rest)[:LONGEST_TOLD], known, n=1, cutoff=0.4)
     return Unknown((f"Did you mean {near[0]!r}? " if near else "") + f"Write one of: {', '.join(known)}")
 
 
 def _nearest(line: str, first: str) -> str:
     known = [*(one.value for one in Word), *(one.value for one in Category)]
-    near = difflib.get_close_matches(_normal(line), known, n=1) or difflib.get_close_matches(_normal(first), known, n=1)
+    near = difflib.get_close_matches(_normal(line)[:LONGEST_TOLD], known, n=1) or difflib.get_close_matches(
+        _normal(first)[:LONGEST_TOLD], known, n=1
+    )
     return f"Did you mean {near[0]!r}?" if near else "help lists the commands"
 
 

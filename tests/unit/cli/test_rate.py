@@ -92,7 +92,8 @@ def test_the_end_of_the_input_and_quit_end_in_order(session: Path) -> None:
         ("undo", "nothing is left to undo"),
         ("play", "no sound device is open"),
         ("%%%", "help lists the commands"),
-        ("\x1b[31mwrong", "\\x1b[31mwrong"),
+        ("\x1b[31mwrong", "'\\e[31mwrong' is no command"),
+        ("x" * 100_000, "x…' is no command"),
     ],
 )
 def test_a_wrong_line_is_answered_and_ends_a_script(session: Path, line: str, answer: str) -> None:
@@ -287,6 +288,13 @@ def test_what_was_heard_is_kept_with_the_judgment(session: Path, whole: bool) ->
     assert row.heard_ms == pytest.approx(expected_ms, abs=60)
     first, slow = player.played[0], player.played[1]
     assert slow.duration_s == pytest.approx(first.duration_s / SLOWER, abs=0.05)
+
+
+def test_a_closed_input_is_refused(session: Path) -> None:
+    code = "from harness.cli import main; main()"
+    command = f"{sys.executable} -W ignore -c '{code}' rate {session} --silent <&-"
+    result = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=100, check=False)
+    assert (result.returncode, "standard input is closed" in result.stderr) == (2, True)
 
 
 def test_a_kill_after_any_answer_loses_nothing_that_was_answered(session: Path) -> None:
