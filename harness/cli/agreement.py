@@ -61,10 +61,11 @@ def command(
 
         standard_output().write(json.dumps(object_of(figures), ensure_ascii=True) + "\n")
     elif as_csv:
+        from harness.cli.judgments import print_file
         from harness.reports.agreement_json import table_of
         from harness.reports.safe_csv import safe_csv
 
-        standard_output().write(safe_csv(table_of(figures)))
+        print_file(safe_csv(table_of(figures)).encode())
     else:
         print_lines(tables.disputed(figures) if disputed else _lines(figures, sessions))
     if min_alpha is not None and not _enough(figures, min_alpha):
@@ -79,11 +80,11 @@ def _lines(figures: AgreementFigures, sessions: tuple[str, ...]) -> Iterator[str
 
 
 def _round(path: str | None) -> RatingRound:
-    if path is None:
-        return RatingRound()
-    from harness.library.rounds import load_round
+    """Without a file the built-in exercises are known all the same."""
+    from harness.rating.exercises import BUILT_IN
+    from harness.rig.rounds import read_round
 
-    return load_round(Path(path)).round
+    return RatingRound(exercises=BUILT_IN) if path is None else read_round(Path(path))
 
 
 def _enough(figures: AgreementFigures, least: float) -> bool:

@@ -60,7 +60,7 @@ def export(
     ]  # fmt: skip
     for target, written in wanted:
         if target == STDOUT:
-            _print(written(table))
+            print_file(written(table))
         elif target is not None:
             write_whole(Path(target), written(table))
             told = f"{len(table.rows)} judgment{'s' * (len(table.rows) != 1)}"
@@ -131,7 +131,7 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}{'s' * (number != 1)}"
 
 
-def _print(content: bytes) -> None:
+def print_file(content: bytes) -> None:
     """As it is into a file or a pipe; made harmless on a terminal."""
     if not sys.stdout.isatty():
         sys.stdout.flush()

@@ -104,8 +104,9 @@ class Agreement:
 def agreement(labels: Labels, categories: int, *, resamples: int = RESAMPLES, seed: int = SEED) -> Agreement:
     """All figures of a table (raters × items) of a scheme of so many categories; ValueError for other labels.
 
-    Sources: Krippendorff, Content Analysis, 11; Gwet, Br. J. Math. Stat. Psychol. 61 (2008). The interval of raw
-    agreement is that of a mean over items (see `word_intervals`), those of alpha and AC1 are bootstrapped over items.
+    Sources: Krippendorff, Content Analysis, 11; Gwet, Br. J. Math. Stat. Psychol. 61 (2008). Intervals are
+    bootstrapped over items (`label_sums.bca`), but where items agree as a whole or not at all: Wilson's for raw, and
+    exact ones of alpha and AC1 where nobody disagrees.
     """
     counts = label_counts(labels, categories)
     given = counts.sum(axis=1)
@@ -185,7 +186,8 @@ def _overall(counts: Counts, resamples: int, seed: int) -> tuple[Figure, Figure,
     raw, alpha, ac1 = map(float, figures_of(sums))
     shared = columns[:, 0] > 0
     unequal = np.repeat(1 - columns[shared, 1], many[shared])
-    of_raw = Figure(raw, _turned(wer_interval(unequal, np.ones(len(unequal)))))
+    wholly = (unequal == 0) | (unequal == 1)
+    of_raw = Figure(raw, Share(int((unequal == 0).sum()), len(unequal)).interval)
     if not unequal.any():
         items = len(unequal)
         of_alpha = Figure(None, why_not=ALL_EQUAL)
@@ -195,10 +197,11 @@ def _overall(counts: Counts, resamples: int, seed: int) -> tuple[Figure, Figure,
     drawn = resampled(columns, many, resamples, seed)
     left_out = figures_of(sums - columns)
     found = []
-    for at, value in ((1, alpha), (2, ac1)):
+    for at, value in enumerate((raw, alpha, ac1)):
         interval = bca(value, drawn[:, at], left_out[:, at], many)
         found.append(Figure(value, interval, "" if interval else TOO_ALIKE))
-    return of_raw, found[0], found[1]
+    # Where each item agrees as a whole or not at all, as with two raters, raw agreement is a share of items.
+    return of_raw if wholly.all() else found[0], found[1], found[2]
 
 
 def _of_category(shared: Counts, category: int, why_not: str) -> CategoryAgreement:
