@@ -9,14 +9,16 @@ from typing import Any
 from textual.pilot import Pilot
 
 from harness.dashboard.rating_app import RatingApp
+from harness.dashboard.screens.judging import JudgingScreen
 from harness.log.judgment_log import rating_rows
-from harness.model.judgment import Judgment
+from harness.model.judgment import Category, Judgment
 from harness.model.rater_keys import RaterKeys
 from harness.model.rating_round import RatingRound
 from harness.model.record import JudgmentGiven
 from harness.rig.rater_player import RaterPlayer
 from harness.rig.rating_room import RatingRoom, open_room
 from tests.dashboard.bench import screen_text, shows, until
+from tests.judged_sessions import clips_of, give, judged
 
 SMALL, WIDE = (80, 24), (120, 40)
 SIZES = {"80x24": SMALL, "120x40": WIDE}
@@ -55,3 +57,37 @@ def shown(pilot: Pilot[int]) -> str:
 def rows(folder: Path) -> list[Judgment]:
     """Judgments on the disk, oldest first, read anew."""
     return [one.record.judgment for one in rating_rows(folder) if isinstance(one.record, JudgmentGiven)]
+
+
+async def press(pilot: Pilot[int], *keys: str) -> None:
+    """Keys as a person presses them: each after the last one has been drawn."""
+    for key in keys:
+        before = len(rows_now(pilot))
+        await pilot.press("minus" if key == "-" else key)
+        await pilot.pause()
+        if key in "1234567890-xhu" and isinstance(pilot.app.screen, JudgingScreen):
+            await until(pilot, lambda screen=pilot.app.screen: screen._drawn)
+            await pilot.pause(0.09 if len(rows_now(pilot)) > before else 0)
+
+
+def rows_now(pilot: Pilot[int]) -> list[object]:
+    app = pilot.app
+    assert isinstance(app, RatingApp)
+    return [row for path in room_of(app).round.sessions for row in rows(Path(path))]
+
+
+def adjudication(session: Path) -> None:
+    """Two raters differ on two responses; one of them has a comment to be read as it is."""
+    clips = clips_of(session)
+    first, second, third = list(clips)[:3]
+    for rater, category in (("zoe", Category.CORRECT), ("yan", Category.WRONG)):
+        give(
+            session,
+            [
+                judged(
+                    trial, clips[trial][1], rater, category, attempt=clips[trial][0], session_id="s1", comment=comment
+                )
+                for trial, comment in ((first, f"{rater[0]}: [/b]\x1b[2J why"), (second, ""))
+            ]
+            + [judged(third, clips[third][1], rater, Category.CORRECT, attempt=clips[third][0], session_id="s1")],
+        )

@@ -6,24 +6,16 @@ from types import MappingProxyType
 
 import pytest
 from textual import events
-from textual.pilot import Pilot
 
-from harness.dashboard.messages import RoomRead
-from harness.dashboard.rating_app import RatingApp, run_rating_app
-from harness.dashboard.screens.judging import JudgingScreen
-from harness.log.judgment_log import JudgmentLog
-from harness.model.effect import EffectWord
+from harness.dashboard.rating_app import run_rating_app
 from harness.model.errors import InputError
 from harness.model.judgment import Category, Flag, JudgmentStatus, SubFlag
 from harness.model.rater_keys import RaterAction, RaterKeys
 from harness.model.rating_round import Exercise, RatingRound, TranscriptPolicy
-from harness.model.record import EffectAnswered, JudgmentGiven
 from harness.rating.categories import KEYS, LABELS
 from harness.rating.guide import GUIDE
-from harness.rating.judgments import withdrawal
 from tests.dashboard.bench import screen_text, shows, until
-from tests.dashboard.seats import SIZES, SMALL, WIDE, ready, room_of, rows, seated
-from tests.judged_sessions import clips_of, give, judged
+from tests.dashboard.seats import SIZES, SMALL, WIDE, press, ready, room_of, rows, seated
 from tests.rating_sessions import TALKS, rating_session
 
 ANSWERS = {talk.query: talk.answer for talk in TALKS}
@@ -32,23 +24,6 @@ ANSWERS = {talk.query: talk.answer for talk in TALKS}
 @pytest.fixture
 def session(tmp_path: Path) -> Path:
     return rating_session(tmp_path / "s1", 12)
-
-
-async def press(pilot: Pilot[int], *keys: str) -> None:
-    """Keys as a person presses them: each after the last one has been drawn."""
-    for key in keys:
-        before = len(rows_now(pilot))
-        await pilot.press("minus" if key == "-" else key)
-        await pilot.pause()
-        if key in "1234567890-xhu" and isinstance(pilot.app.screen, JudgingScreen):
-            await until(pilot, lambda screen=pilot.app.screen: screen._drawn)
-            await pilot.pause(0.09 if len(rows_now(pilot)) > before else 0)
-
-
-def rows_now(pilot: Pilot[int]) -> list[object]:
-    app = pilot.app
-    assert isinstance(app, RatingApp)
-    return [row for path in room_of(app).round.sessions for row in rows(Path(path))]
 
 
 @pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
@@ -329,29 +304,6 @@ async def test_a_resize_loses_nothing(session: Path) -> None:
         assert rows(session)[0].comment == "stays"
 
 
-async def test_evidence_from_elsewhere_releases_what_was_held_and_leaves_the_item_in_sight(tmp_path: Path) -> None:
-    session = rating_session(tmp_path / "s1", 12, effects=True)
-    app = seated(session)
-    async with app.run_test(size=SMALL) as pilot:
-        await ready(pilot)
-        held = [item for item in room_of(app).items if item.waits_for_effect]
-        assert f"{len(held)} held" in screen_text(pilot)
-        before = app.desk.view.item
-        await press(pilot, "c", *"mine", "enter")
-        log = JudgmentLog(session)
-        for item in held:
-            subject = item.subject
-            log.append(EffectAnswered(subject.trial_id, subject.take, subject.attempt, EffectWord.RIGHT, "bob", "ran"))
-        log.close()
-        room_of(app).refresh()
-        app.screen.post_message(RoomRead(""))
-        await until(pilot, lambda: "held" not in screen_text(pilot).splitlines()[1])
-        assert app.desk.view.item == before
-        assert "mine" in screen_text(pilot)
-        app.screen.post_message(RoomRead("the disk is away"))
-        await until(pilot, shows(pilot, "the disk is away"))
-
-
 async def test_the_end_tells_the_counts_and_what_waits(tmp_path: Path) -> None:
     session = rating_session(tmp_path / "s1", 12, effects=True)
     app = seated(session)
@@ -371,74 +323,6 @@ async def test_the_end_tells_the_counts_and_what_waits(tmp_path: Path) -> None:
         await press(pilot, "1")
         assert "All" in screen_text(pilot) or app.desk.view.item is not None
         assert len(rows(session)) == 12 - len(waiting) + 1
-
-
-def adjudication(session: Path) -> None:
-    """Two raters differ on two responses; one of them has a comment to be read as it is."""
-    clips = clips_of(session)
-    first, second, third = list(clips)[:3]
-    for rater, category in (("zoe", Category.CORRECT), ("yan", Category.WRONG)):
-        give(
-            session,
-            [
-                judged(
-                    trial, clips[trial][1], rater, category, attempt=clips[trial][0], session_id="s1", comment=comment
-                )
-                for trial, comment in ((first, f"{rater[0]}: [/b]\x1b[2J why"), (second, ""))
-            ]
-            + [judged(third, clips[third][1], rater, Category.CORRECT, attempt=clips[third][0], session_id="s1")],
-        )
-
-
-@pytest.mark.parametrize("names", [False, True])
-async def test_an_adjudicator_sees_the_inputs_and_settles_with_one_key(session: Path, names: bool) -> None:
-    adjudication(session)
-    app = seated(session, "eve", adjudicating=True, names=names)
-    async with app.run_test(size=SMALL) as pilot:
-        await ready(pilot, "Settling item 1 of 2")
-        text = screen_text(pilot)
-        assert ("zoe" in text, "rater 1" in text) == (names, not names)
-        assert "Correct" in text
-        assert "Wrong" in text
-        item = app.desk.view.item
-        assert item is not None
-        await press(pilot, "2")
-        last = rows(session)[-1]
-        assert last.adjudicates == tuple(row.id for row in item.inputs)
-        assert (last.rater, last.category) == ("eve", Category.PARTIALLY_CORRECT)
-        await press(pilot, "1")
-        await until(pilot, shows(pilot, "All is judged"))
-
-
-async def test_a_judgment_given_elsewhere_meanwhile_takes_the_item_away_from_a_panel(session: Path) -> None:
-    app = seated(session)
-    async with app.run_test(size=SMALL) as pilot:
-        await ready(pilot)
-        item = app.desk.view.item
-        assert item is not None
-        await press(pilot, "c", *"late")
-        other = room_of(seated(session))
-        desk = other.desk("ann")
-        desk.judge(Category.CORRECT)
-        room_of(app).refresh()
-        app.screen_stack[1].post_message(RoomRead(""))
-        await until(pilot, lambda: app.desk.view.item != item)
-        await press(pilot, "enter")
-        assert "no longer in sight" in screen_text(pilot)
-        assert app.desk.view.draft.comment == ""
-
-
-async def test_after_a_withdrawal_elsewhere_the_item_is_to_be_judged_again(session: Path) -> None:
-    app = seated(session)
-    async with app.run_test(size=SMALL) as pilot:
-        await ready(pilot)
-        await press(pilot, "1")
-        log = JudgmentLog(session)
-        log.append(JudgmentGiven(withdrawal(rows(session)[0])))
-        log.close()
-        room_of(app).refresh()
-        app.screen.post_message(RoomRead(""))
-        await until(pilot, shows(pilot, "0 done, 12 left"))
 
 
 def test_a_terminal_without_a_screen_is_refused_with_a_hint(session: Path, monkeypatch: pytest.MonkeyPatch) -> None:

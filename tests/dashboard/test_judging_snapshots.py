@@ -10,8 +10,7 @@ from textual.pilot import Pilot
 from harness.model.judgment import Category
 from harness.model.rating_round import Exercise, RatingRound
 from tests.dashboard.bench import shows, until
-from tests.dashboard.seats import SIZES, ready, seated
-from tests.dashboard.test_judging import adjudication
+from tests.dashboard.seats import SIZES, adjudication, ready, seated
 from tests.dashboard.test_snapshots import Compare
 from tests.rating_sessions import rating_session
 
