@@ -30,7 +30,7 @@ NEXT_TURN = """before => new Promise(done => {
   const seen = new MutationObserver(look);
   if (!look()) seen.observe(document.body, { childList: true });
 })"""
-GONE = re.compile(r"ERR_(CONNECTION|EMPTY_RESPONSE|SOCKET|NETWORK)")
+GONE = re.compile(r"net::ERR_(?!BLOCKED)")
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="no /usr/bin/chromium: setup/install.sh installs it")
 
 
