@@ -33,7 +33,8 @@ def test_screen(
         adjudication(session)
     round_ = TRAINING if what == "explained" else RatingRound(title="Autumn round", seed=4)
     app = seated(session, round_=round_, adjudicating=what == "settling")
-    app.desk._now_s = lambda: 0.0  # no pace that differs from run to run
+    # No pace that differs from run to run.
+    app.desk._now_s, app.desk._shown_s = lambda: 0.0, 0.0
 
     async def before(pilot: Pilot[int]) -> None:
         await ready(pilot)
