@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from harness.model.record import RerunAsked, TrialFinished
@@ -23,8 +24,9 @@ class Priming:
     first, as a further take.
     """
 
-    def __init__(self, conductor: Conductor) -> None:
+    def __init__(self, conductor: Conductor, play: Callable[[Take, Iterable[Take]], None]) -> None:
         self._conductor = conductor
+        self._play = play
         self._last_played = ""
 
     def ready(self, take: Take) -> bool:
@@ -62,18 +64,18 @@ class Priming:
         after_pause = resumed or trial.memory is not None
         return trial.reprompt.context_wait_s if after_pause else self._conductor.stage.between_trials_s
 
-    @staticmethod
-    def transcribed(trial: Trial) -> bool:
-        """Whether our recogniser hears the response: not that of a prime, since it would work during the wait."""
-        return trial.memory is None or bool(trial.memory.primed_by)
-
     def _prime_again(self, prime: str, take: Take) -> None:
         standing = self._conductor.standing
         if not standing.in_play(prime):
             self._conductor.append(RerunAsked(prime, standing.next_take(prime), BY))
         for one in standing.pending():
             if one[0] == prime and self._conductor.ending is None:
-                self._conductor.play(one, (take,))
+                self._play(one, (take,))
+
+
+def is_transcribed(trial: Trial) -> bool:
+    """Whether our recogniser hears the response: not that of a prime, since it would work during the wait."""
+    return trial.memory is None or bool(trial.memory.primed_by)
 
 
 def _take_of(row: TrialFinished) -> int:
