@@ -132,6 +132,7 @@ class _Sitting:
     def _take(self, line: str) -> bool:
         """Does what a line says; False when the sitting is to end."""
         meant: Category | Said | Unknown
+        self._desk.present()
         if self._aid is not None and self._in_aid(self._aid, line):
             return self._status == DONE or self._person
         meant = parse(line, self._keys)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import ClassVar
 
+from textual import events
 from textual.app import App
 from textual.binding import Binding, BindingType
 
@@ -37,6 +38,12 @@ class RatingApp(App[int]):
         super().__init__()
         self.desk = desk
         self._judging = JudgingScreen(room, desk, keys, player, adjudicating=adjudicating, names=names)
+
+    async def on_event(self, event: events.Event) -> None:
+        """Whatever panel is open, a key says that the rater is there."""
+        if isinstance(event, (events.Key, events.Paste, events.MouseEvent, events.AppFocus)):
+            self.desk.present()
+        await super().on_event(event)
 
     def on_mount(self) -> None:
         self.register_theme(palette.THEME)

@@ -14,6 +14,7 @@ from harness.rating.categories import LABELS
 from harness.rating.items import Item
 from harness.rating.judgments import Sitting, withdrawal
 from harness.rating.own_rows import OwnRows
+from harness.rating.presence import Presence
 from harness.rating.sitting_view import Draft, Explained, Phase, SittingView
 from harness.rating.standing import Standing
 
@@ -21,8 +22,6 @@ Keep = Callable[[Item, Judgment], None]
 """Puts a row on the disk and returns then; raises LogError or LogFull when it cannot."""
 PACE_ITEMS = 30
 """Of how many of the last answers the pace is the median."""
-REST_S = 180.0
-"""Who has pressed no key for so long has rested."""
 
 
 class Desk:
@@ -48,14 +47,14 @@ class Desk:
         self.rater = rater
         self._round = round_
         self._keep = keep
-        self._now_s, self._wall_s = now_s, wall_s
+        self._wall_s = wall_s
         self._exercises = tuple(exercises)
         self._standing = Standing(rater, round_, items, self._exercises, OwnRows(rater, round_, rows))
         self._item: Item | None = None
         self._draft = Draft()
         self._explained: Explained | None = None
-        self._shown_s = self._shown_wall_s = 0.0
-        self._busy_since_s = self._last_key_s = now_s()
+        self._shown_wall_s = 0.0
+        self._presence = Presence(now_s)
         self._said = ""
         self._next()
 
@@ -81,7 +80,7 @@ class Desk:
             draft=self._draft,
             explained=self._explained,
             can_undo=standing.last is not None,
-            break_due=bool(minutes) and self._now_s() - self._busy_since_s > minutes * 60,
+            break_due=bool(minutes) and self._presence.busy_s > minutes * 60,
             said=self._said,
         )
 
@@ -141,7 +140,7 @@ class Desk:
 
     def undo(self) -> bool:
         """Takes back the rater's latest row of this round, whenever it was given; its item is in sight again."""
-        self._key()
+        self._presence.sign()
         found = self._standing.last
         if found is None:
             self._said = "nothing is left to undo"
@@ -169,14 +168,14 @@ class Desk:
 
     def go_on(self) -> None:
         """After the explanation of an exercise."""
-        self._key()
+        self._presence.sign()
         if self._explained is not None:
             self._explained, self._said = None, ""
             self._next()
 
     def release_held(self) -> None:
         """Puts the held items into the queue all the same: nobody will say what the device did."""
-        self._key()
+        self._presence.sign()
         self._standing.release_held()
         if self._item is None:
             self._next()
@@ -207,11 +206,16 @@ class Desk:
 
     def heard(self, played_ms: int, *, began: bool) -> None:
         """The response was played: so much more of it; began: this is another play."""
+        self._presence.sign(max(0, played_ms) / 1000)
         self._draft = replace(
             self._draft, heard_ms=self._draft.heard_ms + max(0, played_ms), plays=self._draft.plays + began
         )
 
     # From outside
+
+    def present(self) -> None:
+        """The rater is there: any key, a page that is loaded, a window that has the focus again."""
+        self._presence.sign()
 
     def refresh(self, items: Sequence[Item], rows: Iterable[Judgment]) -> None:
         """Takes in new responses, new evidence and rows that were given elsewhere; the item in sight may stay."""
@@ -230,7 +234,7 @@ class Desk:
     # Inside
 
     def _ready(self) -> Item | None:
-        self._key()
+        self._presence.sign()
         return None if self._explained is not None else self._item
 
     def _aside(self, make: Callable[[Sitting], Judgment], said: str, aid_path: tuple[str, ...] = ()) -> bool:
@@ -251,7 +255,7 @@ class Desk:
             replaces=own.id if own else None,
             comment=self._draft.comment,
             plays=self._draft.plays,
-            time_to_answer_s=round(self._now_s() - self._shown_s, 3),
+            time_to_answer_s=self._presence.time_to_answer_s,
             item_id=item.id,
             round=self._round.id,
             position=self._standing.position(item),
@@ -271,15 +275,9 @@ class Desk:
         self._said = said
 
     def _change(self, **changes: object) -> None:
-        self._key()
+        self._presence.sign()
         self._draft = replace(self._draft, **changes)  # type: ignore[arg-type]
         self._said = ""
-
-    def _key(self) -> None:
-        now_s = self._now_s()
-        if now_s - self._last_key_s > REST_S:
-            self._busy_since_s = now_s
-        self._last_key_s = now_s
 
     def _next(self) -> None:
         self._show(self._standing.next)
@@ -287,7 +285,8 @@ class Desk:
     def _show(self, item: Item | None) -> None:
         self._draft = Draft(transcript_shown=self._round.transcript is TranscriptPolicy.SHOWN)
         self._item = item
-        self._shown_s, self._shown_wall_s = self._now_s(), self._wall_s()
+        self._shown_wall_s = self._wall_s()
+        self._presence.begin()
 
     def _phase(self) -> Phase:
         if self._explained is not None or (self._item is not None and self._item.exercise is not None):

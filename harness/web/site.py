@@ -219,6 +219,7 @@ class Site:
                 seat.read = number
                 if seat.item_id != before:
                     seat.next_turn()
+            seat.desk.present()
         return seat
 
     # Posts

@@ -9,7 +9,7 @@ import pytest
 from harness.model.judgment import Category, Flag, SubFlag, in_force
 from harness.model.rating_round import RatingRound, TranscriptPolicy
 from harness.rating.aid import AID, Known
-from harness.rating.desk import REST_S
+from harness.rating.presence import REST_S
 from harness.rating.sitting_view import Count, Phase
 from tests.unit.rating.sittings import CANNOT_TELL, SEEN, WAITS, Bench, exercises, in_sight, item, items
 
