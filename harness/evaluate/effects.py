@@ -21,6 +21,7 @@ from harness.model.record import (
     ResponseFrozen,
     SessionFinished,
     SessionStarted,
+    chronological,
 )
 from harness.model.trial import Trial
 
@@ -128,7 +129,7 @@ class EffectRows:
     def evidence(self, answers: Iterable[Entry] = (), zone: tzinfo | None = None) -> dict[Key, EffectEvidence]:
         """What is known of each. answers: further rows, of judgments beside the log; zone: for times of day."""
         said: dict[Key, list[EffectAnswered]] = {}
-        for entry in sorted((*self._answers, *answers), key=lambda one: one.wall_s):
+        for entry in chronological(self._answers, answers):
             if isinstance(entry.record, EffectAnswered):
                 row = entry.record
                 said.setdefault((row.trial_id, row.take, row.attempt), []).append(row)

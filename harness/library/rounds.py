@@ -42,6 +42,11 @@ def load_round(path: Path) -> ReadRound:
     keys, found = _read(path, FileKind.ROUND, RoundKeys)
     sessions = _sessions(path, keys.sessions, found)
     _check_raters(keys, found)
+    for axis, labels in keys.items.conditions.items():
+        if not labels:
+            found.add(
+                ("items", "conditions", axis), f"no label of {axis!r} is given", "Write one at least, or leave it out"
+            )
     exercises: tuple[Exercise, ...] = ()
     if keys.training not in (BUILT_IN, NO_TRAINING):
         exercises = _beside(path, keys.training, "training", load_training, found) or ()

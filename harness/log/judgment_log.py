@@ -17,7 +17,7 @@ from pydantic_core import PydanticSerializationError
 from harness.log.database import BATCH, entry_of, explained, open_for_reading, open_for_writing, rows
 from harness.log.folder import SessionFolder
 from harness.model.errors import LogError
-from harness.model.record import EffectAnswered, Entry, JudgmentGiven
+from harness.model.record import EffectAnswered, Entry, JudgmentGiven, chronological
 from harness.wire.codec import RECORDS, encode
 
 RatingRecord = JudgmentGiven | EffectAnswered
@@ -112,10 +112,8 @@ def rating_rows(folder: Path) -> tuple[Entry, ...]:
     LogError. seq is of the file that a row stands in, so that only a row of the same file may be compared by it.
     """
     session = SessionFolder(folder).demand()
-    found = list(_of_kinds(session.database))
-    if session.judgments.is_file():
-        found += _of_kinds(session.judgments)
-    return tuple(sorted(found, key=lambda entry: entry.wall_s))
+    later = _of_kinds(session.judgments) if session.judgments.is_file() else ()
+    return tuple(chronological(_of_kinds(session.database), later))
 
 
 def _of_kinds(path: Path) -> Iterator[Entry]:

@@ -6,6 +6,7 @@ figures use the latest take that finished. Attempts count from 1 within a take.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
@@ -321,3 +322,14 @@ class Entry:
     at_s: float
     wall_s: float
     record: Record
+
+
+def chronological(*files: Iterable[Entry]) -> list[Entry]:
+    """Rows of several files, oldest first; those of one file keep their order, also where its clock was set back."""
+    timed: list[tuple[float, Entry]] = []
+    for rows in files:
+        latest_s = 0.0
+        for entry in rows:
+            latest_s = max(latest_s, entry.wall_s)
+            timed.append((latest_s, entry))
+    return [entry for _, entry in sorted(timed, key=lambda pair: pair[0])]

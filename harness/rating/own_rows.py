@@ -32,7 +32,7 @@ class OwnRows:
         self._number: dict[str, int] = {}
         self._order: list[Judgment] = []
         self._standing: dict[tuple[Subject, bool], Judgment | None] = {}
-        for row in sorted((row for row in rows if row.rater == rater), key=lambda row: row.given_wall_s or 0.0):
+        for row in _in_order(row for row in rows if row.rater == rater):
             self.add(row)
 
     def with_rows(self, rows: Iterable[Judgment]) -> OwnRows:
@@ -111,3 +111,15 @@ class OwnRows:
         if not subject.session_id:
             return named
         return [*self._rows.get(("", subject.trial_id, subject.clip_sha256), []), *named]
+
+
+def _in_order(rows: Iterable[Judgment]) -> list[Judgment]:
+    """Rows of several sessions as they were given; within a session also over a clock set back."""
+    latest_s: dict[str, float] = defaultdict(float)
+    timed = []
+    for row in rows:
+        given_s = row.given_wall_s or 0.0
+        if not row.imported_from:
+            given_s = latest_s[row.session_id] = max(latest_s[row.session_id], given_s)
+        timed.append((given_s, row))
+    return [row for _, row in sorted(timed, key=lambda pair: pair[0])]

@@ -10,13 +10,15 @@ from harness.evaluate.effects import EffectRows
 from harness.evaluate.judged import JudgedResponse, judged_in
 from harness.evaluate.progress import Progress, SessionFigures
 from harness.log.database import open_for_reading, rows
+from harness.log.folder import SessionFolder
 from harness.log.reader import LogReader
 from harness.model.effect import EffectEvidence
 from harness.model.judgment import Judgment
 from harness.model.observation import ResponseText
 from harness.model.rating_round import GoldItem, RatingRound
-from harness.model.record import Entry, JudgmentGiven, Observed
+from harness.model.record import EffectAnswered, Entry, JudgmentGiven, Observed, chronological
 from harness.model.trial import Recognition, Trial
+from harness.rating.blinding import blinded
 from harness.rating.items import Hidden, Item, blind_id
 from harness.rating.judgments import Subject
 
@@ -46,8 +48,11 @@ class RatingSource:
         self._effects = EffectRows()
         self._said: dict[Attempt, list[str]] = {}
         self._seq = self._judgments_seq = 0
-        self._judgments: list[tuple[float, Judgment]] = []
+        self._at_bench: list[Entry] = []
+        self._later: list[Entry] = []
         self._answers: list[Entry] = []
+        self._people: set[str] = set()
+        self._profiles = frozenset(one.stem for one in (SessionFolder(folder).inputs / "profiles").glob("*.yaml"))
         self._found: SessionItems | None = None
 
     def read(self) -> SessionItems:
@@ -76,32 +81,50 @@ class RatingSource:
         match entry.record:
             case Observed(ResponseText(text=text), str(trial_id), int(take), int(attempt)):
                 self._said.setdefault((trial_id, take, attempt), []).append(text)
-            case JudgmentGiven(judgment):
-                self._judgments.append((entry.wall_s, judgment))
+            case JudgmentGiven():
+                self._at_bench.append(entry)
+            case EffectAnswered(by=by):
+                self._people.add(by)
             case _:
                 pass
 
     def _take_rating(self, entry: Entry) -> None:
         if isinstance(entry.record, JudgmentGiven):
-            self._judgments.append((entry.wall_s, entry.record.judgment))
-        else:
+            self._later.append(entry)
+        elif isinstance(entry.record, EffectAnswered):
             self._answers.append(entry)
+            self._people.add(entry.record.by)
 
     def _items(self) -> SessionItems:
         progress = self._figures.snapshot()
         session_id = progress.session.session_id if progress.session else ""
-        given = tuple(judgment for _, judgment in sorted(self._judgments, key=lambda pair: pair[0]))
+        given = tuple(
+            entry.record.judgment
+            for entry in chronological(self._at_bench, self._later)
+            if isinstance(entry.record, JudgmentGiven)
+        )
         responses = judged_in(progress, given)
         effects = self._effects.evidence(self._answers)
         gold = {one.trial: one for one in self._gold if one.session == session_id}
+        names = self._profiles | _names_of_devices(progress)
         items = tuple(
-            _item(one, self._seed, self._said, effects, gold) for one in responses if one.trial.trial.memory is None
+            blinded(_item(one, self._seed, self._said, effects, gold), names, self._people)
+            for one in responses
+            if one.trial.trial.memory is None
         )
         return SessionItems(self._folder, session_id, items, given, responses, _trials(progress))
 
 
 def _trials(progress: Progress) -> dict[str, Trial]:
     return {one.trial.id: one.trial for one in progress.trials}
+
+
+def _names_of_devices(progress: Progress) -> frozenset[str]:
+    """What texts of evidence may call a device: its own id, or that of what it tells us by."""
+    trials = [one.trial for one in progress.trials]
+    targets = [target for one in trials if one.listening is not None for target in one.listening.targets]
+    ids = [(one.device, one.connection) for one in trials] + [(one.device, one.connection) for one in targets]
+    return frozenset(name for pair in ids for name in pair)
 
 
 def disputed(found: Sequence[SessionItems], rater: str | None = None) -> tuple[Item, ...]:

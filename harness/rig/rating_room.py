@@ -117,8 +117,6 @@ class RatingRoom:
         self._log(self._session(item).folder).append(JudgmentGiven(judgment))
         with self._lock:
             self._kept[judgment.id] = judgment
-        with self._lock:
-            self._kept[judgment.id] = judgment
 
     def answer_effect(self, item: Item, answer: EffectAnswered) -> None:
         """Somebody says what the device did; returns when it is on the disk."""

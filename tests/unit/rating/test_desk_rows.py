@@ -64,6 +64,23 @@ def test_undo_across_sessions_follows_the_time() -> None:
         assert in_sight(desk) == expected
 
 
+def test_undo_follows_the_order_of_giving_when_the_clock_was_set_back() -> None:
+    bench = Bench(items(4))
+    desk = bench.desk()
+    met = []
+    for _ in range(4):
+        met.append(in_sight(desk))
+        desk.judge(CORRECT)
+        bench.clock.now_s -= 3600.0
+    desk.refresh(bench.items, bench.disk.rows)
+    for expected in reversed(met[2:]):
+        assert desk.undo()
+        assert in_sight(desk) == expected
+    desk = bench.desk()
+    assert desk.undo()
+    assert in_sight(desk) == met[1]
+
+
 def test_undo_restores_what_was_said_beside() -> None:
     desk = Bench(items(2)).desk()
     desk.comment("hm")
