@@ -40,6 +40,7 @@ POLICIES = [one.value for one in TranscriptPolicy]
 @click.option("--training/--no-training", default=None, help="With or without the built-in exercises first.")
 @click.option("--keys", "keys_file", type=click.Path(path_type=Path), help="File of rater keys.")
 @click.option("--adjudicate", is_flag=True, help="Settle what raters disagree on, with their judgments in view.")
+@click.option("--names", is_flag=True, help="When settling: with the raters' names, which are left out otherwise.")
 @click.option("--list", "listing", is_flag=True, help="Print how much there is to judge, and quit.")
 @click.option("--plain", is_flag=True, help="Lines instead of a screen; by itself without a terminal.")
 @click.option("--sound-device", help="Where responses are played. Default: the host's own choice.")
@@ -67,6 +68,7 @@ def command(
     training: bool | None,
     keys_file: Path | None,
     adjudicate: bool,
+    names: bool,
     listing: bool,
     plain: bool,
     sound_device: str | None,
@@ -107,6 +109,8 @@ def command(
             "--web goes with none of --rater, --adjudicate, --list, --plain, --sound-device and --silent",
             remedy="Raters say in the browser who they are; invite adjudicators with: harness invite --adjudicator",
         )
+    if names and not (adjudicate or web):
+        raise InputError("--names is for who settles what raters disagree on", remedy="Add --adjudicate, or --web")
     if silent and sound_device is not None:
         raise InputError("--silent and --sound-device exclude each other", remedy="Choose one")
     keys = _keys(keys_file)
@@ -114,14 +118,14 @@ def command(
     room = RatingRoom(round_)
     try:
         if web:
-            sys.exit(_serve(room, keys, of_web))
+            sys.exit(_serve(room, keys, {**of_web, "names": names}))
         desk = room.adjudication(rater) if adjudicate else room.desk(rater)
         for line in _notes(room):
             click.echo(line, err=True)
         if listing:
             standard_output().write("\n".join(_listed(room, desk, adjudicating=adjudicate)) + "\n")
             return
-        sys.exit(_sit(room, desk, keys, plain, sound_device, silent=silent, adjudicating=adjudicate))
+        sys.exit(_sit(room, desk, keys, plain, sound_device, silent=silent, adjudicating=adjudicate, names=names))
     finally:
         room.close()
 
@@ -173,6 +177,7 @@ def _sit(
     *,
     silent: bool,
     adjudicating: bool,
+    names: bool,
 ) -> int:
     from harness.rig.rater_player import open_player  # PyAudio is slow to import, and a list needs none of it
 
@@ -184,10 +189,10 @@ def _sit(
         if plain or not terminal:
             from harness.cli.rate_plain import sit_plainly
 
-            return sit_plainly(room, desk, keys, player, adjudicating=adjudicating)
+            return sit_plainly(room, desk, keys, player, adjudicating=adjudicating, names=names)
         from harness.dashboard.rating_app import run_rating_app
 
-        return run_rating_app(room, desk, keys, player, adjudicating=adjudicating)
+        return run_rating_app(room, desk, keys, player, adjudicating=adjudicating, names=names)
     finally:
         if player is not None:
             player.close()

@@ -17,7 +17,7 @@ from harness.wire.foreign import plain_text
 LONGEST = 1000
 
 
-def item_lines(view: SittingView, policy: TranscriptPolicy) -> Iterator[str]:
+def item_lines(view: SittingView, policy: TranscriptPolicy, *, names: bool = False) -> Iterator[str]:
     """The item in sight; where there is none, why."""
     item, count = view.item, view.count
     if item is None:
@@ -45,7 +45,8 @@ def item_lines(view: SittingView, policy: TranscriptPolicy) -> Iterator[str]:
         yield "core capability: every such device must be able to do this"
     yield from text_lines(view, policy)
     for number, row in enumerate(item.inputs, 1):
-        yield f"judgment {number}: {given_words(row)}"
+        whose = f" of {plain_text(row.rater, 60)}" if names else ""
+        yield f"judgment {number}{whose}: {given_words(row)}"
     if view.own is not None:
         yield f"yours so far: {given_words(view.own)}"
     if view.break_due:

@@ -40,18 +40,20 @@ def sit_plainly(
     player: RaterPlayer | None,
     *,
     adjudicating: bool,
+    names: bool = False,
     source: TextIO | None = None,
 ) -> int:
     """A sitting over standard input and output, until `quit` or the end of the input; the exit status.
 
     A script, which is any input that is no terminal, ends at the first line that cannot be done (status 2), or that
-    cannot be saved (3): all lines after it would be about another response.
+    cannot be saved (3): all lines after it would be about another response. names: an adjudicator sees who
+    the raters are.
     """
     source = sys.stdin if source is None else source
     reconfigure = getattr(source, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(errors="replace")
-    return _Sitting(room, desk, keys, player, source, standard_output(), adjudicating=adjudicating).run()
+    return _Sitting(room, desk, keys, player, source, standard_output(), adjudicating=adjudicating, names=names).run()
 
 
 class _Sitting:
@@ -65,11 +67,12 @@ class _Sitting:
         out: TextIO,
         *,
         adjudicating: bool,
+        names: bool,
     ) -> None:
         self._room, self._desk, self._keys = room, desk, keys
         self._listening = Listening(room, desk, player) if player is not None else None
         self._source, self._out = source, out
-        self._adjudicating = adjudicating
+        self._adjudicating, self._names = adjudicating, names
         self._person = source.isatty()
         self._aid: AidState | None = None
         self._shown: str | None = None
@@ -119,7 +122,7 @@ class _Sitting:
             view = self._desk.view
         name = view.item.id if view.item is not None else None
         if name != self._shown or name is None:
-            self._say(item_lines(view, self._room.round.transcript))
+            self._say(item_lines(view, self._room.round.transcript, names=self._names))
         self._shown = name
 
     def _end(self) -> None:

@@ -45,9 +45,9 @@ _KEY_NAMES |= {"up": "↑", "down": "↓"}
 
 
 class Pages:
-    """Renders templates; every value is escaped where it is put into a page."""
+    """Renders templates; every value is escaped where it is put into a page. names: adjudicators see them."""
 
-    def __init__(self, keys: RaterKeys, round_: RatingRound) -> None:
+    def __init__(self, keys: RaterKeys, round_: RatingRound, *, names: bool) -> None:
         folder = resources.files("harness.web") / "templates"
         self._environment = Environment(
             loader=DictLoader({name: (folder / name).read_text(encoding="utf-8") for name in TEMPLATES}),
@@ -61,6 +61,7 @@ class Pages:
         self._environment.filters["words"] = lambda text: str(text).replace("_", " ")
         self._environment.globals.update(
             round=round_,
+            names=names,
             categories=[
                 {"id": one.value, "label": LABELS[one], "key": keys.categories[one], "guide": GUIDE[one]}
                 for one in Category

@@ -25,7 +25,7 @@ class WebOptions:
     """address: to listen at; one that others can reach needs TLS (tls_cert and tls_key, PEM) or `insecure`.
 
     port 0: any free one. public_url: how raters reach the site when that is not the address itself (a name, a proxy);
-    with https:// cookies are sent by TLS only.
+    with https:// cookies are sent by TLS only. names: adjudicators see who the raters are.
     """
 
     address: str = "127.0.0.1"
@@ -36,6 +36,7 @@ class WebOptions:
     keys: RaterKeys = field(default_factory=RaterKeys)
     insecure: bool = False
     public_url: str = ""
+    names: bool = False
 
 
 def serve(room: RatingRoom, options: WebOptions) -> int:
@@ -69,7 +70,14 @@ def serve(room: RatingRoom, options: WebOptions) -> int:
     listening = _listen(options)
     port = listening.getsockname()[1]
     names = {"localhost", socket.gethostname(), f"{socket.gethostname()}.local", url[1] if url else ""} - {""}
-    site = Site(room, invitations, options.keys, names=names, secure=tls or (url is not None and url[0] == "https"))
+    site = Site(
+        room,
+        invitations,
+        options.keys,
+        names=names,
+        secure=tls or (url is not None and url[0] == "https"),
+        rater_names=options.names,
+    )
     config = uvicorn.Config(
         site.app,
         ssl_certfile=options.tls_cert,

@@ -43,6 +43,7 @@ class Site:
     """Answers requests; `app` is the ASGI application.
 
     names: host names by which the site is known. secure: raters reach it by TLS, so that cookies are sent by TLS only.
+    rater_names: adjudicators see who the raters are.
     """
 
     def __init__(
@@ -53,12 +54,13 @@ class Site:
         *,
         names: Collection[str] = ("localhost",),
         secure: bool = False,
+        rater_names: bool = False,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._room = room
         self._logins = Logins(invitations)
         self._brake = Brake()
-        self._pages = Pages(keys, room.round)
+        self._pages = Pages(keys, room.round, names=rater_names)
         self._seats = {JUDGE: Seats(room.desk), ADJUDICATE: Seats(room.adjudication)}
         self.readings = Readings(room)
         self._shelf = SoundShelf()

@@ -162,6 +162,10 @@ def test_exercises_are_explained(session: Path) -> None:
     assert "exercises: 2 of 27 done" in rate(session, "", "--training", "--list").output
 
 
+def test_names_are_for_who_settles(session: Path) -> None:
+    assert "--adjudicate" in str(getattr(rate(session, "", "--names").exception, "remedy", ""))
+
+
 def test_filters_and_the_list(session: Path) -> None:
     assert "round open: 12 responses of 1 session" in rate(session, "", "--list").output
     few = rate(session, "", "--list", "--device", "den", "--condition", "noise=quiet", "--limit", "2", "--round", "r2")
@@ -178,6 +182,8 @@ def test_disagreement_is_settled_with_the_judgments_in_view(session: Path) -> No
     options = ["rate", str(session), "--silent"]
     CliRunner().invoke(group, [*options, "--rater", "ben"], input="9\n" * 11)
     assert "raters disagree on 2 responses" in rate(session, "", "--list").output
+    named = CliRunner().invoke(group, [*options, "--rater", "cem", "--adjudicate", "--names"], input="")
+    assert "judgment 1 of ann: " in named.output or "judgment 1 of ben: " in named.output
     settled = CliRunner().invoke(group, [*options, "--rater", "cem", "--adjudicate"], input="1\n9\n")
     assert settled.exit_code == 0, settled.output
     assert settled.output.count("judgment 1: ") == 2

@@ -369,6 +369,7 @@ def test_an_adjudicator_settles_what_raters_disagree_on(premises: Premises) -> N
     page = zoe.page("/adjudicate")
     assert "What raters gave" in page
     assert "fine &lt;i&gt;" in page
+    assert not re.search(r"\b(ann|bob)\b", page)
     assert (
         ann.press("label.correct", page, "/adjudicate", form_word=field_of(ann.page(), "form_word")).status_code == 403
     )
