@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tests.conformance.rating_terminal import RatingTerminal
+from tests.conformance.rating.terminal import RatingTerminal
 from tests.rating_sessions import rating_session
 
 KEYS = 200

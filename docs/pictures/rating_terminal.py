@@ -17,7 +17,7 @@ sys.path.insert(0, str(HERE.parent.parent))
 from make import COLUMNS, ROWS, picture  # noqa: E402
 
 from tests.conformance.lab_runs import lab_of_its_own  # noqa: E402
-from tests.conformance.rating_terminal import RatingTerminal  # noqa: E402
+from tests.conformance.rating.terminal import RatingTerminal  # noqa: E402
 from tests.rating_sessions import rating_session  # noqa: E402
 
 

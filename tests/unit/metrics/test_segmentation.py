@@ -1,4 +1,4 @@
-"""Words cut by segments; tests/conformance/test_sclite_segments.py compares it with sclite."""
+"""Words cut by segments; tests/conformance/scoring/test_sclite_segments.py compares it with sclite."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli import group
-from tests.conformance.sclite import SCLITE, needs_sclite
+from tests.conformance.scoring.sclite import SCLITE, needs_sclite
 
 pytestmark = needs_sclite
 

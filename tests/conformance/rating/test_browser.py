@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, s
 
 from harness.model.judgment import Category, JudgmentStatus
 from harness.rating.categories import KEYS
-from tests.conformance.rating_site import SiteProcess
+from tests.conformance.rating.site import SiteProcess
 from tests.rating_sessions import rating_session
 
 CHROMIUM = Path("/usr/bin/chromium")

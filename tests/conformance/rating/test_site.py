@@ -16,7 +16,7 @@ from harness.model.rating_round import RatingRound
 from harness.rig.rating_room import RatingRoom
 from harness.web.invitations import Invitations
 from harness.web.server import WebOptions, serve
-from tests.conformance.rating_site import HARNESS, SiteProcess
+from tests.conformance.rating.site import HARNESS, SiteProcess
 from tests.rating_sessions import rating_session
 
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 _POSITION = re.compile(r"(?:Judging|Settling) item (\d+) of (\d+)")
 
 

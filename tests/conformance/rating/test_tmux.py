@@ -17,7 +17,7 @@ from harness.log.judgment_log import rating_rows
 from harness.model.judgment import Category, Judgment, JudgmentStatus, in_force
 from harness.model.record import JudgmentGiven
 from harness.rating.categories import KEYS
-from tests.conformance.rating_terminal import RatingTerminal
+from tests.conformance.rating.terminal import RatingTerminal
 from tests.rating_sessions import rating_session
 
 pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")

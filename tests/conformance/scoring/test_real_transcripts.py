@@ -14,7 +14,7 @@ from harness.model.scenario import Normalisation
 from harness.model.transcript import Edit
 from tests.conformance import sclite
 
-DATA = Path(__file__).parent.parent / "data" / "asr"
+DATA = Path(__file__).parents[2] / "data" / "asr"
 REFERENCE = DATA / "reference.trn"
 SYSTEMS = ("whisper", "pocketsphinx")
 LEAST_UTTERANCES = 1200

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli import group
-from tests.conformance.sclite import needs_sclite, output
+from tests.conformance.scoring.sclite import needs_sclite, output
 
 pytestmark = needs_sclite
 

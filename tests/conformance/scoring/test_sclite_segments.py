@@ -13,7 +13,7 @@ import pytest
 from harness.library.transcripts import Format, read_pair, speaker_scheme
 from harness.metrics.alignment import align
 from harness.model.errors import InputError
-from tests.conformance.sclite import SCLITE, ScliteUtterance, needs_sclite, utterances
+from tests.conformance.scoring.sclite import SCLITE, ScliteUtterance, needs_sclite, utterances
 
 pytestmark = needs_sclite
 
