@@ -67,9 +67,16 @@ def _is_tidy(text: str, signs: NDArray[np.uint8]) -> bool:
     blank = signs <= _SPACE
     pairs = np.flatnonzero(blank[1:] & blank[:-1])
     empty = (signs[pairs] == _LINE_END) & (signs[pairs + 1] == _SPACE) & (signs.take(pairs + 2, mode="clip") == _OPEN)
-    if blank[0] or not empty.all() or "\t" in text:
+    if blank[0] or not empty.all() or "\t" in text or (len(pairs) and _opens_again(signs, pairs + 2)):
         return False
     return not (";" in text and (text.startswith(COMMENT) or f"\n{COMMENT}" in text))
+
+
+def _opens_again(signs: NDArray[np.uint8], opened: NDArray[np.intp]) -> bool:
+    """Whether another bracket opens in the line of one of these: then it is of a text, and no id's."""
+    found = np.flatnonzero((signs == _OPEN) | (signs == _LINE_END))
+    after = np.searchsorted(found, opened) + 1
+    return bool(np.any(signs[found.take(after, mode="clip")] == _OPEN))
 
 
 def _tidied(text: str) -> tuple[str, Sequence[int]]:

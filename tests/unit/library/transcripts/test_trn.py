@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from harness.library.transcripts.trn import parted_at_once, parted_line_by_line, read_trn
@@ -93,6 +93,8 @@ LINES = st.lists(
 
 @settings(deadline=None, max_examples=500)
 @given(LINES)
+@example(["a (a1)", " (b(b1)"])
+@example(["a (a1)", " (b1)", " (b2)", "(b (b3)"])
 def test_a_file_is_the_same_parted_at_once_or_line_by_line(lines: list[str]) -> None:
     text = "\n".join(lines) + "\n"
     try:
