@@ -54,6 +54,7 @@ def serve(room: RatingRoom, options: WebOptions) -> int:
     try:
         import uvicorn
 
+        from harness.web.connections import PromptConnection
         from harness.web.site import Site
     except ModuleNotFoundError as error:
         raise PluginError(
@@ -82,6 +83,7 @@ def serve(room: RatingRoom, options: WebOptions) -> int:
         site.app,
         ssl_certfile=options.tls_cert,
         ssl_keyfile=options.tls_key,
+        http=PromptConnection,
         lifespan="off",
         ws="none",
         log_level="error",

@@ -1,0 +1,82 @@
+"""Half-sent requests are cut, whole ones are answered."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+import uvicorn
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.types import Receive, Scope, Send
+from uvicorn.server import ServerState
+
+from harness.web.connections import PromptConnection
+
+HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\n"
+Visit = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+class Hasty(PromptConnection):
+    request_s = 0.2
+
+
+async def app(scope: Scope, receive: Receive, send: Send) -> None:
+    body = await Request(scope, receive).body()
+    await PlainTextResponse(body)(scope, receive, send)
+
+
+def visited(visit: Visit) -> None:
+    async def served() -> None:
+        config = uvicorn.Config(app, lifespan="off", log_level="critical", access_log=False)
+        config.load()
+        state = ServerState()
+        server = await asyncio.get_running_loop().create_server(lambda: Hasty(config, state, {}), "127.0.0.1", 0)
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        async with asyncio.timeout(20):
+            await visit(reader, writer)
+        writer.close()
+        server.close()
+        assert not state.tasks
+
+    asyncio.run(served())
+
+
+async def cut(reader: asyncio.StreamReader) -> bool:
+    try:
+        return await reader.read() == b""
+    except ConnectionResetError:
+        return True
+
+
+@pytest.mark.parametrize("begun", [b"", b"GET / HTTP/1.1\r\nHo", HEAD, HEAD + b"abc"])
+def test_what_is_not_sent_to_its_end_is_cut(begun: bytes) -> None:
+    async def visit(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(begun)
+        assert await cut(reader)
+
+    visited(visit)
+
+
+def test_bytes_in_between_do_not_put_it_off() -> None:
+    async def visit(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(HEAD[:-2])
+        ended = asyncio.ensure_future(cut(reader))
+        while not ended.done():
+            writer.write(b"x: y\r\n")
+            await asyncio.wait([ended], timeout=0.05)
+        assert ended.result()
+
+    visited(visit)
+
+
+def test_whole_requests_are_answered_and_a_half_one_after_them_is_cut() -> None:
+    async def visit(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        for _ in range(3):
+            writer.write(HEAD + b"abcd")
+            assert (await reader.readuntil(b"abcd")).startswith(b"HTTP/1.1 200")
+        writer.write(HEAD + b"abc")
+        assert await cut(reader)
+
+    visited(visit)
