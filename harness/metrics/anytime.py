@@ -12,7 +12,6 @@ import math
 from collections.abc import Callable
 from functools import lru_cache
 
-from scipy.optimize import brentq
 from scipy.special import betaln, gammaln
 
 from harness.metrics.exact import Interval
@@ -78,4 +77,6 @@ def _root(excess: Callable[[float], float], start: float, end: float) -> float:
     at_start, at_end = excess(start), excess(end)
     if at_start * at_end > 0:
         return start if abs(at_start) < abs(at_end) else end
+    from scipy.optimize import brentq  # here, since it takes long to import
+
     return float(brentq(excess, start, end, xtol=1e-15, rtol=1e-12))

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import isotonic_regression
 from scipy.special import xlog1py, xlogy
 
 from harness.metrics.exact import clopper_pearson
@@ -133,6 +132,8 @@ def _fit(shown: Floats, totals: Floats) -> Floats:
     """Shares that do not grow and are the most likely; (n,)."""
     if not len(shown):
         return shown
+    from scipy.optimize import isotonic_regression  # here, since it takes long to import
+
     fitted: Floats = isotonic_regression(shown / totals, weights=totals, increasing=False).x
     return np.clip(fitted, 0.0, 1.0)
 

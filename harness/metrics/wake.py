@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +160,9 @@ def _assign(edges: Sequence[tuple[int, int, float]]) -> list[tuple[int, int]]:
     n, m = len(row_of), len(column_of)
     # Costs must not be 0, which a sparse matrix takes for "no edge".
     way_out = (max(costs) + 1.0) * (n + 1)
+    from scipy.sparse import csr_array  # here, since it takes long to import
+    from scipy.sparse.csgraph import min_weight_full_bipartite_matching
+
     graph = csr_array(
         (
             np.concatenate([np.asarray(costs) + 1.0, np.full(n, way_out)]),

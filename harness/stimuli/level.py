@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.signal import lfilter
 
 from harness.model.errors import InputError, VoiceError
 from harness.model.stimulus import Waveform
@@ -111,6 +110,8 @@ def refuse_silence(waveform: Waveform, engine: str, text: str) -> Waveform:
 
 def _envelope(x: npt.NDArray[np.float64], rate_hz: int) -> npt.NDArray[np.float64]:
     g = math.exp(-1 / (rate_hz * TIME_CONSTANT_S))
+    from scipy.signal import lfilter  # here, since it takes long to import
+
     return np.asarray(lfilter([(1 - g) ** 2], [1, -2 * g, g * g], np.abs(x)), dtype=np.float64)
 
 
