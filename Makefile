@@ -3,9 +3,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup-stamp
-# Units share the cores; what deals with real time has them to itself. Both run, and either fails.
-TEST := $(BIN)/python -m pytest tests/unit -n 2 --dist loadfile; unit=$$?; \
-	$(BIN)/python -m pytest tests/conformance tests/dashboard && exit $$unit
+# What only waits for what comes about shares the cores, the longest first; what deals with real sound, serial lines and
+# moments has them to itself. Both run, and either fails.
+SHARED := tests/conformance/rating tests/conformance/scoring tests/dashboard tests/unit
+TEST := $(BIN)/python -m pytest $(SHARED) -n 2 --dist loadfile --no-loadscope-reorder; shared=$$?; \
+	$(BIN)/python -m pytest tests/conformance $(patsubst %,--ignore=%,$(filter tests/conformance/%,$(SHARED))) \
+	&& exit $$shared
 
 .PHONY: setup demo test check soak bench lock clean
 

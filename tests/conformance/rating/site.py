@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from harness.log.judgment_log import rating_rows
@@ -18,12 +19,12 @@ HARNESS = Path(sys.executable).with_name("harness")
 
 
 class SiteProcess:
-    """Over one session folder; it is started again on the same port. tokens: by rater."""
+    """Over one session folder; it is started again on the same port. raters: who is invited. tokens: by rater."""
 
-    def __init__(self, session: Path, *options: str) -> None:
+    def __init__(self, session: Path, *options: str, raters: Sequence[str] = ("ann", "bob")) -> None:
         self.session = session
         self.file = session.parent / "invitations.json"
-        self.tokens = Invitations(self.file).invite(("ann", "bob"), 1)
+        self.tokens = Invitations(self.file).invite(raters, 1)
         self._options = options
         self._process: subprocess.Popen[bytes] | None = None
         self._output = session.parent / "site.txt"
@@ -34,10 +35,14 @@ class SiteProcess:
         command = [HARNESS, "rate", self.session, "--web", "--port", self._port, "--invitations", self.file]
         with self._output.open("wb") as output:
             self._process = subprocess.Popen([*map(str, command), *self._options], stdout=output, stderr=output)
-        wait_for(lambda: self._ended() or "Ctrl-C" in self.told, 60.0, "the site's start")
+        wait_for(lambda: not self.running or "Ctrl-C" in self.told, 60.0, "the site's start")
         found = re.search(r"(https?://\S+?:([0-9]+)) ", self.told)
         assert found is not None, self.told
         self.url, self._port = found[1], found[2]
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
 
     @property
     def told(self) -> str:
@@ -58,15 +63,10 @@ class SiteProcess:
             self._process.send_signal(asked)
         return self._process.wait(20)
 
-    @property
-    def rows(self) -> list[Judgment]:
-        """What is on the disk, oldest first."""
-        return [one.record.judgment for one in rating_rows(self.session) if isinstance(one.record, JudgmentGiven)]
+    def rows(self, rater: str) -> list[Judgment]:
+        """What is on the disk of a rater's, oldest first."""
+        given = [one.record.judgment for one in rating_rows(self.session) if isinstance(one.record, JudgmentGiven)]
+        return [row for row in given if row.rater == rater]
 
-    @property
-    def standing(self) -> tuple[Judgment, ...]:
-        return in_force(self.rows)
-
-    def _ended(self) -> bool:
-        assert self._process is not None
-        return self._process.poll() is not None
+    def standing(self, rater: str) -> tuple[Judgment, ...]:
+        return in_force(self.rows(rater))

@@ -17,6 +17,7 @@ from tests.rating_sessions import rating_session
 
 CHROMIUM = Path("/usr/bin/chromium")
 ITEMS = 304
+RATERS = ("ann", "bob", "cem", "dora", "eve", "finn", "gil", "hana", "ivo", "jo", "kim")
 SHOWN = "() => { const its = document.getElementById('main').dataset; return [its.turn, its.item]; }"
 NEXT_TURN = """before => new Promise(done => {
   const look = () => {
@@ -50,12 +51,21 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         opened.close()
 
 
-@pytest.fixture
-def site(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[SiteProcess]:
-    made = SiteProcess(rating_session(tmp_path / "s1", getattr(request, "param", 32)))
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SiteProcess]:
+    """One site for all tests; each has raters of its own."""
+    made = SiteProcess(rating_session(tmp_path_factory.mktemp("site") / "s1", ITEMS), raters=RATERS)
     made.start()
     yield made
-    made.stop()
+    assert made.stop() == 0
+
+
+@pytest.fixture
+def site(program: SiteProcess) -> SiteProcess:
+    """It runs, also where the test before left it killed."""
+    if not program.running:
+        program.start()
+    return program
 
 
 class Window:
@@ -115,7 +125,6 @@ def window(browser: Browser, site: SiteProcess) -> Iterator[Callable[[str], Wind
 
 
 @pytest.mark.timeout(420)  # seconds where nothing else runs
-@pytest.mark.parametrize("site", [ITEMS], indirect=True, ids=["many"])
 def test_three_hundred_items_by_keys_with_another_rater_beside(
     site: SiteProcess, window: Callable[[str], Window]
 ) -> None:
@@ -130,12 +139,11 @@ def test_three_hundred_items_by_keys_with_another_rater_beside(
         if number % 60 == 0:
             bob.press("9")
             assert not re.search(r"\bann\b", bob.page.locator("#main").inner_text())
-    rows = site.rows
-    mine = {row.item_id: row.category for row in rows if row.rater == "ann"}
-    assert mine == given
-    assert len([row for row in rows if row.rater == "ann"]) == 300
-    assert {row.category for row in rows if row.rater == "bob"} == {Category.WRONG}
+    rows = site.rows("ann")
+    assert {row.item_id: row.category for row in rows} == given
+    assert len(rows) == 300
     assert all(row.time_to_answer_s and row.time_to_answer_s < 30 for row in rows)
+    assert [row.category for row in site.rows("bob")] == [Category.WRONG] * 5
     assert "300 of 304 done" in ann.page.locator(".bar").inner_text()
     assert "5 of 304 done" in bob.page.locator(".bar").inner_text()
     for _ in range(4):
@@ -145,33 +153,33 @@ def test_three_hundred_items_by_keys_with_another_rater_beside(
 
 
 def test_the_response_is_heard_and_counted(site: SiteProcess, window: Callable[[str], Window]) -> None:
-    ann = window("ann")
+    cem = window("cem")
     audio = "document.querySelector('[data-sound=response] audio')"
-    ann.press("Space", turns=False)
-    ann.wait(f"{audio}.currentTime > 0.2 && !{audio}.paused")
+    cem.press("Space", turns=False)
+    cem.wait(f"{audio}.currentTime > 0.2 && !{audio}.paused")
     left = "parseFloat(document.querySelector('[data-sound=response] .cursor').style.left)"
-    first = ann.js(left)
-    ann.wait(f"{left} > {first}")
-    ann.press("s", turns=False)  # from the start, slower, at the same pitch
-    ann.wait(f"{audio}.playbackRate === 0.75 && {audio}.preservesPitch && {audio}.currentTime > 0.1 && !{audio}.paused")
-    ann.press(".", turns=False)
-    ann.wait(f"{audio}.paused")
-    ann.press("a", turns=False)
+    first = cem.js(left)
+    cem.wait(f"{left} > {first}")
+    cem.press("s", turns=False)  # from the start, slower, at the same pitch
+    cem.wait(f"{audio}.playbackRate === 0.75 && {audio}.preservesPitch && {audio}.currentTime > 0.1 && !{audio}.paused")
+    cem.press(".", turns=False)
+    cem.wait(f"{audio}.paused")
+    cem.press("a", turns=False)
     query = "document.querySelector('[data-sound=query] audio')"
-    ann.wait(f"{query}.currentTime > 0.1 && {audio}.paused")
-    assert ann.page.locator("[data-sound=response] img").evaluate("one => one.naturalWidth") > 0
-    ann.press("2")
-    (row,) = site.rows
+    cem.wait(f"{query}.currentTime > 0.1 && {audio}.paused")
+    assert cem.page.locator("[data-sound=response] img").evaluate("one => one.naturalWidth") > 0
+    cem.press("2")
+    (row,) = site.rows("cem")
     assert row.plays == 2
     assert row.heard_ms is not None
     assert 200 < row.heard_ms < 20_000
     assert row.transcript_shown is False
-    assert ann.faults == []
+    assert cem.faults == []
 
 
 def test_drafts_notes_aid_and_undo_by_keys(site: SiteProcess, window: Callable[[str], Window]) -> None:
-    ann = window("ann")
-    page, item = ann.page, ann.item
+    dora = window("dora")
+    page, item = dora.page, dora.item
     page.keyboard.press("c")
     page.keyboard.type("heard 1 or 2 words? u")
     page.keyboard.press("Escape")
@@ -181,10 +189,10 @@ def test_drafts_notes_aid_and_undo_by_keys(site: SiteProcess, window: Callable[[
     with page.expect_response(lambda one: one.request.method == "POST" and one.status == 204):
         page.keyboard.press("a")  # too little
     page.keyboard.press("Escape")
-    assert site.rows == []
+    assert site.rows("dora") == []
     page.reload()
-    ann.look()
-    assert ann.item == item
+    dora.look()
+    assert dora.item == item
     assert page.locator("#comment").input_value() == "heard 1 or 2 words? u"
     assert page.locator("[name=confidence]:checked").get_attribute("value") == "2"
     assert page.locator("[value=too_little]").is_checked()
@@ -196,111 +204,115 @@ def test_drafts_notes_aid_and_undo_by_keys(site: SiteProcess, window: Callable[[
     page.wait_for_selector(".aid h2:has-text('Question 3')")
     page.keyboard.press("b")
     page.wait_for_selector(".aid .answers .main")
-    ann.press("Enter")
-    (row,) = site.rows
+    dora.press("Enter")
+    (row,) = site.rows("dora")
     assert (row.item_id, row.category, row.confidence) == (item, Category.SLOT_REQUEST, 2)
     assert row.comment == "heard 1 or 2 words? u"
     assert row.aid_path[-1] == "asks_back=detail"
-    assert ann.item != item
-    ann.press("u")
-    assert ann.item == item
+    assert dora.item != item
+    dora.press("u")
+    assert dora.item == item
     assert page.locator("#comment").input_value() == row.comment
-    ann.press("1")
-    assert [one.status for one in site.rows] == [
+    dora.press("1")
+    assert [one.status for one in site.rows("dora")] == [
         JudgmentStatus.SUBMITTED, JudgmentStatus.WITHDRAWN, JudgmentStatus.SUBMITTED,
     ]  # fmt: skip
     page.keyboard.press("f")
-    ann.press("d")
-    assert site.rows[-1].flags == ("privacy",)
-    assert ann.faults == []
+    dora.press("d")
+    assert site.rows("dora")[-1].flags == ("privacy",)
+    assert dora.faults == []
 
 
 def test_a_key_that_is_held_labels_one_item(site: SiteProcess, window: Callable[[str], Window]) -> None:
-    ann = window("ann")
+    eve = window("eve")
     for _ in range(30):
-        ann.page.keyboard.down("1")  # the second and later ones are repeats
-    ann.next_turn()
-    ann.page.keyboard.up("1")
-    ann.press("2")
-    assert [row.category for row in site.rows] == [Category.CORRECT, Category.PARTIALLY_CORRECT]
+        eve.page.keyboard.down("1")  # the second and later ones are repeats
+    eve.next_turn()
+    eve.page.keyboard.up("1")
+    eve.press("2")
+    assert [row.category for row in site.rows("eve")] == [Category.CORRECT, Category.PARTIALLY_CORRECT]
 
 
 def test_an_old_window_labels_nothing(site: SiteProcess, window: Callable[[str], Window]) -> None:
-    old = window("ann")
-    new = Window(old.page.context, site, "ann")
+    old = window("finn")
+    new = Window(old.page.context, site, "finn")
     assert new.item == old.item
     new.press("1")
     old.press("9")
-    assert [row.category for row in site.rows] == [Category.CORRECT]
+    assert [row.category for row in site.rows("finn")] == [Category.CORRECT]
     assert "Nothing was saved" in old.page.get_by_role("alert").inner_text()
     assert old.item == new.item != ""
     assert all("409" in one for one in old.faults)
 
 
-def test_kills_after_any_key_lose_no_judgment(site: SiteProcess, window: Callable[[str], Window]) -> None:
-    ann = window("ann")
+@pytest.mark.timeout(420)
+@pytest.mark.parametrize(("rater", "kills"), [("gil", 2), pytest.param("kim", 12, marks=pytest.mark.soak)])
+def test_kills_after_any_key_lose_no_judgment(
+    site: SiteProcess, window: Callable[[str], Window], rater: str, kills: int
+) -> None:
+    desk = window(rater)
     chance = random.Random(11)
     given: list[tuple[str, Category]] = []
-    for _ in range(4):
+    for _ in range(kills):
         for _ in range(chance.randrange(1, 9)):
             key, category = chance.choice(KEYS)
-            given.append((ann.item, category))
-            ann.press(key)
-        item = ann.item
+            given.append((desk.item, category))
+            desk.press(key)
+        item = desk.item
         key, category = chance.choice(KEYS)
-        ann.page.keyboard.press(key)  # and killed at once: it may be saved or not
+        desk.page.keyboard.press(key)  # and killed at once: it may be saved or not
         site.kill()
         site.start()
-        ann.page.reload()
-        ann.look()
+        desk.page.reload()
+        desk.look()
         # At most the item that was on the screen is open again.
-        last = [(row.item_id, row.category) for row in site.rows][len(given) :]
+        last = [(row.item_id, row.category) for row in site.rows(rater)][len(given) :]
         assert last in ([], [(item, category)])
         given += [(item, category)] if last else []
-        assert (ann.item == item) == (not last)
-        assert [(row.item_id, row.category) for row in site.rows] == given
-    ann.press("1")
-    assert len(site.standing) == len(given) + 1
-    assert [one for one in ann.faults if not GONE.search(one)] == []
+        assert (desk.item == item) == (not last)
+        assert [(row.item_id, row.category) for row in site.rows(rater)] == given
+    desk.press("1")
+    assert len(site.standing(rater)) == len(given) + 1
+    assert [one for one in desk.faults if not GONE.search(one)] == []
 
 
 def test_what_is_not_saved_is_told_and_pressed_again(site: SiteProcess, window: Callable[[str], Window]) -> None:
-    ann = window("ann")
-    item = ann.item
+    hana = window("hana")
+    item = hana.item
     site.kill()
-    ann.page.keyboard.press("1")
-    ann.page.get_by_role("alert").wait_for()
-    assert "Not saved" in ann.page.get_by_role("alert").inner_text()
+    hana.page.keyboard.press("1")
+    hana.page.get_by_role("alert").wait_for()
+    assert "Not saved" in hana.page.get_by_role("alert").inner_text()
     site.start()
-    ann.press("1")
-    assert [(row.item_id, row.category) for row in site.rows] == [(item, Category.CORRECT)]
+    hana.press("1")
+    assert [(row.item_id, row.category) for row in site.rows("hana")] == [(item, Category.CORRECT)]
 
 
 def test_all_that_can_be_pressed_has_a_name_and_is_large_enough(
     site: SiteProcess, window: Callable[[str], Window]
 ) -> None:
-    ann = window("ann")
+    ivo = window("ivo")
     for width in (360, 1600):
-        ann.page.set_viewport_size({"width": width, "height": 800})
-        assert ann.js("document.documentElement.scrollWidth") == width
+        ivo.page.set_viewport_size({"width": width, "height": 800})
+        assert ivo.js("document.documentElement.scrollWidth") == width
     named = """() => [...document.querySelectorAll('button, a, input:not([type=hidden]), textarea, audio, summary')]
       .filter(one => one.checkVisibility() && !one.ariaHidden)
       .filter(one => !(one.innerText || one.ariaLabel || [...(one.labels ?? [])].map(l => l.innerText).join('')).trim())
       .map(one => one.outerHTML)"""
-    assert ann.js(named) == []
+    assert ivo.js(named) == []
     small = """() => [...document.querySelectorAll('button, a.button, summary, textarea')]
       .filter(one => one.checkVisibility() && !one.ariaHidden && one.getBoundingClientRect().height < 44)
       .map(one => one.outerHTML)"""
-    assert ann.js(small) == []
-    assert ann.js("document.querySelectorAll('main').length + document.querySelectorAll('h1').length") == 2
-    assert ann.js("document.documentElement.lang") == "en"
-    ids = ann.page.evaluate("() => [...document.querySelectorAll('[id]')].map(one => one.id)")
+    assert ivo.js(small) == []
+    assert ivo.js("document.querySelectorAll('main').length + document.querySelectorAll('h1').length") == 2
+    assert ivo.js("document.documentElement.lang") == "en"
+    ids = ivo.page.evaluate("() => [...document.querySelectorAll('[id]')].map(one => one.id)")
     assert len(ids) == len(set(ids))
-    ann.press("1")
-    assert "saved as Correct" in ann.page.locator("#said[aria-live=polite]").inner_text()
-    assert ann.js("document.activeElement.id") == "query"
-    ann.page.keyboard.press("Tab")
-    style = ann.page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    ivo.press("1")
+    assert "saved as Correct" in ivo.page.locator("#said[aria-live=polite]").inner_text()
+    assert ivo.js("document.activeElement.id") == "query"
+    ivo.page.keyboard.press("Tab")
+    style = ivo.page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
     assert style == "solid"
 
 
@@ -308,14 +320,14 @@ def test_all_works_without_scripts(browser: Browser, site: SiteProcess) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(f"{site.url}/login")
-    page.get_by_label("Invitation").fill(site.tokens["bob"])
+    page.get_by_label("Invitation").fill(site.tokens["jo"])
     page.get_by_role("button", name="Log in").click()
     page.get_by_role("link", name="Begin").click()
     assert page.locator("audio").first.is_visible()
     page.get_by_label("Comment").fill("by hand")
     page.get_by_label("1 unsure").check()
     page.get_by_role("button", name="9 Wrong").click()
-    (row,) = site.rows
+    (row,) = site.rows("jo")
     assert (row.category, row.comment, row.confidence) == (Category.WRONG, "by hand", 1)
     page.get_by_role("button", name="Undo").click()
     assert page.get_by_label("Comment").input_value() == "by hand"
