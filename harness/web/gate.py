@@ -70,6 +70,9 @@ class Gate:
             return PlainTextResponse(
                 "This site is not known by that name. Open it by the address in your invitation.\n", 421
             )
+        if "transfer-encoding" in headers and "content-length" in headers:
+            # A proxy in front may have believed the other one.
+            return PlainTextResponse("That request has two lengths.\n", 400, {"connection": "close"})
         if scope["method"] not in ("GET", "HEAD", "POST"):
             return PlainTextResponse("Only GET, HEAD and POST are served here.\n", 405, {"allow": "GET, HEAD, POST"})
         if scope["method"] == "POST":

@@ -114,6 +114,12 @@ def test_long_bodies_are_refused_whatever_they_say_of_their_length(premises: Pre
     assert premises.rows == []
 
 
+def test_a_request_of_two_lengths_is_refused_and_its_connection_closed(premises: Premises) -> None:
+    headers = {"transfer-encoding": "chunked", "content-length": "6"}
+    answer = premises.browser().client.post("/login", content=b"token=", headers=headers)
+    assert (answer.status_code, answer.headers["connection"]) == (400, "close")
+
+
 def test_other_methods_and_paths_are_refused(premises: Premises) -> None:
     ann = premises.rater("ann")
     assert ann.client.put("/judge").status_code == 405
