@@ -5,27 +5,25 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import click
 
 from harness.cli import agreement_tables as tables
 from harness.cli.score_output import print_lines
+from harness.cli.sessions import demand_known, rated_sessions
 from harness.cli.streams import standard_output
-from harness.cli.watching import session_folder
 from harness.evaluate.agreement import AgreementFigures, agreement_figures
 from harness.model.errors import InputError
 from harness.model.rating_round import RatingRound
-from harness.rig.rated_sessions import read_sessions
+from harness.rating.exercises import BUILT_IN
+from harness.rig.rated_sessions import of_round, read_sessions
 
 TOO_LOW = 1
 
 
 @click.command("agreement")
-@click.argument("sessions", metavar="SESSION…", nargs=-1, required=True)
-@click.option(
-    "--round", "round_file", metavar="FILE", help="The round: its gold items and exercises are known answers."
-)
+@click.argument("named", metavar="SESSION… | ROUND.yaml", nargs=-1, required=True)
+@click.option("--round", "round_id", metavar="ID", help="Only judgments of this round.")
 @click.option("--disputed", is_flag=True, help="Only the items on which raters differ, the widest apart first.")
 @click.option("--json", "as_json", is_flag=True, help="All figures as one JSON object.")
 @click.option("--csv", "as_csv", is_flag=True, help="A row for each item: every rater's label, and the consensus.")
@@ -36,8 +34,8 @@ TOO_LOW = 1
     help="Status 1 when Krippendorff's alpha is below X, or there is none.",
 )
 def command(
-    sessions: tuple[str, ...],
-    round_file: str | None,
+    named: tuple[str, ...],
+    round_id: str | None,
     disputed: bool,
     as_json: bool,
     as_csv: bool,
@@ -46,15 +44,22 @@ def command(
     """Say how far raters agree: raw, beyond chance, by category, with the consensus and with gold items.
 
     SESSION: a session's folder, or its name below ./sessions; give several to put them together. A rater of the same
-    name in several sessions is one rater. Works while raters are at it.
+    name in several sessions is one rater. ROUND.yaml: the sessions of a round; its known answers and exercises are
+    counted apart, and only judgments of the round count. Works while raters are at it.
 
     Exit status: 0 done · 1 alpha is below --min-alpha, or there is none · 2 wrong usage or input · 3 a log cannot be
     read.
     """
     if disputed + as_json + as_csv > 1:
         raise InputError("--disputed, --json and --csv exclude each other", remedy="Choose one")
-    found = read_sessions([session_folder(one) for one in sessions])
-    round_ = _round(round_file)
+    asked = rated_sessions(named, round_id)
+    found = read_sessions(asked.folders)
+    if round_id is not None:
+        demand_known(round_id, {row.round for one in found for row in one.rated.rows}, "round")
+    if asked.round_id is not None:
+        found = of_round(found, asked.round_id)
+    # Without a round file the built-in exercises are known all the same.
+    round_ = asked.round or RatingRound(exercises=BUILT_IN)
     figures = agreement_figures([one.rated for one in found], round_.gold, round_.exercises)
     if as_json:
         from harness.reports.agreement_json import as_json as object_of
@@ -67,24 +72,16 @@ def command(
 
         print_file(safe_csv(table_of(figures)).encode())
     else:
-        print_lines(tables.disputed(figures) if disputed else _lines(figures, sessions))
+        print_lines(tables.disputed(figures) if disputed else _lines(figures))
     if min_alpha is not None and not _enough(figures, min_alpha):
         sys.exit(TOO_LOW)
 
 
-def _lines(figures: AgreementFigures, sessions: tuple[str, ...]) -> Iterator[str]:
+def _lines(figures: AgreementFigures) -> Iterator[str]:
     yield from tables.lines(figures)
     if figures.disputed:
         yield ""
         yield "Disputed items: add --disputed. Settle them: harness rate SESSION… --adjudicate"
-
-
-def _round(path: str | None) -> RatingRound:
-    """Without a file the built-in exercises are known all the same."""
-    from harness.rating.exercises import BUILT_IN
-    from harness.rig.rounds import read_round
-
-    return RatingRound(exercises=BUILT_IN) if path is None else read_round(Path(path))
 
 
 def _enough(figures: AgreementFigures, least: float) -> bool:

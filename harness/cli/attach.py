@@ -6,7 +6,8 @@ import sys
 
 import click
 
-from harness.cli.watching import chosen_view, only_running, session_folder, view_options, watch
+from harness.cli.sessions import session_folder
+from harness.cli.watching import chosen_view, only_running, view_options, watch
 from harness.model.errors import EngineError
 from harness.rig.engine_place import find
 

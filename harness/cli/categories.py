@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -11,18 +12,15 @@ import click
 from harness.cli import score_output as output
 from harness.cli.category_limits import Bound, Limit, failures
 from harness.cli.score_options import share
-from harness.cli.watching import progress_of, session_folder
+from harness.cli.sessions import demand_known, rated_sessions
 from harness.evaluate.categories import Derived, Figure, Reading
 from harness.evaluate.category_groups import PARTINGS, By
-from harness.evaluate.judged import JudgedResponse, judged_in
-from harness.evaluate.progress import Progress
+from harness.evaluate.judged import judged_in
 from harness.evaluate.rated_trials import RatedTrial, consensus_of, rated_in, rows_asked_for
-from harness.log.judgment_log import rating_rows
 from harness.model.errors import InputError
 from harness.model.judgment import Category
-from harness.model.record import JudgmentGiven
 from harness.reports.categories.report import CategoryReport, Selection, report_of
-from harness.wire.foreign import plain_text
+from harness.rig.rated_sessions import read_sessions
 
 FAILED = 1
 
@@ -43,7 +41,7 @@ def _figure(ctx: click.Context, param: click.Parameter, value: str) -> Figure:
 
 
 @click.command("categories")
-@click.argument("sessions", nargs=-1, required=True, metavar="SESSION…")
+@click.argument("named", nargs=-1, required=True, metavar="SESSION… | ROUND.yaml")
 @click.option("--by", "partings", multiple=True, type=click.Choice(list(PARTINGS)), help="Only by this; repeatable.")
 @click.option("--cross", "crosses", multiple=True, callback=_crosses, help="Two of them crossed: device,class.")
 @click.option("--compare", nargs=2, metavar="A B", help="Two devices, or two sessions, on the same queries.")
@@ -56,7 +54,7 @@ def _figure(ctx: click.Context, param: click.Parameter, value: str) -> Figure:
     help="What is compared and crossed.",
 )
 @click.option("--rater", "raters", multiple=True, help="Only this rater's judgments, no adjudications; repeatable.")
-@click.option("--round", "round_id", help="Only judgments of this round.")
+@click.option("--round", "round_id", metavar="ID", help="Only judgments of this round.")
 @click.option("--json", "as_json", is_flag=True, help="Everything as JSON.")
 @click.option("--csv", "as_csv", is_flag=True, help="Counts and shares as CSV.")
 @click.option("--html", "html_target", type=click.Path(path_type=Path), help="A page that needs nothing else.")
@@ -77,7 +75,7 @@ def _figure(ctx: click.Context, param: click.Parameter, value: str) -> Figure:
     help="Under which reading --max-wrong counts.",
 )
 def command(
-    sessions: tuple[str, ...],
+    named: tuple[str, ...],
     partings: tuple[str, ...],
     crosses: tuple[tuple[By, By], ...] | None,
     compare: tuple[str, str] | None,
@@ -94,7 +92,8 @@ def command(
 ) -> None:
     """Count the categories of first responses, with 95 % intervals; compare two devices on the same queries.
 
-    SESSION: a folder, or a name below ./sessions; several are taken together. Works while raters are at it.
+    SESSION: a folder, or a name below ./sessions; several are taken together. ROUND.yaml: the sessions of a round, and
+    only judgments of the round count. Works while raters are at it.
 
     Exit status: 0 done · 1 a limit fails, or there is nothing to hold it to · 2 wrong usage or input · 3 a session
     cannot be read, or a report cannot be written.
@@ -103,7 +102,7 @@ def command(
         raise InputError("--json and --csv exclude each other", remedy="Choose one")
     by = tuple(PARTINGS[name] for name in dict.fromkeys(partings)) or None
     selection = Selection(raters, round_id, on, by, crosses, compare)
-    report = read(sessions, selection)
+    report = read(named, selection)
     if html_target is not None:
         from harness.reports.categories.html import write_html
 
@@ -136,38 +135,26 @@ def _lines(report: CategoryReport, *, as_json: bool, as_csv: bool) -> list[str]:
     return [f"\x1b[1m{head}\x1b[0m" if output.in_colour(sys.stdout) else head, *lines]
 
 
-def read(sessions: Sequence[str], selection: Selection) -> CategoryReport:
-    """The report on some sessions; LogError, and InputError for names that fit nothing."""
-    found: dict[str, tuple[Progress, tuple[JudgedResponse, ...]]] = {}
-    raters: set[str] = set()
-    rounds: set[str] = set()
-    for name in sessions:
-        folder = session_folder(name)
-        progress = progress_of(folder)
-        session_id = progress.session.session_id if progress.session else folder.name
-        if session_id in found:
-            raise InputError(f"session {plain_text(session_id, 120)} is named twice", remedy="Name it once")
-        entries = rating_rows(folder)
-        rows = [entry.record.judgment for entry in entries if isinstance(entry.record, JudgmentGiven)]
-        raters |= {row.rater for row in rows}
-        rounds |= {row.round for row in rows}
-        found[session_id] = progress, judged_in(progress, rows_asked_for(rows, selection.raters, selection.round_id))
+def read(named: Sequence[str], selection: Selection) -> CategoryReport:
+    """The report on some sessions, or on a round; LogError, and InputError for names that fit nothing."""
+    asked = rated_sessions(named, selection.round_id)
+    found = read_sessions(asked.folders)
+    rows = [row for one in found for row in one.rated.rows]
     for rater in selection.raters:
-        _demand(rater, raters, "rater")
+        demand_known(rater, {row.rater for row in rows}, "rater")
     if selection.round_id is not None:
-        _demand(selection.round_id, rounds, "round")
-    together = consensus_of(one for _, judged in found.values() for one in judged)
+        demand_known(selection.round_id, {row.round for row in rows}, "round")
+    selection = replace(selection, round_id=asked.round_id)
+    judged = {
+        one.rated.session_id: judged_in(
+            one.progress, rows_asked_for(one.rated.rows, selection.raters, selection.round_id)
+        )
+        for one in found
+    }
+    together = consensus_of(one for of_session in judged.values() for one in of_session)
     trials: list[RatedTrial] = []
-    for progress, judged in found.values():
-        trials += rated_in(progress, judged, together)
+    for one in found:
+        trials += rated_in(one.progress, judged[one.rated.session_id], together)
     for side in selection.compare or ():
-        _demand(side, {one.trial.device for one in trials} | set(found), "device or session")
-    return report_of(trials, selection, tuple(found))
-
-
-def _demand(name: str, known: set[str], what: str) -> None:
-    if name not in known:
-        from harness.library.findings import nearest  # here, since it takes long to import
-
-        remedy = nearest(name, sorted(known)) if known else "Nothing was judged yet"
-        raise InputError(f"there is no {what} {plain_text(name, 80)!r}", remedy=remedy)
+        demand_known(side, {one.trial.device for one in trials} | judged.keys(), "device or session")
+    return report_of(trials, selection, tuple(judged))

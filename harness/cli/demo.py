@@ -11,7 +11,8 @@ from pathlib import Path
 import click
 
 import harness
-from harness.cli.watching import SESSIONS, chosen_view, progress_of, view_options, watch
+from harness.cli.sessions import SESSIONS, progress_of
+from harness.cli.watching import chosen_view, view_options, watch
 from harness.lab.lab import Lab
 from harness.model.errors import InputError
 from harness.places import runtime_folder

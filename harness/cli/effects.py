@@ -13,8 +13,8 @@ import click
 from harness.cli.effect_lines import clock, described, when
 from harness.cli.operator_prompt import HOW_EFFECT, parse_effect
 from harness.cli.score_output import print_lines
+from harness.cli.sessions import session_folder, user_name
 from harness.cli.streams import standard_output
-from harness.cli.watching import session_folder, user_name
 from harness.library.findings import nearest
 from harness.log.judgment_log import JudgmentLog
 from harness.model.effect import EffectSource, EffectWord

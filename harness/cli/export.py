@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from harness.cli.watching import figures_of, session_folder
+from harness.cli.sessions import figures_of, session_folder
 from harness.evaluate.heard import heard_in
 from harness.evaluate.progress import normalisation_of
 from harness.log.folder import disk_errors, write_whole

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
+from harness.cli.sessions import session_folder
 from harness.cli.streams import standard_output
-from harness.cli.watching import session_folder
 from harness.library.judgments import Format, format_of, read_judgments
 from harness.log.folder import write_whole
 from harness.model.errors import InputError, InputProblems

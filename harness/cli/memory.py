@@ -13,8 +13,8 @@ from typing import TextIO
 import click
 
 from harness.cli.memory_summary import blocks
+from harness.cli.sessions import session_folder
 from harness.cli.streams import standard_output
-from harness.cli.watching import session_folder
 from harness.evaluate.memory import MemoryFigures, MemoryFinding, MemoryPoint, findings
 from harness.log.reader import LogReader
 from harness.metrics.memory import MemoryLength

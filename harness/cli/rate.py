@@ -10,15 +10,15 @@ from pathlib import Path
 
 import click
 
+from harness.cli.sessions import named_round, session_folder, user_name
 from harness.cli.streams import standard_output
-from harness.cli.watching import session_folder, user_name
 from harness.library.rounds import load_rater_keys
 from harness.model.errors import InputError
 from harness.model.rater_keys import RaterKeys
 from harness.model.rating_round import ItemFilter, RatingRound, TranscriptPolicy
 from harness.rating.desk import Desk
 from harness.rig.rating_room import RatingRoom
-from harness.rig.rounds import read_round, with_built_in_training
+from harness.rig.rounds import with_built_in_training
 from harness.wire.foreign import plain_text
 
 LONGEST_NAME = 64
@@ -82,7 +82,7 @@ def command(
     which sessions, whose raters, which training and known answers; options go before what it says. docs/rating.md,
     docs/round.md.
     """
-    round_ = _round(named)
+    round_ = named_round(named) or RatingRound(sessions=tuple(str(session_folder(one).resolve()) for one in named))
     wanted = round_.items
     filters = ItemFilter(
         devices=devices or wanted.devices,
@@ -128,15 +128,6 @@ def command(
         sys.exit(_sit(room, desk, keys, plain, sound_device, silent=silent, adjudicating=adjudicate, names=names))
     finally:
         room.close()
-
-
-def _round(named: tuple[str, ...]) -> RatingRound:
-    files = [one for one in named if Path(one).is_file() or one.endswith((".yaml", ".yml"))]
-    if not files:
-        return RatingRound(sessions=tuple(str(session_folder(one).resolve()) for one in named))
-    if len(named) > 1:
-        raise InputError(f"{files[0]} is a round file, and says itself which sessions", remedy="Name it alone")
-    return read_round(Path(files[0]))
 
 
 def _condition(written: str) -> tuple[str, str]:

@@ -6,7 +6,8 @@ import sys
 
 import click
 
-from harness.cli.watching import View, chosen_view, session_folder, view_options, watch
+from harness.cli.sessions import session_folder
+from harness.cli.watching import View, chosen_view, view_options, watch
 from harness.log.reader import LogReader
 from harness.model.errors import InputError
 from harness.model.record import EndReason

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import click
 
-from harness.cli.watching import SESSIONS, chosen_view, view_options, watch
+from harness.cli.sessions import SESSIONS
+from harness.cli.watching import chosen_view, view_options, watch
 from harness.model.bench import OperatorPresence
 from harness.model.errors import HarnessError, InputError, Place, UnmetNeed
 from harness.reports import junit

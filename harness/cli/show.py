@@ -10,8 +10,8 @@ import click
 from harness.cli import heard_tables, summary
 from harness.cli.happenings import Happenings
 from harness.cli.plain import end_of_session, next_steps
+from harness.cli.sessions import figures_of, session_folder
 from harness.cli.streams import standard_output
-from harness.cli.watching import figures_of, session_folder
 from harness.evaluate.heard import Grouping, heard_in
 from harness.evaluate.progress import Progress, normalisation_of
 from harness.log.reader import LogReader, check

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 import queue
 import signal
@@ -17,18 +16,13 @@ import click
 from harness.cli import INTERRUPTED
 from harness.cli.operator_prompt import OperatorPrompt
 from harness.cli.plain import JsonPrinter, PlainPrinter, end_of_session, next_steps
+from harness.cli.sessions import figures_of, user_name
 from harness.cli.streams import standard_output
-from harness.evaluate.progress import Progress, SessionFigures
-from harness.evaluate.wake import WakeFigures
-from harness.log.folder import SessionFolder
-from harness.log.reader import LogReader
-from harness.model.errors import EngineError, InputError, LogError
+from harness.model.errors import EngineError, InputError
 from harness.model.feed import Goodbye, Hello, Message
 from harness.rig.client import EngineClient
 from harness.rig.engine_place import EnginePlace, running
-from harness.wire.foreign import plain_text
 
-SESSIONS = Path("sessions")
 LEFT_AT_ONCE = INTERRUPTED
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -99,29 +93,6 @@ def _show(place: EnginePlace, view: View, *, attended: bool, history: bool) -> i
     return _Watch(place, printer, attended=attended).until_it_ends()
 
 
-def figures_of(folder: Path) -> tuple[Progress, WakeFigures]:
-    """Where a session stands, from its log; works while it is running."""
-    figures, wake = SessionFigures(), WakeFigures()
-    with LogReader(folder) as reader:
-        for entry in reader.entries():
-            figures.add(entry)
-            wake.add(entry)
-    return figures.snapshot(), wake
-
-
-def progress_of(folder: Path) -> Progress:
-    """Of its trials alone."""
-    return figures_of(folder)[0]
-
-
-def user_name() -> str:
-    """Who is said to have answered, judged or noted something."""
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):  # a user id without a name, as in containers
-        return f"user-{os.getuid()}"
-
-
 class _Left(Exception):
     """The person pressed Ctrl-C again."""
 
@@ -186,16 +157,6 @@ class _Watch:
     def _say(text: str) -> None:
         sys.stderr.write(f"harness: {text}\n")
         sys.stderr.flush()
-
-
-def session_folder(named: str) -> Path:
-    """The folder of a session that is named by path, or by its name below ./sessions; LogError with the nearest."""
-    for candidate in (Path(named), SESSIONS / named):
-        if SessionFolder(candidate).database.is_file():
-            return candidate
-    there = sorted(path.name for path in SESSIONS.glob("*") if SessionFolder(path).database.is_file())
-    newest = f"The newest in ./{SESSIONS}: {there[-1]}" if there else "Give the path that `harness run` printed"
-    raise LogError(f"{plain_text(named, 200)} is no session", remedy=newest)
 
 
 def only_running() -> EnginePlace:

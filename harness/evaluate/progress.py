@@ -142,6 +142,12 @@ class SessionFigures:
             case _:
                 pass  # Observations, notes, marks and questions change no figure.
 
+    def add_later(self, entry: Entry) -> None:
+        """Takes a judgment, or the answer to an effect question, from the file of raters; after the log's own rows."""
+        self._effects.add(entry)
+        if isinstance(entry.record, JudgmentGiven):
+            self._judge(entry.record.judgment)
+
     def snapshot(self) -> Progress:
         """What the rows so far say."""
         if self._totals is None:

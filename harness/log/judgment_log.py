@@ -32,13 +32,10 @@ class JudgmentLog:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._path = SessionFolder(folder).demand().judgments
-        self._connection = open_for_writing(self._path)
-        with explained(self._path):
-            self._connection.execute(f"PRAGMA busy_timeout={round(WAIT_S * 1000)}")
+        self._folder = SessionFolder(folder)
+        self._path = self._folder.demand().judgments
         self._lock = threading.Lock()
-        self._known: dict[str, int] = {}
-        self._seq = 0
+        self._open()
 
     def append(self, record: RatingRecord) -> Entry:
         """Returns when the row is on the disk; a judgment that is there already is not written again."""
@@ -48,6 +45,7 @@ class JudgmentLog:
         """Writes rows all or none, at the cost of one; judgments that are there already are not written again."""
         entries: list[Entry] = []
         with self._lock, explained(self._path):
+            self._demand_place()
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 self._catch_up()
@@ -77,7 +75,7 @@ class JudgmentLog:
 
     def entries(self, after_seq: int = 0) -> Iterator[Entry]:
         """Committed rows after a seq, by whichever process, in order; LogError."""
-        connection = open_for_reading(self._path)
+        connection = open_for_reading(self._path, may_be_blank=True)
         try:
             yield from rows(connection, self._path, after_seq)
         finally:
@@ -86,6 +84,22 @@ class JudgmentLog:
     def close(self) -> None:
         with self._lock:
             self._connection.close()
+
+    def _open(self) -> None:
+        self._known: dict[str, int] = {}
+        self._seq = 0
+        self._connection = open_for_writing(self._path)
+        with explained(self._path):
+            self._connection.execute(f"PRAGMA busy_timeout={round(WAIT_S * 1000)}")
+        self._opened = _place(self._path)
+
+    def _demand_place(self) -> None:
+        """Opens the file anew where another one has taken its place; LogError when the session is gone."""
+        if _place(self._path) != self._opened:
+            # An open file that was removed still takes rows, and nobody would ever read them.
+            self._folder.demand()
+            self._connection.close()
+            self._open()
 
     def _catch_up(self) -> None:
         """Learns the ids that other processes have written meanwhile."""
@@ -96,6 +110,15 @@ class JudgmentLog:
 
     def _row(self, seq: int) -> Entry:
         return next(rows(self._connection, self._path, seq - 1))
+
+
+def _place(path: Path) -> tuple[int, int] | None:
+    """Which file a path leads to now; None when there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _text(record: RatingRecord) -> str:
@@ -111,13 +134,17 @@ def rating_rows(folder: Path) -> tuple[Entry, ...]:
 
     LogError. seq is of the file that a row stands in, so that only a row of the same file may be compared by it.
     """
-    session = SessionFolder(folder).demand()
-    later = _of_kinds(session.judgments) if session.judgments.is_file() else ()
-    return tuple(chronological(_of_kinds(session.database), later))
+    return tuple(chronological(_of_kinds(SessionFolder(folder).demand().database), later_rows(folder)))
 
 
-def _of_kinds(path: Path) -> Iterator[Entry]:
-    connection: sqlite3.Connection = open_for_reading(path)
+def later_rows(folder: Path) -> tuple[Entry, ...]:
+    """Those of its own file alone, in their order; LogError."""
+    judgments = SessionFolder(folder).demand().judgments
+    return tuple(_of_kinds(judgments)) if judgments.is_file() else ()
+
+
+def _of_kinds(path: Path, *, may_be_blank: bool = False) -> Iterator[Entry]:
+    connection: sqlite3.Connection = open_for_reading(path, may_be_blank=may_be_blank)
     try:
         with explained(path):
             found = connection.execute(

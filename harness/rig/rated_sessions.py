@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.evaluate.judged import judged_in
 from harness.evaluate.progress import Progress, SessionFigures
+from harness.evaluate.rated_trials import rows_asked_for
 from harness.evaluate.raters import RatedSession
 from harness.log.judgment_log import rating_rows
 from harness.log.reader import LogReader
 from harness.model.errors import InputError
+from harness.model.judgment import Judgment
 from harness.model.record import JudgmentGiven
 
 
@@ -38,6 +40,16 @@ def read_sessions(folders: Sequence[Path]) -> tuple[SessionRead, ...]:
     return tuple(found.values())
 
 
+def of_round(found: Sequence[SessionRead], round_id: str) -> tuple[SessionRead, ...]:
+    """The same sessions with the judgments of one round alone, and what corrects and settles them."""
+    return tuple(_with_rows(one, rows_asked_for(one.rated.rows, round_id=round_id)) for one in found)
+
+
+def _with_rows(one: SessionRead, rows: Sequence[Judgment]) -> SessionRead:
+    responses = judged_in(one.progress, rows)
+    return replace(one, rated=replace(one.rated, responses=responses, rows=tuple(rows)))
+
+
 def _read(folder: Path) -> SessionRead:
     figures = SessionFigures()
     with LogReader(folder) as reader:
@@ -46,5 +58,4 @@ def _read(folder: Path) -> SessionRead:
     progress = figures.snapshot()
     rows = tuple(entry.record.judgment for entry in rating_rows(folder) if isinstance(entry.record, JudgmentGiven))
     session_id = progress.session.session_id if progress.session else folder.resolve().name
-    responses = tuple(one for one in judged_in(progress, rows) if one.trial.trial.memory is None)
-    return SessionRead(folder, progress, RatedSession(session_id, responses, rows))
+    return SessionRead(folder, progress, RatedSession(session_id, judged_in(progress, rows), rows))

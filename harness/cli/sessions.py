@@ -1,0 +1,98 @@
+"""The sessions that a verb is about: by path, by name, or by a round file; and where they stand."""
+
+from __future__ import annotations
+
+import getpass
+import os
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.evaluate.progress import Progress, SessionFigures
+from harness.evaluate.wake import WakeFigures
+from harness.log.folder import SessionFolder
+from harness.log.judgment_log import later_rows
+from harness.log.reader import LogReader
+from harness.model.errors import InputError, LogError
+from harness.model.rating_round import RatingRound
+from harness.wire.foreign import plain_text
+
+SESSIONS = Path("sessions")
+ROUND_SUFFIXES = (".yaml", ".yml")
+
+
+@dataclass(frozen=True, slots=True)
+class RatedSessions:
+    """What figures of raters are about. round: of a round file, None without one. round_id: whose judgments count.
+
+    round_id is None where all judgments count.
+    """
+
+    folders: tuple[Path, ...]
+    round: RatingRound | None
+    round_id: str | None
+
+
+def figures_of(folder: Path) -> tuple[Progress, WakeFigures]:
+    """Where a session stands, from its log and what raters have added; works while it is running."""
+    figures, wake = SessionFigures(), WakeFigures()
+    with LogReader(folder) as reader:
+        for entry in reader.entries():
+            figures.add(entry)
+            wake.add(entry)
+    for entry in later_rows(folder):
+        figures.add_later(entry)
+    return figures.snapshot(), wake
+
+
+def progress_of(folder: Path) -> Progress:
+    """Of its trials alone."""
+    return figures_of(folder)[0]
+
+
+def user_name() -> str:
+    """Who is said to have answered, judged or noted something."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a user id without a name, as in containers
+        return f"user-{os.getuid()}"
+
+
+def session_folder(named: str) -> Path:
+    """The folder of a session that is named by path, or by its name below ./sessions; LogError with the nearest."""
+    for candidate in (Path(named), SESSIONS / named):
+        if SessionFolder(candidate).database.is_file():
+            return candidate
+    there = sorted(path.name for path in SESSIONS.glob("*") if SessionFolder(path).database.is_file())
+    newest = f"The newest in ./{SESSIONS}: {there[-1]}" if there else "Give the path that `harness run` printed"
+    raise LogError(f"{plain_text(named, 200)} is no session", remedy=newest)
+
+
+def named_round(named: Sequence[str]) -> RatingRound | None:
+    """The round of a round file; None when sessions are named. InputError for a round file beside anything else."""
+    files = [one for one in named if one.endswith(ROUND_SUFFIXES) or Path(one).is_file()]
+    if not files:
+        return None
+    if len(named) > 1:
+        raise InputError(f"{files[0]} is a round file, and says itself which sessions", remedy="Name it alone")
+    from harness.rig.rounds import read_round  # here, since it takes long to import
+
+    return read_round(Path(files[0]))
+
+
+def rated_sessions(named: Sequence[str], round_id: str | None) -> RatedSessions:
+    """Of `SESSION… | ROUND.yaml` and `--round ID`: the judgments of that round count, else those of the round file."""
+    round_ = named_round(named)
+    if round_ is None:
+        return RatedSessions(tuple(session_folder(one) for one in named), None, round_id)
+    folders = tuple(session_folder(one) for one in round_.sessions)
+    return RatedSessions(folders, round_, round_.id if round_id is None else round_id)
+
+
+def demand_known(name: str, known: Collection[str], what: str) -> None:
+    """InputError, with the nearest, for a name that nothing has."""
+    if name not in known:
+        from harness.library.findings import nearest  # here, since it takes long to import
+
+        remedy = nearest(name, sorted(known)) if known else "Nothing was judged yet"
+        raise InputError(f"there is no {what} {plain_text(name, 80)!r}", remedy=remedy)
