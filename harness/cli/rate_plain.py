@@ -325,13 +325,16 @@ class _Sitting:
         finished = self._desk.view.item is None
         if finished or time.monotonic() - self._read_at_s > READ_AGAIN_S:
             self._read_again()
-            if finished and self._desk.view.item is not None:
-                self._show()
 
     def _read_again(self) -> None:
         room, desk = self._room, self._desk
-        room.refresh()
-        desk.refresh(room.disputed_for(desk.rater) if self._adjudicating else room.items, room.rows)
         self._read_at_s = time.monotonic()
-        if self._desk.view.item is not None and self._shown not in (None, self._desk.view.item.id):
+        try:
+            room.refresh()
+        except LogError as error:
+            self._complain(f"sessions cannot be read again, saving may fail: {error}")
+            return
+        desk.refresh(room.disputed_for(desk.rater) if self._adjudicating else room.items, room.rows)
+        item = desk.view.item
+        if item is not None and item.id != self._shown:
             self._show()

@@ -70,8 +70,11 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def open_for_reading(path: Path) -> sqlite3.Connection:
-    """A read-only connection that sees what is committed while a writer goes on; LogError."""
+def open_for_reading(path: Path, *, may_be_blank: bool = False) -> sqlite3.Connection:
+    """A read-only connection that sees what is committed while a writer goes on; LogError.
+
+    may_be_blank: a file whose maker was killed, or has not come further yet, reads as one without rows.
+    """
     if not path.is_file():
         raise LogError(f"{path} does not exist", remedy="Name a session folder")
     mode = "mode=ro"
@@ -85,6 +88,11 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
     except sqlite3.Error as error:
         explain(error, path)
     try:
+        if may_be_blank and _is_empty(connection):
+            connection.close()
+            connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+            for statement in _SCHEMA:
+                connection.execute(statement)
         demand_ours(connection, path)
     except sqlite3.Error as error:
         connection.close()
@@ -129,7 +137,8 @@ def demand_ours(connection: sqlite3.Connection, path: Path) -> None:
     """LogError when the database is not a session log of this version."""
     found = connection.execute("PRAGMA application_id").fetchone()[0]
     if found != APPLICATION_ID:
-        raise LogError(f"{path} is no session log (application id {found:#x})", remedy="Name another folder")
+        what = f"{path} is no file of a session (application id {found:#x})"
+        raise LogError(what, remedy="Name another folder, or put the file aside if it does not belong there")
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version != SCHEMA_VERSION:
         raise LogError(
@@ -156,7 +165,7 @@ def explain(error: sqlite3.Error, path: Path) -> NoReturn:
     if code in _DAMAGED:
         raise LogError(
             f"{path} is damaged or no database: {error}",
-            remedy="Keep the folder, and work on a copy: sqlite3 log.sqlite .recover",
+            remedy=f"Keep the folder, and work on a copy: sqlite3 {path.name} .recover",
         ) from error
     raise LogError(f"{path}: {error}", remedy="Check the folder, its disk and its permissions") from error
 

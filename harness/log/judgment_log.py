@@ -140,7 +140,7 @@ def rating_rows(folder: Path) -> tuple[Entry, ...]:
 def later_rows(folder: Path) -> tuple[Entry, ...]:
     """Those of its own file alone, in their order; LogError."""
     judgments = SessionFolder(folder).demand().judgments
-    return tuple(_of_kinds(judgments)) if judgments.is_file() else ()
+    return tuple(_of_kinds(judgments, may_be_blank=True)) if judgments.is_file() else ()
 
 
 def _of_kinds(path: Path, *, may_be_blank: bool = False) -> Iterator[Entry]:

@@ -104,7 +104,7 @@ def _judgments_damage(path: Path) -> tuple[int, list[str]]:
     if not path.exists():
         return 0, []
     try:
-        connection = open_for_reading(path)
+        connection = open_for_reading(path, may_be_blank=True)
     except LogError as error:
         return 0, [f"{path.name}{error.what.removeprefix(str(path))}"]
     try:

@@ -64,7 +64,7 @@ class RatingSource:
                 self._take(entry)
             judgments = reader.folder.judgments
         if judgments.is_file():
-            connection = open_for_reading(judgments)
+            connection = open_for_reading(judgments, may_be_blank=True)
             try:
                 for entry in rows(connection, judgments, self._judgments_seq):
                     self._judgments_seq = entry.seq

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -170,7 +171,7 @@ def test_a_foreign_database_is_refused_and_left_alone(folder: Path) -> None:
         connection.execute("CREATE TABLE birds (name TEXT)")
     connection.close()
     for read in (lambda: JudgmentLog(folder), lambda: rating_rows(folder)):
-        with pytest.raises(LogError, match=r"judgments.sqlite is no session log"):
+        with pytest.raises(LogError, match=r"judgments.sqlite is no file of a session"):
             read()
     with sqlite3.connect(path) as connection:
         assert connection.execute("SELECT name FROM sqlite_schema").fetchall() == [("birds",)]
@@ -248,3 +249,26 @@ def test_a_full_disk_is_told_and_later_rows_work(folder: Path) -> None:
     log._connection.execute("PRAGMA max_page_count=1000000")
     log.append(given("b", "t" * 50_000))
     assert ids(folder) == ["a", "b"]
+
+
+def test_a_folder_that_was_removed_takes_no_rows_and_one_that_was_put_back_does(tmp_path: Path) -> None:
+    folder, aside = tmp_path / "s", tmp_path / "aside"
+    folder.mkdir()
+    SqliteLog(folder).close()
+    log = JudgmentLog(folder)
+    log.append(given("a"))
+    folder.rename(aside)
+    with pytest.raises(LogError, match="no session folder"):
+        log.append(given("b"))
+    shutil.copytree(aside, folder)
+    log.append(given("c"))
+    log.close()
+    assert ids(folder) == ["a", "c"]
+
+
+def test_a_file_whose_maker_was_killed_reads_as_empty_and_is_made_by_the_next(folder: Path) -> None:
+    (folder / "judgments.sqlite").touch()
+    assert rating_rows(folder) == ()
+    assert check(folder).damage == ()
+    JudgmentLog(folder).append(given("a"))
+    assert ids(folder) == ["a"]
