@@ -58,9 +58,11 @@ while True:
 @pytest.mark.parametrize(
     ("says", "seen"),
     [
-        ("nothing", "nothing came from it. See that it is switched on"),
+        pytest.param("nothing", "nothing came from it. See that it is switched on", marks=pytest.mark.soak),
         ("text", 'bytes of text came, such as "I (1234) main: hello world". It prints log lines'),
-        ("garbage", "bytes came that are neither text nor frames. Check `baud` first"),
+        pytest.param(
+            "garbage", "bytes came that are neither text nor frames. Check `baud` first", marks=pytest.mark.soak
+        ),
     ],
 )
 def test_a_board_that_speaks_no_framing(says: str, seen: str, short: Path) -> None:

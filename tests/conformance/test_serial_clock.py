@@ -12,7 +12,7 @@ from tests.conformance.boards import posix_board
 from tests.conformance.serial_bench import Bench, until
 
 
-@pytest.mark.parametrize("ppm", [0, 80, -300])
+@pytest.mark.parametrize("ppm", [-300, *(pytest.param(ppm, marks=pytest.mark.soak) for ppm in (0, 80))])
 def test_the_stated_error_holds_and_is_small(tmp_path: Path, ppm: int) -> None:
     options = ("--clock-offset-us", "123456789012", "--clock-ppm", str(ppm))
     with posix_board(tmp_path, *options) as board, Bench(tmp_path, board.port) as bench:

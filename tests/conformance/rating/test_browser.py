@@ -186,7 +186,8 @@ def test_drafts_notes_aid_and_undo_by_keys(site: SiteProcess, window: Callable[[
     page.keyboard.press("k")
     page.keyboard.press("k")
     page.keyboard.press("b")
-    with page.expect_response(lambda one: one.request.method == "POST" and one.status == 204):
+    # Parts of the draft may have been sent before, where the machine is slow.
+    with page.expect_response(lambda one: one.status == 204 and "too_little" in (one.request.post_data or "")):
         page.keyboard.press("a")  # too little
     page.keyboard.press("Escape")
     assert site.rows("dora") == []
