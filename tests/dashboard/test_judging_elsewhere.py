@@ -92,3 +92,20 @@ async def test_after_a_withdrawal_elsewhere_the_item_is_to_be_judged_again(sessi
         room_of(app).refresh()
         app.screen.post_message(RoomRead(""))
         await until(pilot, shows(pilot, "0 done, 12 left"))
+
+
+async def test_what_somebody_else_settled_meanwhile_is_not_settled_twice(session: Path) -> None:
+    adjudication(session)
+    app = seated(session, "eve", adjudicating=True)
+    async with app.run_test(size=SMALL) as pilot:
+        await ready(pilot, "Settling item 1 of 2")
+        other = room_of(seated(session))
+        other.adjudication("dan").judge(Category.CORRECT)
+        other.close()
+        settled = rows(session)[-1]
+        room_of(app).refresh()
+        app.screen.post_message(RoomRead(""))
+        await until(pilot, lambda: app.desk.view.count.total == 1)
+        left = app.desk.view.item
+        assert left is not None
+        assert left.subject.trial_id != settled.trial_id

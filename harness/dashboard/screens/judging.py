@@ -393,6 +393,7 @@ class JudgingScreen(Screen[None]):
         if message.fault:
             self._tell(f"what has come since cannot be read: {message.fault}")
         else:
-            self._desk.refresh(self._room.disputed if self._adjudicating else self._room.items, self._room.rows)
+            disputed = self._room.disputed_for(self._desk.rater) if self._adjudicating else None
+            self._desk.refresh(self._room.items if disputed is None else disputed, self._room.rows)
         if isinstance(self.app.screen, JudgingScreen):
             self.show()
