@@ -25,7 +25,9 @@ from harness.dashboard.screens.sheet import Panel, Sheet
 from harness.dashboard.screens.wake import REVIEW_KEYS, WakeScreen
 from harness.dashboard.watch import View, Watch
 from harness.dashboard.wording import REVIEW_WORDS
-from harness.model.errors import EngineError
+from harness.log.folder import SessionFolder
+from harness.log.judgment_log import later_rows
+from harness.model.errors import EngineError, LogError
 from harness.model.feed import Answered, Hello, StateWord
 from harness.model.record import Question
 from harness.rig.client import EngineClient
@@ -165,6 +167,12 @@ class Dashboard(App[int]):
 
     def action_judge(self) -> None:
         if not any(isinstance(one, RatingScreen) for one in self.screen_stack):
+            welcome = self.watch_.view().welcome
+            if welcome is not None and SessionFolder(Path(welcome.session_folder)).judgments.is_file():
+                try:
+                    self.watch_.see_later(later_rows(Path(welcome.session_folder)))
+                except LogError as error:
+                    self.watch_.tell(plain_text(f"what was judged elsewhere cannot be read: {error.what}"), False)
             self.push_screen(RatingScreen(self._rater))
 
     def action_wake(self) -> None:

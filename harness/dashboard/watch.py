@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import queue
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,7 +18,8 @@ from harness.evaluate.wake import WakeFigures
 from harness.evaluate.wake_comparison import Comparison, comparisons
 from harness.evaluate.wake_progress import WakeProgress
 from harness.model.feed import Answered, Command, Goodbye, Hello, Logged, Message, Meters, StateChanged, Welcome
-from harness.model.record import EngineStarted
+from harness.model.judgment import JudgmentStatus
+from harness.model.record import EngineStarted, Entry, JudgmentGiven
 from harness.wire.foreign import plain_text
 
 Then = Callable[[Answered], None]
@@ -137,6 +138,21 @@ class Watch:
                 self._answered(message)
             case _Closed(why=why):
                 self._lose(why)
+
+    def see_later(self, rows: Iterable[Entry]) -> None:
+        """Takes what raters have judged away from the bench, so that it is not asked for again here.
+
+        What they left for later or hold is not done, and comes here like new: the engine knows no row to replace.
+        """
+        for entry in rows:
+            match entry.record:
+                case JudgmentGiven(judgment=judgment) if judgment.status not in (
+                    JudgmentStatus.SKIPPED,
+                    JudgmentStatus.HELD,
+                ):
+                    self._figures.add_later(entry)
+                case _:
+                    pass
 
     def _answered(self, answer: Answered) -> None:
         pending = self._pending.pop(answer.command_id, None)

@@ -15,6 +15,7 @@ from harness.model.observation import Overrun
 from harness.model.record import (
     AttemptFinished,
     AttemptStarted,
+    EffectAnswered,
     EndReason,
     EngineStarted,
     Entry,
@@ -143,10 +144,17 @@ class SessionFigures:
                 pass  # Observations, notes, marks and questions change no figure.
 
     def add_later(self, entry: Entry) -> None:
-        """Takes a judgment, or the answer to an effect question, from the file of raters; after the log's own rows."""
-        self._effects.add(entry)
-        if isinstance(entry.record, JudgmentGiven):
-            self._judge(entry.record.judgment)
+        """Takes a judgment, or the answer to an effect question, from the file of raters; after the log's own rows.
+
+        Judgments of exercises are of no trial, and are left out.
+        """
+        match entry.record:
+            case JudgmentGiven(judgment=judgment) if judgment.trial_id in self._trials:
+                self._judge(judgment)
+            case EffectAnswered():
+                self._effects.add(entry)
+            case _:
+                pass
 
     def snapshot(self) -> Progress:
         """What the rows so far say."""

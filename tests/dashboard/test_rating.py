@@ -1,15 +1,21 @@
 """Judging at the bench: every key, saved before the next shows."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from harness.dashboard.app import Dashboard
+from harness.log.judgment_log import JudgmentLog
+from harness.log.writer import SqliteLog
+from harness.model.clip import Clip
 from harness.model.feed import Judge, Replay
 from harness.model.judgment import Category, Judgment, JudgmentStatus
+from harness.model.record import JudgmentGiven
 from harness.rating.categories import KEYS
 from tests.dashboard.bench import LARGE, SMALL, dashboard, double, screen_text, shows, until
 from tests.dashboard.engine_double import EngineDouble
+from tests.unit.evaluate.rows import judgment_on
 
 
 def judgments(engine: EngineDouble) -> list[Judgment]:
@@ -145,3 +151,40 @@ async def test_without_a_monitor_replay_says_so(tmp_path: Path) -> None:
             await pilot.press("space")
             await until(pilot, shows(pilot, "no monitor"))
             assert engine.commands(Replay) == []
+
+
+async def test_what_was_judged_away_from_the_bench_is_not_asked_for_again(tmp_path: Path) -> None:
+    with double(tmp_path) as engine:
+        app = dashboard(engine)
+        async with app.run_test(size=SMALL) as pilot:
+            await until(pilot, shows(pilot, "7 of 12"))
+            SqliteLog(tmp_path).close()  # an engine's own log would be there
+            log = JudgmentLog(tmp_path)
+            clip = Clip("b.flac", "sha of b.flac", 16000, 1, 0.0)
+            skipped = Clip("c.flac", "sha of c.flac", 16000, 1, 0.0)
+            log.append(
+                JudgmentGiven(replace(judgment_on("kitchen-02", clip, "r1", category=Category.WRONG), attempt=2))
+            )
+            left = judgment_on("kitchen-05", skipped, "r2")
+            log.append(JudgmentGiven(replace(left, status=JudgmentStatus.SKIPPED, category=None)))
+            log.append(JudgmentGiven(judgment_on("exercise:lamp", clip, "r3", category=Category.WRONG)))
+            log.close()
+            await pilot.press("j")
+            await until(pilot, shows(pilot, "I don't know that yet"))
+            assert "2 of 4 done, 2 left" in screen_text(pilot)
+            assert app.watch_.view().progress.unplaced == 0
+            await pilot.press("1")
+            await until(pilot, shows(pilot, "it is noon"))
+            (given,) = judgments(engine)
+            assert (given.trial_id, given.replaces) == ("kitchen-05", None)
+
+
+async def test_a_file_of_judgments_that_cannot_be_read_is_told_and_hinders_nobody(tmp_path: Path) -> None:
+    with double(tmp_path) as engine:
+        app = dashboard(engine)
+        async with app.run_test(size=SMALL) as pilot:
+            await until(pilot, shows(pilot, "7 of 12"))
+            (tmp_path / "judgments.sqlite").write_text("no database")
+            await pilot.press("j")
+            await until(pilot, shows(pilot, "milk is on the list"))
+            assert "cannot be read" in screen_text(pilot)

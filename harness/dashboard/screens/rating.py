@@ -23,17 +23,12 @@ from harness.dashboard.widgets.item import ItemText
 from harness.dashboard.widgets.waveform import Waveform
 from harness.evaluate.trials import FirstResponse
 from harness.model.feed import Answered, Judge, Replay
-from harness.model.judgment import Flag, Judgment, JudgmentStatus
+from harness.model.judgment import Judgment, JudgmentStatus
 from harness.rating.categories import KEYS, LABELS
-from harness.rating.guide import GUIDE, RULES
+from harness.rating.guide import FLAG_TEXTS, GUIDE, RULES
 from harness.rating.judgments import Sitting, Subject, withdrawal
 
-FLAGS: tuple[tuple[Flag, str], ...] = (
-    (Flag.AUDIO_BAD, "the sound is bad"),
-    (Flag.RECOGNITION_DOUBTED, "I doubt that the query was recognised"),
-    (Flag.CUT_RESPONSE, "the response is cut"),
-    (Flag.PRIVACY, "it tells something private"),
-)
+FLAGS = tuple(FLAG_TEXTS.items())
 
 KEY_BAR = (
     ("1-9 0 -", "judge"),
