@@ -13,6 +13,7 @@ from harness.cli.streams import standard_output
 from harness.library.judgments import Format, format_of, read_judgments
 from harness.log.folder import write_whole
 from harness.model.errors import InputError, InputProblems
+from harness.reports.cells import counted
 from harness.reports.judgments.files import csv_of, demand_parquet, jsonl_of, parquet_of
 from harness.reports.judgments.rows import JudgmentTable, judgment_table
 from harness.rig.judgment_import import WORDS, plan_import, write_import
@@ -63,7 +64,7 @@ def export(
             print_file(written(table))
         elif target is not None:
             write_whole(Path(target), written(table))
-            told = f"{len(table.rows)} judgment{'s' * (len(table.rows) != 1)}"
+            told = counted(len(table.rows), "judgment")
             click.echo(f'Writing {told} to "{plain_text(target)}"', err=STDOUT in (csv_file, jsonl_file))
 
 
@@ -99,7 +100,7 @@ def import_(
     read = read_judgments(path, Format(kind) if kind else format_of(path), WORDS, names, encoding)
     plan = plan_import(found, read, path, replacing=replacing)
     if plan.problems and not skip_bad:
-        click.echo(f"harness: {_count(plan.bad, 'row')} cannot be imported, so nothing was", err=True)
+        click.echo(f"harness: {counted(plan.bad, 'row')} cannot be imported, so nothing was", err=True)
         raise InputProblems(plan.problems)
     for problem in plan.problems:
         click.echo(f"left out: {plain_text(str(problem), 2000)}", err=True)
@@ -108,12 +109,12 @@ def import_(
         click.echo(f"columns that mean nothing here: {listed}", err=True)
     if not dry_run:
         write_import(plan)
-    told = [_count(len(plan.fresh), "new judgment")]
+    told = [counted(len(plan.fresh), "new judgment")]
     if plan.replacing:
         told.append(f"{plan.replacing} of them in place of earlier ones")
     told.append(f"{plan.known} there already")
     if plan.bad:
-        told.append(f"{_count(plan.bad, 'row')} left out")
+        told.append(f"{counted(plan.bad, 'row')} left out")
     click.echo(f"{', '.join(told)}{'; nothing was written (--dry-run)' if dry_run else ''}")
 
 
@@ -125,10 +126,6 @@ def _names(mapped: tuple[str, ...]) -> dict[str, str]:
             raise InputError(f"--map {one!r} says not what a column is", remedy="Write --map COLUMN=FIELD")
         names[column] = field
     return names
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'s' * (number != 1)}"
 
 
 def print_file(content: bytes) -> None:

@@ -17,6 +17,7 @@ from harness.model.errors import InputError
 from harness.model.rater_keys import RaterKeys
 from harness.model.rating_round import ItemFilter, RatingRound, TranscriptPolicy
 from harness.rating.desk import Desk
+from harness.reports.cells import counted
 from harness.rig.rating_room import RatingRoom
 from harness.rig.rounds import with_built_in_training
 from harness.wire.foreign import plain_text
@@ -206,19 +207,15 @@ def _notes(room: RatingRoom) -> Iterator[str]:
 def _listed(room: RatingRoom, desk: Desk, *, adjudicating: bool) -> list[str]:
     """How much there is, in total and for the rater."""
     view, count = desk.view, desk.view.count
-    responses = f"{_counted(len(room.items), 'response')} of {_counted(len(room.round.sessions), 'session')}"
+    responses = f"{counted(len(room.items), 'response')} of {counted(len(room.round.sessions), 'session')}"
     own = f"{count.total} {'to settle' if adjudicating else 'to judge'}, {count.done} done, {count.left} left"
     apart = f"{count.skipped} of them left for the end, {count.held} held, {count.flagged} put aside"
     lines = [
         f"round {plain_text(room.round.id)}: {responses}",
-        f"raters disagree on {_counted(len(room.disputed), 'response')}",
+        f"raters disagree on {counted(len(room.disputed), 'response')}",
         f"{plain_text(view.rater)}: {own}, {apart}",
     ]
     if room.round.exercises and not adjudicating:
         done, every = view.exercises
         lines.append(f"exercises: {done} of {every} done")
     return lines
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

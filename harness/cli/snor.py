@@ -16,6 +16,7 @@ from harness.library.seen_ids import SeenIds
 from harness.library.sro_stream import ConvertedBlock, converted_blocks
 from harness.metrics.snor import Form, homophone
 from harness.model.errors import HarnessError, InputError, Place
+from harness.reports.cells import counted
 from harness.wire.foreign import plain_text
 
 EXIT_PROBLEMS = 2
@@ -80,7 +81,7 @@ def command(
                 faulty += bool(found)
                 problems += found
             if problems:
-                told = f"{_counted(problems, 'problem')} in {_counted(faulty, 'file')}"
+                told = f"{counted(problems, 'problem')} in {counted(faulty, 'file')}"
                 kept_back = [one for one in (output, homophones) if one not in (None, STREAM)]
                 _tell(f"{told}; not written: {', '.join(map(str, kept_back))}" if kept_back else told)
                 sys.exit(EXIT_PROBLEMS)
@@ -183,7 +184,3 @@ def _by_sound(word: str) -> tuple[str, str]:
 
 def _tell(text: str) -> None:
     click.echo(plain_text(text, LONGEST_TOLD), err=True)
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"

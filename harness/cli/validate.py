@@ -27,6 +27,7 @@ from harness.model.bench import Bench, DeviceProfile
 from harness.model.errors import InputError, InputProblems, Place, UnmetNeed
 from harness.model.rewriting import Rewriting
 from harness.model.scenario import Scenario, TrialKind
+from harness.reports.cells import counted
 from harness.wire.foreign import plain_text
 
 EXIT_PROBLEMS = 2
@@ -150,20 +151,20 @@ def _print(findings: Findings) -> None:
         click.echo(plain_text(str(problem), LONGEST_LINE), err=True)
     if problems:
         files = len({problem.place.file for problem in problems if problem.place})
-        click.echo(f"{_counted(len(problems), 'problem')} in {_counted(files, 'file')}", err=True)
+        click.echo(f"{counted(len(problems), 'problem')} in {counted(files, 'file')}", err=True)
 
 
 def _summaries(findings: Findings) -> Iterator[tuple[Path, str]]:
     for path, scenario in findings.scenarios.items():
         yield path, f"scenario {scenario.id}: {_planned(scenario)}"
     for path, bench in findings.benches.items():
-        speakers = _counted(len(bench.loudspeakers), "loudspeaker")
-        yield path, f"bench {bench.id}: {_counted(len(bench.devices), 'device')}, {speakers}"
+        speakers = counted(len(bench.loudspeakers), "loudspeaker")
+        yield path, f"bench {bench.id}: {counted(len(bench.devices), 'device')}, {speakers}"
     for path, profile in findings.profiles.items():
         reports = ", ".join(sorted(profile.reports)) or "nothing (a black box)"
         yield path, f"device {profile.id}: wakes to {', '.join(profile.wake_phrases) or 'nothing'}; reports {reports}"
     for path, list_ in findings.normalisations.items():
-        yield path, f"normalisation {list_.id}: {list_.base.value}, then {_counted(len(list_.same), 'pair')}"
+        yield path, f"normalisation {list_.id}: {list_.base.value}, then {counted(len(list_.same), 'pair')}"
     for path, (kind, summary) in findings.of_rating.items():
         yield path, f"{kind.value.replace('_', ' ')} {summary}"
 
@@ -173,11 +174,11 @@ def rating_summary(kind: FileKind, path: Path) -> str:
     match kind:
         case FileKind.ROUND:
             read = load_round(path).round
-            return f"{read.id}: {_counted(len(read.sessions), 'session')}, {_counted(len(read.raters), 'named rater')}"
+            return f"{read.id}: {counted(len(read.sessions), 'session')}, {counted(len(read.raters), 'named rater')}"
         case FileKind.TRAINING:
-            return f"of {_counted(len(load_training(path)), 'exercise')}"
+            return f"of {counted(len(load_training(path)), 'exercise')}"
         case FileKind.GOLD:
-            return f"of {_counted(len(load_gold(path)), 'known answer')}"
+            return f"of {counted(len(load_gold(path)), 'known answer')}"
         case _:
             load_rater_keys(path)
             return "as they are to be"
@@ -193,7 +194,7 @@ def _planned(scenario: Scenario) -> str:
     by_kind = _by_kind(scenario)
     if set(by_kind) <= {TrialKind.QUERY}:
         trials, cells = planned_trials(scenario)
-        return f"{_counted(trials, 'trial')} × {_counted(cells, 'cell')} = {trials * cells} planned"
+        return f"{counted(trials, 'trial')} × {counted(cells, 'cell')} = {trials * cells} planned"
     return f"{' + '.join(f'{count} {kind}' for kind, count in by_kind.items())} = {sum(by_kind.values())} planned"
 
 
@@ -230,10 +231,6 @@ def _row(error: InputError | UnmetNeed) -> dict[str, object]:
     place = error.place or Place("")
     where = {"file": place.file, "line": place.line or None, "column": place.column or None}
     return {**where, "what": error.what, "remedy": error.remedy}
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _order(place: Place | None) -> tuple[str, int, int]:

@@ -1,4 +1,4 @@
-"""Foreign text in columns of a terminal, where a letter may be two columns wide or none."""
+"""Text in columns of a terminal: foreign text, where a letter may be two columns wide or none, and counts of things."""
 
 from __future__ import annotations
 
@@ -24,6 +24,11 @@ def shown(text: str, width: int = LONGEST) -> str:
     while safe and width_of(safe) > width:
         safe = safe.removesuffix(ELLIPSIS)[:-1] + ELLIPSIS
     return safe
+
+
+def counted(number: int, what: str) -> str:
+    """`1 row`, `2 rows`."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def padded(text: str, width: int) -> str:
