@@ -44,6 +44,7 @@ from harness.model.scenario import TrialKind
 from harness.model.stimulus import Ambience, Recording, SpokenText
 from harness.model.time import Measured
 from harness.model.trial import Listening, Outcome, Recognition, Trial
+from harness.reports.cells import counted
 from harness.wire.foreign import plain_text
 
 LONGEST_LINE = 1000
@@ -120,7 +121,7 @@ class Happenings:
         match record:
             case SessionStarted(title=title, bench_id=bench, sound_path=path, trials=trials):
                 self._trials = {trial.id: trial for trial in trials}
-                return f"{plain_text(title)} · bench {bench} · {plain_text(path)} · {_many(len(trials), 'trial')}"
+                return f"{plain_text(title)} · bench {bench} · {plain_text(path)} · {counted(len(trials), 'trial')}"
             case EngineStarted(run=run, pid=pid):
                 return None if run == 1 else f"run {run} begins (engine {pid})"
             case SessionFinished(reason=reason):
@@ -188,7 +189,7 @@ class Happenings:
         return f"TRIAL {place} {trial.id}{again}: {said} to {trial.device}, {trial.recipe.voice.label()}{where}"
 
     def _trial_end(self, row: TrialFinished) -> str:
-        attempts = _many(row.attempts, "attempt")
+        attempts = counted(row.attempts, "attempt")
         outcome = IN_WORDS[row.outcome].partition(":")[0].upper()
         return f"  = {row.trial_id}: {outcome} after {attempts}{_because(in_words(row.cause))}"
 
@@ -265,7 +266,3 @@ def _observed(observation: object) -> str | None:
 
 def _because(cause: str) -> str:
     return f" ({plain_text(cause, 200)})" if cause else ""
-
-
-def _many(count: int, thing: str) -> str:
-    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"

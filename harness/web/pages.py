@@ -115,7 +115,7 @@ class DeskPage:
             "finished": view.phase is Phase.FINISHED,
             "adjudicating": bool(item and item.inputs) or self.place == "/adjudicate",
             "aid": self.seat.aid,
-            "written": _written(item, view, self.round_) if item else (),
+            "written": _written(item, view) if item else (),
             "may_ask_written": _may_ask(view, self.round_),
             "facts": _facts(item) if item else (),
             "effect": _effect(item) if item else None,
@@ -140,7 +140,7 @@ def _may_ask(view: SittingView, round_: RatingRound) -> bool:
     return allowed and not view.draft.transcript_shown and view.item is not None
 
 
-def _written(item: Item, view: SittingView, round_: RatingRound) -> tuple[tuple[str, str], ...]:
+def _written(item: Item, view: SittingView) -> tuple[tuple[str, str], ...]:
     """(who wrote it, what was said in writing); nothing that has not been asked for goes to the browser."""
     if not view.draft.transcript_shown:
         return ()
