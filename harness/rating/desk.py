@@ -215,7 +215,8 @@ class Desk:
 
     def present(self) -> None:
         """The rater is there: any key, a page that is loaded, a window that has the focus again."""
-        self._presence.sign()
+        if self._item is not None:  # else a page may look for more by itself
+            self._presence.sign()
 
     def refresh(self, items: Sequence[Item], rows: Iterable[Judgment]) -> None:
         """Takes in new responses, new evidence and rows that were given elsewhere; the item in sight may stay."""

@@ -31,7 +31,10 @@ class Presence:
 
     def begin(self) -> None:
         """Another response comes in sight."""
-        self._sign_s = self._now_s()
+        now_s = self._now_s()
+        if now_s - self._sign_s > REST_S:
+            self._busy_since_s = now_s
+        self._sign_s = now_s
         self._active_s, self._back_s = 0.0, None
 
     @property
