@@ -18,6 +18,9 @@ from harness.rating.categories import LABELS
 from harness.rating.guide import FLAG_TEXTS, GUIDE, SUB_FLAG_TEXTS
 from harness.wire.foreign import plain_text
 
+LOW = 20
+"""Lines of a screen below which what was answered is left out."""
+
 
 class AidPanel(Panel):
     """Answers with the state at its end when enter saves it, or None after escape."""
@@ -29,7 +32,7 @@ class AidPanel(Panel):
     ]
     DEFAULT_CSS = """
     AidPanel { align: center bottom; }
-    AidPanel > Vertical { width: 100%; max-width: 100; padding: 0 2; }
+    AidPanel > Vertical { width: 100%; max-width: 100; max-height: 100%; padding: 0 2; overflow-y: auto; }
     """
 
     def __init__(self, state: AidState, query: str) -> None:
@@ -41,6 +44,9 @@ class AidPanel(Panel):
             yield Static(id="aid", markup=False)
 
     def on_mount(self) -> None:
+        self._write()
+
+    def on_resize(self) -> None:
         self._write()
 
     def on_key(self, event: events.Key) -> None:
@@ -63,10 +69,12 @@ class AidPanel(Panel):
 
     def _write(self) -> None:
         text = Text(f"“{plain_text(self._query, 60)}”", style=palette.QUIET)
-        for step in self._state.steps:
+        # On a low screen the answers to the question itself need the room.
+        steps = self._state.steps if self.app.size.height >= LOW else ()
+        for step in steps:
             text.append("\n")
             text.append_text(_answered(step))
-        text.append("\n\n" if self._state.steps else "\n")
+        text.append("\n\n" if steps else "\n")
         text.append_text(self._ending() if self._state.ending is not None else self._question())
         text.append("\n\n")
         keys = [("enter", "save")] * (self._state.ending is not None)

@@ -55,7 +55,13 @@ class JudgingScreen(Screen[None]):
     """Shows the desk's view after every key. Judgments are written by the desk; nothing is kept here."""
 
     HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-narrow"), (110, "-wide")]  # noqa: RUF012
-    VERTICAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-flat"), (23, "-low"), (28, "-tall"), (36, "-high")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS: list[tuple[int, str]] | None = [  # noqa: RUF012
+        (0, "-tiny"),
+        (16, "-flat"),
+        (23, "-low"),
+        (28, "-tall"),
+        (36, "-high"),
+    ]
     AUTO_FOCUS: ClassVar[str | None] = ""
     DEFAULT_CSS = """
     JudgingScreen #work { layout: vertical; height: 1fr; }
@@ -64,6 +70,9 @@ class JudgingScreen(Screen[None]):
     JudgingScreen DraftLine { height: 1; }
     JudgingScreen.-troubled MovingWave, JudgingScreen.-troubled DraftLine { display: none; }
     JudgingScreen.-flat DraftLine, JudgingScreen.-flat SittingProgress { display: none; }
+    JudgingScreen.-tiny DraftLine, JudgingScreen.-tiny SittingProgress { display: none; }
+    JudgingScreen.-tiny #item { height: 1; }
+    JudgingScreen.-tiny #beside, JudgingScreen.-tiny GuideKeys, JudgingScreen.-tiny Explanation { height: 1fr; }
     JudgingScreen.-explaining GuideKeys { display: none; }
     JudgingScreen.-finished #work { display: none; }
     JudgingScreen.-finished Finished { display: block; }

@@ -25,7 +25,12 @@ class GuideKeys(Painted):
         self._keys = keys
 
     def paint(self, width: int, height: int) -> Text:
-        return Text("\n").join(self._lines(width, height)[:height])
+        lines = self._lines(width, height)[:height]
+        if height < len(Category):
+            # A key that is out of sight is named, lest it be forgotten.
+            keys = " ".join(self._keys.categories[one] for one in list(Category)[height - 1 :])
+            lines[height - 1 :] = [self._cut(Text(f"{keys} … 24 lines show all keys", palette.YELLOW), width)]
+        return Text("\n").join(lines)
 
     def _lines(self, width: int, height: int) -> list[Text]:
         """The richest of: the tests below the names, the short texts below the names, the short texts beside them."""
