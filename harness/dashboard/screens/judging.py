@@ -48,6 +48,7 @@ REPEAT_S = 0.08
 """A key that comes again within this time is held down: it would label responses that nobody has seen."""
 WRITING = (RaterAction.UNDO, RaterAction.SKIP, RaterAction.HOLD)
 CURSOR_S = 1 / 15
+HEIGHTS = [(0, "-tiny"), (16, "-flat"), (23, "-low"), (28, "-tall"), (36, "-high")]
 ON_AN_ITEM = frozenset(RaterAction) - {RaterAction.UNDO, RaterAction.GUIDE, RaterAction.QUIT, RaterAction.RELEASE_HELD}
 
 
@@ -55,30 +56,21 @@ class JudgingScreen(Screen[None]):
     """Shows the desk's view after every key. Judgments are written by the desk; nothing is kept here."""
 
     HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-narrow"), (110, "-wide")]  # noqa: RUF012
-    VERTICAL_BREAKPOINTS: list[tuple[int, str]] | None = [  # noqa: RUF012
-        (0, "-tiny"),
-        (16, "-flat"),
-        (23, "-low"),
-        (28, "-tall"),
-        (36, "-high"),
-    ]
+    VERTICAL_BREAKPOINTS: list[tuple[int, str]] | None = HEIGHTS
     AUTO_FOCUS: ClassVar[str | None] = ""
     DEFAULT_CSS = """
     JudgingScreen #work { layout: vertical; height: 1fr; }
     JudgingScreen #item { height: 1fr; }
     JudgingScreen #beside { height: auto; }
-    JudgingScreen DraftLine { height: 1; }
     JudgingScreen.-troubled MovingWave, JudgingScreen.-troubled DraftLine { display: none; }
-    JudgingScreen.-flat DraftLine, JudgingScreen.-flat SittingProgress { display: none; }
-    JudgingScreen.-tiny DraftLine, JudgingScreen.-tiny SittingProgress { display: none; }
-    JudgingScreen.-tiny #item { height: 1; }
+    JudgingScreen.-tiny DraftLine, JudgingScreen.-flat DraftLine { display: none; }
+    JudgingScreen.-tiny SittingProgress, JudgingScreen.-flat SittingProgress { display: none; }
+    JudgingScreen DraftLine, JudgingScreen.-tiny #item { height: 1; }
     JudgingScreen.-tiny #beside, JudgingScreen.-tiny GuideKeys, JudgingScreen.-tiny Explanation { height: 1fr; }
-    JudgingScreen.-explaining GuideKeys { display: none; }
-    JudgingScreen.-finished #work { display: none; }
+    JudgingScreen.-explaining GuideKeys, JudgingScreen.-finished #work { display: none; }
     JudgingScreen.-finished Finished { display: block; }
     JudgingScreen.-tall MovingWave { height: 3; margin-top: 1; }
-    JudgingScreen.-high MovingWave { height: 5; margin-top: 1; }
-    JudgingScreen.-high JudgedItem { padding: 1 1 0 1; }
+    JudgingScreen.-high MovingWave { height: 5; margin-top: 1; } JudgingScreen.-high JudgedItem { padding: 1 1 0 1; }
     JudgingScreen.-wide JudgedItem { max-height: 14; }
     JudgingScreen.-wide #work { layout: horizontal; }
     JudgingScreen.-wide #beside { width: 50%; min-width: 54; height: 1fr; border-left: solid $panel-lighten-3; }
