@@ -12,7 +12,7 @@ from harness.library.transcripts.pairs import read_pair
 from harness.metrics.words import normalise
 from harness.model.scenario import Normalisation
 from harness.model.transcript import Edit
-from tests.conformance import sclite
+from tests.conformance.scoring import sclite
 
 DATA = Path(__file__).parents[2] / "data" / "asr"
 REFERENCE = DATA / "reference.trn"

@@ -10,7 +10,7 @@ from harness.metrics.alignment import count
 from harness.metrics.network import align_networks, parse
 from harness.model.errors import InputError
 from harness.model.transcript import AlignedWord
-from tests.conformance import sclite
+from tests.conformance.scoring import sclite
 from tests.unit.metrics.network_texts import WORDS, pairs
 
 pytestmark = sclite.needs_sclite

@@ -9,7 +9,7 @@ import pytest
 
 from harness.metrics.alignment import align
 from harness.metrics.alignment_batch import align_many, align_texts
-from tests.conformance import sclite
+from tests.conformance.scoring import sclite
 from tests.conformance.scoring.sclite import needs_sclite
 
 pytestmark = needs_sclite
