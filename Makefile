@@ -6,8 +6,10 @@ STAMP := $(VENV)/.setup-stamp
 # What only waits for what comes about shares the cores, the longest first; what deals with real sound, serial lines and
 # moments has them to itself. Both run, and either fails.
 SHARED := tests/conformance/rating tests/conformance/scoring tests/dashboard tests/unit
-TEST := $(BIN)/python -m pytest $(SHARED) -n 2 --dist loadfile --no-loadscope-reorder; shared=$$?; \
-	$(BIN)/python -m pytest tests/conformance $(patsubst %,--ignore=%,$(filter tests/conformance/%,$(SHARED))) \
+ENGINES := tests/dashboard/test_with_engine.py tests/dashboard/test_wake_with_engine.py
+TEST := $(BIN)/python -m pytest $(SHARED) $(patsubst %,--ignore=%,$(ENGINES)) \
+	-n 2 --dist loadfile --no-loadscope-reorder; shared=$$?; \
+	$(BIN)/python -m pytest tests/conformance $(ENGINES) $(patsubst %,--ignore=%,$(filter tests/conformance/%,$(SHARED))) \
 	&& exit $$shared
 
 .PHONY: setup demo test check soak bench lock clean
