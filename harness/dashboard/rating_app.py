@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
 from typing import ClassVar
 
 from textual import events
@@ -17,9 +19,14 @@ from harness.rating.desk import Desk
 from harness.rig.rater_player import RaterPlayer
 from harness.rig.rating_room import RatingRoom
 
+ASKED_TO_END = (signal.SIGTERM, signal.SIGHUP)
+
 
 class RatingApp(App[int]):
-    """A rater at a desk. Leaving loses nothing: each judgment is on the disk before the next response shows."""
+    """A rater at a desk. Leaving loses nothing: each judgment is on the disk before the next response shows.
+
+    ends_with: signals that leave as a key does, so that the terminal is put right; the status is the one of shells.
+    """
 
     TITLE = "voice-harness"
     ENABLE_COMMAND_PALETTE = False
@@ -34,8 +41,10 @@ class RatingApp(App[int]):
         *,
         adjudicating: bool = False,
         names: bool = False,
+        ends_with: tuple[signal.Signals, ...] = (),
     ) -> None:
         super().__init__()
+        self._ends_with = ends_with
         self.desk = desk
         self._judging = JudgingScreen(room, desk, keys, player, adjudicating=adjudicating, names=names)
 
@@ -46,6 +55,9 @@ class RatingApp(App[int]):
         await super().on_event(event)
 
     def on_mount(self) -> None:
+        for number in self._ends_with:
+            if signal.getsignal(number) is signal.SIG_DFL:  # what is ignored, as behind `nohup`, stays ignored
+                asyncio.get_running_loop().add_signal_handler(number, self.exit, 128 + number)
         self.register_theme(palette.THEME)
         self.theme = palette.THEME.name
         self.push_screen(self._judging)
@@ -72,6 +84,6 @@ def run_rating_app(
     """
     if os.environ.get("TERM", "dumb") in ("dumb", ""):
         raise InputError("this terminal cannot show a screen (TERM=dumb)", remedy="harness rate --plain works in it")
-    app = RatingApp(room, desk, keys, player, adjudicating=adjudicating, names=names)
+    app = RatingApp(room, desk, keys, player, adjudicating=adjudicating, names=names, ends_with=ASKED_TO_END)
     status = app.run()
     return 0 if status is None else status
