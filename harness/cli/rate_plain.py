@@ -128,7 +128,8 @@ class _Sitting:
     def _end(self) -> None:
         self._hush()
         count = self._desk.view.count
-        self._say([f"ended: {count.done} of {count.total} done, {progress(self._desk.view)}; everything is saved"])
+        kept = "the last judgment is not saved, all others are" if self._status == NOT_SAVED else "everything is saved"
+        self._say([f"ended: {count.done} of {count.total} done, {progress(self._desk.view)}; {kept}"])
 
     # Commands
 

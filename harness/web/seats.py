@@ -16,6 +16,8 @@ from harness.rig.rating_room import RatingRoom
 
 REFRESH_S = 60.0
 """So often the sessions are read again while somebody rates."""
+WAITING_S = 5.0
+"""… and while somebody has judged all and waits for more."""
 NEW_PLAYS = 50
 """At most so many plays are believed of one report."""
 SLACK_MS = 2000

@@ -22,7 +22,7 @@ from harness.web.invitations import Invitations
 from harness.web.login import COOKIE, LIFE_S, RENEW_S, Brake, Logins, Visit
 from harness.web.pages import STATIC, DeskPage, Pages
 from harness.web.posts import Fate, Post, apply, read_post
-from harness.web.seats import Readings, Seat, Seats
+from harness.web.seats import WAITING_S, Readings, Seat, Seats
 from harness.web.sounds import SoundShelf, picture, ranged
 
 JUDGE, ADJUDICATE = "/judge", "/adjudicate"
@@ -222,6 +222,8 @@ class Site:
                 if seat.item_id != before:
                     seat.next_turn()
             seat.desk.present()
+            if not seat.item_id:
+                self.readings.maybe(WAITING_S)  # whoever is done waits for more
         return seat
 
     # Posts
@@ -249,9 +251,6 @@ class Site:
                 return self._shown(visit, seat, place, 400, "Nothing was saved: this site has no such button.")
         if post.do == "draft.quiet":
             return Response(status_code=204)
-        if seat.desk.view.item is None:
-            # Whoever is done may find more when the page is loaded again.
-            self.readings.maybe(5.0)
         return RedirectResponse(place, 303)
 
     # Sounds and files

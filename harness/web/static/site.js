@@ -2,6 +2,7 @@
 // Keys, sound and cursor of a rater's page. Without this file all works too: by its buttons, one page after another.
 
 const DRAFT_AFTER_MS = 500;
+const LOOK_AFTER_MS = 5000;
 const BY_ITSELF = "play-by-itself";
 let busy = false;
 let armed = null; // the open menu, whose letters come before all other keys
@@ -120,7 +121,7 @@ async function send(button) {
     await drafted;
     const answer = await fetch(form().action, { method: "POST", body: body(button) });
     if (new URL(answer.url).pathname !== location.pathname) location.assign(answer.url);
-    else if (answer.headers.get("content-type")?.startsWith("text/html")) show(await answer.text(), answer.url);
+    else if (answer.headers.get("content-type")?.startsWith("text/html")) show(await answer.text());
     else alertOf("Not saved. Load the page again.");
   } catch {
     alertOf("Not saved: the site does not answer. Press the key again when it is back; nothing else is lost.");
@@ -130,7 +131,7 @@ async function send(button) {
   }
 }
 
-function show(text, url) {
+function show(text) {
   const page = new DOMParser().parseFromString(text, "text/html");
   const fresh = page.getElementById("main");
   if (!fresh || !page.getElementById("desk")) {
@@ -267,7 +268,22 @@ function begin({ guide: open = false, same = false } = {}) {
   if (!same) scrollTo(0, 0);
 }
 
+// Who has judged all is shown what comes later: new responses, and held ones when somebody has looked.
+async function look() {
+  if (busy || document.hidden || main().dataset.phase !== "finished") return;
+  try {
+    const answer = await fetch(location.pathname);
+    if (!answer.ok || new URL(answer.url).pathname !== location.pathname) return;
+    const text = await answer.text();
+    const fresh = new DOMParser().parseFromString(text, "text/html").getElementById("main");
+    if (!busy && main().dataset.phase === "finished" && fresh?.dataset.item) show(text);
+  } catch {
+    // The site does not answer now: the next look may find it.
+  }
+}
+
 document.addEventListener("keydown", pressed);
+setInterval(look, LOOK_AFTER_MS);
 addEventListener("pagehide", () => {
   if (form()?.elements.has_draft && !busy) navigator.sendBeacon(form().action, body("draft.quiet"));
 });

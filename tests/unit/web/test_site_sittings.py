@@ -8,10 +8,13 @@ from dataclasses import replace
 
 import pytest
 
+from harness.model.effect import EffectWord
 from harness.model.errors import LogFull
 from harness.model.judgment import Category, Judgment, JudgmentStatus
 from harness.model.rating_round import Exercise, TranscriptPolicy
+from harness.model.record import EffectAnswered
 from harness.rating.items import Item
+from harness.web.seats import Readings
 from tests.unit.web.visitors import Browser, Premises, field_of, fields_of, item_of
 
 
@@ -312,7 +315,7 @@ def test_effects_are_shown_and_what_waits_for_one_is_held(premises: Premises) ->
     wanted = [one.effect for one in premises.room.items if one.effect is not None]
     assert len(wanted) == 4
     assert len(effects) == 4 - sum(one.waits_for_effect for one in premises.room.items)
-    assert sum("an operator looked" in one for one in effects) == 2
+    assert sum("looked: " in one for one in effects) == 2
     assert {row.effect_claimed for row in premises.rows} == {True}
     assert "Done for now" in page
     assert ann.press("release_held").status_code == 303
@@ -353,6 +356,20 @@ def test_a_reading_of_the_sessions_takes_nothing_back(premises: Premises) -> Non
     assert item_of(again) == item_of(page)
     assert fields_of(again)["comment"] == "half"
     assert ann.press("label.wrong", again).status_code == 303
+
+
+def test_who_is_done_is_shown_soon_what_somebody_has_looked_at(premises: Premises) -> None:
+    premises.site.readings = Readings(premises.room, lambda: premises.now_s)
+    ann = premises.rater("ann")
+    while item_of(page := ann.page()):
+        ann.press("label.correct", page)
+    found = next(one for one in premises.room.items if one.waits_for_effect)
+    answer = EffectAnswered(found.subject.trial_id, found.subject.take, found.subject.attempt, EffectWord.RIGHT, "dora")
+    premises.room.answer_effect(found, answer)
+    premises.now_s += 6.0
+    ann.page()
+    premises.site.readings.wait()
+    assert item_of(ann.page()) == found.id
 
 
 def test_an_adjudicator_settles_what_raters_disagree_on(premises: Premises) -> None:
