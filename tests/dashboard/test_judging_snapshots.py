@@ -9,6 +9,7 @@ from textual.pilot import Pilot
 
 from harness.model.judgment import Category
 from harness.model.rating_round import Exercise, RatingRound
+from harness.rating.presence import Presence
 from tests.dashboard.bench import shows, until
 from tests.dashboard.seats import SIZES, adjudication, ready, seated
 from tests.dashboard.test_snapshots import Compare
@@ -34,7 +35,7 @@ def test_screen(
     round_ = TRAINING if what == "explained" else RatingRound(title="Autumn round", seed=4)
     app = seated(session, round_=round_, adjudicating=what == "settling")
     # No pace that differs from run to run.
-    app.desk._now_s, app.desk._shown_s = lambda: 0.0, 0.0
+    app.desk._presence = Presence(lambda: 0.0)
 
     async def before(pilot: Pilot[int]) -> None:
         await ready(pilot)
