@@ -4,6 +4,7 @@
 const DRAFT_AFTER_MS = 500;
 const LOOK_AFTER_MS = 5000;
 const BY_ITSELF = "play-by-itself";
+const wide = matchMedia("(min-width: 87rem)"); // as in site.css
 let busy = false;
 let armed = null; // the open menu, whose letters come before all other keys
 let heard = { plays: 0, ms: 0 };
@@ -201,7 +202,7 @@ function pressed(event) {
   if (event.ctrlKey || event.altKey || event.metaKey || event.isComposing || !form()) return;
   if (event.key === "Escape") {
     if (isTyping(event.target)) { event.target.blur(); keepDraft(true); }
-    else if (!document.getElementById("guide")?.hidden) guide(false);
+    else if (document.getElementById("guide")?.hidden === false) form().querySelector("[data-guide]").click();
     else close();
     return;
   }
@@ -262,7 +263,11 @@ function begin({ guide: open = false, same = false } = {}) {
     details.querySelector("summary").addEventListener("click", () => { armed = details.open ? null : details; });
   }
   form().querySelector("[data-guide]")?.addEventListener("click", (event) => {
-    if (guide(document.getElementById("guide").hidden)) event.preventDefault();
+    const box = document.getElementById("guide");
+    if (!guide(box.hidden)) return;
+    event.preventDefault();
+    // Where there is no room beside the response, it lies below all else.
+    if (!wide.matches) (box.hidden ? document.getElementById("query") : box).scrollIntoView();
   });
   if (!armed) document.getElementById("query")?.focus({ preventScroll: true });
   if (!same) scrollTo(0, 0);
