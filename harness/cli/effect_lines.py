@@ -53,12 +53,16 @@ def lines(items: Sequence[EffectItem]) -> list[str]:
     return found
 
 
-def described(item: EffectItem, now_wall_s: float) -> list[str]:
-    """An effect that a person is to look at: what was asked, wanted and answered, and when one can look."""
+def described(item: EffectItem, now_wall_s: float, *, of_several: bool = False) -> list[str]:
+    """An effect that a person is to look at: what was asked, wanted and answered, and when one can look.
+
+    of_several: sessions, so that its own is named.
+    """
     check, trial = item.evidence.check, item.trial
     asked = trial.recipe.query.text if isinstance(trial.recipe.query, SpokenText) else trial.reference
+    its = f" of {plain_text(item.session_id, 80)}" if of_several else ""
     found = [
-        f"{plain_text(trial.id, 80)}  {when(item, now_wall_s)}",
+        f"{plain_text(trial.id, 80)}{its}  {when(item, now_wall_s)}",
         f"  asked   “{plain_text(asked, 200)}” of {plain_text(trial.device, 40)}",
     ]
     if check.wanted:

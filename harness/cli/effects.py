@@ -71,12 +71,13 @@ def command(
     if watch:
         _watch(folders, name, asks)
     elif as_json:
-        shown = [_object(one) for one in _items(folders) if every or one.evidence.is_open]
-        print_lines([json.dumps({"effects": shown}, indent=2)])
+        found = [_object(one) for one in _items(folders) if every or one.evidence.is_open]
+        print_lines([json.dumps({"effects": found}, indent=2)])
     else:
-        items, now_s = _items(folders), time.time()
+        items, now_s, several = _items(folders), time.time(), len(folders) > 1
         listed = [one for one in items if every or one.evidence.is_open]
-        print_lines([_head(items, now_s), *(line for one in listed for line in ("", *described(one, now_s)))])
+        shown = [line for one in listed for line in ("", *described(one, now_s, of_several=several))]
+        print_lines([_head(items, now_s), *shown])
         if asks:
             _ask([one for one in listed if every or one.is_due(now_s)], name)
     if any(one.evidence.is_open for one in _items(folders)):
@@ -131,8 +132,9 @@ def _answered(item: EffectItem, word: EffectWord, detail: str, by: str) -> str:
 
 def _ask(items: Sequence[EffectItem], by: str) -> bool:
     """Asks for each in turn; False when the person is done with it."""
+    several = len({one.folder for one in items}) > 1
     for number, item in enumerate(items, start=1):
-        print_lines(["", f"{number} of {len(items)}", *described(item, time.time()), _KEYS])
+        print_lines(["", f"{number} of {len(items)}", *described(item, time.time(), of_several=several), _KEYS])
         while True:
             line = sys.stdin.readline()
             word = line.strip().lower()

@@ -128,6 +128,8 @@ def test_a_trial_of_two_sessions_wants_one_of_them(tmp_path: Path) -> None:
     found = harness("effects", one, other, "--answer", "t1", "right")
     assert isinstance(found.exception, InputError)
     assert "Name one session only" in found.exception.remedy
+    assert harness("effects", one, other, "--list").output.count("\nt1 of ") == 2
+    assert "\nt1  due now" in harness("effects", one, "--list").output
     assert answers(one) == answers(other) == []
 
 
