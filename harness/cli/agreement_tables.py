@@ -12,7 +12,7 @@ from harness.metrics.exact import Interval
 from harness.metrics.intervals import Share
 from harness.model.judgment import Category
 from harness.rating.categories import LABELS
-from harness.reports.cells import fit, shown
+from harness.reports.cells import counted, fit, shown
 
 NOTHING = "n/a"
 WIDTH = 80
@@ -85,7 +85,7 @@ def _head(figures: AgreementFigures) -> Iterator[str]:
     names = ", ".join(shown(one, 30) for one in figures.sessions)
     yield shown(f"session{'s' * (len(figures.sessions) != 1)} {names}", WIDTH)
     yield (
-        f"{figures.responses} responses, {len(figures.items)} judged by {len(figures.names)} raters; "
+        f"{figures.responses} responses, {len(figures.items)} judged by {counted(len(figures.names), 'rater')}; "
         f"{len(figures.disputed)} disputed, {figures.settled} settled"
     )
     if figures.gold_items:

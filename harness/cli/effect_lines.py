@@ -38,14 +38,14 @@ def lines(items: Sequence[EffectItem]) -> list[str]:
         f"{count} {name}"
         for name, count in (
             *((_WORDS[word], _count(items, word)) for word in EffectWord if word is not EffectWord.UNKNOWN),
-            ("cannot be told", sum(_word(one) == "unknown" for one in items)),
-            ("open", sum(one.evidence.is_open for one in items)),
+            ("cannot be told", sum(_word(one) == "unknown" and not one.is_open for one in items)),
+            ("open", sum(one.is_open for one in items)),
         )
         if count
     )
     found = [f"effects              {len(items)}: {counts}"]
     for one in items:
-        who = "open" if one.evidence.is_open else one.evidence.source.value
+        who = "open" if one.is_open else one.evidence.source.value
         head = f"  {fit(_word(one), 8)} {fit(who, 8)}  {plain_text(one.trial.id, 30)}: {wanted(one)}"
         found.append(head)
         if one.evidence.said:
@@ -81,7 +81,7 @@ def described(item: EffectItem, now_wall_s: float, *, of_several: bool = False) 
 def when(item: EffectItem, now_wall_s: float) -> str:
     """From when a person can look: `due now`, `at 01:00, in 12 min`; or what is known."""
     due_s = item.evidence.due_wall_s
-    if not item.evidence.is_open:
+    if not item.is_open:
         return f"{_word(item)}, by {'the device' if item.evidence.source is EffectSource.DEVICE else 'a person'}"
     if due_s is None or due_s <= now_wall_s:
         return "due now"
@@ -110,8 +110,8 @@ def clock(wall_s: float) -> str:
 
 
 def _word(item: EffectItem) -> str:
-    return "–" if item.evidence.is_open else _WORDS[item.evidence.word]
+    return "–" if item.is_open else _WORDS[item.evidence.word]
 
 
 def _count(items: Sequence[EffectItem], word: EffectWord) -> int:
-    return sum(one.evidence.word is word and not one.evidence.is_open for one in items)
+    return sum(one.evidence.word is word and not one.is_open for one in items)

@@ -71,16 +71,16 @@ def command(
     if watch:
         _watch(folders, name, asks)
     elif as_json:
-        found = [_object(one) for one in _items(folders) if every or one.evidence.is_open]
+        found = [_object(one) for one in _items(folders) if every or one.is_open]
         print_lines([json.dumps({"effects": found}, indent=2)])
     else:
         items, now_s, several = _items(folders), time.time(), len(folders) > 1
-        listed = [one for one in items if every or one.evidence.is_open]
+        listed = [one for one in items if every or one.is_open]
         shown = [line for one in listed for line in ("", *described(one, now_s, of_several=several))]
         print_lines([_head(items, now_s), *shown])
         if asks:
             _ask([one for one in listed if every or one.is_due(now_s)], name)
-    if any(one.evidence.is_open for one in _items(folders)):
+    if any(one.is_open for one in _items(folders)):
         sys.exit(STILL_OPEN)
 
 
@@ -89,7 +89,7 @@ def _items(folders: Sequence[Path]) -> list[EffectItem]:
 
 
 def _head(items: Sequence[EffectItem], now_s: float) -> str:
-    left = [one for one in items if one.evidence.is_open]
+    left = [one for one in items if one.is_open]
     if not items:
         return "No effect is checked in it, and no response is held."
     if not left:
@@ -188,7 +188,7 @@ def _next(fresh: Sequence[EffectItem], now_s: float) -> str:
 
 
 def _open(found: Sequence[SessionEffects]) -> list[EffectItem]:
-    return [item for one in found for item in one.items if item.evidence.is_open]
+    return [item for one in found for item in one.items if item.is_open]
 
 
 def _key(item: EffectItem) -> tuple[Path, str, int, int]:
@@ -210,7 +210,7 @@ def _object(item: EffectItem) -> dict[str, object]:
         "question": check.question,
         "word": evidence.word.value,
         "source": evidence.source.value,
-        "open": evidence.is_open,
+        "open": item.is_open,
         "said": evidence.said,
         "due_wall_s": evidence.due_wall_s,
         "held_by": list(item.held_by),

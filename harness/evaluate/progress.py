@@ -92,6 +92,7 @@ class SessionFigures:
         self._judgment_ids: set[str] = set()
         self._totals: Totals | None = Totals()
         self._effects = EffectRows()
+        self._later: list[Entry] = []
         self._pace: deque[float] = deque(maxlen=PACE_TRIALS)
         self._trial_since: float | None = None
         self._paused_since: float | None = None
@@ -152,7 +153,7 @@ class SessionFigures:
             case JudgmentGiven(judgment=judgment) if judgment.trial_id in self._trials:
                 self._judge(judgment)
             case EffectAnswered():
-                self._effects.add(entry)
+                self._later.append(entry)
             case _:
                 pass
 
@@ -171,7 +172,7 @@ class SessionFigures:
         )
 
     def _right_effects(self) -> Share:
-        evidence = self._effects.evidence()
+        evidence = self._effects.evidence(self._later)
         responses = [one.response for one in self._trials.values() if one.trial.effect is not None]
         keys = [(one.trial.id, one.take, one.attempt) for one in responses if one is not None]
         return right_of_known(evidence[key] for key in keys if key in evidence)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+from harness.model.effect import EffectWord
 from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, Judgment, SubFlag
 from harness.model.rating_round import RatingRound, TranscriptPolicy
 from harness.rating.aid import AidState
@@ -130,7 +131,11 @@ class Desk:
         return self._aside(lambda sitting: sitting.skip(), "left for the end")
 
     def hold(self, *, aid_path: tuple[str, ...] = ()) -> bool:
-        """Leaves it until somebody has said what the device did."""
+        """Leaves it until somebody has said what the device did; refused when somebody has: nothing would free it."""
+        item = self._ready()
+        if item is not None and item.effect is not None and item.effect.word is not EffectWord.UNKNOWN:
+            self._said = "what the device did is known; judge it, or put it aside if you doubt that"
+            return False
         return self._aside(lambda sitting: sitting.hold(), "held until it is known what the device did", aid_path)
 
     def flag(self, flag: Flag, *, aid_path: tuple[str, ...] = ()) -> bool:

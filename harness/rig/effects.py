@@ -24,7 +24,8 @@ HELD_QUESTION = "What did it do?"
 class EffectItem:
     """A first response with its effect. said: what it answered, by our transcription.
 
-    held_by: raters who wait for it. answers: of people, with their Unix times, oldest first.
+    held_by: raters who hold it. waited_for: one of them held it when all that is known now was known. answers: of
+    people, with their Unix times, oldest first.
     """
 
     folder: Path
@@ -35,12 +36,18 @@ class EffectItem:
     evidence: EffectEvidence
     said: str = ""
     held_by: tuple[str, ...] = ()
+    waited_for: bool = False
     answers: tuple[tuple[float, EffectAnswered], ...] = ()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nobody has said what became of it, or a rater knows what was said and waits all the same."""
+        return self.evidence.is_open or self.waited_for
 
     def is_due(self, now_wall_s: float) -> bool:
         """Whether it is open, and a person can look by now."""
         due_s = self.evidence.due_wall_s
-        return self.evidence.is_open and (due_s is None or due_s <= now_wall_s)
+        return self.is_open and (due_s is None or due_s <= now_wall_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +80,8 @@ def effects_of(folder: Path) -> SessionEffects:
     for judged in judged_in(progress, judgments):
         response, trial = judged.response, judged.response.trial
         key = (trial.id, response.take, response.attempt)
-        held_by = tuple(one.rater for one in judged.judgments if one.status is JudgmentStatus.HELD)
+        holds = [one for one in judged.judgments if one.status is JudgmentStatus.HELD]
+        held_by = tuple(one.rater for one in holds)
         evidence = found.get(key)
         if evidence is None and held_by:
             evidence = EffectEvidence(EffectCheck("", question=HELD_QUESTION), due_wall_s=responses_wall_s.get(key))
@@ -88,6 +96,7 @@ def effects_of(folder: Path) -> SessionEffects:
                     evidence=evidence,
                     said=response.transcript or "",
                     held_by=held_by,
+                    waited_for=any(one.effect is evidence.word for one in holds),
                     answers=answers.get(key, ()),
                 )
             )

@@ -220,7 +220,7 @@ async def test_a_training_round_explains_each_answer(session: Path) -> None:
         assert "x skip" not in screen_text(pilot)
         await press(pilot, "m")
         await ready(pilot, "TRAINING 2 of 2")
-        assert "note    It was paused." in screen_text(pilot)
+        assert "seen    It was paused." in screen_text(pilot)
         await press(pilot, "9")
         await until(pilot, shows(pilot, "Not Wrong, but Correct"))
         await press(pilot, "u")

@@ -52,7 +52,9 @@ class JudgedItem(Painted):
             rows.append(("wanted", Text(wanted, style=palette.TEXT)))
             rows.append(("seen", Text(known, style=palette.YELLOW)))
         if item.note:
-            rows.append(("note", Text(plain_text(item.note, LONGEST), style=palette.TEXT)))
+            rows.append(
+                ("note" if item.exercise is None else "seen", Text(plain_text(item.note, LONGEST), style=palette.TEXT))
+            )
         rows.append(("", _facts(item)))
         if view.own is not None and view.own.status is not JudgmentStatus.SUBMITTED:
             own = given_words(view.own)

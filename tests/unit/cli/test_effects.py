@@ -52,9 +52,9 @@ def asked_session(check: EffectCheck | None = ASKED) -> Session:
     return Session(trial(check)).asked().answered().ends(12.0)
 
 
-def hold(folder: Path, rater: str = "ann") -> None:
+def hold(folder: Path, rater: str = "ann", effect: EffectWord | None = None) -> None:
     log = JudgmentLog(folder)
-    log.append(JudgmentGiven(Judgment("j1", "t1", 1, rater, JudgmentStatus.HELD, None, "sha of r")))
+    log.append(JudgmentGiven(Judgment("j1", "t1", 1, rater, JudgmentStatus.HELD, None, "sha of r", effect=effect)))
     log.close()
 
 
@@ -107,6 +107,14 @@ def test_a_response_that_a_rater_holds_is_asked_about(tmp_path: Path) -> None:
     assert "held by ann" in listed.stdout
     assert harness("effects", folder, "--answer", "t1", "unknown").exit_code == 0
     assert harness("effects", folder).exit_code == 0
+
+
+def test_who_holds_although_it_cannot_be_told_is_waited_for(tmp_path: Path) -> None:
+    folder = written(tmp_path / "s", asked_session())
+    assert harness("effects", folder, "--answer", "t1", "unknown").exit_code == 0
+    hold(folder, rater="ann", effect=EffectWord.UNKNOWN)
+    assert "held by ann" in harness("effects", folder).stdout
+    assert harness("effects", folder, "--answer", "t1", "right").exit_code == 0
 
 
 @pytest.mark.parametrize(

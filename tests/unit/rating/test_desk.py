@@ -116,6 +116,16 @@ def test_a_hold_by_hand_ends_with_the_evidence() -> None:
     assert desk.view.count.done == 2
 
 
+def test_what_is_known_is_not_held() -> None:
+    bench = Bench([item(1, effect=SEEN)])
+    desk = bench.desk()
+    assert not desk.hold()
+    assert in_sight(desk) == "question 1"
+    assert "is known" in desk.view.said
+    assert bench.disk.rows == []
+    assert desk.judge(CORRECT)
+
+
 def test_held_items_can_be_judged_all_the_same() -> None:
     bench = Bench([item(1, effect=WAITS), item(2)])
     desk = bench.desk()
