@@ -21,6 +21,7 @@ function tell(text) {
 }
 
 function alertOf(text) {
+  form().querySelector(".said")?.remove();  // it is of the key before
   let box = form().querySelector(".alert");
   if (!box) {
     box = document.createElement("p");
