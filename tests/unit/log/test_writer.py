@@ -119,7 +119,7 @@ def test_a_database_of_something_else_is_refused_and_left_alone(tmp_path: Path) 
     connection.commit()
     connection.close()
     for kind in (SqliteLog, LogReader):
-        with pytest.raises(LogError, match="no session log"):
+        with pytest.raises(LogError, match="no file of a session"):
             kind(tmp_path)
     connection = sqlite3.connect(tmp_path / "log.sqlite")
     assert connection.execute("SELECT name FROM sqlite_schema").fetchall() == [("recipes",)]
