@@ -11,6 +11,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
+APART_S = 0.1
+"""The same key sooner than this is one that is held down."""
+REFUSED_S = 1.0
+"""A refusal that still stands after this is of the last key, and no picture of the one before."""
+TOO_FAST = "too fast"
+"""What the app says to a key that came before the response was drawn: a robot reads half a screen."""
 _POSITION = re.compile(r"(?:Judging|Settling) item (\d+) of (\d+)")
 
 
@@ -115,3 +121,28 @@ class RatingTerminal:
 
     def _tmux(self, *arguments: str) -> None:
         subprocess.run(["tmux", "-S", self._socket, *arguments], check=True, capture_output=True)
+
+
+class Hand:
+    """Presses keys as a person does: not the same key faster than a keyboard repeats it, and again when told so."""
+
+    def __init__(self, terminal: RatingTerminal) -> None:
+        self._terminal = terminal
+        self._last, self._last_s = "", 0.0
+
+    def press(self, key: str) -> None:
+        if key == self._last:
+            time.sleep(max(0.0, self._last_s + APART_S - time.monotonic()))
+        self._terminal.type(key)
+        self._last, self._last_s = key, time.monotonic()
+
+    def press_until(self, key: str, wanted: Callable[[int | None], bool], within_s: float = 90.0) -> None:
+        """… until the item that is wanted is on the screen."""
+        self.press(key)
+        limit_s = time.monotonic() + within_s
+        while not wanted(self._terminal.position()):
+            screen = self._terminal.screen()
+            assert time.monotonic() < limit_s, f"another item is on the screen:\n{screen}"
+            if TOO_FAST in screen and time.monotonic() > self._last_s + REFUSED_S:
+                self.press(key)
+            time.sleep(0.002)

@@ -8,7 +8,7 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,13 +18,11 @@ from harness.model.judgment import Category, Judgment, JudgmentStatus, in_force
 from harness.model.record import JudgmentGiven
 from harness.rating.categories import KEYS
 from tests.conformance.engine_runs import wait_for
-from tests.conformance.rating.terminal import RatingTerminal
+from tests.conformance.rating.terminal import Hand, RatingTerminal
 from tests.rating_sessions import rating_session
 
 pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
 ITEMS = 300
-APART_S = 0.1
-"""The same key sooner than this is one that is held down."""
 
 
 @pytest.fixture
@@ -40,37 +38,6 @@ def terminal() -> Iterator[RatingTerminal]:
 
 def rows(folder: Path) -> list[Judgment]:
     return [one.record.judgment for one in rating_rows(folder) if isinstance(one.record, JudgmentGiven)]
-
-
-REFUSED_S = 1.0
-"""A refusal that still stands after this is of the last key, and no picture of the one before."""
-TOO_FAST = "too fast"
-"""What the app says to a key that came before the response was drawn: a robot reads half a screen."""
-
-
-class Hand:
-    """Presses keys as a person does: not the same key faster than a keyboard repeats it, and again when told so."""
-
-    def __init__(self, terminal: RatingTerminal) -> None:
-        self._terminal = terminal
-        self._last, self._last_s = "", 0.0
-
-    def press(self, key: str) -> None:
-        if key == self._last:
-            time.sleep(max(0.0, self._last_s + APART_S - time.monotonic()))
-        self._terminal.type(key)
-        self._last, self._last_s = key, time.monotonic()
-
-    def press_until(self, key: str, wanted: Callable[[int | None], bool], within_s: float = 90.0) -> None:
-        """… until the item that is wanted is on the screen."""
-        self.press(key)
-        limit_s = time.monotonic() + within_s
-        while not wanted(self._terminal.position()):
-            screen = self._terminal.screen()
-            assert time.monotonic() < limit_s, f"another item is on the screen:\n{screen}"
-            if TOO_FAST in screen and time.monotonic() > self._last_s + REFUSED_S:
-                self.press(key)
-            time.sleep(0.002)
 
 
 @pytest.mark.timeout(400)
