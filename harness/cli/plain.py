@@ -158,6 +158,8 @@ def next_steps(progress: Progress, folder: Path | None) -> list[str]:
     if progress.left:
         lines.append(f"go on with:     harness resume {name}")
     lines.append(f"look at it:     harness show {name}")
+    if progress.totals.judged < progress.totals.to_judge:
+        lines.append(f"judge it:       harness rate {name}")
     return lines
 
 

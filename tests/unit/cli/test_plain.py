@@ -61,6 +61,7 @@ def test_a_session_in_words_ends_with_figures_and_what_to_type() -> None:
         "stopped\n\nsession folder: /tmp/no such folder/s1\n"
         "go on with:     harness resume /tmp/no such folder/s1\n"
         "look at it:     harness show /tmp/no such folder/s1\n"
+        "judge it:       harness rate /tmp/no such folder/s1\n"
     )
     assert "\x1b" not in text
 
