@@ -53,10 +53,11 @@ class RatingTerminal:
     def ended(self, within_s: float = 60.0) -> str:
         """Waits for the program's end by itself; its exit status."""
         limit_s = time.monotonic() + within_s
-        # tmux knows that a program is gone some moments before it knows how.
+        self.gone(within_s)
+        # tmux may miss that a program is to be asked how it ended, until another child of its own has ended as well.
         while not (status := self.ask("display-message -p '#{pane_dead_status}'")[0]):
-            assert time.monotonic() < limit_s, f"it goes on, or a signal ended it:\n{self.screen()}"
-            time.sleep(0.005)
+            assert time.monotonic() < limit_s, f"a signal ended it:\n{self.screen()}"
+            self.ask("run-shell true")
         return status
 
     def gone(self, within_s: float = 30.0) -> None:
