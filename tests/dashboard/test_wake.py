@@ -331,5 +331,5 @@ async def test_a_flood_of_events_leaves_the_keys_alive(tmp_path: Path) -> None:
             begun = time.monotonic()
             await pilot.press("p")
             await until(pilot, lambda: commands(engine, Pause), within_s=3)
-            await until(pilot, shows(pilot, "alexa 49"), within_s=30)
+            await until(pilot, shows(pilot, "4999 ou"), within_s=30)  # …tside; the list may stay where its cursor is
             assert time.monotonic() - begun < 30
