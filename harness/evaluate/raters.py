@@ -10,11 +10,9 @@ import numpy as np
 
 from harness.evaluate.judged import JudgedResponse
 from harness.metrics.intervals import Share
-from harness.model.judgment import Category, Judgment, JudgmentStatus, in_force
-from harness.model.rating_round import Exercise, GoldItem
+from harness.model.judgment import Judgment, JudgmentStatus, in_force
+from harness.model.rating_round import EXERCISE, Exercise, GoldItem
 
-EXERCISE = "exercise:"
-"""What the trial id of a judgment on an exercise begins with."""
 WHOLE_SHARE = 0.95
 """Of a clip's length: a rater who heard so much heard it whole; players round, and cut silence."""
 
@@ -95,9 +93,9 @@ def rater_figures(
         for row in {row.id: row for row in session.rows}.values():
             if not row.adjudicates:
                 rows[row.rater].append(row)
-    right = {EXERCISE + one.id: {one.category, *one.accept} for one in exercises}
+    known = {one.trial_id: one for one in exercises}
     return tuple(
-        _of(rater, standing.get(rater, []), rows[rater], gold, right, agreed.get(rater, ())) for rater in sorted(rows)
+        _of(rater, standing.get(rater, []), rows[rater], gold, known, agreed.get(rater, ())) for rater in sorted(rows)
     )
 
 
@@ -111,7 +109,7 @@ def _of(
     standing: Sequence[tuple[JudgedResponse, Judgment]],
     rows: Sequence[Judgment],
     gold: Mapping[tuple[str, str], GoldItem],
-    exercises: Mapping[str, set[Category]],
+    exercises: Mapping[str, Exercise],
     agreed: Sequence[bool],
 ) -> RaterFigures:
     of_exercises = {row.id for row in rows if row.trial_id.startswith(EXERCISE)}
@@ -141,7 +139,7 @@ def _of(
         ),
         _share(one.transcript_shown for _, one in submitted),
         _share(
-            one.category in {known.category, *known.accept}
+            known.is_right(one.category)
             for response, one in submitted
             if (known := gold.get((response.session_id, response.trial.trial.id))) is not None
         ),
@@ -152,13 +150,13 @@ def _of(
     )
 
 
-def _first_answers(rows: Sequence[Judgment], exercises: Mapping[str, set[Category]]) -> Share:
+def _first_answers(rows: Sequence[Judgment], exercises: Mapping[str, Exercise]) -> Share:
     """Later ones are given with the explanation at hand."""
     first: dict[str, Judgment] = {}
     for row in rows:
         if row.trial_id in exercises and row.status is JudgmentStatus.SUBMITTED:
             first.setdefault(row.trial_id, row)
-    return _share(row.category in exercises[row.trial_id] for row in first.values())
+    return _share(exercises[row.trial_id].is_right(row.category) for row in first.values())
 
 
 def _pace(judgments: Sequence[Judgment]) -> Pace:

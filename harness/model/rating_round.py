@@ -7,6 +7,9 @@ from enum import StrEnum
 
 from harness.model.judgment import Category
 
+EXERCISE = "exercise:"
+"""Begins the trial id of an exercise's rows."""
+
 
 class TranscriptPolicy(StrEnum):
     """When a rater sees what was said in writing: at once, on a key (which is stored), or not at all."""
@@ -41,6 +44,10 @@ class GoldItem:
     accept: tuple[Category, ...] = ()
     why: str = ""
 
+    def is_right(self, category: Category | None) -> bool:
+        """Whether a rater who gives that category is right."""
+        return category in (self.category, *self.accept)
+
 
 @dataclass(frozen=True, slots=True)
 class Exercise:
@@ -54,6 +61,15 @@ class Exercise:
     accept: tuple[Category, ...] = ()
     effect: str = ""
     core_capability: bool = False
+
+    @property
+    def trial_id(self) -> str:
+        """Of its rows."""
+        return f"{EXERCISE}{self.id}"
+
+    def is_right(self, category: Category | None) -> bool:
+        """Whether a rater who gives that category is right."""
+        return category in (self.category, *self.accept)
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,8 +109,7 @@ class Desk:
         said = f"saved as {LABELS[category]}"
         self._save(item, row, f"{said}; not of that category: {', '.join(left_out)}" if left_out else said)
         if item.exercise is not None:
-            right = category in (item.exercise.category, *item.exercise.accept)
-            self._explained = Explained(item.exercise, category, right)
+            self._explained = Explained(item.exercise, category, item.exercise.is_right(category))
         else:
             self._next()
         return True

@@ -73,7 +73,7 @@ def blind_id(seed: int, session_id: str, trial_id: str, clip_sha256: str) -> str
 
 def exercise_item(exercise: Exercise, seed: int) -> Item:
     """An exercise as an item; its rows have the trial id `exercise:<id>`."""
-    trial_id = f"exercise:{exercise.id}"
+    trial_id = exercise.trial_id
     digest = hashlib.sha256(f"{exercise.query}\n{exercise.response}".encode()).hexdigest()
     return Item(
         id=blind_id(seed, "", trial_id, digest),

@@ -6,12 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from harness.model.judgment import Judgment, JudgmentStatus, in_force
-from harness.model.rating_round import RatingRound
+from harness.model.rating_round import EXERCISE, RatingRound
 from harness.rating.items import Item
 
 Subject = tuple[str, str, str]
-EXERCISE = "exercise:"
-"""Begins the trial id of an exercise's rows."""
 
 
 def subject_of(row: Judgment) -> Subject:
@@ -98,7 +96,7 @@ class OwnRows:
 
     def _right(self, item: Item) -> bool:
         row, exercise = self.standing(item), item.exercise
-        return row is not None and exercise is not None and row.category in (exercise.category, *exercise.accept)
+        return row is not None and exercise is not None and exercise.is_right(row.category)
 
     def _answers(self, item: Item) -> int:
         """How often it was answered, what was taken back left out."""

@@ -19,13 +19,13 @@ from harness.log.judgment_log import JudgmentLog
 from harness.model.effect import EffectWord
 from harness.model.errors import InputError, InputProblems
 from harness.model.judgment import Category, Judgment, JudgmentStatus
+from harness.model.rating_round import EXERCISE
 from harness.model.record import JudgmentGiven
 from harness.rating.categories import KEYS, LABELS
 from harness.rig.rated_sessions import SessionRead
 
 NAMESPACE = uuid.UUID("6f6dd9b1-5a53-4c53-8e0e-2f1b7f0f4f5a")
 """Of the ids that rows without one are given: the same row, the same id."""
-EXERCISE = "exercise:"
 WORDS: dict[str, Category] = {
     **{category.value: category for category in Category},
     **{category.value.replace("_", " "): category for category in Category},
