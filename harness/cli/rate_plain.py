@@ -22,7 +22,7 @@ from harness.cli.streams import safe_stream, standard_output
 from harness.model.errors import DeviceError, HarnessError, LogError
 from harness.model.judgment import Category
 from harness.model.rater_keys import RaterKeys
-from harness.rating.aid import AID, AidState, Known
+from harness.rating.aid import AidState
 from harness.rating.aid_text import lines as aid_lines
 from harness.rating.desk import Desk
 from harness.rig.rater_player import RaterPlayer
@@ -268,11 +268,8 @@ class _Sitting:
     # The decision aid
 
     def _begin_aid(self) -> str:
-        item = self._desk.view.item
-        if item is None:
-            return "there is no response to judge"
-        known = Known.of(item.recognition, item.truncated, item.effect, item.core_capability)
-        return self._asked(AID.begin(known))
+        begun = self._desk.begin_aid()
+        return "there is no response to judge" if begun is None else self._asked(begun)
 
     def _in_aid(self, state: AidState, line: str) -> bool:
         """Takes a line as an answer of the aid, when it is one."""
@@ -335,7 +332,7 @@ class _Sitting:
         except LogError as error:
             self._complain(f"sessions cannot be read again, saving may fail: {error}")
             return
-        desk.refresh(room.disputed_for(desk.rater) if self._adjudicating else room.items, room.rows)
+        desk.refresh(room.items_for(desk.rater, adjudicating=self._adjudicating), room.rows)
         item = desk.view.item
         if item is not None and item.id != self._shown:
             self._show()

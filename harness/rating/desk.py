@@ -10,7 +10,7 @@ from dataclasses import replace
 from harness.model.effect import EffectWord
 from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, Judgment, SubFlag
 from harness.model.rating_round import RatingRound, TranscriptPolicy
-from harness.rating.aid import AidState
+from harness.rating.aid import AID, AidState, Known
 from harness.rating.categories import LABELS
 from harness.rating.items import Item
 from harness.rating.judgments import Sitting, withdrawal
@@ -88,6 +88,13 @@ class Desk:
     def item(self, item_id: str) -> Item | None:
         """An item of this rater's queue, by its blind id."""
         return self._standing.item(item_id)
+
+    def begin_aid(self) -> AidState | None:
+        """The decision aid for the item in sight, with what the harness knows filled in; None without an item."""
+        item = self._item
+        if item is None:
+            return None
+        return AID.begin(Known.of(item.recognition, item.truncated, item.effect, item.core_capability))
 
     # Keys that write
 

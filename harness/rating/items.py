@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass, field
 
 from harness.model.clip import Clip
-from harness.model.effect import EffectEvidence, EffectSource, EffectWord
+from harness.model.effect import EffectEvidence
 from harness.model.judgment import Judgment
 from harness.model.rating_round import Exercise, GoldItem
 from harness.model.time import Measured
@@ -61,8 +61,7 @@ class Item:
     @property
     def waits_for_effect(self) -> bool:
         """Nobody knows yet what the device did, so that the response cannot be judged."""
-        found = self.effect
-        return found is not None and found.word is EffectWord.UNKNOWN and found.source is EffectSource.NONE
+        return self.effect is not None and self.effect.is_open
 
 
 def blind_id(seed: int, session_id: str, trial_id: str, clip_sha256: str) -> str:

@@ -22,6 +22,11 @@ class Subject:
     take: int = 1
     span_s: tuple[float, float] | None = None
 
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Session, trial and clip: what rows are about."""
+        return self.session_id, self.trial_id, self.clip_sha256
+
 
 @dataclass(frozen=True, slots=True)
 class Sitting:

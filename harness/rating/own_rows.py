@@ -51,8 +51,7 @@ class OwnRows:
 
     def standing(self, item: Item) -> Judgment | None:
         """The row in force on an item."""
-        subject = item.subject
-        key = ((subject.session_id, subject.trial_id, subject.clip_sha256), bool(item.inputs))
+        key = (item.subject.key, bool(item.inputs))
         if key not in self._standing:
             rows = [row for row in in_force(self._all(item)) if bool(row.adjudicates) == bool(item.inputs)]
             self._standing[key] = max(rows, key=lambda row: self._number[row.id], default=None)
@@ -105,7 +104,7 @@ class OwnRows:
 
     def _all(self, item: Item) -> list[Judgment]:
         subject = item.subject
-        named = self._rows.get((subject.session_id, subject.trial_id, subject.clip_sha256), [])
+        named = self._rows.get(subject.key, [])
         if not subject.session_id:
             return named
         return [*self._rows.get(("", subject.trial_id, subject.clip_sha256), []), *named]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.model.effect import EffectSource, EffectWord
 from harness.model.judgment import Judgment, JudgmentStatus
 from harness.model.rating_round import RatingRound
 from harness.rating.items import Item
@@ -37,7 +36,7 @@ class Standing:
         self._items = assigned(items, round_, rater)
         every = (*self._exercises, *self._items)
         self._by_id = {item.id: item for item in every}
-        self._by_subject: dict[Subject, Item] = {_subject(item): item for item in every}
+        self._by_subject: dict[Subject, Item] = {item.subject.key: item for item in every}
         self._positions = {
             item.id: number for queue in (self._exercises, self._items) for number, item in enumerate(queue, 1)
         }
@@ -123,14 +122,6 @@ class Standing:
         return left, Count(len(self._items), done, len(left), len(later), held, flagged)
 
 
-def _subject(item: Item) -> Subject:
-    subject = item.subject
-    return subject.session_id, subject.trial_id, subject.clip_sha256
-
-
 def _known_since(item: Item, hold: Judgment) -> bool:
     """Whether more is known of the effect than when it was held."""
-    found = item.effect
-    if found is None or (found.word is EffectWord.UNKNOWN and found.source is EffectSource.NONE):
-        return False
-    return hold.effect is not found.word
+    return item.effect is not None and not item.effect.is_open and hold.effect is not item.effect.word

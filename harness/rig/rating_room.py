@@ -98,7 +98,7 @@ class RatingRoom:
         """A sitting at what raters disagree on, with their judgments as inputs; less what others have settled."""
         self.refresh()
         settled = replace(self.round, id=f"{self.round.id}.adjudication", raters=(), raters_per_item=None, exercises=())
-        return Desk(rater, settled, self.disputed_for(rater), (), self.rows, self.keep)
+        return Desk(rater, settled, self.items_for(rater, adjudicating=True), (), self.rows, self.keep)
 
     @property
     def disputed(self) -> tuple[Item, ...]:
@@ -109,6 +109,10 @@ class RatingRoom:
         """The same, less those that somebody else than the rater has settled."""
         wanted = {item.id for item in self.items}
         return tuple(item for item in disputed(self._found, rater) if item.id in wanted)
+
+    def items_for(self, rater: str, *, adjudicating: bool) -> tuple[Item, ...]:
+        """What a desk of `desk`, or of `adjudication`, is refreshed with."""
+        return self.disputed_for(rater) if adjudicating else self.items
 
     # What is kept
 

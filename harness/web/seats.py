@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from harness.model.errors import HarnessError
-from harness.rating.aid import AID, AidState, Known
+from harness.rating.aid import AidState
 from harness.rating.desk import Desk
 from harness.rig.rating_room import RatingRoom
 
@@ -88,9 +88,7 @@ class Seat:
             self.desk.heard(0, began=True)
 
     def open_aid(self) -> None:
-        item = self.desk.view.item
-        if item is not None:
-            self.aid = AID.begin(Known.of(item.recognition, item.truncated, item.effect, item.core_capability))
+        self.aid = self.desk.begin_aid() or self.aid
 
 
 class Seats:

@@ -216,7 +216,7 @@ class Site:
             number = self.readings.number
             if seat.read != number:
                 before = seat.item_id
-                items = self._room.items if place == JUDGE else self._room.disputed_for(visit.invitation.rater)
+                items = self._room.items_for(visit.invitation.rater, adjudicating=place == ADJUDICATE)
                 seat.desk.refresh(items, self._room.rows)
                 seat.read = number
                 if seat.item_id != before:

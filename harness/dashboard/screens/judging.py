@@ -36,7 +36,7 @@ from harness.dashboard.widgets.sitting_texts import Explanation, Finished
 from harness.model.errors import HarnessError
 from harness.model.judgment import Flag, SubFlag
 from harness.model.rater_keys import RaterAction, RaterKeys
-from harness.rating.aid import AID, AidState, Known
+from harness.rating.aid import AidState
 from harness.rating.desk import Desk
 from harness.rating.guide import FLAG_TEXTS, SUB_FLAG_TEXTS
 from harness.rating.items import Item
@@ -289,9 +289,8 @@ class JudgingScreen(Screen[None]):
         self._ask(prompt, self._desk.comment)
 
     def _aid(self) -> None:
-        if (item := self._item) is not None:
-            known = Known.of(item.recognition, item.truncated, item.effect, item.core_capability)
-            self._ask(AidPanel(AID.begin(known), item.query), self._conclude)
+        if self._item is not None and (begun := self._desk.begin_aid()) is not None:
+            self._ask(AidPanel(begun, self._item.query), self._conclude)
 
     def _conclude(self, state: AidState) -> None:
         self._write(lambda: self._desk.conclude(state))
@@ -394,7 +393,7 @@ class JudgingScreen(Screen[None]):
         if message.fault:
             self._tell(f"what has come since cannot be read: {message.fault}")
         else:
-            disputed = self._room.disputed_for(self._desk.rater) if self._adjudicating else None
-            self._desk.refresh(self._room.items if disputed is None else disputed, self._room.rows)
+            items = self._room.items_for(self._desk.rater, adjudicating=self._adjudicating)
+            self._desk.refresh(items, self._room.rows)
         if isinstance(self.app.screen, JudgingScreen):
             self.show()
