@@ -42,8 +42,8 @@ def this_process(folder: Path) -> EnginePlace:
 def publish(place: EnginePlace) -> None:
     """Writes where the engine answers, for `find` and `running`."""
     text = json.dumps(asdict(place), indent=1).encode()
+    write_whole(_beside(Path(place.folder), "json"), text)  # first: what `find` finds, `running` lists
     write_whole(SessionFolder(Path(place.folder)).engine, text)
-    write_whole(_beside(Path(place.folder), "json"), text)
 
 
 def withdraw(place: EnginePlace) -> None:

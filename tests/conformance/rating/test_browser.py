@@ -82,6 +82,7 @@ class Window:
         assert site.tokens[rater] not in self.page.url
         self.page.get_by_role("link", name="Begin").click()
         self.page.wait_for_selector("#desk")
+        self.page.wait_for_load_state("domcontentloaded")  # a key before the page's script runs is nobody's
         self.turn, self.item = "", ""
         self.look()
 
