@@ -18,6 +18,7 @@ class Group(StrEnum):
     SPEECH_DETECTORS = "harness.speech_detectors"
     WAKE_ENGINES = "harness.wake_engines"
     RECOGNISERS = "harness.recognisers"
+    OFFLINE_ENGINES = "harness.offline_engines"
 
 
 def names(group: Group) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar, Protocol, runtime_checkable
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from harness.model.bench import DeviceProfile
 from harness.model.clip import Clip
 from harness.model.observation import Observation
+from harness.model.offline import EngineFacts, OfflineModel, OfflineSpot, Said, ScoreTrack, Setting
 from harness.model.record import Entry, Record
 from harness.model.stimulus import RenderedStimulus, StimulusRecipe, VoiceSpec, Waveform
 
@@ -186,3 +187,79 @@ class WakeHit(Protocol):
     def sample(self) -> int: ...
     @property
     def score(self) -> float | None: ...
+
+
+class OfflineEngine(Protocol):
+    """An engine that files are evaluated with. Plug-ins: entry points of `harness.offline_engines`.
+
+    The class lists what it has without loading a model. `Engine(model, settings)` loads: model is what stands behind
+    the colon of a task, a name of `models()` or a path; settings are names of `settings` with checked texts, those
+    that were given only. PluginError or InputError, with a remedy, when that cannot be. An engine lives in one
+    process and one thread; it also implements one of `ScoresSound`, `SpotsPhrases` and `Understands`.
+    """
+
+    settings: ClassVar[tuple[Setting, ...]]
+
+    def __init__(self, model: str, settings: Mapping[str, str]) -> None: ...
+
+    @classmethod
+    def models(cls) -> tuple[OfflineModel, ...]:
+        """What is installed here; PluginError with the remedy when the engine's package is not."""
+        ...
+
+    @property
+    def facts(self) -> EngineFacts: ...
+    def close(self) -> None:
+        """Lets go of processes and devices; may be called twice."""
+        ...
+
+
+@runtime_checkable
+class ScoresSound(Protocol):
+    """A wake engine whose spots follow from scores by its rule: any operating point is a look at the same scores."""
+
+    def begin(self) -> ScoreStream:
+        """An engine state that has heard nothing; ends the one before."""
+        ...
+
+
+class ScoreStream(Protocol):
+    """A state of a `ScoresSound`. The scores do not depend on how the sound is cut into pieces."""
+
+    def feed(self, samples: npt.NDArray[np.int16]) -> None:
+        """Shape (n,), at the engine's rate; any n."""
+        ...
+
+    def take(self, *, flush: bool) -> tuple[ScoreTrack, ...]:
+        """Scores since the last take, one track a phrase; positions count from `begin`.
+
+        flush: the sound ends here, and what is still inside comes out; nothing is fed afterwards.
+        """
+        ...
+
+
+@runtime_checkable
+class SpotsPhrases(Protocol):
+    """A wake engine that tells spots and no scores (a keyphrase search, a closed engine, a board)."""
+
+    def listen(self) -> SpotStream:
+        """An engine state that has heard nothing; ends the one before."""
+        ...
+
+
+class SpotStream(Protocol):
+    """A state of a `SpotsPhrases`."""
+
+    def feed(self, samples: npt.NDArray[np.int16]) -> None: ...
+    def take(self, *, flush: bool) -> tuple[OfflineSpot, ...]:
+        """Spots since the last take; positions count from `listen`."""
+        ...
+
+
+@runtime_checkable
+class Understands(Protocol):
+    """A recogniser of commands or of words: one file, one answer."""
+
+    def understand(self, samples: npt.NDArray[np.int16]) -> Said | None:
+        """None where nothing was understood. EngineError when it failed."""
+        ...

@@ -1,0 +1,249 @@
+"""Offline evaluation: files of audio, what an engine found in them, and the settings of a run.
+
+Source of the terms: seed snsr-eval-batch. Positions are samples at the engine's rate, from the start of the file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import numpy.typing as npt
+
+
+class ListKind(StrEnum):
+    """Which list a file stands in: -i, -o or -c."""
+
+    INV = "inv"
+    OOV = "oov"
+    REFERENCED = "referenced"
+
+
+class RejectReason(StrEnum):
+    """Why a file is out of every numerator, denominator and hour total; the words are those of the log."""
+
+    UNREADABLE = "unreadable"
+    EMPTY = "empty"
+    SHORT = "shorter than the lead-in"
+    RATE = "wrong rate"
+    CHANNELS = "wrong channels"
+    ENCODING = "wrong encoding"
+    REFERENCE = "unreadable reference"
+    TWICE = "listed twice"
+    BOTH = "listed in both lists"
+    ERROR = "engine error"
+    CRASH = "engine crash"
+    HANG = "engine hang"
+
+
+class LeadInRef(StrEnum):
+    """What of a spot decides whether it lies in the lead-in."""
+
+    END = "end"
+    START = "start"
+
+
+@dataclass(frozen=True, slots=True)
+class ListedFile:
+    """A line of a list. number: its place in its list, from 0 (lines without a file count not). path: where it was
+    found, absolute, or an address of a store; listed: as the list has it, which is what the log calls it. reference:
+    path of the text, of a REFERENCED file. rejected: found wrong before it was opened (listed twice, say)."""
+
+    kind: ListKind
+    number: int
+    listed: str
+    path: str
+    line: int = 0
+    reference: str = ""
+    rejected: RejectReason | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OfflineSpot:
+    """A wake phrase that was found. end: the sample at which it was known; score: the detector's, or None."""
+
+    phrase: str
+    start: int
+    end: int
+    score: float | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.start <= self.end:
+            raise ValueError(f"a spot cannot go from {self.start} to {self.end}")
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a recogniser understood in a file, and where."""
+
+    text: str
+    start: int
+    end: int
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FileOutcome:
+    """What came of one file; exactly one a listed file.
+
+    samples, rate_hz: of the file as it is (before resampling), exact; spots and said are at engine_rate_hz. rejected:
+    why it is no use, with `detail` for people; error: the engine's own words, which make an ERROR line. said is None
+    where nothing was understood. sha256: of the file's bytes, where it was worked out.
+    """
+
+    kind: ListKind
+    number: int
+    samples: int = 0
+    rate_hz: int = 0
+    engine_rate_hz: int = 0
+    spots: tuple[OfflineSpot, ...] = ()
+    said: Said | None = None
+    reference: str = ""
+    rejected: RejectReason | None = None
+    detail: str = ""
+    error: str = ""
+    cpu_s: float = 0.0
+    sha256: str = ""
+
+    @property
+    def seconds(self) -> float:
+        """Length of the file's audio."""
+        return self.samples / self.rate_hz if self.rate_hz else 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreTrack:
+    """A detector's scores over time, shape (n,), float32: scores[i] was known at sample `first_end + i · step`."""
+
+    phrase: str
+    scores: npt.NDArray[np.float32]
+    first_end: int
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpotRule:
+    """How scores become spots: above the threshold, and not within the refractory time of the last score above it.
+
+    spot_samples: how long a spot is taken to be, back from its end, where the engine tells an end alone.
+    """
+
+    threshold: float
+    refractory_samples: int
+    spot_samples: int
+
+
+@dataclass(frozen=True, slots=True)
+class OperatingPoint:
+    """One of an engine's numbered operating points: 1 is the strictest."""
+
+    number: int
+    threshold: float
+
+
+class EngineKind(StrEnum):
+    """WAKE finds phrases in sound that goes on; COMMAND and TRANSCRIPT understand one file at a time."""
+
+    WAKE = "wake"
+    COMMAND = "command"
+    TRANSCRIPT = "transcript"
+
+
+@dataclass(frozen=True, slots=True)
+class OfflineModel:
+    """A model that an engine has here. name: what stands behind the colon of a task; what: a line for people."""
+
+    name: str
+    phrases: tuple[str, ...]
+    licence: str
+    what: str = ""
+
+
+class SettingKind(StrEnum):
+    """What a setting's text must be."""
+
+    NUMBER = "number"
+    WHOLE = "whole number"
+    CHOICE = "choice"
+    TEXT = "text"
+    FILE = "file"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting of an engine, by -s name=value, or by -f name file for a FILE. low, high: inclusive.
+
+    default: as text; "" is "the model's own". scores: whether scores depend on it, so that a cache keeps them apart.
+    """
+
+    name: str
+    kind: SettingKind
+    default: str
+    what: str
+    low: float | None = None
+    high: float | None = None
+    choices: tuple[str, ...] = ()
+    scores: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What -t names: an engine (an entry point of `harness.offline_engines`) and a model of it, with its settings.
+
+    settings: (name, value), each name once, in the order of their names; they have been checked.
+    """
+
+    engine: str
+    model: str
+    settings: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def name(self) -> str:
+        return f"{self.engine}:{self.model}" if self.model else self.engine
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """All that decides what a file's outcome is; plain data, the same in every process and on every machine.
+
+    resample: files of another rate are brought to the engine's. continuous: the engine's state is carried over the
+    out-of-vocabulary files. vad: a speech detector cuts silence off before a recogniser (-a). hashes: work out each
+    file's sha256. cache: folder of cached scores, or "".
+    """
+
+    task: Task
+    resample: bool = False
+    continuous: bool = False
+    vad: bool = False
+    hashes: bool = False
+    cache: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """All that decides what outcomes count as: -u, -n, -w, the lead-in. lead_in_ms: the engine's own, or the one set."""
+
+    count_in_vocabulary: bool = False
+    normalise: bool = False
+    words: bool = False
+    lead_in_ms: float = 1000.0
+    lead_in_ref: LeadInRef = LeadInRef.END
+
+
+@dataclass(frozen=True, slots=True)
+class EngineFacts:
+    """What a log says of a loaded engine. fingerprint: sha256 over engine, version, model and settings that scores
+    depend on. operating_point: None where a threshold was set, or there is none."""
+
+    kind: EngineKind
+    version: str
+    rate_hz: int
+    phrases: tuple[str, ...]
+    fingerprint: str
+    licence: str = ""
+    lead_in_ms: float = 0.0
+    rule: SpotRule | None = None
+    operating_point: int | None = None
+    operating_points: tuple[OperatingPoint, ...] = ()
+    settings: tuple[tuple[str, str], ...] = ()
