@@ -222,7 +222,7 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class Counting:
-    """All that decides what outcomes count as: -u, -n, -w, the lead-in. lead_in_ms: the engine's own, or the one set."""
+    """All that decides what outcomes count as: -u, -n, -w, lead-in. lead_in_ms: the engine's own, or the one set."""
 
     count_in_vocabulary: bool = False
     normalise: bool = False
