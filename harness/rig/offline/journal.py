@@ -1,0 +1,170 @@
+"""The journal of an evaluation: `<log>.jsonl` beside the log, append-only, which --resume, merge and reports read.
+
+A header, a line an outcome in the order in which they came, marks. What was acknowledged is in the file; it is
+brought to the disk at least every second and at the end. A torn last line, of a run that was killed, is passed over.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from harness.model.errors import InputError, LogError, LogFull
+from harness.model.offline import FileOutcome
+from harness.rig.offline.journal_file import JournalFile, read_journal
+from harness.rig.offline.journal_header import JournalHeader, differences
+from harness.rig.offline.journal_lines import Mark, MarkLine, header_line, mark_line, outcome_line
+
+SYNC_S = 1.0
+SO_FAR_S = 10.0
+
+
+class Journal:
+    """A journal that is being written. LogFull, or LogError, when the disk refuses: what was there stays whole."""
+
+    def __init__(self, path: Path, descriptor: int, end: int, now_s: Callable[[], float]) -> None:
+        self.path = path
+        self._descriptor = descriptor
+        self._end = end
+        self._now_s = now_s
+        self._began_s = self._synced_s = self._told_s = now_s()
+        self._unsynced = False
+        self._mark(Mark.BEGUN)
+
+    @classmethod
+    def create(cls, path: Path, header: JournalHeader, now_s: Callable[[], float] = time.monotonic) -> Self:
+        """A new journal; one of that name is replaced."""
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise InputError(
+                f"the journal {path} cannot be written: {error.strerror}", remedy="Choose another -l"
+            ) from error
+        journal = cls._begun(path, descriptor, header_line(header), now_s)
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+        return journal
+
+    @classmethod
+    def _begun(cls, path: Path, descriptor: int, header: bytes, now_s: Callable[[], float]) -> Self:
+        try:
+            os.write(descriptor, header)
+            return cls(path, descriptor, len(header), now_s)
+        except OSError as error:
+            os.close(descriptor)
+            raise _refused(path, error) from error
+
+    @classmethod
+    def reopen(
+        cls, path: Path, header: JournalHeader, now_s: Callable[[], float] = time.monotonic
+    ) -> tuple[Self, JournalFile]:
+        """Goes on with a journal of the same evaluation, and what it has so far; a torn last line is cut off.
+
+        InputError that says what differs when it is of another one.
+        """
+        found = read_journal(path)
+        differs = differences(found.header, header)
+        if differs:
+            raise InputError(
+                f"{path} is the journal of another evaluation: {'; '.join(differs)}",
+                remedy="Give the same lists and options as then, or leave --resume out to begin anew",
+            )
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            os.ftruncate(descriptor, found.whole_bytes)
+            os.lseek(descriptor, 0, os.SEEK_END)
+        except OSError as error:
+            raise InputError(f"the journal {path} cannot be written: {error.strerror}") from error
+        return cls(path, descriptor, found.whole_bytes, now_s), found
+
+    def append(self, outcome: FileOutcome, listed: str) -> None:
+        """When it returns, the outcome outlives this process."""
+        self.append_lines(outcome_line(outcome, listed))
+
+    def append_lines(self, lines: bytes) -> None:
+        """Lines of outcomes, as `outcome_line` makes them, all of them or none."""
+        self._write(lines)
+        now_s = self._now_s()
+        if now_s - self._told_s >= SO_FAR_S:
+            self._mark(Mark.SO_FAR)
+        elif now_s - self._synced_s >= SYNC_S:
+            self.sync()
+
+    def sync(self) -> None:
+        """Brings what was written to the disk, where anything was."""
+        if self._unsynced:
+            try:
+                os.fdatasync(self._descriptor)
+            except OSError as error:
+                raise _refused(self.path, error) from error
+        self._synced_s = self._now_s()
+        self._unsynced = False
+
+    def tick(self) -> None:
+        """To be called now and then while nothing comes, so that nothing waits longer than a second for the disk."""
+        if self._unsynced and self._now_s() - self._synced_s >= SYNC_S:
+            self.sync()
+
+    def close(self, mark: Mark, why: str = "") -> None:
+        """Ends this sitting: COMPLETE, or PARTIAL."""
+        if self._descriptor < 0:
+            return
+        try:
+            self._mark(mark, why)
+        finally:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def abandon(self) -> None:
+        """Closes it without a mark, as a killed run leaves it; may be called twice."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        """Not closed with a mark before: the run ended early."""
+        if self._descriptor < 0:
+            return
+        try:
+            self.close(Mark.PARTIAL, str(error or ""))
+        except LogError:
+            if error is None:
+                raise
+
+    def _mark(self, mark: Mark, why: str = "") -> None:
+        now_s = self._now_s()
+        self._write(mark_line(MarkLine(mark, time.time(), round(now_s - self._began_s, 6), why)))
+        self._told_s = now_s
+        self.sync()
+
+    def _write(self, lines: bytes) -> None:
+        try:
+            written = 0
+            while written < len(lines):
+                written += os.write(self._descriptor, lines[written:])
+        except OSError as error:
+            # Half a line would be taken for a torn one, and the next would begin in its middle.
+            os.ftruncate(self._descriptor, self._end)
+            os.lseek(self._descriptor, self._end, os.SEEK_SET)
+            raise _refused(self.path, error) from error
+        self._end += len(lines)
+        self._unsynced = True
+
+
+def _refused(path: Path, error: OSError) -> LogError:
+    kind = LogFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else LogError
+    return kind(
+        f"the journal {path} cannot be written: {error.strerror}",
+        remedy="What was acknowledged is in it; make room, and go on with --resume",
+    )
