@@ -1,0 +1,175 @@
+"""The samples of an open sound file in blocks: by memory map, by plain reading, or decoded by libsndfile.
+
+A map costs half of what reading costs, but an I/O error in it ends the process and a file that shrinks reads as
+silence. So only files on this machine's own file systems are mapped, and a file that has changed while it was read is
+refused at the block in which it shows.
+"""
+
+from __future__ import annotations
+
+import functools
+import mmap
+import os
+from collections.abc import Iterator
+from typing import Any, BinaryIO, Protocol, cast
+
+import numpy as np
+import numpy.typing as npt
+import soundfile
+
+from harness.audio.wave_file import UnusableSound, WaveSound
+from harness.model.offline import RejectReason
+
+Samples = npt.NDArray[np.int16]
+
+BLOCK_SAMPLES = 960_000
+"""60 s at 16 kHz: longer blocks fall out of the processor's cache, shorter ones cost calls (bench_sound_files.py)."""
+_DECODED_BLOCK = 1 << 17
+_OWN_FILE_SYSTEMS = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "tmpfs", "overlay", "vfat"})
+_NO_TOTAL = 1 << 62
+"""From here on a number of frames is libsndfile's "not known"."""
+
+
+class PcmSource(Protocol):
+    """16-bit mono samples of one file. samples, rate_hz: of the file; blocks: once, in order."""
+
+    samples: int
+    rate_hz: int
+
+    def blocks(self) -> Iterator[Samples]: ...
+
+
+class MappedWave:
+    """A WAVE file by memory map: blocks are views of the file, read-only, without a copy."""
+
+    def __init__(self, file: BinaryIO, sound: WaveSound) -> None:
+        self.samples, self.rate_hz = sound.frames, sound.rate_hz
+        self._file, self._offset = file, sound.offset
+
+    def blocks(self) -> Iterator[Samples]:
+        number = self._file.fileno()
+        before = _state(number)
+        try:
+            mapped = mmap.mmap(number, 0, access=mmap.ACCESS_READ)
+        except (OSError, ValueError) as error:  # ValueError: it has been emptied
+            raise UnusableSound(RejectReason.UNREADABLE, f"cannot be mapped: {error}") from error
+        if len(mapped) < self._offset + 2 * self.samples:
+            raise changed()
+        samples = np.frombuffer(mapped, "<i2", self.samples, self._offset)
+        for first in range(0, self.samples, BLOCK_SAMPLES):
+            yield samples[first : first + BLOCK_SAMPLES]
+            # Behind the block, as it was read in between; it is let go of too, or a day's file would fill the memory.
+            if _state(number) != before:
+                raise changed()
+            done = (self._offset + 2 * first) // mmap.PAGESIZE * mmap.PAGESIZE
+            mapped.madvise(mmap.MADV_DONTNEED, 0, done)
+
+
+class StreamedWave:
+    """A WAVE file by reading: of a network's file system, or from a store. A block is a new array."""
+
+    def __init__(self, file: BinaryIO, sound: WaveSound) -> None:
+        self.samples, self.rate_hz = sound.frames, sound.rate_hz
+        self._file, self._offset = file, sound.offset
+
+    def blocks(self) -> Iterator[Samples]:
+        try:
+            self._file.seek(self._offset)
+            for first in range(0, self.samples, BLOCK_SAMPLES):
+                wanted = 2 * min(BLOCK_SAMPLES, self.samples - first)
+                content = self._file.read(wanted)
+                if len(content) < wanted:
+                    raise changed()
+                yield np.frombuffer(content, "<i2")
+        except OSError as error:
+            raise read_error(error) from error
+
+
+class _Forward(soundfile.SoundFile):  # type: ignore[misc]
+    """A file that is read from its beginning to its end: without the seek that soundfile does after every block,
+    which decodes a FLAC frame again, and which fails at the end of a file whose head claims more or does not know."""
+
+    def seekable(self) -> bool:
+        return False
+
+
+class DecodedFile:
+    """A file that libsndfile reads: FLAC, AIFF, W64, SPHERE, …; mono, 16 bits, without loss."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        with self._opened() as sound:
+            if sound.subtype != "PCM_16":
+                raise UnusableSound(RejectReason.ENCODING, f"{sound.format} {sound.subtype}; 16-bit PCM is read")
+            if sound.channels != 1:
+                raise UnusableSound(RejectReason.CHANNELS, f"{sound.channels} channels; one is read")
+            self.rate_hz = int(sound.samplerate)
+            self.samples = int(sound.frames)
+            if self.samples >= _NO_TOTAL:  # FLAC from a pipe: only decoding tells
+                self.samples = sum(len(block) for block in _decoded(sound))
+
+    def blocks(self) -> Iterator[Samples]:
+        read = 0
+        with self._opened() as sound:
+            for block in _decoded(sound):
+                read += len(block)
+                yield block
+        if read != self.samples:
+            detail = f"cut off: the head says {self.samples} samples, {read} are there"
+            raise UnusableSound(RejectReason.UNREADABLE, detail)
+
+    def _opened(self) -> Any:
+        self._file.seek(0)
+        try:
+            return _Forward(self._file)
+        except (soundfile.LibsndfileError, TypeError) as error:  # TypeError: what has no head at all
+            words = getattr(error, "error_string", str(error)).strip().rstrip(".")
+            raise UnusableSound(RejectReason.UNREADABLE, f"no sound file that is known here: {words}") from error
+
+
+def _decoded(sound: Any) -> Iterator[Samples]:
+    while True:
+        try:
+            block = cast(Samples, sound.read(_DECODED_BLOCK, dtype="int16"))
+        except soundfile.LibsndfileError as error:
+            raise UnusableSound(RejectReason.UNREADABLE, f"damaged: {error.error_string.strip()}") from error
+        if not len(block):
+            return
+        yield block
+
+
+def wave_source(file: BinaryIO, sound: WaveSound) -> PcmSource:
+    """The way to read a WAVE file that is open, local."""
+    if sound.frames and sound.offset % 2 == 0 and _is_own(os.fstat(file.fileno()).st_dev):
+        return MappedWave(file, sound)
+    return StreamedWave(file, sound)
+
+
+@functools.lru_cache(maxsize=64)
+def _is_own(device: int) -> bool:
+    """Whether a device holds a file system of this machine, in which a read does not fail for a network's sake."""
+    wanted = f"{os.major(device)}:{os.minor(device)}"
+    try:
+        with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as mounts:
+            for line in mounts:
+                left, _, right = line.partition(" - ")
+                if left.split(" ", 3)[2] == wanted:
+                    return right.split(" ", 1)[0] in _OWN_FILE_SYSTEMS
+    except OSError:
+        return False
+    return False
+
+
+def _state(number: int) -> tuple[int, int]:
+    status = os.fstat(number)
+    return status.st_size, status.st_mtime_ns
+
+
+def changed() -> UnusableSound:
+    """The rejection of a file that somebody writes to."""
+    return UnusableSound(RejectReason.UNREADABLE, "it changed while it was read")
+
+
+def read_error(error: OSError) -> UnusableSound:
+    """The rejection of a file that the system cannot read, in the system's words."""
+    return UnusableSound(RejectReason.UNREADABLE, error.strerror or str(error) or type(error).__name__)
