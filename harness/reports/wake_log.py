@@ -6,7 +6,9 @@ and `x-…=`. docs/wake-log.md describes every line. `wake_log_text` writes and 
 
 from __future__ import annotations
 
+import re
 import shlex
+from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
@@ -63,7 +65,10 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """A transcript without mismatch (STTTA) or with some (STTSB). wer: as printed, per cent or share."""
+    """A transcript without mismatch (STTTA) or with some (STTSB).
+
+    wer: as printed, per cent or share; None over no words.
+    """
 
     key: Literal["STTTA", "STTSB"]
     file: str
@@ -75,7 +80,7 @@ class Words:
     substitutions: int
     additions: int
     deletions: int
-    wer: float
+    wer: float | None
     extras: Extras = ()
 
 
@@ -85,6 +90,7 @@ class Rejected:
 
     file: str
     reason: str
+    extras: Extras = ()
     key: Literal["REJECT"] = "REJECT"
 
 
@@ -100,16 +106,22 @@ COUNTS = ("FACOUNT", "FRCOUNT", "FR+SBCOUNT", "TACOUNT", "WER_WORDS", "WER_SUBST
 RATES = ("FARATE", "FRRATIO", "FR+SBRATIO", "WER")
 TOTALS = ("FACOUNT", "FARATE", "FRCOUNT", "FRRATIO", "FR+SBCOUNT", "FR+SBRATIO", "TACOUNT", "WER", "WER_WORDS",
           "WER_SUBSTITUTIONS", "WER_INSERTIONS", "WER_DELETIONS")  # fmt: skip
+_WITH_U = re.compile(r"-[anvw]*u[anuvw]*")
+"""-u, alone or among other flags."""
 DECIMALS = {"FARATE": 4, "FRRATIO": 4, "FR+SBRATIO": 4, "WER": 3}
 
 
 @dataclass(frozen=True, slots=True)
 class WakeLog:
-    """A whole log. info: in its order, repeated names allowed. totals: as stated by the log's own total lines."""
+    """A whole log. info: in its order, repeated names allowed. totals: as stated by the log's own total lines.
+
+    decimals: those that totals were written with, where they were read.
+    """
 
     info: Extras = ()
     happenings: tuple[Happening, ...] = ()
     totals: tuple[tuple[str, float], ...] = ()
+    decimals: tuple[tuple[str, int], ...] = ()
 
     def about(self, name: str) -> str | None:
         """The first INFO line of that name."""
@@ -128,10 +140,12 @@ class WakeLog:
         stated = self.about("x-count-in-vocabulary")
         if stated is not None:
             return stated == "yes"
+        command_line = self.about("command-line") or ""
         try:
-            return "-u" in shlex.split(self.about("command-line") or "", posix=False)
+            words = shlex.split(command_line, posix=False)
         except ValueError:
-            return " -u " in f"{self.about('command-line')} "
+            words = command_line.split()
+        return any(_WITH_U.fullmatch(word) for word in words)
 
 
 def computed(log: WakeLog) -> dict[str, float]:
@@ -140,13 +154,12 @@ def computed(log: WakeLog) -> dict[str, float]:
     False accepts an hour are over out-of-vocabulary audio; with -u over that and what of the in-vocabulary files is
     not their true accept.
     """
-    keys = [one.key for one in log.happenings]
-    has = set(keys)
-    missed = sum(keys.count(key) for key in ("INVFR", "CMDFR", "STTFR"))
-    mistaken = missed + keys.count("CMDSB") + keys.count("STTSB")
-    accepted = sum(keys.count(key) for key in ("INVTA", "CMDTA", "STTTA"))
+    has = Counter(one.key for one in log.happenings)
+    missed = has["INVFR"] + has["CMDFR"] + has["STTFR"]
+    mistaken = missed + has["CMDSB"] + has["STTSB"]
+    accepted = has["INVTA"] + has["CMDTA"] + has["STTTA"]
     files = mistaken + accepted
-    false = keys.count("OOVFA") + (keys.count("INVFA") if log.counts_in_vocabulary else 0)
+    false = has["OOVFA"] + (has["INVFA"] if log.counts_in_vocabulary else 0)
     hours = (log.seconds("oov") + (log.seconds("inv/oov") if log.counts_in_vocabulary else 0.0)) / 3600
     found: dict[str, float] = {}
     if hours or "OOVFA" in has:
@@ -155,10 +168,10 @@ def computed(log: WakeLog) -> dict[str, float]:
         found["FARATE"] = false / hours
     if files:
         found |= {"FRCOUNT": missed, "FRRATIO": 100 * missed / files}
-        if has & {"CMDTA", "CMDSB", "CMDFR", "STTTA", "STTSB", "STTFR"}:
+        if has.keys() & {"CMDTA", "CMDSB", "CMDFR", "STTTA", "STTSB", "STTFR"}:
             found |= {"FR+SBCOUNT": mistaken, "FR+SBRATIO": 100 * mistaken / files}
         found["TACOUNT"] = accepted
-    if has & {"STTTA", "STTSB", "STTFR"}:
+    if has.keys() & {"STTTA", "STTSB", "STTFR"}:
         found |= _words(log)
     return {key: found[key] for key in TOTALS if key in found}
 
@@ -185,10 +198,12 @@ def _words(log: WakeLog) -> dict[str, float]:
 def differences(log: WakeLog) -> tuple[str, ...]:
     """Total lines that are not what the log's other lines add up to, as words for people; none in a sound log."""
     found = computed(log)
+    written = dict(log.decimals)
     wrong: list[str] = []
     for key, stated in log.totals:
         by_lines = found.get(key)
-        allowed = 0.51 * 10 ** -DECIMALS[key] if key in DECIMALS else 0.0
+        decimals = min(DECIMALS.get(key, 0), written.get(key, DECIMALS.get(key, 0)))
+        allowed = 0.51 * 10**-decimals if key in DECIMALS else 0.0
         if by_lines is None:
             if stated:
                 wrong.append(f"{key} is {stated:g}, and no line counts into it")

@@ -27,6 +27,7 @@ ESCAPED = "escaped"
 UNITS = {"FARATE": "/ hr", "FRRATIO": "%", "FR+SBRATIO": "%", "WER": "%"}
 DOUBLES = frozenset({"FRCOUNT", "FR+SBCOUNT"})
 MOST_LINES_OF_A_NAME = 4
+NOTHING = "n/a"
 
 _SHORT = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _LONG = {text: sign for sign, text in _SHORT.items()}
@@ -34,7 +35,9 @@ _ESCAPE = re.compile(r'\\(?:[\\"nrt]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})')
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _EXTRAS = r'(?P<extras>(?: x-[\w-]+=(?:"(?:[^"\\]|\\.)*"|[^\s"]\S*))*)'
 _SCORE = rf"(?: +sv-score +(?P<score>{_NUMBER}))?"
-_COUNTS = "[ ,]+".join(rf"(?P<{name}>{_NUMBER})%?" for name in ("n", "subs", "adds", "dels", "wer"))
+_COUNTS = "[ ,]+".join(
+    [*(rf"(?P<{name}>{_NUMBER})" for name in ("n", "subs", "adds", "dels")), rf"(?P<wer>{_NUMBER}|{NOTHING})%?"]
+)
 
 
 def _grammars(name: Callable[[str], str], first: str) -> dict[str, re.Pattern[str]]:
@@ -65,8 +68,8 @@ _RAW_LINES = _grammars(lambda name: rf'"(?P<{name}>.*)"', r'"(?P<file>.*?)(?<!\\
 
 def write(log: WakeLog) -> str:
     """The log's text: what was set, what happened, the totals."""
-    lines = [f"INFO {name} {_bare(detail)}".rstrip() for name, detail in ((NAMES, ESCAPED), *log.info) if name]
-    lines += [_line(one) for one in log.happenings]
+    lines = [info_line(name, detail) for name, detail in ((NAMES, ESCAPED), *log.info) if name]
+    lines += [line_of(one) for one in log.happenings]
     lines += [total_line(key, value) for key, value in log.totals]
     return "\n".join(lines) + "\n"
 
@@ -78,14 +81,21 @@ def total_line(key: str, value: float) -> str:
     return f"{key} {value:.1f}" if key in DOUBLES else f"{key} {value:.0f}"
 
 
-def _line(one: Happening) -> str:
+def info_line(name: str, detail: str) -> str:
+    """A line of what was set or found."""
+    return f"INFO {name} {_bare(detail)}".rstrip()
+
+
+def line_of(one: Happening) -> str:
+    """One line of what happened; what it names is escaped."""
     match one:
         case Spot():
             text = f"{_span(one)} sv-score {one.sv_score:g}"
         case Command():
             text = f"{_span(one)} {quoted(one.reference)} sv-score {one.sv_score:g}"
         case Words():
-            counts = f"{one.words}, {one.substitutions}, {one.additions}, {one.deletions}, {one.wer:.3f}"
+            wer = NOTHING if one.wer is None else f"{one.wer:.3f}"
+            counts = f"{one.words}, {one.substitutions}, {one.additions}, {one.deletions}, {wer}"
             text = f"{_span(one)} {quoted(one.reference)} {counts}"
         case Missed(key="INVFR"):
             text = quoted(one.file)
@@ -94,7 +104,7 @@ def _line(one: Happening) -> str:
         case ManySpots():
             text = f"{quoted(one.file)} {one.count} spots"
         case Rejected():
-            return f"REJECT {quoted(one.file)} {_bare(one.reason)}"
+            text = f"{quoted(one.file)} {_bare(one.reason)}"
         case Failure():
             return f"ERROR {_bare(one.text)}"
     return f"{one.key} {text}" + "".join(f" {name}={_value(value)}" for name, value in one.extras)
@@ -151,6 +161,7 @@ def read(text: str, name: str = "log") -> WakeLog:
     info: list[tuple[str, str]] = []
     happenings: list[Happening] = []
     totals: list[tuple[str, float]] = []
+    decimals: list[tuple[str, int]] = []
     for number, line in _logical(lines, grammars):
         key, _, detail = line.partition(" ")
         place = Place(name, number)
@@ -161,7 +172,9 @@ def read(text: str, name: str = "log") -> WakeLog:
         elif key == "ERROR":
             happenings.append(Failure(detail))
         elif key in TOTALS:
-            totals.append((key, _total(detail, place)))
+            number_text = _total(detail, place)
+            totals.append((key, float(number_text)))
+            decimals.append((key, _decimals(number_text)))
         elif key in grammars:
             found = grammars[key].fullmatch(line)
             if found is None:
@@ -169,18 +182,23 @@ def read(text: str, name: str = "log") -> WakeLog:
             happenings.append(_happening(key, found, clean))
         else:
             raise _unreadable(f"no key is called {key!r:.40}", place)
-    return WakeLog(tuple(info), tuple(happenings), tuple(totals))
+    return WakeLog(tuple(info), tuple(happenings), tuple(totals), tuple(decimals))
 
 
 def _unreadable(what: str, place: Place) -> InputError:
     return InputError(what, place=place, remedy="docs/wake-log.md lists the keys and their forms")
 
 
-def _total(detail: str, place: Place) -> float:
+def _total(detail: str, place: Place) -> str:
     found = re.match(rf"\s*({_NUMBER})", detail)
     if found is None:
         raise _unreadable("a total has no number", place)
-    return float(found[1])
+    return found[1]
+
+
+def _decimals(number: str) -> int:
+    mantissa, _, exponent = number.lower().partition("e")
+    return max(0, len(mantissa.partition(".")[2]) - int(exponent or 0))
 
 
 def _logical(lines: list[str], grammars: dict[str, re.Pattern[str]]) -> Iterator[tuple[int, str]]:
@@ -229,7 +247,7 @@ def _happening(key: str, found: re.Match[str], clean: Callable[[str], str]) -> H
                 substitutions=int(number("subs")),
                 additions=int(number("adds")),
                 deletions=int(number("dels")),
-                wer=number("wer"),
+                wer=None if groups["wer"] == NOTHING else number("wer"),
                 extras=extras,
             )
         case "INVFR":
@@ -239,7 +257,7 @@ def _happening(key: str, found: re.Match[str], clean: Callable[[str], str]) -> H
         case "INVTX":
             return ManySpots(file, int(groups["count"]), extras)
         case _:
-            return Rejected(file, groups["reason"].strip())
+            return Rejected(file, groups["reason"].strip(), extras)
 
 
 def _extras(text: str) -> Extras:
