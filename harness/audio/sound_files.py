@@ -118,7 +118,10 @@ def file_sha256(path: str) -> str:
     """The sha256 of a file's bytes, or of those behind an address. UnusableSound when it cannot be read."""
     with open_file(path) as file:
         try:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+            digest = hashlib.sha256()
+            while content := file.read(1 << 20):
+                digest.update(content)
+            return digest.hexdigest()
         except OSError as error:
             raise read_error(error) from error
 

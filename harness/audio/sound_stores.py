@@ -39,7 +39,7 @@ def open_address(address: str) -> BinaryIO:
     except ImportError as error:  # fsspec's words name the package: "Install s3fs to access S3"
         remedy = "Install what it names, beside voice-harness[stores]"
         raise InputError(f"{address}: {error}", remedy=remedy) from error
-    except Exception as error:  # noqa: BLE001 – every store has errors of its own, and none of them may end the run
+    except Exception as error:  # every store has its own errors, and none may end the run
         raise store_failed(error) from error
 
 

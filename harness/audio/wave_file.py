@@ -146,7 +146,7 @@ def _data_bytes(size: int, long_data: int | None, riff_size: int, at: int, lengt
         size = long_data
         open_end = size in (0, 0xFFFFFFFFFFFFFFFF)
     else:
-        # A length of nothing is meant where the RIFF chunk goes on behind it, and was never filled in where it does not.
+        # A length of nothing is meant where the RIFF chunk goes on behind it; elsewhere it was never filled in.
         never_closed = size == 0 and (riff_size in (0, _UNKNOWN_32) or riff_size in _STREAMED or riff_size + 8 <= at)
         open_end = size == _UNKNOWN_32 or never_closed or (size in _STREAMED and size > rest)
     if open_end:
