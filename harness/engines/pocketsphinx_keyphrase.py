@@ -1,0 +1,223 @@
+"""The wake engine PocketSphinx: any phrase whose words it knows how to say, found by a keyphrase search.
+
+https://cmusphinx.github.io/wiki/tutoriallm/#using-keyword-lists-with-pocketsphinx
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+import tempfile
+from collections.abc import Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.engines import pocketsphinx_decoder as base
+from harness.engines.offline_loading import fingerprint
+from harness.engines.settings import LEAD_IN, OPERATING_POINT, POINTS, REFRACTORY, number
+from harness.model.errors import InputError, Place
+from harness.model.offline import (
+    EngineFacts,
+    EngineKind,
+    OfflineModel,
+    OfflineSpot,
+    OperatingPoint,
+    Setting,
+    SettingKind,
+)
+
+KWS_THRESHOLD = Setting(
+    "kws-threshold",
+    SettingKind.NUMBER,
+    "1e-30",
+    "how likely a phrase must be against anything else, as 1e-30 or as its power of ten, -30; instead of "
+    "operating-point",
+    low=-300,
+    high=1,
+)
+KEYPHRASES = Setting(
+    "keyphrases", SettingKind.FILE, "", "phrases in a file, a line each, with their own threshold if wanted: "
+    "`hey jarvis /1e-30/`",
+)  # fmt: skip
+_DECADES_A_POINT = 3
+_DEFAULT_POINT = 10
+_LINE = re.compile(r"(.*?)\s*(?:/\s*([^/\s]+)\s*/)?\s*")
+# Blocks of one size, whatever sizes the sound comes in: features are normalised block by block.
+_BLOCK_SAMPLES = 8000
+# What is said at the very end of a file is known some frames later.
+_TAIL_SAMPLES = 4800
+
+POINTS_OF_SEARCH = tuple(OperatingPoint(n, 10.0 ** (-_DECADES_A_POINT * n)) for n in range(1, POINTS + 1))
+"""Point n is the threshold 10^(−3n): 1e-3 is the strictest, 1e-30 the tenth, 1e-60 the most lenient."""
+
+
+class PocketSphinxKeyphrase:
+    """Finds English phrases that are named as text.
+
+    model: a phrase, or several with commas between. PluginError when the package is missing, InputError for words that
+    are in no dictionary and for a file that is none.
+    """
+
+    kind: ClassVar[EngineKind] = EngineKind.WAKE
+    settings: ClassVar[tuple[Setting, ...]] = (
+        KWS_THRESHOLD, OPERATING_POINT, REFRACTORY, LEAD_IN, KEYPHRASES, base.DICTIONARY,
+    )  # fmt: skip
+    operating_points: ClassVar[tuple[OperatingPoint, ...]] = POINTS_OF_SEARCH
+
+    def __init__(self, model: str, settings: Mapping[str, str]) -> None:
+        threshold, point = _threshold(settings)
+        self._thresholds = _phrases(model, settings.get(KEYPHRASES.name, ""), threshold)
+        own = settings.get(base.DICTIONARY.name, "")
+        said, missing = base.sounds((word for phrase in self._thresholds for word in base.words_of(phrase)), own)
+        if missing:
+            raise InputError(
+                f"the dictionary of pocketsphinx does not have: {', '.join(missing)}",
+                remedy=base.pronunciation_remedy(missing),
+            )
+        with tempfile.TemporaryDirectory(prefix="harness-phrases-") as folder:
+            path = Path(folder) / "phrases.kws"
+            lines = [f"{phrase} /{wanted:g}/\n" for phrase, wanted in self._thresholds.items()]
+            path.write_text("".join(lines), encoding="utf-8")
+            # A running mean of the features, not the mean of a whole file: sound goes on.
+            self._decoder: Any = base.decoder(said, kws=str(path), cmn="live")
+        self._refractory = round(number(settings, REFRACTORY) / 1000 * base.RATE_HZ)
+        self._stream: _Search | None = None
+        version = base.package_version()
+        searched = hashlib.sha256("".join([*lines, base.settings_text({}, said)]).encode()).hexdigest()
+        self.facts = EngineFacts(
+            EngineKind.WAKE,
+            f"pocketsphinx {version}",
+            base.RATE_HZ,
+            tuple(self._thresholds),
+            fingerprint(PocketSphinxKeyphrase, version, searched, settings),
+            licence=base.LICENCE,
+            lead_in_ms=number(settings, LEAD_IN),
+            operating_point=point,
+            operating_points=POINTS_OF_SEARCH,
+            settings=tuple(sorted(settings.items())),
+        )
+
+    @classmethod
+    def models(cls) -> tuple[OfflineModel, ...]:
+        """One entry that says how a model is named: the phrase is the model."""
+        base.package()
+        what = 'any English phrase, or several: "hey jarvis, computer"; words of the packaged dictionary (134,000)'
+        return (OfflineModel('"PHRASE"', (), base.LICENCE, what),)
+
+    def listen(self) -> _Search:
+        """A search that has heard nothing; ends the one before."""
+        if self._stream is not None:
+            self._stream.end()
+        self._stream = _Search(self._decoder, self._refractory)
+        return self._stream
+
+    def close(self) -> None:
+        """Ends the search."""
+        if self._stream is not None:
+            self._stream.end()
+            self._stream = None
+
+
+class _Search:
+    """One utterance without an end. Times are the segments' own, in frames of 10 ms; the score is the search's."""
+
+    def __init__(self, decoder: Any, refractory_samples: int) -> None:
+        self._decoder = decoder
+        self._refractory = refractory_samples
+        decoder.reinit_feat()  # Otherwise the means and the noise level of the file before are carried over.
+        decoder.start_utt()
+        self._open = True
+        self._rest: npt.NDArray[np.int16] = np.zeros(0, np.int16)
+        self._samples = 0
+        self._told = 0
+        self._last_end: dict[str, int] = {}
+        self._spots: list[OfflineSpot] = []
+
+    def feed(self, samples: npt.NDArray[np.int16]) -> None:
+        self._samples += len(samples)
+        rest = np.concatenate([self._rest, samples.astype(np.int16, copy=False)])
+        while len(rest) >= _BLOCK_SAMPLES:
+            self._search(rest[:_BLOCK_SAMPLES])
+            rest = rest[_BLOCK_SAMPLES:]
+        self._rest = rest.copy()
+
+    def take(self, *, flush: bool) -> tuple[OfflineSpot, ...]:
+        if flush and self._open:
+            self._search(np.concatenate([self._rest, np.zeros(_TAIL_SAMPLES, np.int16)]))
+            self.end()
+        found, self._spots = tuple(self._spots), []
+        return found
+
+    def end(self) -> None:
+        """The decoder is free for another search."""
+        if self._open:
+            self._open = False
+            self._decoder.end_utt()
+
+    def _search(self, block: npt.NDArray[np.int16]) -> None:
+        self._decoder.process_raw(block.tobytes(), False, False)
+        if self._decoder.hyp() is None:
+            return
+        # Segments come oldest first, and stay; one that has been told may be moved by a better one that overlaps it.
+        for segment in islice(self._decoder.seg(), self._told, None):
+            self._told += 1
+            start = min(segment.start_frame * base.FRAME_SAMPLES, self._samples)
+            end = min((segment.end_frame + 1) * base.FRAME_SAMPLES, self._samples)
+            phrase = segment.word.strip()
+            last = self._last_end.get(phrase)
+            self._last_end[phrase] = end
+            if start < self._samples and (last is None or end - last >= self._refractory):
+                self._spots.append(OfflineSpot(phrase, start, end, float(segment.prob)))
+
+
+def _threshold(settings: Mapping[str, str]) -> tuple[float, int | None]:
+    if KWS_THRESHOLD.name in settings:
+        if OPERATING_POINT.name in settings:
+            raise InputError(
+                "kws-threshold and operating-point are both set, and each decides what a spot is",
+                remedy="Set one of them",
+            )
+        return _power(settings[KWS_THRESHOLD.name], None), None
+    point = int(settings.get(OPERATING_POINT.name, _DEFAULT_POINT))
+    return POINTS_OF_SEARCH[point - 1].threshold, point
+
+
+def _power(text: str, place: Place | None) -> float:
+    """A threshold that is written as such (above 0) or as its power of ten (below 0)."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not -300 <= value <= 1 or value == 0:
+        raise InputError(
+            f"{text!r} is no threshold of a keyphrase", place=place, remedy="Write it as 1e-30, or as its power, -30"
+        )
+    return value if value > 0 else 10.0**value
+
+
+def _phrases(model: str, path: str, threshold: float) -> dict[str, float]:
+    """Phrases with their thresholds, in the order of asking; InputError for none and for a line that is none."""
+    found: dict[str, float] = {}
+    asked = [(part, None, 0) for part in model.split(",")] if model.strip() else []
+    lines = base.read_text(path, "list of keyphrases").splitlines() if path else []
+    for number_, line in enumerate(lines, start=1):
+        match = _LINE.fullmatch(line)
+        if line.strip() and not line.startswith("#") and match is not None:
+            asked.append((match[1], match[2], number_))
+    for text, own, line_number in asked:
+        place = Place(path, line_number) if line_number else None
+        phrase = " ".join(base.words_of(text))
+        if not phrase:
+            raise InputError(f"{text!r} has no word to listen for", place=place)
+        found[phrase] = threshold if own is None else _power(own, place)
+    if not found:
+        raise InputError(
+            "pocketsphinx is given no phrase to listen for",
+            remedy="Name one, as in -t 'pocketsphinx:\"hey jarvis\"', or a file of them with -f keyphrases FILE",
+        )
+    return found
