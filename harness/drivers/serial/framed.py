@@ -162,6 +162,8 @@ class FramedPeer:
             return to_frame(HelloRequest())
         if self._asks_reset:
             self._asks_reset = False
+            # An event of its next boot that comes before that boot's hello may look like one that was told already.
+            self._known, self._asked_hello_s = False, now_s
             return to_frame(Reset())
         if self._asks_hello and now_s - self._asked_hello_s >= HELLO_AGAIN_S:
             self._asked_hello_s = now_s

@@ -1,0 +1,222 @@
+"""A board as an engine: what it finds in files is what its own spotter finds in them, to the sample."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from harness.engines.offline_loading import load_engine, task_of
+from harness.model.errors import EngineError, InputError
+from harness.model.offline import EngineKind, OfflineSpot
+from harness.model.stimulus import Waveform
+from harness.ports import OfflineEngine, SpotsPhrases
+from harness.rig.offline.device_engine import DeviceEngine
+from harness.rig.offline.device_link import DeviceLink
+from harness.rig.offline.device_reaching import reached
+from tests.conformance.boards import PosixBoard, QemuBoard, posix_board, qemu_board, qemu_installed
+from tests.conformance.serial_bench import spoken, truth
+from tests.conformance.wake_boards import RADIO, WIRED, two_posix_boards
+
+Pcm = npt.NDArray[np.int16]
+BENCH = """\
+bench: silicon
+operator: absent
+devices:
+"""
+DEVICE = "  {name}: {{profile: vh_board, connection: {{driver: serial, port: {port}}}}}\n"
+
+
+def written(folder: Path, **ports: str) -> str:
+    path = folder / "bench.yaml"
+    path.write_text(BENCH + "".join(DEVICE.format(name=name, port=port) for name, port in ports.items()))
+    return str(path)
+
+
+def pcm(samples: npt.NDArray[np.floating]) -> Pcm:
+    return np.clip(np.rint(samples * 32768), -32768, 32767).astype(np.int16)
+
+
+def files() -> list[Pcm]:
+    """Phrases loud and soft, noise alone, digital silence, a cut-off one, and a very short file."""
+    loud = spoken().samples
+    noise = np.random.default_rng(3).normal(0, 0.02, 48_000)
+    return [
+        pcm(loud),
+        pcm(loud * 0.03),
+        pcm(noise),
+        np.zeros(32_000, np.int16),
+        pcm(loud[:24_000]),
+        pcm(loud[20_000:]),
+        pcm(loud[:160]),
+        pcm(np.concatenate([loud, loud * 0.2, noise])),
+    ]
+
+
+def spotted(engine: OfflineEngine, samples: Pcm, piece: int = 4000) -> list[tuple[int, str]]:
+    assert isinstance(engine, SpotsPhrases)
+    stream = engine.listen()
+    found: list[OfflineSpot] = []
+    for at in range(0, len(samples), piece):
+        stream.feed(samples[at : at + piece])
+        found += stream.take(flush=False)
+    found += stream.take(flush=True)
+    return [(one.end, one.phrase) for one in found]
+
+
+def true(folder: Path, samples: Pcm) -> list[tuple[int, str]]:
+    waveform = Waveform((samples / 32768.0).astype(np.float32), 16_000)
+    return [(sample, phrase) for sample, _, phrase in truth(folder, waveform)]
+
+
+@contextmanager
+def engine_of(task: str, *settings: tuple[str, str]) -> Iterator[OfflineEngine]:
+    engine = load_engine(task_of(task, settings))
+    try:
+        yield engine
+    finally:
+        engine.close()
+
+
+@pytest.fixture
+def board(tmp_path: Path) -> Iterator[PosixBoard]:
+    with posix_board(tmp_path) as made:
+        yield made
+
+
+def test_spots_are_the_spotters_own_in_every_file(board: PosixBoard, tmp_path: Path) -> None:
+    with engine_of(f"device:{written(tmp_path, kitchen=board.port)}#kitchen") as engine:
+        assert engine.facts.kind is EngineKind.WAKE
+        assert engine.facts.phrases == ("alexa",)
+        assert engine.facts.version.startswith("voice-harness stub")
+        told = [true(tmp_path, one) for one in files()]
+        assert [len(one) for one in told].count(0) >= 3
+        assert sum(map(len, told)) >= 6
+        assert [spotted(engine, one) for one in files()] == told
+        again = [files()[0], files()[4], files()[0]]
+        assert [spotted(engine, one) for one in again] == [told[0], told[4], told[0]], "nothing is left of a file"
+
+
+def test_the_pieces_of_a_long_file_are_one_stream(board: PosixBoard, tmp_path: Path) -> None:
+    long = np.tile(pcm(spoken().samples), 9)  # pieces end within phrases
+    with engine_of("device:vh_board", ("port", board.port), ("encoding", "pcm16")) as engine:
+        assert spotted(engine, long, 70_001) == true(tmp_path, long)
+
+
+def test_after_silence_a_file_is_not_confused_with_the_one_before(board: PosixBoard, tmp_path: Path) -> None:
+    task = f"device:{written(tmp_path, kitchen=board.port)}#kitchen"
+    with engine_of(task, ("between", "silence"), ("gap-ms", "3000"), ("sensitivity", "50")) as engine:
+        phrase, cut = pcm(spoken().samples), pcm(spoken().samples[:24_500])
+        found = [spotted(engine, one) for one in (phrase, cut, phrase)]
+    assert [len(one) for one in found] == [2, 1, 2]
+    assert found[1][0][0] <= len(cut), "what it tells in the gap is the file's, on its last sample"
+    assert abs(found[0][0][0] - found[2][0][0]) <= 640, "its frames lie otherwise than after a restart"
+
+
+def test_sensitivity_lasts_over_restarts(board: PosixBoard, tmp_path: Path) -> None:
+    task = f"device:{written(tmp_path, kitchen=board.port)}#kitchen"
+    noise = np.random.default_rng(1).normal(0, 0.005, len(spoken().samples))
+    noisy = pcm(spoken().samples * 0.1 + noise)
+    with engine_of(task, ("sensitivity", "0")) as strict:
+        assert [len(spotted(strict, noisy)) for _ in range(3)] == [1, 1, 1]
+    with engine_of(task) as usual:
+        assert len(spotted(usual, noisy)) == 2
+
+
+def test_a_restart_in_the_middle_is_an_error_and_the_next_file_is_well(board: PosixBoard, tmp_path: Path) -> None:
+    task = f"device:{written(tmp_path, kitchen=board.port)}#kitchen"
+    samples = pcm(spoken().samples)
+    with engine_of(task, ("pace", "realtime")) as engine:
+        button = threading.Timer(1.0, board.reset)
+        button.start()
+        with pytest.raises(EngineError, match="restarted in the middle"):
+            spotted(engine, samples)
+        button.join()
+    with engine_of(task) as engine:
+        assert spotted(engine, samples) == true(tmp_path, samples)
+
+
+def test_a_cable_that_is_pulled_is_an_error_and_the_next_file_waits_for_it(tmp_path: Path) -> None:
+    samples = pcm(spoken().samples)
+    with posix_board(tmp_path, cable=True) as board:
+        cable = board.cable
+        assert cable is not None
+        with engine_of(f"device:{written(tmp_path, kitchen=board.port)}#kitchen", ("pace", "realtime")) as engine:
+            pull = threading.Timer(0.8, cable.unplug)
+            pull.start()
+            with pytest.raises(EngineError, match="lost in the middle of a file"):
+                spotted(engine, samples)
+            pull.join()
+            back = threading.Timer(0.3, cable.replug)
+            back.start()
+            short = samples[:32_000]
+            assert spotted(engine, short) == true(tmp_path, short)
+            back.join()
+
+
+def test_a_line_that_loses_bytes_changes_no_spot(tmp_path: Path) -> None:
+    samples = pcm(spoken().samples)
+    with posix_board(tmp_path, cable=True) as board:
+        assert board.cable is not None
+        with engine_of(f"device:{written(tmp_path, kitchen=board.port)}#kitchen") as engine:
+            board.cable.corrupt(3e-4, seed=4)
+            assert spotted(engine, samples) == true(tmp_path, samples)
+            board.cable.corrupt(0)
+
+
+def test_a_frozen_board_is_an_error_with_a_remedy(board: PosixBoard, tmp_path: Path) -> None:
+    task = f"device:{written(tmp_path, kitchen=board.port)}#kitchen"
+    with engine_of(task, ("pace", "realtime")) as engine:
+        freeze = threading.Timer(0.5, board.freeze)
+        freeze.start()
+        with pytest.raises(EngineError, match=r"not answered for 3\.\d s"):
+            spotted(engine, pcm(spoken().samples))
+        freeze.join()
+        board.thaw()
+        assert spotted(engine, pcm(spoken().samples)[:16_000]) == []
+
+
+def test_two_devices_serve_two_engines_and_no_third(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    with posix_board(tmp_path / "a") as one, posix_board(tmp_path / "b") as other:
+        model = f"{written(tmp_path, a=one.port, b=other.port)}#a,b"
+        assert DeviceEngine.most_jobs(model) == 2
+        with engine_of(f"device:{model}") as first, engine_of(f"device:{model}") as second:
+            found = [spotted(each, pcm(spoken().samples)) for each in (first, second)]
+            assert found[0] == found[1]
+            assert first.facts.fingerprint == second.facts.fingerprint
+            with pytest.raises(InputError, match="Use -j 2"):
+                DeviceEngine(model, {})
+
+
+def test_a_board_at_a_broker_finds_the_same(tmp_path: Path) -> None:
+    with two_posix_boards(tmp_path) as boards:
+        bench = boards.bench(tmp_path)
+        samples = [files()[0], files()[1]]
+        with engine_of(f"device:{bench}#{RADIO}") as radio, engine_of(f"device:{bench}#{WIRED}") as wired:
+            for one in samples:
+                assert spotted(radio, one) == spotted(wired, one) == true(tmp_path, one)
+
+
+def test_a_tflm_dialogue_cannot_be_restarted(board: PosixBoard, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be asked to restart"):
+        DeviceEngine("tflm_test_over_serial", {"port": board.port, "between": "restart"})
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(not qemu_installed(), reason="needs qemu-system-arm and gcc-arm-none-eabi")
+def test_a_cortex_m4_finds_the_same(tmp_path: Path) -> None:
+    with qemu_board(tmp_path) as board:
+        m4: QemuBoard = board
+        with engine_of(f"device:{written(tmp_path, m4=m4.port)}#m4") as engine:
+            assert [spotted(engine, one) for one in files()] == [true(tmp_path, one) for one in files()]
+
+
+def test_links_are_closed_twice_without_harm(board: PosixBoard) -> None:
+    link = DeviceLink(reached("vh_board", {"port": board.port})[0])
+    link.close()
+    link.close()
