@@ -1,0 +1,80 @@
+"""Clusters of events in stretches of any length."""
+
+import numpy as np
+import pytest
+
+from harness.metrics.clustered_rates import MOST_SIMULATED, clustering
+from harness.metrics.comparison import dispersion
+
+
+def test_over_stretches_of_one_length_it_is_the_index_of_dispersion() -> None:
+    counts = [0, 3, 1, 0, 7, 2, 2, 0]
+    found, known = clustering(counts, [0.5] * len(counts)), dispersion(counts)
+    assert found is not None
+    assert known is not None
+    assert found.index == pytest.approx(known.index)
+
+
+def test_little_says_nothing() -> None:
+    assert clustering([5], [1.0]) is None
+    assert clustering([1, 0, 0], [1.0, 1.0, 1.0]) is None
+    assert clustering([], []) is None
+    assert clustering([2, 0], [1.0, 0.0]) is None  # a stretch of no length is none
+
+
+def test_a_long_stretch_has_more_events_without_being_a_cluster() -> None:
+    counts, lengths = [100, 1, 0, 1, 2], [100.0, 1.0, 1.0, 1.0, 1.0]
+    found = clustering(counts, lengths)
+    assert found is not None
+    assert found.p > 0.05
+
+
+def test_independent_events_are_seldom_called_clustered() -> None:
+    random = np.random.default_rng(11)
+    lengths = random.uniform(0.01, 2.0, 60)
+    found = [clustering(random.poisson(lengths * 0.7), lengths) for _ in range(50)]
+    called = sum(one is not None and one.p < 0.05 for one in found)
+    assert called <= 8  # 2.5 expected; more than 8 have a chance of 1 in 1000
+
+
+@pytest.mark.parametrize("events", [40, MOST_SIMULATED * 2])
+def test_doubled_events_are_called_clustered(events: int) -> None:
+    random = np.random.default_rng(5)
+    counts = 4 * random.poisson(events / 4 / 300, 300)
+    found = clustering(counts, np.ones(300))
+    assert found is not None
+    assert found.index == pytest.approx(4, rel=0.45)
+    assert found.p < 0.01
+
+
+def test_both_ways_to_p_agree() -> None:
+    random = np.random.default_rng(8)
+    lengths = random.uniform(5, 15, 100)
+    counts = random.poisson(lengths * 4)
+    found = clustering(counts, lengths)
+    more = clustering(np.concatenate([counts] * 2), np.concatenate([lengths] * 2))
+    assert found is not None
+    assert more is not None
+    assert int(counts.sum()) < MOST_SIMULATED < 2 * int(counts.sum())
+    assert more.p == pytest.approx(found.p, abs=0.3)
+
+
+def test_the_bootstrap_covers_a_clustered_rate_where_independence_would_not() -> None:
+    from harness.metrics.exact import garwood
+
+    random = np.random.default_rng(21)
+    by_file = by_events = 0
+    runs = 30
+    for _ in range(runs):
+        counts = 5 * random.poisson(0.2, 200)  # a mean of 1
+        found, alone = clustering(counts, np.ones(200)), garwood(int(counts.sum()), 200.0)
+        assert found is not None
+        assert alone is not None
+        by_file += found.interval[0] <= 1 <= found.interval[1]
+        by_events += alone[0] <= 1 <= alone[1]
+    assert by_file / runs > 0.8
+    assert by_events / runs < 0.8
+
+
+def test_the_same_numbers_give_the_same_answer() -> None:
+    assert clustering([3, 0, 1], [1.0, 2.0, 3.0]) == clustering([3, 0, 1], [1.0, 2.0, 3.0])
