@@ -1,0 +1,171 @@
+"""openWakeWord's classifiers: 16 (or so) embeddings to the score of a phrase, from .tflite and .onnx files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from harness.engines.openwakeword_onnx_model import free_batch
+from harness.engines.openwakeword_onnx_run import Array, OnnxModel
+from harness.engines.openwakeword_tflite_file import read_graphs
+from harness.engines.openwakeword_translation import classifier_model
+from harness.model.errors import InputError
+
+EMBEDDING_SIZE = 96
+MOST_WINDOWS = 80
+"""Embeddings that the package keeps: a classifier of more never tells a score there."""
+_CHECKED_WINDOWS = 5
+_ALIKE = 1e-4
+
+
+class Classifier(Protocol):
+    """Scores of many windows at once."""
+
+    windows: int
+
+    def scores(self, windows: Array) -> Array:
+        """Shape (n, windows, 96) → (n,), 0–1."""
+        ...
+
+
+class Listens(Protocol):
+    """The package's own way: an embedding in, and the scores that it completes."""
+
+    def process_streaming(self, embeddings: Array) -> Iterable[float]: ...
+    def reset(self) -> None: ...
+
+
+def load_classifier(path: Path, content: bytes) -> Classifier:
+    """The classifier in a file, for many windows at once; InputError when it is none of openWakeWord's."""
+    try:
+        if path.suffix.lower() == ".onnx":
+            single = OnnxClassifier(OnnxModel(content))
+            return _batched(free_batch(content), single) or single
+        windows = _tflite_windows(content)
+        package = PackageClassifier(path, windows)
+        try:
+            translated = classifier_model(read_graphs(content))
+        except ValueError:  # an operator that we do not translate; the package's interpreter runs every one
+            return package
+        return _batched(translated, package) or package
+    except ValueError as error:
+        raise _refused(path, error) from error
+
+
+def listening_classifier(path: Path, content: bytes) -> Listens:
+    """The classifier as the package runs it, an embedding at a time; InputError when it is none of openWakeWord's."""
+    try:
+        if path.suffix.lower() == ".onnx":
+            return _OnnxListens(OnnxClassifier(OnnxModel(content)))
+        _tflite_windows(content)
+    except ValueError as error:
+        raise _refused(path, error) from error
+    import pyopen_wakeword
+
+    found: Listens = pyopen_wakeword.OpenWakeWord.from_model(path)
+    return found
+
+
+class OnnxClassifier:
+    """An ONNX model. single: whether it takes one window at a time; ValueError when it is no classifier."""
+
+    def __init__(self, model: OnnxModel) -> None:
+        shapes = list(model.inputs.items())
+        if len(shapes) != 1 or model.outputs != 1 or model.element_types != ("tensor(float)",):
+            raise ValueError("it has not one input of float32 and one output")
+        self._input, shape = shapes[0]
+        if len(shape) != 3 or shape[2] != EMBEDDING_SIZE:
+            raise ValueError(f"its input has the shape {_shape(shape)}, not [1, windows, {EMBEDDING_SIZE}]")
+        self.windows = _checked_windows(shape[1])
+        self._single = shape[0] == 1
+        self._model = model
+
+    def scores(self, windows: Array) -> Array:
+        if not self._single:
+            return self._run(windows)
+        found = [self._run(windows[index : index + 1]) for index in range(len(windows))]
+        return np.concatenate(found) if found else np.zeros(0, np.float32)
+
+    def _run(self, windows: Array) -> Array:
+        found = self._model(**{self._input: np.ascontiguousarray(windows)})
+        if found.size != len(windows):
+            raise ValueError(f"it gives {found.size} values for {len(windows)} windows, not a score each")
+        return found.reshape(-1)
+
+
+class PackageClassifier:
+    """A .tflite file in the package's interpreter, a window at a time."""
+
+    def __init__(self, path: Path, windows: int) -> None:
+        import pyopen_wakeword
+
+        self.windows = windows
+        self._model: Any = pyopen_wakeword.OpenWakeWord.from_model(path)
+
+    def scores(self, windows: Array) -> Array:
+        found = np.empty(len(windows), np.float32)
+        for index, window in enumerate(windows):
+            self._model.reset()
+            (found[index],) = self._model.process_streaming(window[np.newaxis, np.newaxis])
+        return found
+
+
+class _OnnxListens:
+    def __init__(self, classifier: OnnxClassifier) -> None:
+        self._classifier = classifier
+        self._kept = np.zeros((0, EMBEDDING_SIZE), np.float32)
+
+    def process_streaming(self, embeddings: Array) -> Iterable[float]:
+        for embedding in embeddings.reshape(-1, EMBEDDING_SIZE):
+            kept = np.concatenate([self._kept, embedding[np.newaxis]])
+            self._kept = kept[-self._classifier.windows :]
+            if len(self._kept) == self._classifier.windows:
+                yield float(self._classifier.scores(self._kept[np.newaxis])[0])
+
+    def reset(self) -> None:
+        self._kept = self._kept[:0]
+
+
+def _batched(content: bytes, single: Classifier) -> Classifier | None:
+    """The model with its batch left open, or None where that changes what it says of a window."""
+    try:
+        free = OnnxClassifier(OnnxModel(content))
+        seeded = np.random.default_rng(_CHECKED_WINDOWS)
+        loudness = np.array([0.1, 1, 5, 10, 20], np.float32)[:_CHECKED_WINDOWS, np.newaxis, np.newaxis]
+        windows = seeded.normal(size=(_CHECKED_WINDOWS, single.windows, EMBEDDING_SIZE)).astype(np.float32) * loudness
+        alike = np.allclose(free.scores(windows), single.scores(windows), rtol=0, atol=_ALIKE)
+    except ValueError:
+        return None
+    return free if alike else None
+
+
+def _tflite_windows(content: bytes) -> int:
+    graph = read_graphs(content)[0]
+    if len(graph.inputs) != 1 or len(graph.outputs) != 1:
+        raise ValueError("it has not one input and one output")
+    shape = graph.tensors[graph.inputs[0]].shape
+    if len(shape) != 3 or shape[0] != 1 or shape[2] != EMBEDDING_SIZE:
+        raise ValueError(f"its input has the shape {_shape(shape)}, not [1, windows, {EMBEDDING_SIZE}]")
+    if np.prod(graph.tensors[graph.outputs[0]].shape) != 1:
+        raise ValueError("it gives several values, not a score")
+    return _checked_windows(shape[1])
+
+
+def _checked_windows(windows: object) -> int:
+    if not isinstance(windows, int) or not 1 <= windows <= MOST_WINDOWS:
+        raise ValueError(f"it looks at {windows} embeddings, not at 1 to {MOST_WINDOWS}")
+    return windows
+
+
+def _shape(shape: Iterable[object]) -> str:
+    return "[" + ", ".join(str(size) for size in shape) + "]"
+
+
+def _refused(path: Path, error: ValueError) -> InputError:
+    return InputError(
+        f"{path} is no classifier of openWakeWord: {error}",
+        remedy="Name a model of openWakeWord (not of microWakeWord, and not its feature models)",
+    )
