@@ -25,10 +25,16 @@ SO_FAR_S = 10.0
 
 
 class Journal:
-    """A journal that is being written. LogFull, or LogError, when the disk refuses: what was there stays whole."""
+    """A journal that is being written. LogFull, or LogError, when the disk refuses: what was there stays whole.
 
-    def __init__(self, path: Path, descriptor: int, end: int, now_s: Callable[[], float]) -> None:
+    before: what was in it already when it was reopened.
+    """
+
+    def __init__(
+        self, path: Path, descriptor: int, end: int, now_s: Callable[[], float], before: JournalFile | None = None
+    ) -> None:
         self.path = path
+        self.before = before
         self._descriptor = descriptor
         self._end = end
         self._now_s = now_s
@@ -63,10 +69,8 @@ class Journal:
             raise _refused(path, error) from error
 
     @classmethod
-    def reopen(
-        cls, path: Path, header: JournalHeader, now_s: Callable[[], float] = time.monotonic
-    ) -> tuple[Self, JournalFile]:
-        """Goes on with a journal of the same evaluation, and what it has so far; a torn last line is cut off.
+    def reopen(cls, path: Path, header: JournalHeader, now_s: Callable[[], float] = time.monotonic) -> Self:
+        """Goes on with a journal of the same evaluation; a torn last line is cut off.
 
         InputError that says what differs when it is of another one.
         """
@@ -83,7 +87,7 @@ class Journal:
             os.lseek(descriptor, 0, os.SEEK_END)
         except OSError as error:
             raise InputError(f"the journal {path} cannot be written: {error.strerror}") from error
-        return cls(path, descriptor, found.whole_bytes, now_s), found
+        return cls(path, descriptor, found.whole_bytes, now_s, found)
 
     def append(self, outcome: FileOutcome, listed: str) -> None:
         """When it returns, the outcome outlives this process."""

@@ -143,3 +143,8 @@ def outcome_of(line: bytes) -> JournalledOutcome:
 def file_line(file: ListedFile) -> bytes:
     """A file to be evaluated, for another process."""
     return _line(plain(file))
+
+
+def file_of(line: bytes) -> ListedFile:
+    """The file that `file_line` tells of."""
+    return restored(ListedFile, json.loads(line))

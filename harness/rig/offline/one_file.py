@@ -1,0 +1,126 @@
+"""One file through an engine: what is found in it, or why it is no use."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+
+from harness.audio.sound_files import OpenSound, UnusableSound, file_sha256, open_sound
+from harness.engines.settings import LEAD_IN
+from harness.library.reference_text import read_reference
+from harness.model.errors import EngineError, HarnessError
+from harness.model.offline import (
+    EngineFacts,
+    Evaluation,
+    FileOutcome,
+    ListedFile,
+    ListKind,
+    OfflineSpot,
+    RejectReason,
+    Said,
+)
+from harness.ports import OfflineEngine, ScoresSound, SpotsPhrases, Understands
+from harness.rig.offline.score_cache import ScoreCache
+from harness.rig.offline.scores import scores_of, spots_in, spots_of
+
+LONGEST_UNDERSTOOD_S = 3600.0
+"""A recogniser is given a whole file at once: an hour at 16 kHz is 115 MB of samples, and several times that inside."""
+
+
+def evaluate_file(
+    engine: OfflineEngine, evaluation: Evaluation, file: ListedFile, cache: ScoreCache | None = None
+) -> FileOutcome:
+    """What came of a file; the engine's state begins afresh.
+
+    A file that is no use, and an error of ours in it (EngineError, above all), are a rejection. What else an engine
+    raises is the caller's: the engine is not to be trusted afterwards. cpu_s is of this process and its threads.
+    """
+    began_s = time.process_time()
+    outcome = _outcome(engine, evaluation, file, cache)
+    return replace(outcome, cpu_s=time.process_time() - began_s)
+
+
+def rejected(file: ListedFile, reason: RejectReason, detail: str = "", error: str = "") -> FileOutcome:
+    """The outcome of a file that is out of all figures; detail is for people, error makes an ERROR line."""
+    return FileOutcome(file.kind, file.number, rejected=reason, detail=detail, error=error)
+
+
+def lead_in_ms(evaluation: Evaluation, facts: EngineFacts) -> float:
+    """The one that was set, or the engine's own."""
+    return float(dict(evaluation.task.settings).get(LEAD_IN.name, facts.lead_in_ms))
+
+
+def too_short(sound: OpenSound, file: ListedFile, evaluation: Evaluation, facts: EngineFacts) -> str:
+    """Why an in-vocabulary file is too short for the lead-in; "" when it is long enough."""
+    needed_ms = lead_in_ms(evaluation, facts)
+    if file.kind is not ListKind.INV or sound.samples * 1000 >= needed_ms * sound.rate_hz:
+        return ""
+    return f"{sound.samples / sound.rate_hz * 1000:.0f} ms, and the lead-in is {needed_ms:g} ms"
+
+
+def _outcome(engine: OfflineEngine, evaluation: Evaluation, file: ListedFile, cache: ScoreCache | None) -> FileOutcome:
+    if file.rejected is not None:
+        return rejected(file, file.rejected)
+    facts = engine.facts
+    try:
+        with open_sound(file.path, facts.rate_hz, resample=evaluation.resample) as sound:
+            short = too_short(sound, file, evaluation, facts)
+            if not sound.samples:
+                return rejected(file, RejectReason.EMPTY)
+            if short:
+                return rejected(file, RejectReason.SHORT, short)
+            reference = read_reference(file.reference) if file.reference else ""
+            sha256 = file_sha256(file.path) if evaluation.hashes or cache is not None else ""
+            spots, said = _heard(engine, evaluation, sound, cache, sha256)
+            return FileOutcome(
+                file.kind,
+                file.number,
+                samples=sound.samples,
+                rate_hz=sound.rate_hz,
+                engine_rate_hz=facts.rate_hz,
+                spots=spots,
+                said=said,
+                reference=reference,
+                sha256=sha256,
+            )
+    except UnusableSound as unusable:
+        return rejected(file, unusable.reason, unusable.detail)
+    except HarnessError as error:
+        return rejected(file, RejectReason.ERROR, error=str(error))
+    except OSError as error:
+        return rejected(file, RejectReason.UNREADABLE, error.strerror or str(error))
+
+
+def _heard(
+    engine: OfflineEngine, evaluation: Evaluation, sound: OpenSound, cache: ScoreCache | None, sha256: str
+) -> tuple[tuple[OfflineSpot, ...], Said | None]:
+    facts = engine.facts
+    if isinstance(engine, ScoresSound):
+        if facts.rule is None:
+            raise EngineError("the engine has scores and does not say what of them is a spot")
+        tracks = cache.get(facts.fingerprint, sha256) if cache is not None else None
+        if tracks is None:
+            tracks = scores_of(engine, sound.blocks())
+            if cache is not None:
+                cache.put(facts.fingerprint, sha256, tracks, sound.samples, sound.rate_hz)
+        return spots_in(tracks, facts.rule), None
+    if isinstance(engine, SpotsPhrases):
+        return spots_of(engine, sound.blocks()), None
+    if isinstance(engine, Understands):
+        return (), _understood(engine, evaluation, sound)
+    raise EngineError("the engine neither scores, nor spots, nor understands: it is no engine for evaluation")
+
+
+def _understood(engine: Understands, evaluation: Evaluation, sound: OpenSound) -> Said | None:
+    seconds = sound.samples / sound.rate_hz
+    if seconds > LONGEST_UNDERSTOOD_S:
+        raise EngineError(
+            f"the file is {seconds / 3600:.1f} h long, and a recogniser is given {LONGEST_UNDERSTOOD_S / 3600:g} h "
+            "at most at once",
+            remedy="Cut it into pieces",
+        )
+    blocks = list(sound.blocks())
+    samples = blocks[0] if len(blocks) == 1 else np.concatenate([*blocks, np.zeros(0, np.int16)])
+    return engine.understand(samples)
