@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import soxr
 
-from harness.model.errors import PluginError
+from harness.model.errors import InputError, PluginError
 from harness.model.stimulus import Samples, Waveform
 
 _RATE_HZ = 16000
@@ -57,10 +57,11 @@ def verified(folder: Path, sha256: str) -> Path:
 class FasterWhisper:
     """English speech to text on one core, deterministic, 0.4–0.8 CPU seconds for a query.
 
-    model: folder of another converted model; None is the packaged one. PluginError when it cannot be loaded.
+    model: folder of another converted model; None is the packaged one. language: a code of the model's, as "de".
+    PluginError when it cannot be loaded, InputError for a language that the model does not have.
     """
 
-    def __init__(self, model: Path | None = None, *, beam_size: int = 5) -> None:
+    def __init__(self, model: Path | None = None, *, beam_size: int = 5, language: str = "en") -> None:
         # Read by the hub client when it is imported: it must never reach for the network.
         os.environ["HF_HUB_OFFLINE"] = "1"
         try:
@@ -77,6 +78,12 @@ class FasterWhisper:
             )
         except (RuntimeError, ValueError, OSError) as error:
             raise PluginError(f"the speech model in {folder} cannot be loaded: {error}") from error
+        known: list[str] = list(self._model.supported_languages)
+        if language not in known:
+            raise InputError(
+                f"the speech model {folder.name} has no language {language!r}", remedy=f"It has: {', '.join(known)}"
+            )
+        self._language = language
         self._beam_size = beam_size
         self._context: str | None = None
         self.name = f"faster-whisper {faster_whisper.__version__} {'tiny.en' if model is None else folder.name} int8"
@@ -93,7 +100,7 @@ class FasterWhisper:
         lead, tail = (np.zeros(round(seconds * _RATE_HZ), np.float32) for seconds in (_LEAD_IN_S, _TAIL_S))
         segments, _ = self._model.transcribe(
             np.concatenate([lead, samples, tail]),
-            language="en",
+            language=self._language,
             beam_size=self._beam_size,
             temperature=0.0,
             condition_on_previous_text=False,

@@ -203,7 +203,7 @@ def _power(text: str, place: Place | None) -> float:
 def _phrases(model: str, path: str, threshold: float) -> dict[str, float]:
     """Phrases with their thresholds, in the order of asking; InputError for none and for a line that is none."""
     found: dict[str, float] = {}
-    asked = [(part, None, 0) for part in model.split(",")] if model.strip() else []
+    asked: list[tuple[str, str | None, int]] = [(part, None, 0) for part in model.split(",")] if model.strip() else []
     lines = base.read_text(path, "list of keyphrases").splitlines() if path else []
     for number_, line in enumerate(lines, start=1):
         match = _LINE.fullmatch(line)

@@ -1,0 +1,205 @@
+"""Recognisers over files: faster-whisper and Moonshine, each on one core, the same words for the same file."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.engines.faster_whisper import FasterWhisper, packaged_model
+from harness.engines.offline_loading import fingerprint
+from harness.engines.voice_activity import RATE_HZ, pieces, speech_span, speech_spans
+from harness.model.errors import EngineError, InputError, PluginError
+from harness.model.offline import EngineFacts, EngineKind, OfflineModel, Said, Setting, SettingKind
+from harness.model.stimulus import Waveform
+from harness.ports import OfflineEngine
+
+_SCALE = np.float32(1 / 32768)
+# Whisper hears 30 s at a time, and half a second of that is the silence around what it is given.
+_WHISPER_PIECE_S = 28.0
+# Moonshine repeats itself in 45 s of sound (measured: 38 times the last sentence), in 20 s it does not.
+_MOONSHINE_PIECE_S = 20.0
+_LEAD_SAMPLES = round(0.3 * RATE_HZ)
+_MOONSHINE_LICENCE = "MIT"
+BEAM = Setting(
+    "beam-size", SettingKind.WHOLE, "5", "how many beginnings are kept while words are sought", low=1, high=20,
+    scores=True,
+)  # fmt: skip
+LANGUAGE = Setting(
+    "language", SettingKind.TEXT, "en", "the language that is spoken, a code of the model's", scores=True
+)
+ARCHITECTURE = Setting(
+    "architecture", SettingKind.CHOICE, "tiny", "of a model folder of yours", choices=("tiny", "base"), scores=True
+)
+
+
+class FasterWhisperOffline:
+    """Words by faster-whisper: the packaged English tiny model (int8), or the folder of any converted model.
+
+    Files longer than 28 s are cut at the quietest moment in the last third of each 28 s.
+    """
+
+    kind: ClassVar[EngineKind] = EngineKind.TRANSCRIPT
+    settings: ClassVar[tuple[Setting, ...]] = (BEAM, LANGUAGE)
+
+    def __init__(self, model: str, settings: Mapping[str, str]) -> None:
+        folder = _folder(FasterWhisperOffline, "faster_whisper", model, "tiny.en", ("model.bin", "tokenizer.json"))
+        # The vocabulary's library and the arithmetic each start a thread a core otherwise.
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
+        self._recogniser = FasterWhisper(
+            folder,
+            beam_size=int(settings.get(BEAM.name, BEAM.default)),
+            language=settings.get(LANGUAGE.name, LANGUAGE.default),
+        )
+        hashed = (folder or packaged_model()) / "model.bin"
+        self.facts = _facts(FasterWhisperOffline, self._recogniser.name, (hashed,), settings, "MIT")
+
+    @classmethod
+    def models(cls) -> tuple[OfflineModel, ...]:
+        """The packaged model; PluginError when its package is not installed."""
+        packaged_model()
+        return (OfflineModel("tiny.en", (), "MIT", "English, 39 million weights; or the folder of a converted model"),)
+
+    def understand(self, samples: npt.NDArray[np.int16]) -> Said | None:
+        """All words of the file, from where speech begins to where it ends; None where there are none."""
+        said = [
+            self._recogniser.transcribe(Waveform(samples[start:end].astype(np.float32) * _SCALE, RATE_HZ))
+            for start, end in pieces(samples, _WHISPER_PIECE_S)
+        ]
+        return _said(said, samples)
+
+    def close(self) -> None:
+        """Nothing outlives a file."""
+
+
+class MoonshineOffline:
+    """Words by Moonshine: the packaged English tiny model, or a model folder.
+
+    Its own speech detector is off, since it remembers the file before; ours picks the speech, in pieces of at most
+    20 s that are cut at pauses.
+    """
+
+    kind: ClassVar[EngineKind] = EngineKind.TRANSCRIPT
+    settings: ClassVar[tuple[Setting, ...]] = (ARCHITECTURE,)
+
+    def __init__(self, model: str, settings: Mapping[str, str]) -> None:
+        package = _moonshine()
+        files = ("encoder_model.ort", "decoder_model_merged.ort", "tokenizer.bin")
+        folder = _folder(MoonshineOffline, "moonshine", model, "tiny-en", files)
+        if folder is None:
+            folder = Path(package.get_model_path("tiny-en"))
+        os.environ["MOONSHINE_ORT_SINGLE_THREAD"] = "1"
+        architecture = package.ModelArch[settings.get(ARCHITECTURE.name, ARCHITECTURE.default).upper()]
+        options = {"vad_threshold": "0", "vad_max_segment_duration": "60", "identify_speakers": "false",
+                   "return_audio_data": "false"}  # fmt: skip
+        self._error: type[Exception] = package.MoonshineError
+        try:
+            self._recogniser: Any = package.Transcriber(str(folder), architecture, options=options)
+        except package.MoonshineError as error:
+            raise InputError(f"moonshine cannot load the model in {folder}: {error}") from error
+        name = f"moonshine-voice {version('moonshine-voice')} {folder.name}"
+        hashed = tuple(folder / file for file in files)
+        self.facts = _facts(MoonshineOffline, name, hashed, settings, _MOONSHINE_LICENCE)
+
+    @classmethod
+    def models(cls) -> tuple[OfflineModel, ...]:
+        """The packaged model; PluginError when the package is not installed, or carries none."""
+        if not Path(_moonshine().get_model_path("tiny-en")).is_dir():
+            raise PluginError(
+                "this moonshine-voice carries no model", remedy="Install the one that does: pip install "
+                "moonshine-voice==0.1.0",
+            )  # fmt: skip
+        return (OfflineModel("tiny-en", (), _MOONSHINE_LICENCE, "English, 27 million weights; or a model folder"),)
+
+    def understand(self, samples: npt.NDArray[np.int16]) -> Said | None:
+        """All words of the file, from where speech begins to where it ends; None where there are none."""
+        return _said([self._words(samples[start:end]) for start, end in _speech_pieces(samples)], samples)
+
+    def close(self) -> None:
+        """Frees the model."""
+        self._recogniser.close()
+
+    def _words(self, piece: npt.NDArray[np.int16]) -> str:
+        sound = np.concatenate([np.zeros(_LEAD_SAMPLES, np.float32), piece.astype(np.float32) * _SCALE])
+        try:
+            transcript = self._recogniser.transcribe_without_streaming(sound.tolist(), RATE_HZ)
+        except self._error as error:
+            raise EngineError(f"moonshine failed: {error}") from error
+        return " ".join(line.text.strip() for line in transcript.lines)
+
+
+def _moonshine() -> Any:
+    try:
+        import moonshine_voice
+    except (ImportError, OSError) as error:
+        raise PluginError(
+            "the recogniser moonshine is not installed",
+            remedy="Install the extra that carries it: pip install 'voice-harness[moonshine]'",
+        ) from error
+    return moonshine_voice
+
+
+def _folder(engine: type[OfflineEngine], name: str, model: str, packaged: str, files: tuple[str, ...]) -> Path | None:
+    """The folder that a model names; None for the packaged one."""
+    if model in ("", packaged):
+        engine.models()
+        return None
+    folder = Path(model)
+    if not folder.is_dir():
+        raise InputError(
+            f"{name} has no model {model!r}, and there is no such folder",
+            remedy=f"It has: {', '.join(one.name for one in engine.models())}; or name the folder of a model",
+        )
+    missing = [file for file in files if not (folder / file).is_file()]
+    if missing:
+        raise InputError(f"{model} is no model folder of {name}: it has no {', '.join(missing)}")
+    return folder
+
+
+def _facts(
+    engine: type[OfflineEngine], name: str, hashed: tuple[Path, ...], settings: Mapping[str, str], licence: str
+) -> EngineFacts:
+    digest = hashlib.sha256()
+    for path in hashed:
+        with path.open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return EngineFacts(
+        EngineKind.TRANSCRIPT,
+        name,
+        RATE_HZ,
+        (),
+        fingerprint(engine, name, digest.hexdigest(), settings),
+        licence=licence,
+        settings=tuple(sorted(settings.items())),
+    )
+
+
+def _said(texts: list[str], samples: npt.NDArray[np.int16]) -> Said | None:
+    text = " ".join(part for part in (said.strip() for said in texts) if part)
+    if not text:
+        return None
+    # A recogniser may hear words where the detector hears no speech: then they are somewhere in the file.
+    start, end = speech_span(samples) or (0, len(samples))
+    return Said(text, start, end)
+
+
+def _speech_pieces(samples: npt.NDArray[np.int16]) -> Iterator[tuple[int, int]]:
+    """Stretches of speech put together while they fit, with up to 0.3 s of the room around them."""
+    longest = round(_MOONSHINE_PIECE_S * RATE_HZ)
+    spans = [(max(0, start - _LEAD_SAMPLES), min(len(samples), end + _LEAD_SAMPLES))
+             for start, end in speech_spans(samples)]  # fmt: skip
+    while spans:
+        start, end = spans.pop(0)
+        while spans and spans[0][1] - start <= longest:
+            end = max(end, spans.pop(0)[1])
+        if spans:
+            # The room around two stretches may overlap: nothing is heard twice.
+            spans[0] = (max(spans[0][0], end), max(spans[0][1], end))
+        for first, last in pieces(samples[start:end], _MOONSHINE_PIECE_S):
+            yield start + first, start + last
