@@ -123,7 +123,9 @@ class Pool:
         now_s = self._now_s()
         for worker in list(self.workers):
             worker.look(now_s)
-            if self._late(worker, now_s, rough_s):
+            if worker.exited:
+                happened += self._buried(worker)
+            elif self._late(worker, now_s, rough_s):
                 happened.append(self._lose(worker, RejectReason.HANG, "did not answer in time"))
         return happened
 
@@ -166,16 +168,25 @@ class Pool:
         try:
             frames = worker.read()
             if frames is None:
-                return (
-                    [self._lose(worker, RejectReason.CRASH)]
-                    if worker.standing is Standing.READY
-                    else self._unborn(worker)
-                )
+                # The pipe ends before the process does, and how it ended is worth the wait.
+                worker.wait(END_S)
+                return self._died(worker)
             for kind, content in frames:
                 happened += self._take(worker, kind, content)
         except ValueError as error:
             happened.append(self._lose(worker, RejectReason.CRASH, f"answered what cannot be: {error}"))
         return happened
+
+    def _buried(self, worker: WorkerProcess) -> list[Answered | Lost]:
+        """Of a worker whose process has ended: what it said before, and its loss.
+
+        What it started may hold its pipe open, so that the pipe's end alone would not show it.
+        """
+        happened = self._read(worker)
+        return happened if worker not in self.workers else happened + self._died(worker)
+
+    def _died(self, worker: WorkerProcess) -> list[Answered | Lost]:
+        return [self._lose(worker, RejectReason.CRASH)] if worker.standing is Standing.READY else self._unborn(worker)
 
     def _take(self, worker: WorkerProcess, kind: Frame, content: bytes) -> list[Answered | Lost]:
         match kind:

@@ -119,6 +119,8 @@ def main(arguments: list[str]) -> int:
     tasks, answers, memory, parent, nice = map(int, arguments)
     _die_with(parent)
     os.nice(nice)
+    for descriptor in (tasks, answers, memory):
+        os.set_inheritable(descriptor, False)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     begun = mmap.mmap(memory, BEGUN.size)
     frames = FrameReader()

@@ -78,6 +78,11 @@ class WorkerProcess:
         return self._child.pid
 
     @property
+    def exited(self) -> bool:
+        """Whether its process has ended."""
+        return self._child.poll() is not None
+
+    @property
     def wants_writing(self) -> bool:
         return bool(self._out)
 

@@ -1,0 +1,95 @@
+"""Runs for tests: files to lists, a journal, and what came of it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.engines.offline_loading import task_of
+from harness.model.offline import Counting, EngineFacts, Evaluation, FileOutcome, ListedFile, ListKind
+from harness.rig.offline.journal import Journal
+from harness.rig.offline.journal_header import JournalHeader, ListFacts, Shard
+from harness.rig.offline.journal_lines import JournalledOutcome
+from harness.rig.offline.pool import Limits
+from harness.rig.offline.run import Ran, run
+
+
+def listed(inv: Sequence[Path] = (), oov: Sequence[Path] = ()) -> list[ListedFile]:
+    return [
+        ListedFile(kind, number, path.name, str(path), number + 1)
+        for kind, paths in ((ListKind.INV, inv), (ListKind.OOV, oov))
+        for number, path in enumerate(paths)
+    ]
+
+
+def evaluation_of(task: str = "loudness:boom", settings: dict[str, str] | None = None, **more: Any) -> Evaluation:
+    return Evaluation(task_of(task, (settings or {}).items()), **more)
+
+
+def header_for(
+    evaluation: Evaluation, files: Sequence[ListedFile], facts: EngineFacts, shard: Shard | None = None
+) -> JournalHeader:
+    kinds = [kind for kind in ListKind if any(one.kind is kind for one in files)]
+    lists = tuple(ListFacts(f"{kind}.txt", "0" * 64, kind, sum(one.kind is kind for one in files)) for kind in kinds)
+    return JournalHeader(evaluation, Counting(), facts, lists, len(files), 1e9, shard=shard)
+
+
+class Played:
+    """A run to its end. outcomes: as they came."""
+
+    def __init__(
+        self,
+        evaluation: Evaluation,
+        files: Sequence[ListedFile],
+        journal: Path,
+        *,
+        jobs: int = 2,
+        resume: bool = False,
+        stop: threading.Event | None = None,
+        limits: Limits = Limits(nice=0),  # noqa: B008 – frozen
+        on_outcome: Callable[[FileOutcome, ListedFile], None] | None = None,
+    ) -> None:
+        self.outcomes: list[FileOutcome] = []
+        self.told: list[str] = []
+
+        def take(outcome: FileOutcome, file: ListedFile) -> None:
+            assert (outcome.kind, outcome.number) == (file.kind, file.number)
+            self.outcomes.append(outcome)
+            if on_outcome is not None:
+                on_outcome(outcome, file)
+
+        def opened(facts: EngineFacts) -> Journal:
+            make = Journal.reopen if resume else Journal.create
+            return make(journal, header_for(evaluation, files, facts))
+
+        self.ran: Ran = run(
+            evaluation,
+            files,
+            jobs=jobs,
+            journal=opened,
+            on_outcome=take,
+            stop=stop or threading.Event(),
+            on_told=self.told.append,
+            limits=limits,
+        )
+
+    def outcome(self, number: int, kind: ListKind = ListKind.INV) -> FileOutcome:
+        found = [one for one in self.outcomes if (one.kind, one.number) == (kind, number)]
+        assert len(found) == 1, found
+        return found[0]
+
+
+def comparable(found: JournalledOutcome) -> tuple[object, ...]:
+    """All of an outcome that does not depend on time."""
+    one = found.outcome
+    return (found.listed, one.kind, one.number, one.samples, one.rate_hz, one.spots, one.said, one.rejected, one.error)
+
+
+def wait_for(what: Callable[[], bool], limit_s: float = 20.0) -> None:
+    until_s = time.monotonic() + limit_s
+    while not what():
+        assert time.monotonic() < until_s, "it did not come about"
+        time.sleep(0.02)
