@@ -45,10 +45,10 @@ class MappedWave:
     def __init__(self, file: BinaryIO, sound: WaveSound) -> None:
         self.samples, self.rate_hz = sound.frames, sound.rate_hz
         self._file, self._offset = file, sound.offset
+        self._before = _state(file.fileno())
 
     def blocks(self) -> Iterator[Samples]:
         number = self._file.fileno()
-        before = _state(number)
         try:
             mapped = mmap.mmap(number, 0, access=mmap.ACCESS_READ)
         except (OSError, ValueError) as error:  # ValueError: it has been emptied
@@ -59,7 +59,7 @@ class MappedWave:
         for first in range(0, self.samples, BLOCK_SAMPLES):
             yield samples[first : first + BLOCK_SAMPLES]
             # Behind the block, as it was read in between; it is let go of too, or a day's file would fill the memory.
-            if _state(number) != before:
+            if _state(number) != self._before:
                 raise changed()
             done = (self._offset + 2 * first) // mmap.PAGESIZE * mmap.PAGESIZE
             mapped.madvise(mmap.MADV_DONTNEED, 0, done)
@@ -93,11 +93,36 @@ class _Forward(soundfile.SoundFile):  # type: ignore[misc]
         return False
 
 
-class DecodedFile:
-    """A file that libsndfile reads: FLAC, AIFF, W64, SPHERE, …; mono, 16 bits, without loss."""
+class _Telling:
+    """A file that libsndfile reads by callbacks, which must not raise: an error ends the file, and is kept."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
+        self.failed: OSError | None = None
+
+    def read(self, size: int) -> bytes:
+        try:
+            return b"" if self.failed else self._file.read(size)
+        except OSError as error:
+            self.failed = error
+            return b""
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        try:
+            return self._file.seek(offset, whence)
+        except OSError as error:
+            self.failed = error
+            return -1
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+
+class DecodedFile:
+    """A file that libsndfile reads: FLAC, AIFF, W64, SPHERE, …; mono, 16 bits, without loss."""
+
+    def __init__(self, file: BinaryIO, *, in_store: bool) -> None:
+        self._file = _Telling(file) if in_store else file
         with self._opened() as sound:
             if sound.subtype != "PCM_16":
                 raise UnusableSound(RejectReason.ENCODING, f"{sound.format} {sound.subtype}; 16-bit PCM is read")
@@ -114,15 +139,25 @@ class DecodedFile:
             for block in _decoded(sound):
                 read += len(block)
                 yield block
+        self._check_store()
         if read != self.samples:
             detail = f"cut off: the head says {self.samples} samples, {read} are there"
             raise UnusableSound(RejectReason.UNREADABLE, detail)
 
+    def _check_store(self) -> None:
+        if isinstance(self._file, _Telling) and self._file.failed is not None:
+            raise read_error(self._file.failed) from self._file.failed
+
     def _opened(self) -> Any:
-        self._file.seek(0)
         try:
-            return _Forward(self._file)
+            if isinstance(self._file, _Telling):
+                self._file.seek(0)
+                return _Forward(self._file)
+            # A descriptor where there is one: libsndfile reads it without Python's help, a third faster.
+            os.lseek(self._file.fileno(), 0, os.SEEK_SET)
+            return _Forward(self._file.fileno(), closefd=False)
         except (soundfile.LibsndfileError, TypeError) as error:  # TypeError: what has no head at all
+            self._check_store()
             words = getattr(error, "error_string", str(error)).strip().rstrip(".")
             raise UnusableSound(RejectReason.UNREADABLE, f"no sound file that is known here: {words}") from error
 

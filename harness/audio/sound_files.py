@@ -152,7 +152,7 @@ def _source(file: BinaryIO, in_store: bool) -> PcmSource:
         raise UnusableSound(RejectReason.EMPTY, "the file has no bytes")
     file.seek(0)
     if not is_wave(file.read(12)):
-        return DecodedFile(file)
+        return DecodedFile(file, in_store=in_store)
     sound = read_wave(file, length)
     if sound.channels != 1:
         raise UnusableSound(RejectReason.CHANNELS, f"{sound.channels} channels; one is read")

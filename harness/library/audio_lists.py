@@ -16,6 +16,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from harness.audio.sound_stores import is_address, open_address
+from harness.audio.wave_file import UnusableSound
 from harness.library.audio_places import Found, Places
 from harness.library.listed_files import FileColumns, ListedFiles, seal
 from harness.model.errors import InputError, InputProblems, Place
@@ -88,9 +90,7 @@ class _OneList:
     def read(self) -> None:
         before = len(self._columns)
         with _opened(self._name) as file:
-            regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
-            folder = os.path.dirname(os.path.abspath(os.fsencode(self._name)))
-            self.folders = self._places.of_list(folder if regular else None)
+            self.folders = self._places.of_list(_folder(self._name))
             for number, line in self._lines(file):
                 if self._columns.kind is ListKind.REFERENCED:
                     self._take_pair(number, line)
@@ -118,7 +118,10 @@ class _OneList:
 
     def _found(self, number: int, name: bytes) -> Found:
         """Where a name is. One with blanks around it that is nowhere, but is there without them, is a problem."""
-        found = self._places.find(name, self.folders)
+        try:
+            found = self._places.find(name, self.folders)
+        except InputError as error:
+            raise InputError(error.what, place=Place(self._name, number), remedy=error.remedy) from error
         if not found.there and (trimmed := name.strip()) != name and self._places.find(trimmed, self.folders).there:
             shown = trimmed.decode("utf-8", "backslashreplace")
             self._refuse(number, f"blanks stand around {shown}", "Take them off: they count as part of the name")
@@ -151,18 +154,17 @@ class _OneList:
 
     def _lines(self, file: BinaryIO) -> Iterator[tuple[int, bytes]]:
         """Number and bytes of each line that has something in it, without its end."""
-        tail, number = b"", 0
+        tail, number, begun = b"", 0, False
         while True:
             try:
                 block = file.read(_BLOCK)
             except OSError as error:
-                raise InputError(f"cannot be read: {error.strerror}", place=Place(self._name)) from error
-            if not number and not tail:
+                raise InputError(f"cannot be read: {error.strerror or error}", place=Place(self._name)) from error
+            self.digest.update(block)
+            if not begun:
+                begun = True
                 self._check_start(block)
-                self.digest.update(block)
                 block = block.removeprefix(b"\xef\xbb\xbf")
-            else:
-                self.digest.update(block)
             if b"\0" in block:
                 at = number + 1 + block[: block.index(b"\0")].count(b"\n")
                 raise InputError("a NUL stands here: this is no text", place=Place(self._name, at))
@@ -194,9 +196,20 @@ class _OneList:
         return InputError(what, place=Place(self._name, number))
 
 
+def _folder(name: str) -> bytes | None:
+    """The folder that a list stands in, or None of a pipe."""
+    if is_address(name):
+        return os.fsencode(name.rpartition("/")[0])
+    if not os.path.isfile(name):
+        return None
+    return os.path.dirname(os.path.abspath(os.fsencode(name)))
+
+
 def _opened(name: str) -> BinaryIO:
-    """A list: a file, or a pipe, as the shell makes of <(find …)."""
+    """A list: a file, a pipe, as the shell makes of <(find …), or one in a store."""
     try:
+        if is_address(name):
+            return open_address(name)
         mode = os.stat(name).st_mode
         if stat.S_ISDIR(mode):
             remedy = f"Make a list of it: find {name} -name '*.wav' > list.txt"
@@ -207,5 +220,7 @@ def _opened(name: str) -> BinaryIO:
     except OSError as error:
         what = f"this list cannot be read: {error.strerror}"
         raise InputError(what, place=Place(name), remedy="Check the name and the folder") from error
+    except UnusableSound as error:
+        raise InputError(f"this list cannot be read: {error.detail}", place=Place(name)) from error
     except ValueError as error:
         raise InputError(f"this is no name of a file: {error}", place=Place(repr(name))) from error

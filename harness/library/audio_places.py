@@ -7,7 +7,7 @@ import os
 import stat
 from typing import NamedTuple
 
-from harness.audio.sound_stores import is_address, local_path
+from harness.audio.sound_stores import check_store, is_address, kind_of_store, local_path
 from harness.library.listed_files import KEY_BYTES
 
 _MOST_FOLDERS = 4096
@@ -29,6 +29,7 @@ class Places:
     def __init__(self) -> None:
         self.bases: list[bytes] = [b""]
         self._current = self._base(os.getcwdb())
+        self._stores: set[str] = set()
         self._real_folders: dict[bytes, bytes] = {}
 
     def of_list(self, folder: bytes | None) -> tuple[int, ...]:
@@ -38,14 +39,20 @@ class Places:
         return tuple(dict.fromkeys((self._current, self._base(folder))))
 
     def find(self, name: bytes, folders: tuple[int, ...]) -> Found:
-        """Where a name is; in the first of the folders when it is nowhere. One look (lstat) a folder."""
+        """Where a name is; in the first of the folders when it is nowhere. One look (lstat) a folder, none in a store.
+
+        InputError for an address of a kind that cannot be read here.
+        """
         if is_listed_address(name):
+            self._check(os.fsdecode(name))
             return Found(0, True, name)
         if name.startswith(b"/"):
             mode = _mode(name)
             return Found(0, mode is not None, name, _is_link(mode))
         for base in folders:
             path = self.bases[base] + b"/" + name
+            if is_listed_address(path):
+                return Found(base, True, path)
             mode = _mode(path)
             if mode is not None:
                 return Found(base, True, path, _is_link(mode))
@@ -54,7 +61,7 @@ class Places:
     def key(self, found: Found) -> bytes:
         """The same for the same file: of its real path, without links and detours; of an address as it stands."""
         path = found.path
-        if found.base == 0 and is_listed_address(path):
+        if is_listed_address(path):
             local = local_path(os.fsdecode(path))
             if local is None:
                 return _digest(path)
@@ -70,6 +77,12 @@ class Places:
             real = os.path.realpath(folder or b"/").rstrip(b"/")
             self._real_folders[folder] = real
         return _digest(real + b"/" + name)
+
+    def _check(self, address: str) -> None:
+        kind = kind_of_store(address)
+        if kind not in self._stores:
+            check_store(address)
+            self._stores.add(kind)
 
     def _base(self, folder: bytes) -> int:
         if folder not in self.bases:
