@@ -9,10 +9,11 @@ from harness.model.offline import Counting, EngineFacts, Evaluation, ListKind
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """One of `of` parts of the lists; number counts from 1."""
+    """One of `of` parts of the lists; number counts from 1. cut: the same where the lists were cut in the same way."""
 
     number: int
     of: int
+    cut: str = ""
 
     def __post_init__(self) -> None:
         if not 1 <= self.number <= self.of:
@@ -77,6 +78,8 @@ def differences(then: JournalHeader, now: JournalHeader) -> list[str]:
     look("the lists had", [one.sha256[:12] for one in then.lists], [one.sha256[:12] for one in now.lists])
     look("the lists had files", [one.files for one in then.lists], [one.files for one in now.lists])
     look("the shard was", str(then.shard or "none"), str(now.shard or "none"))
+    if then.shard and now.shard and then.shard.cut != now.shard.cut:
+        found.append("files have other sizes than then, so that this part has others")
     look("versions were", then.versions, now.versions)
     return found
 

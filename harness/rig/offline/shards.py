@@ -1,0 +1,73 @@
+"""Parts of an evaluation for several machines: `--shard i/n`, each with about as many hours as the others.
+
+The same lists and files give the same parts on every machine: the longest file first, each to the part that has the
+least so far. Where sizes cannot be had cheaply (stores) each part gets as many files as the others. `cut` in the
+journal says how it came out, so that parts of another cut are not put together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import overload
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.audio.sound_files import rough_seconds
+from harness.model.errors import InputError
+from harness.model.offline import ListedFile
+from harness.rig.offline.handing_out import LEAST_S
+from harness.rig.offline.journal_header import Shard
+
+MOST_PARTS = 10_000
+_TEXT = re.compile(r"(\d{1,6})/(\d{1,6})")
+
+
+def shard_of(text: str) -> Shard:
+    """`2/8` is the second of eight; InputError otherwise."""
+    found = _TEXT.fullmatch(text.strip())
+    number, of = (int(found[1]), int(found[2])) if found else (0, 0)
+    if not 1 <= number <= of <= MOST_PARTS:
+        raise InputError(
+            f"{text!r} is no part", remedy=f"Write 2/8 for the second of eight parts; there are {MOST_PARTS:,} at most"
+        )
+    return Shard(number, of)
+
+
+class PartOfFiles(Sequence[ListedFile]):
+    """The files of one part, in list order. shard: which part, with its cut filled in."""
+
+    def __init__(self, files: Sequence[ListedFile], shard: Shard) -> None:
+        parts = _parts(files, shard.of)
+        self._files = files
+        self._places = np.flatnonzero(parts == shard.number - 1)
+        self.shard = replace(shard, cut=hashlib.sha256(parts.tobytes()).hexdigest()[:16])
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, index: int) -> ListedFile: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[ListedFile]: ...
+    def __getitem__(self, index: int | slice) -> ListedFile | Sequence[ListedFile]:
+        if isinstance(index, slice):
+            return [self._files[int(place)] for place in self._places[index]]
+        return self._files[int(self._places[index])]
+
+
+def _parts(files: Sequence[ListedFile], of: int) -> npt.NDArray[np.uint16]:
+    """Which part each file goes to, from 0."""
+    lengths = np.fromiter((max(LEAST_S, rough_seconds(one.path)) for one in files), np.float64, len(files))
+    parts = np.zeros(len(files), np.uint16)
+    # (hours, files, part): where lengths are not known, the part with the fewest files is next.
+    loads = [(0.0, 0, part) for part in range(of)]
+    for place in np.argsort(-lengths, kind="stable"):
+        seconds, count, part = loads[0]
+        parts[place] = part
+        heapq.heapreplace(loads, (seconds + float(lengths[place]), count + 1, part))
+    return parts
