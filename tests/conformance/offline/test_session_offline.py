@@ -1,0 +1,163 @@
+"""Sessions on a board against the same board as an engine: the same in every trial, but where it was set otherwise."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from harness.cli import group
+from harness.drivers.serial import SerialDevice, SerialOptions
+from harness.engines.offline_loading import load_engine, task_of
+from harness.evaluate.offline.session_comparison import DeviceComparison, compare_device
+from harness.library import load_bench
+from harness.model.offline import EngineFacts, EngineKind
+from harness.model.scenario import TrialKind
+from harness.reports.offline.session_csv import table as table_of
+from harness.reports.offline.session_text import lines
+from harness.rig.launch import start_engine
+from harness.rig.offline.session_stimuli import hear, read_stimuli
+from harness.rig.prepare import prepare
+from tests.conformance.boards import PosixBoard, posix_board
+from tests.conformance.engine_runs import Runs, runs, wait_for
+from tests.conformance.mqtt_bench import Around
+
+__all__ = ["runs"]
+
+SCENARIO = """\
+scenario: acoustic
+seed: 4
+needs: [wake_events, injection]
+voices:
+  alan: {engine: espeak, name: en-gb, rate_wpm: 150, language: en-GB}
+  boris: {engine: espeak, name: en-us+m3, rate_wpm: 170}
+  kal: {engine: flite, name: kal}
+stimuli: [{id: time, text: what time is it}]
+trials:
+  - {id: call, kind: wake, repeat: 3}
+  - {id: ask, kind: command, query: time}
+  - id: soak
+    kind: ambient
+    hours: 0.03
+    segment_s: 54
+    sources:
+      - {id: talk, voices: [alan, boris], texts: ["Alec sat down, and Eleksa stood", Alexsa, good morning to you]}
+"""
+MATRIX = """\
+matrix: {{axes: {{voice: [alan, boris, kal], noise: [null, {{kind: pink, snr_db: {snr_db}}}]}}, order: shuffled}}
+"""
+BENCH = """\
+bench: board
+operator: absent
+devices: {{wired: {{profile: vh_board, connection: {{driver: serial, port: {port}}}}}}}
+"""
+FACTS = EngineFacts(EngineKind.WAKE, "stub", 16_000, ("alexa",), "")
+
+
+@pytest.fixture(scope="module")
+def board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PosixBoard]:
+    with posix_board(tmp_path_factory.mktemp("board")) as made:
+        yield made
+
+
+def ran(runs: Runs, board: PosixBoard, folder: Path, sensitivity: int, told: str) -> tuple[Path, Path]:
+    """A session on the board, and its bench."""
+    scenario, bench = folder / "scenario.yaml", folder / "bench.yaml"
+    scenario.write_text(told, encoding="utf-8")
+    bench.write_text(BENCH.format(port=board.port), encoding="utf-8")
+    driver = SerialDevice("wired", SerialOptions(port=board.port), Around(folder, load_bench(bench).devices[0].profile))
+    driver.open(lambda _: None)
+    driver.set_operating_point(sensitivity)
+    driver.close()
+    session = prepare(scenario, bench, folder / "sessions")
+    runs.folders.append(session)
+    place = start_engine(session)
+    wait_for(lambda: not place.alive, 120, "the end of the run")
+    return session, bench
+
+
+def compared(session: Path, bench: Path, *settings: tuple[str, str], continuous: bool = False) -> DeviceComparison:
+    stimuli = read_stimuli(session)
+    engine = load_engine(task_of(f"device:{bench}#wired", settings))
+    try:
+        heard, failed = hear(engine, stimuli, stimuli.devices, continuous=continuous)
+    finally:
+        engine.close()
+    assert failed == {}
+    clips = {sha256: clip.name for sha256, clip in stimuli.clips.items()}
+    return compare_device(stimuli.figures, "wired", heard, clips=clips, notes=stimuli.notes, why_not=failed)
+
+
+@pytest.mark.timeout(170)
+def test_the_same_spotter_agrees_with_itself_in_every_trial_and_every_event(
+    runs: Runs, board: PosixBoard, tmp_path: Path
+) -> None:
+    session, bench = ran(runs, board, tmp_path, 50, SCENARIO + MATRIX.format(snr_db=10))
+    board.reset()  # what a device remembers begins with its boot
+    found = compared(session, bench, continuous=True)
+    wake, commands = found.counts(TrialKind.WAKE), found.counts(TrialKind.COMMAND)
+    assert (wake.total, commands.total) == (18, 6)
+    assert wake.both > 0
+    assert wake.only_first == wake.only_second == commands.only_first == commands.only_second == 0
+    assert wake.p is None
+    assert [one for one in found.trials if one.differs] == []
+    assert found.ambient.segments == 2
+    assert found.ambient.counts.both > 0
+    assert (found.ambient.counts.only_first, found.ambient.counts.only_second) == (0, 0)
+    assert found.ambient.live_s == pytest.approx(108.0, abs=0.01)
+    assert found.delay_differences.total == wake.both
+    for one in (found.delay_differences.p50, found.delay_differences.p99):
+        assert one is not None
+        assert one.value_s == pytest.approx(0.0, abs=1e-6), "the very samples"
+    assert all((session / "clips" / one.clip).is_file() for one in found.trials)
+
+
+@pytest.mark.timeout(170)
+def test_a_device_that_hears_less_differs_where_it_misses(runs: Runs, board: PosixBoard, tmp_path: Path) -> None:
+    """Live it is at its least sensitive, so that it misses phrases in noise; offline the same board is as it comes."""
+    scenario = SCENARIO[: SCENARIO.index("  - id: soak")] + MATRIX.format(snr_db=2)
+    session, bench = ran(runs, board, tmp_path, 0, scenario)
+    found = compared(session, bench)
+    counts = found.counts(TrialKind.WAKE)
+    assert counts.total == 18
+    assert counts.only_first == 0
+    assert counts.only_second > 0
+    assert found.left_out == ()
+    differing = [one for one in found.trials if one.differs]
+    assert all(dict(one.conditions)["noise"] != "none" for one in differing)
+    cells = dict(found.conditions)
+    assert sum(cell.total for name, cell in cells.items() if name.startswith("voice=")) == counts.total
+    assert sum(cell.only_second for name, cell in cells.items() if name.startswith("noise=")) == counts.only_second
+
+    text = "\n".join(lines(found, FACTS, "device:bench.yaml#wired", continuous=False))
+    assert f"McNemar p = {counts.p:.3g}" in text
+    assert all(one.trial_id in text and one.clip in text for one in differing)
+
+    runner = CliRunner()
+    arguments = ["offline", str(session), "-t", f"device:{bench}#wired"]
+    told = runner.invoke(group, [*arguments, "--json", "--continuous"])
+    assert told.exit_code == 0, told.output
+    (device,) = json.loads(told.stdout)["devices"]
+    table = device["tables"]["wake"]
+    live = (table["both"] + table["only_live"], table["only_offline"] + table["neither"])
+    assert live == (counts.both + counts.only_first, counts.only_second + counts.neither), "live is live"
+    assert table["only_offline"] > 0
+    rows = list(csv.DictReader(io.StringIO(table_of([found]))))
+    assert len(rows) == len(found.trials)
+    assert sum(row["differs"] == "1" for row in rows) == len(differing)
+
+
+def test_what_cannot_be_compared_is_refused_before_a_device_is_asked(tmp_path: Path) -> None:
+    runner = CliRunner()
+    for arguments, word in (
+        ([str(tmp_path), "-t", "device:vh_board"], "no session"),
+        ([str(tmp_path), "-t", "device:vh_board", "-s", "sensitivty=3"], "sensitivity"),
+        ([str(tmp_path), "-t", "device:vh_board", "-s", "sensitivity=101"], "at most 100"),
+        ([str(tmp_path), "-t", "device:vh_board", "--json", "--csv"], "exclude each other"),
+    ):
+        told = runner.invoke(group, ["offline", *arguments])
+        assert told.exit_code != 0
+        assert word in str(told.exception), told.output
