@@ -87,7 +87,8 @@ def _settings(run: Run) -> Iterator[tuple[str, str]]:
     if header.shard is not None:
         yield "x-shard", str(header.shard)
     yield "x-task", evaluation.task.name
-    yield "x-engine", f"{evaluation.task.engine} {facts.version}"
+    yield "x-engine", evaluation.task.engine
+    yield "x-engine-version", facts.version
     yield "x-engine-fingerprint", facts.fingerprint
     yield "x-engine-kind", facts.kind.value
     yield "x-engine-rate-hz", str(facts.rate_hz)

@@ -194,7 +194,8 @@ INFO real-time-factor 1804.0
 INFO x-count-in-vocabulary yes
 INFO x-false-accept-rate (OOVFA + INVFA) / (oov-hours + inv/oov-hours)
 INFO x-task microwakeword:alexa
-INFO x-engine microwakeword 2.5.0
+INFO x-engine microwakeword
+INFO x-engine-version 2.5.0
 INFO x-licence Apache-2.0
 INFO x-setting operating-point 10
 INFO x-threshold 0.97

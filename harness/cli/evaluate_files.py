@@ -1,0 +1,127 @@
+"""The files that an evaluation writes: its log, journal and summary, and when they may be replaced."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from typing_extensions import Buffer
+
+from harness.cli.read_once import refuse_overwriting
+from harness.cli.whole_file import WholeFile
+from harness.evaluate.offline.figures import Figures
+from harness.model.errors import InputError, Place
+from harness.reports.offline.log import Run, run_of, write_log
+from harness.reports.offline.summary_json import as_json
+from harness.rig.offline.journal import Journal
+from harness.rig.offline.journal_file import read_journal
+from harness.rig.offline.journal_header import JournalHeader
+
+_FIRST_WORDS = (b"INFO ", b"INVTA ", b"INVFA ", b"INVFR ", b"OOVFA ", b"CMD", b"STT", b"REJECT ", b"ERROR ")
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationFiles:
+    """The log by its name; the others stand beside it."""
+
+    log: Path
+
+    @property
+    def journal(self) -> Path:
+        return self.log.with_name(f"{self.log.name}.jsonl")
+
+    @property
+    def summary(self) -> Path:
+        return self.log.with_name(f"{self.log.name}.json")
+
+    def demand_room(self, lists: tuple[str, ...], *, resume: bool, force: bool) -> None:
+        """InputError when something is there that nobody said may be replaced, or nothing can be written there."""
+        folder = self.log.parent
+        if not folder.is_dir():
+            raise InputError(f"there is no folder {folder}", place=Place(str(self.log)), remedy=f"mkdir -p {folder}")
+        if not os.access(folder, os.W_OK):
+            raise InputError("nothing can be written there", place=Place(str(folder)), remedy="Choose another -l")
+        for one in (self.log, self.journal, self.summary):
+            if one.exists() and not one.is_file():
+                raise InputError("this is no file", place=Place(str(one)), remedy="Choose another -l")
+            refuse_overwriting(str(one), lists)
+        if resume:
+            if self.log.exists() and not self.journal.exists():
+                raise InputError(
+                    f"there is no {self.journal.name} beside it, which --resume goes on with",
+                    place=Place(str(self.log)),
+                    remedy="Begin anew with --force, or choose another -l",
+                )
+            return
+        if not (self.log.exists() or self.journal.exists()):
+            return
+        if not force:
+            there = self.log if self.log.exists() else self.journal
+            raise InputError("this is there already", place=Place(str(there)), remedy=self._ways_out())
+        if self.log.exists() and not _is_log(self.log):
+            raise InputError(
+                "this is no wake-evaluation log, and --force replaces only those",
+                place=Place(str(self.log)),
+                remedy="Choose another -l",
+            )
+
+    def opened(self, header: JournalHeader, *, resume: bool) -> Journal:
+        """The journal, new or gone on with; a log of before that is to be replaced goes with its summary."""
+        if resume and self.journal.exists():
+            return Journal.reopen(self.journal, header)
+        journal = Journal.create(self.journal, header)
+        # What they say is of another run from now on, and this one may be killed before it writes its own.
+        self.log.unlink(missing_ok=True)
+        self.summary.unlink(missing_ok=True)
+        return journal
+
+    def write(self) -> tuple[Run, Figures]:
+        """Log and summary from the journal, each whole or not at all; HarnessError, InputError."""
+        journal = read_journal(self.journal)
+        run = run_of(journal)
+        with WholeFile(str(self.log)) as file:
+            text = io.TextIOWrapper(io.BufferedWriter(_Into(file), 1 << 20), "utf-8", newline="\n")
+            found = write_log(text, run, journal.outcomes())
+            text.flush()
+            file.keep()
+        with WholeFile(str(self.summary)) as file:
+            file.write((json.dumps(as_json(run, found), indent=2) + "\n").encode())
+            file.keep()
+        return run, found
+
+    def _ways_out(self) -> str:
+        ways = "--force begins anew and replaces it; -l names another"
+        if not self.journal.exists():
+            return ways
+        try:
+            complete = read_journal(self.journal).complete
+        except InputError:
+            return ways
+        return ways if complete else f"It is partial: --resume goes on with it; {ways}"
+
+
+class _Into(io.RawIOBase):
+    """Bytes of a text into a file that is written whole."""
+
+    def __init__(self, file: WholeFile) -> None:
+        self._file = file
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: Buffer, /) -> int:
+        written = bytes(content)
+        self._file.write(written)
+        return len(written)
+
+
+def _is_log(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            start = file.read(8)
+    except OSError as error:
+        raise InputError(f"it cannot be read: {error.strerror}", place=Place(str(path))) from error
+    return not start or start.startswith(_FIRST_WORDS)
