@@ -1,0 +1,145 @@
+"""A log that was read, summed up: console lines, intervals, and what its totals do not agree with."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from harness.metrics.exact import Interval, clopper_pearson, garwood
+from harness.metrics.intervals import wilson
+from harness.metrics.word_intervals import wer_interval
+from harness.reports.offline.console import sound_lines
+from harness.reports.wake_log import TOTALS, Missed, Rejected, WakeLog, Words, computed, differences, summary
+
+
+@dataclass(frozen=True, slots=True)
+class ToldLog:
+    """A log's figures by its own lines. false_accepts: an hour; the others are shares 0–1, and 95 % intervals all."""
+
+    log: WakeLog
+    totals: dict[str, float]
+    false_accepts: Interval | None
+    false_rejects: Interval | None
+    false_rejects_wilson: Interval | None
+    word_errors: Interval | None
+    rejected: dict[str, int]
+    errors: int
+    differences: tuple[str, ...]
+
+    @property
+    def with_substitutions(self) -> bool:
+        """Is the false-reject ratio of all that went wrong, as it is with references?"""
+        return "FR+SBCOUNT" in self.totals
+
+
+def told(log: WakeLog) -> ToldLog:
+    """Sums a log up."""
+    found = computed(log)
+    hours = (log.seconds("oov") + (log.seconds("inv/oov") if log.counts_in_vocabulary else 0.0)) / 3600
+    kinds: Counter[str] = Counter(one.key for one in log.happenings)
+    wrong = int(found.get("FR+SBCOUNT", found.get("FRCOUNT", 0)))
+    files = int(found.get("TACOUNT", 0)) + wrong
+    return ToldLog(
+        log,
+        found,
+        garwood(int(found["FACOUNT"]), hours) if hours > 0 else None,
+        clopper_pearson(wrong, files),
+        wilson(wrong, files),
+        _word_errors(log),
+        dict(sorted(Counter(one.reason for one in log.happenings if isinstance(one, Rejected)).items())),
+        kinds["ERROR"],
+        (*differences(log), *_file_differences(log, kinds)),
+    )
+
+
+def lines(found: ToldLog) -> Iterator[str]:
+    """For people: the console's lines first."""
+    log = found.log
+    partial, shard = log.about("x-partial"), log.about("x-shard")
+    if partial is not None:
+        yield f"Partial: {partial}."
+    if shard is not None:
+        yield f"Shard {shard}."
+    yield from sound_lines(log, inv=_has(log, "inv"), oov=_has(log, "oov"))
+    point = log.about("operating-point")
+    if point is not None:
+        yield f"Using operating point {point}."
+    yield summary(log)
+    if found.false_accepts is not None:
+        low, high = found.false_accepts
+        yield f"False accepts: 95 % interval {low:.4g} to {high:.4g} per hour (Garwood)."
+    for interval, source in ((found.false_rejects, "Clopper-Pearson"), (found.false_rejects_wilson, "Wilson")):
+        if interval is not None:
+            what = "False rejects and substitutions" if found.with_substitutions else "False rejects"
+            yield f"{what}: 95 % interval {100 * interval[0]:.4g} to {100 * interval[1]:.4g} % ({source})."
+    if found.word_errors is not None:
+        low, high = found.word_errors
+        yield f"WER: 95 % interval {100 * low:.4g} to {100 * high:.4g} % (by file)."
+    for reason, count in found.rejected.items():
+        yield f"Rejected: {count} {reason}."
+    if found.errors:
+        yield f"Errors: {found.errors}."
+    for warning in (detail for name, detail in log.info if name == "x-warning"):
+        yield f"Warning: {warning}."
+    for difference in found.differences:
+        yield f"Does not agree: {difference}."
+
+
+def as_json(found: ToldLog) -> dict[str, Any]:
+    """For machines. A total over nothing is null; rates an hour, ratios and WER in per cent as the log has them."""
+    log = found.log
+    return {
+        "summary": summary(log),
+        "partial": log.about("x-partial"),
+        "shard": log.about("x-shard"),
+        "info": [list(one) for one in log.info],
+        "seconds": {part: log.seconds(part) for part in ("inv", "oov", "inv/oov")},
+        "counts_in_vocabulary": log.counts_in_vocabulary,
+        "totals": {key: found.totals.get(key) for key in TOTALS},
+        "stated_totals": dict(log.totals),
+        "intervals_95": {
+            "FARATE": found.false_accepts,
+            "FR+SBRATIO" if found.with_substitutions else "FRRATIO": _per_cent(found.false_rejects),
+            "FR+SBRATIO_wilson" if found.with_substitutions else "FRRATIO_wilson": _per_cent(
+                found.false_rejects_wilson
+            ),
+            "WER": _per_cent(found.word_errors),
+        },
+        "rejected": found.rejected,
+        "errors": found.errors,
+        "differences": list(found.differences),
+    }
+
+
+def _file_differences(log: WakeLog, kinds: Counter[str]) -> Iterator[str]:
+    """Numbers of files that a log of `harness evaluate` states, against the lines that each file has in it."""
+    if log.about("x-task") is None:
+        return
+    outcomes = sum(kinds[key] for key in ("INVTA", "INVFR", "CMDTA", "CMDSB", "CMDFR", "STTTA", "STTSB", "STTFR"))
+    for name, by_lines in (("inv-files", outcomes), ("rejected-files", kinds["REJECT"])):
+        stated = log.about(name)
+        if stated is not None and int(stated) != by_lines:
+            yield f"{name} is {stated}, and its lines come to {by_lines}"
+
+
+def _word_errors(log: WakeLog) -> Interval | None:
+    errors: list[int] = []
+    words: list[int] = []
+    for one in log.happenings:
+        if isinstance(one, Words):
+            errors.append(one.substitutions + one.additions + one.deletions)
+            words.append(one.words)
+        elif isinstance(one, Missed) and one.key == "STTFR":
+            words.append(len(one.reference.split()))
+            errors.append(words[-1])
+    return wer_interval(errors, words) if words else None
+
+
+def _has(log: WakeLog, part: str) -> bool:
+    return bool(int(log.about(f"{part}-files") or 0)) or log.seconds(part) > 0
+
+
+def _per_cent(interval: Interval | None) -> list[float] | None:
+    return None if interval is None else [100 * end for end in interval]
