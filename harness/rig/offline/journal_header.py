@@ -54,33 +54,38 @@ class JournalHeader:
     more: tuple[tuple[str, str], ...] = ()
 
 
-def differences(then: JournalHeader, now: JournalHeader) -> list[str]:
-    """What decides outcomes or counts and is not the same; empty for the same evaluation."""
+def differences(
+    one: JournalHeader, other: JournalHeader, called: tuple[str, str] = ("then", "now"), *, parts: bool = False
+) -> list[str]:
+    """What decides outcomes or counts and is not the same; empty for the same evaluation.
+
+    called: what to call the two. parts: they are to be different parts of the same cut.
+    """
     found: list[str] = []
 
     def look(what: str, before: object, after: object) -> None:
         if before != after:
-            found.append(f"{what} {_said(before)} then, {_said(after)} now")
+            found.append(f"{what} {_said(before)} {called[0]}, {_said(after)} {called[1]}")
 
-    for name in ("task", "resample", "continuous", "vad", "hashes"):
-        before, after = getattr(then.evaluation, name), getattr(now.evaluation, name)
-        if name == "task":
-            look("the task was", before.name, after.name)
-            look("its settings were", before.settings, after.settings)
-        else:
-            look(f"--{name} was", before, after)
+    for name in ("resample", "continuous", "vad", "hashes"):
+        look(f"{name} is", getattr(one.evaluation, name), getattr(other.evaluation, name))
+    look("the task is", one.evaluation.task.name, other.evaluation.task.name)
+    look("settings are", one.evaluation.task.settings, other.evaluation.task.settings)
     for name in ("count_in_vocabulary", "normalise", "words", "lead_in_ms", "lead_in_ref"):
-        look(f"{name.replace('_', ' ')} was", getattr(then.counting, name), getattr(now.counting, name))
-    look("the engine's fingerprint was", then.facts.fingerprint[:12], now.facts.fingerprint[:12])
-    look("the engine's version was", then.facts.version, now.facts.version)
-    if then.facts != now.facts and not found:
+        look(f"{name.replace('_', ' ')} is", getattr(one.counting, name), getattr(other.counting, name))
+    look("the engine's fingerprint is", one.facts.fingerprint[:12], other.facts.fingerprint[:12])
+    look("the engine's version is", one.facts.version, other.facts.version)
+    if one.facts != other.facts and not found:
         found.append("the engine tells other facts of itself")
-    look("the lists had", [one.sha256[:12] for one in then.lists], [one.sha256[:12] for one in now.lists])
-    look("the lists had files", [one.files for one in then.lists], [one.files for one in now.lists])
-    look("the shard was", str(then.shard or "none"), str(now.shard or "none"))
-    if then.shard and now.shard and then.shard.cut != now.shard.cut:
-        found.append("files have other sizes than then, so that this part has others")
-    look("versions were", then.versions, now.versions)
+    look("lists have sha256", [each.sha256[:12] for each in one.lists], [each.sha256[:12] for each in other.lists])
+    look("lists have files", [each.files for each in one.lists], [each.files for each in other.lists])
+    look("versions are", one.versions, other.versions)
+    if parts:
+        look("parts are", one.shard.of if one.shard else 1, other.shard.of if other.shard else 1)
+    else:
+        look("the shard is", str(one.shard or "none"), str(other.shard or "none"))
+    if one.shard and other.shard and one.shard.cut != other.shard.cut:
+        found.append("files had other sizes, so that the lists were cut in another way")
     return found
 
 

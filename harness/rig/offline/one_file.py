@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from harness.audio.sound_files import OpenSound, UnusableSound, file_sha256, open_sound
+from harness.engines import voice_activity
 from harness.engines.settings import LEAD_IN
 from harness.library.reference_text import read_reference
 from harness.model.errors import EngineError, HarnessError
@@ -109,11 +110,11 @@ def _heard(
     if isinstance(engine, SpotsPhrases):
         return spots_of(engine, sound.blocks()), None
     if isinstance(engine, Understands):
-        return (), _understood(engine, evaluation, sound)
+        return (), _understood(engine, evaluation, sound, facts.rate_hz)
     raise EngineError("the engine neither scores, nor spots, nor understands: it is no engine for evaluation")
 
 
-def _understood(engine: Understands, evaluation: Evaluation, sound: OpenSound) -> Said | None:
+def _understood(engine: Understands, evaluation: Evaluation, sound: OpenSound, rate_hz: int) -> Said | None:
     seconds = sound.samples / sound.rate_hz
     if seconds > LONGEST_UNDERSTOOD_S:
         raise EngineError(
@@ -123,4 +124,13 @@ def _understood(engine: Understands, evaluation: Evaluation, sound: OpenSound) -
         )
     blocks = list(sound.blocks())
     samples = blocks[0] if len(blocks) == 1 else np.concatenate([*blocks, np.zeros(0, np.int16)])
-    return engine.understand(samples)
+    if not evaluation.vad:
+        return engine.understand(samples)
+    if rate_hz != voice_activity.RATE_HZ:
+        raise EngineError(f"silence is cut off at {voice_activity.RATE_HZ} Hz, and the engine listens at {rate_hz} Hz")
+    spoken = voice_activity.trimmed(samples)
+    if spoken is None:
+        return None
+    part, start = spoken
+    said = engine.understand(part)
+    return replace(said, start=said.start + start, end=said.end + start) if said is not None else None
