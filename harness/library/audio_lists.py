@@ -23,7 +23,7 @@ from harness.library.listed_files import FileColumns, ListedFiles, seal
 from harness.model.errors import InputError, InputProblems, Place
 from harness.model.offline import ListedFile, ListKind
 
-_BLOCK = 1 << 20
+_BLOCK = 1 << 18
 _LONGEST_LINE = 1 << 16
 """Bytes; the longest path that Linux takes has 4,096."""
 _MOST_PROBLEMS = 20
