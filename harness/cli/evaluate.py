@@ -12,7 +12,7 @@ from harness import __version__
 from harness.cli import INTERRUPTED
 from harness.cli.evaluate_files import EvaluationFiles
 from harness.cli.evaluate_limits import DeclaredLimits, LimitsOn
-from harness.cli.evaluate_lists import PartOfFiles, list_facts
+from harness.cli.evaluate_lists import list_facts
 from harness.cli.evaluate_options import Asked, shard
 from harness.cli.evaluate_progress import ProgressLine
 from harness.cli.score_options import share
@@ -38,6 +38,7 @@ from harness.reports.wake_log_text import line_of
 from harness.rig.offline.journal import Journal
 from harness.rig.offline.journal_header import JournalHeader, Shard
 from harness.rig.offline.run import run
+from harness.rig.offline.shards import PartOfFiles
 from harness.rig.offline.stopping import stop_when_asked
 
 LIMIT_FAILED, FAULT = 1, 3
@@ -165,8 +166,10 @@ class _Sitting:
         self._asked, self._evaluation, self._lead_in_ref = asked, evaluation, lead_in_ref
         self._written, self._listing, self._verbose = written, listing, verbose
         self._files: Sequence[ListedFile] = listing.files
+        self._shard: Shard | None = None
         if asked.shard is not None:
-            self._files = PartOfFiles(listing.files, asked.shard)
+            part = PartOfFiles(listing.files, asked.shard)
+            self._files, self._shard = part, part.shard
         self._progress = ProgressLine(quiet=quiet)
         self._header: JournalHeader | None = None
 
@@ -208,7 +211,7 @@ class _Sitting:
             time.time(),
             ("harness", *sys.argv[1:]),
             (("voice-harness", __version__),),
-            asked.shard,
+            self._shard,
             tuple(dict.fromkeys(base for bases in self._listing.bases.values() for base in bases)),
         )
         journal = self._written.opened(header, resume=asked.resume)

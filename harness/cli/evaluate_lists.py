@@ -1,33 +1,13 @@
-"""The lists of an evaluation: a part of their files, and what its journal says of them."""
+"""What the journal of an evaluation says of its lists."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import overload
 
 from harness.cli.evaluate_options import Asked
 from harness.library.audio_lists import Listing
 from harness.model.offline import ListedFile, ListKind
-from harness.rig.offline.journal_header import ListFacts, Shard
-
-
-class PartOfFiles(Sequence[ListedFile]):
-    """The files of a shard: every n-th, so that each part is like the others; made when they are asked for."""
-
-    def __init__(self, files: Sequence[ListedFile], part: Shard) -> None:
-        self._files, self._places = files, range(part.number - 1, len(files), part.of)
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    @overload
-    def __getitem__(self, at: int) -> ListedFile: ...
-    @overload
-    def __getitem__(self, at: slice) -> tuple[ListedFile, ...]: ...
-    def __getitem__(self, at: int | slice) -> ListedFile | tuple[ListedFile, ...]:
-        if isinstance(at, slice):
-            return tuple(self._files[place] for place in self._places[at])
-        return self._files[self._places[at]]
+from harness.rig.offline.journal_header import ListFacts
 
 
 def list_facts(asked: Asked, listing: Listing) -> tuple[ListFacts, ...]:

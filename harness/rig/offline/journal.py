@@ -159,8 +159,11 @@ class Journal:
                 written += os.write(self._descriptor, lines[written:])
         except OSError as error:
             # Half a line would be taken for a torn one, and the next would begin in its middle.
-            os.ftruncate(self._descriptor, self._end)
-            os.lseek(self._descriptor, self._end, os.SEEK_SET)
+            try:
+                os.ftruncate(self._descriptor, self._end)
+                os.lseek(self._descriptor, self._end, os.SEEK_SET)
+            except OSError as worse:
+                raise _refused(self.path, worse) from error
             raise _refused(self.path, error) from error
         self._end += len(lines)
         self._unsynced = True

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import heapq
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import overload
@@ -18,25 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.audio.sound_files import rough_seconds
-from harness.model.errors import InputError
 from harness.model.offline import ListedFile
 from harness.rig.offline.handing_out import LEAST_S
 from harness.rig.offline.journal_header import Shard
-
-MOST_PARTS = 10_000
-_TEXT = re.compile(r"(\d{1,6})/(\d{1,6})")
-
-
-def shard_of(text: str) -> Shard:
-    """`2/8` is the second of eight; InputError otherwise."""
-    found = _TEXT.fullmatch(text.strip())
-    number, of = (int(found[1]), int(found[2])) if found else (0, 0)
-    if not 1 <= number <= of <= MOST_PARTS:
-        raise InputError(
-            f"{text!r} is no part", remedy=f"Write 2/8 for the second of eight parts; there are {MOST_PARTS:,} at most"
-        )
-    return Shard(number, of)
-
 
 class PartOfFiles(Sequence[ListedFile]):
     """The files of one part, in list order. shard: which part, with its cut filled in."""
@@ -45,7 +28,7 @@ class PartOfFiles(Sequence[ListedFile]):
         parts = _parts(files, shard.of)
         self._files = files
         self._places = np.flatnonzero(parts == shard.number - 1)
-        self.shard = replace(shard, cut=hashlib.sha256(parts.tobytes()).hexdigest()[:16])
+        self.shard = replace(shard, cut=hashlib.sha256(parts.astype("<u4").tobytes()).hexdigest()[:16])
 
     def __len__(self) -> int:
         return len(self._places)
@@ -60,10 +43,10 @@ class PartOfFiles(Sequence[ListedFile]):
         return self._files[int(self._places[index])]
 
 
-def _parts(files: Sequence[ListedFile], of: int) -> npt.NDArray[np.uint16]:
+def _parts(files: Sequence[ListedFile], of: int) -> npt.NDArray[np.uint32]:
     """Which part each file goes to, from 0."""
     lengths = np.fromiter((max(LEAST_S, rough_seconds(one.path)) for one in files), np.float64, len(files))
-    parts = np.zeros(len(files), np.uint16)
+    parts = np.zeros(len(files), np.uint32)
     # (hours, files, part): where lengths are not known, the part with the fewest files is next.
     loads = [(0.0, 0, part) for part in range(of)]
     for place in np.argsort(-lengths, kind="stable"):
