@@ -17,7 +17,7 @@ import numpy as np
 from harness.engines.offline_loading import fingerprint
 from harness.engines.openwakeword_classifier import Classifier, Listens, listening_classifier, load_classifier
 from harness.engines.openwakeword_features import CALL_SAMPLES, STEP_SAMPLES, Features
-from harness.engines.openwakeword_streams import FastScores, StreamingScores
+from harness.engines.openwakeword_streams import CallByCall, FastScores, StreamingScores
 from harness.engines.settings import LEAD_IN, OF_SCORES, number, operating_points, spot_rule
 from harness.model.errors import InputError, PluginError
 from harness.model.offline import EngineFacts, EngineKind, OfflineModel, Setting, SettingKind
@@ -60,18 +60,18 @@ class OpenWakeWordOffline:
         mel, embedding = ((folder / f"{name}.tflite").read_bytes() for name in ("melspectrogram", "embedding_model"))
         way = settings.get(PATH.name, PATH.default)
         made = f"pyopen-wakeword {version('pyopen-wakeword')}"
-        self._fast: tuple[Features, Classifier] | None = None
-        self._streaming: tuple[Any, Listens] | None = None
+        streaming = package.OpenWakeWordFeatures.from_builtin(), listening_classifier(self._path, content)
+        self._streaming: tuple[Any, Listens] | None = streaming
+        self._fast: tuple[Features, Classifier, CallByCall] | None = None
         if way == "fast":
             classifier = load_classifier(self._path, content)
-            self._fast = (_checked_features(package, mel, embedding), classifier)
-        else:
-            self._streaming = (
-                package.OpenWakeWordFeatures.from_builtin(), listening_classifier(self._path, content)
-            )  # fmt: skip
+            features = checked_features(streaming[0], mel, embedding)
+            self._fast = features, classifier, CallByCall(*streaming, classifier.windows)
         if way == "fast" or self._path.suffix.lower() == ".onnx":
             made += f", onnxruntime {version('onnxruntime')}"
         rule, point = spot_rule(settings, OWN_THRESHOLD, RATE_HZ)
+        points = operating_points(OWN_THRESHOLD)
+        self._decisive = np.array([rule.threshold, *(one.threshold for one in points)], np.float32)
         model_sha256 = hashlib.sha256(b"".join(hashlib.sha256(one).digest() for one in (mel, embedding, content)))
         self.facts = EngineFacts(
             EngineKind.WAKE,
@@ -83,7 +83,7 @@ class OpenWakeWordOffline:
             lead_in_ms=number(settings, LEAD_IN),
             rule=rule,
             operating_point=point,
-            operating_points=operating_points(OWN_THRESHOLD),
+            operating_points=points,
             settings=tuple(sorted(settings.items())),
         )
 
@@ -98,10 +98,16 @@ class OpenWakeWordOffline:
     def begin(self) -> ScoreStream:
         """A state that has heard nothing but the 8 s of zeros that the package begins with."""
         if self._fast is not None:
-            return FastScores(self._phrase, *self._fast)
+            return FastScores(self._phrase, *self._fast, self._decisive)
         if self._streaming is not None:
             return StreamingScores(self._phrase, *self._streaming)
         raise PluginError("openWakeWord was closed", remedy="Load it again")
+
+    def fast_parts(self) -> tuple[Features, Classifier, CallByCall]:
+        """What the fast path is made of; PluginError where another one was asked for."""
+        if self._fast is None:
+            raise PluginError("openWakeWord was loaded without its fast path", remedy=f"Set {PATH.name}=fast")
+        return self._fast
 
     def close(self) -> None:
         """Lets go of the models."""
@@ -140,19 +146,17 @@ def _model_file(package: ModuleType, model: str) -> tuple[Path, bool]:
     return _models_folder(package) / f"{key}.tflite", True
 
 
-def _checked_features(package: ModuleType, mel: bytes, embedding: bytes) -> Features:
+def checked_features(theirs: Any, mel: bytes, embedding: bytes) -> Features:
     """The fast features, once they have been seen to say what the package's say of a second of noise."""
     steps = 11
     noise = np.random.default_rng(steps).normal(0, 1000, steps * STEP_SAMPLES + CALL_SAMPLES - STEP_SAMPLES)
     samples = noise.astype(np.int16)
-    theirs = package.OpenWakeWordFeatures.from_builtin()
+    theirs.reset()
     theirs.new_audio_samples = 0  # without the silence before, which takes a third of a second
     expected = np.concatenate([one.reshape(1, -1) for one in theirs.process_streaming(samples.tobytes())])
-    theirs.close()
     try:
         ours = Features(mel, embedding)
-        frames = ours.frames(samples.astype(np.float32), steps)
-        found = ours.embeddings(frames)[: len(expected)]
+        found = ours.embeddings(ours.frames(samples.astype(np.float32), steps))[: len(expected)]
     except ValueError as error:
         raise _unknown_features(f"its feature models are not those that the fast path knows: {error}") from error
     if found.shape != expected.shape or np.abs(found - expected).max() > _ALIKE:

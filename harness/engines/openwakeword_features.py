@@ -39,11 +39,10 @@ class Features:
     def __init__(self, mel_file: bytes, embedding_file: bytes) -> None:
         self._mels = _MelFrames(read_graphs(mel_file)[0])
         self._embedding = OnnxModel(embedding_model(read_graphs(embedding_file)[0]))
-
-    def silent_frame(self) -> Array:
-        """A frame of a call that is all zeros, shape (mels,)."""
-        frame: Array = self._mels(np.zeros(CALL_SAMPLES, np.float32), 1)[0]
-        return frame
+        self.silent_frames = self._mels(np.zeros(10 * STEP_SAMPLES + CALL_SAMPLES, np.float32), 11)
+        """Frames of digital silence, more than an embedding needs, shape (88, mels)."""
+        self.silent_embedding = self.embeddings(self.silent_frames[:EMBEDDING_FRAMES])
+        """Their embedding, shape (1, size)."""
 
     def frames(self, samples: Array, steps: int) -> Array:
         """Frames of so many calls, shape (8 · steps, mels). samples: shape (1280 · steps + 480,), as 16-bit values."""
@@ -63,11 +62,7 @@ class Tail:
 
     def __init__(self, features: Features) -> None:
         self._features = features
-        self._frames = np.tile(features.silent_frame(), (KEPT_FRAMES + _EMBEDDING_LAG_FRAMES, 1))
-
-    def silence(self) -> Array:
-        """Frames of silence, enough for one embedding."""
-        return np.tile(self._features.silent_frame(), (EMBEDDING_FRAMES, 1))
+        self._frames = features.silent_frames[: KEPT_FRAMES + _EMBEDDING_LAG_FRAMES]
 
     def embeddings(self, samples: Array, steps: int) -> Array:
         """The embeddings that so many more calls of the package would give, shape (steps, size)."""

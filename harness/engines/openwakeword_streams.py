@@ -21,6 +21,11 @@ from harness.model.offline import ScoreTrack
 FIRST_END = CALL_SAMPLES - STEP_SAMPLES
 STRETCH_STEPS = 100
 """Steps that are worked out at once, 8 s: their convolutions fit into a core's cache."""
+TOLERANCE_LOG_ODDS = 2e-4
+"""How far apart the two ways' scores may lie, in log odds; five times what was measured."""
+_FEW_ULP = 3e-7
+"""… and relative to the score: a float32 near 1 is no finer."""
+_CALLS_BEFORE_AN_EMBEDDING = 9
 
 
 class _Scores:
@@ -75,19 +80,46 @@ class StreamingScores:
         self._scores.add(np.asarray(found[-1:], np.float32))
 
 
-class FastScores:
-    """A sound in stretches that begin at the same samples however it is fed, so that the scores are the same."""
+class CallByCall:
+    """Single scores as the package works them out, from the sound that they depend on alone."""
 
-    def __init__(self, phrase: str, features: Features, classifier: Classifier) -> None:
+    def __init__(self, features: Any, classifier: Listens, windows: int) -> None:
+        self._features, self._classifier = features, classifier
+        self.calls = windows + _CALLS_BEFORE_AN_EMBEDDING
+        """Calls of the mel model that a score depends on, with its own."""
+
+    def score(self, samples: npt.NDArray[np.int16]) -> float:
+        """The score of the last of `calls` calls. samples: shape (1280 · calls + 480,)."""
+        self._features.reset()
+        self._classifier.reset()
+        self._features.new_audio_samples = 0  # what lies before, silence as well, is in the samples
+        (score,) = (
+            one
+            for embeddings in self._features.process_streaming(samples.tobytes())
+            for one in self._classifier.process_streaming(embeddings)
+        )
+        return score
+
+
+class FastScores:
+    """A sound in stretches that begin at the same samples however it is fed, so that the scores are the same.
+
+    decisive: thresholds; a score so near one of them that the two ways could differ about it is asked of `exact`.
+    """
+
+    def __init__(
+        self, phrase: str, features: Features, classifier: Classifier, exact: CallByCall, decisive: Array
+    ) -> None:
         self._scores = _Scores(phrase)
         self._classifier = classifier
+        self._exact, self._decisive = exact, decisive
         self._tail = Tail(features)
         # Before the sound lie zeros: the first call begins 1280 samples before it, and all of the windows before that
         # have the embedding of silence.
-        self._sound = np.zeros(STRETCH_STEPS * STEP_SAMPLES + FIRST_END, np.int16)
-        self._filled = STEP_SAMPLES
-        silence = features.embeddings(self._tail.silence())
-        self._embeddings = np.repeat(silence, classifier.windows - 1, axis=0)
+        self._history = (exact.calls - 1) * STEP_SAMPLES
+        self._sound = np.zeros(self._history + STRETCH_STEPS * STEP_SAMPLES + FIRST_END, np.int16)
+        self._filled = self._history + STEP_SAMPLES
+        self._embeddings = np.repeat(features.silent_embedding, classifier.windows - 1, axis=0)
 
     def feed(self, samples: npt.NDArray[np.int16]) -> None:
         place = 0
@@ -101,20 +133,38 @@ class FastScores:
 
     def take(self, *, flush: bool) -> tuple[ScoreTrack, ...]:
         """Of sound that goes on, scores of whole stretches only."""
-        steps = (self._filled - FIRST_END) // STEP_SAMPLES
+        steps = (self._filled - self._history - FIRST_END) // STEP_SAMPLES
         if flush and steps:
             self._stretch(steps)
         return self._scores.take()
 
     def _stretch(self, steps: int) -> None:
-        samples = self._sound[: steps * STEP_SAMPLES + FIRST_END].astype(np.float32)
+        end = self._history + steps * STEP_SAMPLES + FIRST_END
+        samples = self._sound[self._history : end].astype(np.float32)
         embeddings = np.concatenate([self._embeddings, self._tail.embeddings(samples, steps)])
         self._embeddings = embeddings[steps:]
-        windows = np.lib.stride_tricks.sliding_window_view(embeddings, (self._classifier.windows, EMBEDDING_SIZE))[:, 0]
+        shape = (self._classifier.windows, EMBEDDING_SIZE)
+        windows = np.lib.stride_tricks.sliding_window_view(embeddings, shape)[:, 0]
         try:
-            self._scores.add(self._classifier.scores(np.ascontiguousarray(windows)))
+            scores = self._classifier.scores(np.ascontiguousarray(windows))
         except ValueError as error:
             raise EngineError(f"openWakeWord's classifier failed: {error}") from error
+        for index in undecided(scores, self._decisive):
+            start = int(index) * STEP_SAMPLES
+            context = self._sound[start : start + self._history + CALL_SAMPLES]
+            scores[index] = self._exact.score(context)
+        self._scores.add(scores)
         left = self._filled - steps * STEP_SAMPLES
         self._sound[:left] = self._sound[self._filled - left : self._filled]
         self._filled = left
+
+
+def undecided(scores: Array, decisive: Array) -> npt.NDArray[np.intp]:
+    """Indices of scores that lie within the two ways' tolerance of a threshold."""
+    near = np.abs(scores[:, np.newaxis] - decisive) < margin(decisive)
+    return np.flatnonzero(near.any(axis=1))
+
+
+def margin(scores: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
+    """How far the other way's score may lie from each of these."""
+    return TOLERANCE_LOG_ODDS * scores * (1 - scores) + _FEW_ULP * scores

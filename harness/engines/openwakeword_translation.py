@@ -63,6 +63,8 @@ class _Convolutions:
         self._constants: Constants = {}
         self._names = {graph.inputs[0]: "mels"}
         self._padded: dict[int, int] = {}
+        self._least: dict[int, str] = {}
+        """Floors that are still to be put under a tensor: under its pool instead, which has fewer values."""
 
     def model(self) -> bytes:
         for operator in self._graph.operators:
@@ -85,7 +87,8 @@ class _Convolutions:
                 self._nodes.append(node("LeakyRelu", [self._names[source]], name, alpha=operator.number(0)))
             case Op.MAXIMUM:
                 self._constants[f"low{result}"] = self._constant(operator.inputs[1])
-                self._nodes.append(node("Clip", [self._names[source], f"low{result}"], name))
+                self._least[result] = f"low{result}"
+                name = self._names[source]
             case Op.MAX_POOL_2D:
                 size = operator.whole(4), operator.whole(3)
                 strides = operator.whole(2), operator.whole(1)
@@ -93,6 +96,8 @@ class _Convolutions:
                 if size != strides or (operator.byte(0) == _SAME and (size[0] != 1 or shape[2] % size[1])):
                     raise ValueError("it has a pool that overlaps or is padded")
                 self._nodes.append(node("MaxPool", [self._names[source]], name, kernel_shape=size, strides=strides))
+                if source in self._least:
+                    self._least[result] = self._least[source]
             case _:
                 raise ValueError(f"its operator {operator.code} is not known")
         self._names[result] = name
@@ -108,6 +113,9 @@ class _Convolutions:
 
     def _convolve(self, operator: TfliteOperator, name: str) -> None:
         source, weights, bias = operator.inputs
+        if source in self._least:
+            self._nodes.append(node("Clip", [self._names[source], self._least.pop(source)], f"{name}c"))
+            self._names[source] = f"{name}c"
         kernel = self._constant(weights).transpose(0, 3, 1, 2)
         high, wide = kernel.shape[2:]
         if (operator.whole(1), operator.whole(2), operator.byte(3)) != (1, 1, 0):
@@ -168,7 +176,12 @@ class _Layers:
             case Op.FULLY_CONNECTED:
                 self._activated("Gemm", inputs, name, operator.byte(0), transB=1)
             case Op.LOGISTIC:
-                self._add("Sigmoid", inputs, name)
+                # onnxruntime's Sigmoid is right to 1e-7, which is far off where scores are 1e-5.
+                self.constants["one"] = np.array(1, np.float32)
+                self._add("Neg", inputs, f"{name}n")
+                self._add("Exp", [f"{name}n"], f"{name}e")
+                self._add("Add", [f"{name}e", "one"], f"{name}d")
+                self._add("Reciprocal", [f"{name}d"], name)
             case Op.RELU:
                 self._add("Relu", inputs, name)
             case Op.SQRT:

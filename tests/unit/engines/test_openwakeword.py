@@ -1,0 +1,206 @@
+"""openWakeWord for offline evaluation: what can be loaded, what it says of itself, and what is refused."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pymicro_wakeword
+import pyopen_wakeword
+import pytest
+
+from harness.engines.offline_loading import load_engine, task_of
+from harness.engines.openwakeword import OpenWakeWordOffline, checked_features
+from harness.engines.openwakeword_classifier import PackageClassifier, load_classifier
+from harness.engines.openwakeword_onnx_model import free_batch, model, node
+from harness.engines.openwakeword_streams import CallByCall, FastScores, undecided
+from harness.metrics.spots import spots
+from harness.model.errors import InputError, PluginError
+from harness.model.offline import EngineKind
+from harness.ports import OfflineEngine, ScoresSound
+from tests.unit.engines.openwakeword_sounds import SILENCE, noise, pcm, scored, speech
+from tests.unit.engines.spoken import spoken
+
+pytestmark = pytest.mark.speech
+
+MODELS = Path(pyopen_wakeword.__file__).parent / "models"
+
+
+def test_the_packaged_models_say_their_licence() -> None:
+    models = OpenWakeWordOffline.models()
+    assert [one.name for one in models] == ["alexa", "hey_jarvis", "hey_mycroft", "hey_rhasspy", "okay_nabu"]
+    assert models[1].phrases == ("hey jarvis",)
+    assert all("CC BY-NC-SA" in one.licence for one in models)
+
+
+def test_a_task_loads_and_finds_its_phrase_where_it_was_said() -> None:
+    phrase = pcm(spoken("alexa"))
+    engine = load_engine(task_of("openwakeword:alexa", [("operating-point", "12")]))
+    assert isinstance(engine, ScoresSound)
+    facts = engine.facts
+    assert (facts.kind, facts.rate_hz, facts.phrases, facts.operating_point) == (EngineKind.WAKE, 16000, ("alexa",), 12)
+    assert facts.operating_points[9].threshold == 0.5
+    assert facts.lead_in_ms == 1000
+    assert "CC BY-NC-SA" in facts.licence
+    assert facts.rule is not None
+    (spot,) = spots(scored(engine, np.concatenate([SILENCE, phrase, SILENCE])), facts.rule)
+    assert -0.3 < (spot.end - 16000 - len(phrase)) / 16000 < 0.5
+    engine.close()
+    engine.close()
+    with pytest.raises(PluginError, match="closed"):
+        engine.begin()
+
+
+def test_a_bare_file_has_its_name_or_a_phrase_of_its_own(tmp_path: Path) -> None:
+    file = tmp_path / "my_alexa.tflite"
+    shutil.copy(MODELS / "alexa.tflite", file)
+    assert OpenWakeWordOffline(str(file), {}).facts.phrases == ("my alexa",)
+    engine = OpenWakeWordOffline(str(file), {"phrase": "computer"})
+    assert engine.facts.phrases == ("computer",)
+    assert "own licence" in engine.facts.licence
+    sound = speech()[:40_000]
+    assert np.array_equal(scored(engine, sound).scores, scored(OpenWakeWordOffline("alexa", {}), sound).scores)
+
+
+def test_a_fingerprint_tells_models_and_paths_apart_and_nothing_else() -> None:
+    def fingerprint(name: str, **settings: str) -> str:
+        return OpenWakeWordOffline(name, settings).facts.fingerprint
+
+    assert fingerprint("alexa") == fingerprint("alexa", path="fast", threshold="0.3", phrase="x")
+    assert len({fingerprint("alexa"), fingerprint("okay_nabu"), fingerprint("alexa", path="streaming")}) == 3
+
+
+def test_an_unknown_model_names_the_known_ones() -> None:
+    with pytest.raises(PluginError, match="hey_rhasspy"):
+        OpenWakeWordOffline("computer", {})
+
+
+@pytest.mark.parametrize("path", ["fast", "streaming"])
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("empty.tflite", b"", "does not begin as"),
+        ("cut.tflite", (MODELS / "alexa.tflite").read_bytes()[:5000], "outside of the file"),
+        ("noise.tflite", b"\x1c\0\0\0TFL3" + np.random.default_rng(1).bytes(4000), "outside of the file|no graph"),
+        ("features.tflite", (MODELS / "embedding_model.tflite").read_bytes(), r"shape \[1, 76, 32, 1\]"),
+        ("empty.onnx", b"", "onnxruntime|not one input"),
+        ("noise.onnx", np.random.default_rng(2).bytes(4000), "onnxruntime|no ONNX"),
+    ],
+)
+def test_what_is_no_classifier_is_refused(path: str, name: str, content: bytes, why: str, tmp_path: Path) -> None:
+    file = tmp_path / name
+    file.write_bytes(content)
+    with pytest.raises(InputError, match=why) as refused:
+        OpenWakeWordOffline(str(file), {"path": path})
+    assert str(file) in str(refused.value)
+
+
+def test_a_model_of_the_other_engine_is_refused() -> None:
+    folder = Path(pymicro_wakeword.__file__).parent / "models"
+    with pytest.raises(InputError, match="no classifier of openWakeWord"):
+        OpenWakeWordOffline(str(next(folder.rglob("*.tflite"))), {})
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no model file"):
+        OpenWakeWordOffline(str(tmp_path / "gone.onnx"), {})
+
+
+def test_other_feature_models_are_not_taken_for_the_known_ones() -> None:
+    theirs = pyopen_wakeword.OpenWakeWordFeatures.from_builtin()
+    mel, embedding = ((MODELS / f"{name}.tflite").read_bytes() for name in ("melspectrogram", "embedding_model"))
+    weights = np.frombuffer(mel, np.float32).copy()
+    weights[(weights > 1e-3) & (weights < 0.02)] *= 1.5
+    with pytest.raises(PluginError, match="path=streaming"):
+        checked_features(theirs, weights.tobytes(), embedding)
+    with pytest.raises(PluginError, match="path=streaming"):
+        checked_features(theirs, embedding, mel)
+
+
+def test_a_classifier_that_cannot_be_translated_runs_in_the_package() -> None:
+    """The same scores window by window, which is what any other operator leads to."""
+    translated = load_classifier(MODELS / "hey_jarvis.tflite", (MODELS / "hey_jarvis.tflite").read_bytes())
+    package = PackageClassifier(MODELS / "hey_jarvis.tflite", 16)
+    assert not isinstance(translated, PackageClassifier)
+    windows = np.random.default_rng(3).normal(0, 15, (200, 16, 96)).astype(np.float32)
+    ours, theirs = translated.scores(windows), package.scores(windows)
+    assert np.abs(ours - theirs).max() < 1e-5
+    assert theirs.min() < 0.1 < 0.9 < theirs.max(), "both branches of its choice have been taken"
+
+
+def test_scores_near_a_threshold_are_the_package_s_own_to_the_bit() -> None:
+    sound = np.concatenate([noise(), speech(), SILENCE])
+    reference = scored(OpenWakeWordOffline("alexa", {"path": "streaming"}), sound).scores
+    assert np.array_equal(undecided(np.array([0.3, 0.5 + 2e-5, 1e-4], np.float32), np.array([0.5, 1e-4])), [1, 2])
+    engine = OpenWakeWordOffline("alexa", {})
+    features, classifier, exact = engine.fast_parts()
+    places = [0, 1, 15, 30, 99, 100, len(reference) - 1]
+    stream = FastScores("alexa", features, classifier, exact, reference[places])
+    stream.feed(sound)
+    found = stream.take(flush=True)[0].scores
+    assert np.array_equal(found[places], reference[places])
+
+
+def test_a_score_depends_on_its_own_calls_alone() -> None:
+    sound = speech()[: 3 * 16_000]
+    reference = scored(OpenWakeWordOffline("okay_nabu", {"path": "streaming"}), sound).scores
+    exact: CallByCall = OpenWakeWordOffline("okay_nabu", {}).fast_parts()[2]
+    at = 1280 * (exact.calls - 1)
+    assert exact.score(sound[: at + 1760]) == pytest.approx(float(reference[exact.calls]), abs=0)
+
+
+def onnx_alexa(batch: int | str) -> bytes:
+    """The packaged classifier as an ONNX file, as openWakeWord's training writes them: with a batch of one."""
+    from harness.engines.openwakeword_tflite_file import read_graphs
+
+    (graph,) = read_graphs((MODELS / "alexa.tflite").read_bytes())
+    nodes = [node("Flatten", ["input"], "flat", axis=1)]
+    constants, last = {}, "flat"
+    layers = [operator for operator in graph.operators if operator.code == 9]
+    for number, operator in enumerate(layers):
+        for name, index in zip("wb", operator.inputs[1:], strict=True):
+            value = graph.tensors[index].constant
+            assert value is not None
+            constants[f"{name}{number}"] = value
+        nodes.append(node("Gemm", [last, f"w{number}", f"b{number}"], f"g{number}", transB=1))
+        nodes.append(node("Relu" if number + 1 < len(layers) else "Sigmoid", [f"g{number}"], f"a{number}"))
+        last = f"a{number}"
+    return model(nodes, constants, {"input": (batch, 16, 96)}, {last: (batch, 1)})
+
+
+@pytest.mark.parametrize("batch", [1, "batch"])
+def test_an_onnx_file_scores_as_the_tflite_file_does(batch: int | str, tmp_path: Path) -> None:
+    file = tmp_path / "alexa.onnx"
+    file.write_bytes(onnx_alexa(batch))
+    engine: OfflineEngine = load_engine(task_of(str(file)))
+    assert isinstance(engine, ScoresSound)
+    sound = speech()[: 3 * 16_000]
+    fast = scored(engine, sound).scores
+    expected = scored(OpenWakeWordOffline("alexa", {}), sound).scores
+    assert expected.max() > 0.9
+    assert np.abs(fast - expected).max() < 1e-5
+    streaming = scored(OpenWakeWordOffline(str(file), {"path": "streaming"}), sound).scores
+    assert np.abs(streaming - expected).max() < 1e-5
+
+
+def test_an_onnx_file_that_only_takes_one_window_gets_one_at_a_time(tmp_path: Path) -> None:
+    """It mixes what is in a batch, so that its batch cannot be opened."""
+    nodes = [
+        node("ReduceMean", ["input"], "mean", axes=(0, 1, 2), keepdims=0),
+        node("Mul", ["mean", "tenth"], "small"),
+        node("Sigmoid", ["small"], "score"),
+    ]
+    content = model(nodes, {"tenth": np.array(0.1, np.float32)}, {"input": (1, 16, 96)}, {"score": ()})
+    windows = np.random.default_rng(4).normal(size=(7, 16, 96)).astype(np.float32)
+    found = load_classifier(tmp_path / "mean.onnx", content).scores(windows)
+    assert np.allclose(found, 1 / (1 + np.exp(-windows.mean((1, 2)) / 10)), atol=1e-5)
+    assert free_batch(content) != content
+
+
+@pytest.mark.parametrize("shape", [(1, 16, 64), (1, 81, 96), (1, 96), ("batch", "windows", 96)])
+def test_an_onnx_file_of_another_shape_is_refused(shape: tuple[int | str, ...], tmp_path: Path) -> None:
+    file = tmp_path / "other.onnx"
+    file.write_bytes(model([node("Sigmoid", ["input"], "score")], {}, {"input": shape}, {"score": shape}))
+    with pytest.raises(InputError, match=r"other\.onnx is no classifier"):
+        OpenWakeWordOffline(str(file), {})
