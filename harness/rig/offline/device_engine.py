@@ -60,9 +60,11 @@ class DeviceEngine:
     """`device:bench.yaml#id`, or `device:profile` with `port`, `usb` or `address`. Implements `SpotsPhrases`.
 
     One device is one engine: `bench.yaml#a,b` serves two worker processes. InputError when all are taken, DeviceError
-    when the device is not there.
+    when the device is not there. more_tries: how often a file is given once more after an EngineError: a cable that was
+    pulled says nothing about the file.
     """
 
+    more_tries: ClassVar[int] = 2
     settings: ClassVar[tuple[Setting, ...]] = (
         LEAD_IN, SENSITIVITY, BETWEEN, GAP, REFRACTORY, SPOT_DURATION, PORT, USB, BAUD, ADDRESS, ENCODING, PACE,
     )  # fmt: skip
