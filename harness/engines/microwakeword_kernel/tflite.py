@@ -1,0 +1,115 @@
+"""A TensorFlow Lite model file as operators and tensors (schema: tensorflow/lite/schema/schema.fbs, TFL3)."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.engines.microwakeword_kernel.flatbuffer import Broken, Table
+
+
+class Op(IntEnum):
+    """The operators that streaming microWakeWord models are made of; the schema's numbers."""
+
+    CONCATENATION = 2
+    CONV_2D = 3
+    DEPTHWISE_CONV_2D = 4
+    FULLY_CONNECTED = 9
+    LOGISTIC = 14
+    RESHAPE = 22
+    STRIDED_SLICE = 45
+    SPLIT = 49
+    SPLIT_V = 102
+    QUANTIZE = 114
+    CALL_ONCE = 129
+    VAR_HANDLE = 142
+    READ_VARIABLE = 143
+    ASSIGN_VARIABLE = 144
+
+
+_TYPES: dict[int, type[np.generic]] = {0: np.float32, 2: np.int32, 3: np.uint8, 9: np.int8}
+Values = npt.NDArray[np.generic]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tensor:
+    """shape; type: the schema's number (9: int8); values: of a constant; scales, shape (1,) or one a channel."""
+
+    shape: tuple[int, ...]
+    type: int
+    values: Values | None
+    scales: npt.NDArray[np.float32]
+    zero: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operator:
+    """An operator of a graph: numbers of its tensors (-1: left out), and its options."""
+
+    code: int
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    options: Table | None
+
+    def option(self, field: int, form: str = "b", default: int = 0) -> int:
+        return self.options.number(field, form, default) if self.options else default
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Graph:
+    tensors: tuple[Tensor, ...]
+    operators: tuple[Operator, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+def read_model(content: bytes) -> tuple[Graph, ...]:
+    """The graphs of a model file; Broken when it is none."""
+    model = Table.root(content, b"TFL3")
+    codes = [max(code.number(0, "b", 0), code.number(3, "i", 0)) for code in model.tables(1)]
+    buffers = model.tables(4)
+    try:
+        return tuple(_graph(graph, codes, buffers) for graph in model.tables(2))
+    except IndexError:
+        raise Broken("an operator or a tensor names what is not there") from None
+
+
+def with_output(content: bytes, tensor: int) -> bytes:
+    """The model with another tensor as the output of its first graph."""
+    changed = bytearray(content)
+    place = Table.root(content, b"TFL3").tables(2)[0].element(2, 0)
+    struct.pack_into("<i", changed, place, tensor)
+    return bytes(changed)
+
+
+def _graph(graph: Table, codes: list[int], buffers: list[Table]) -> Graph:
+    operators = [
+        Operator(codes[one.number(0, "I", 0)], _whole(one, 1), _whole(one, 2), one.table(4)) for one in graph.tables(3)
+    ]
+    tensors = tuple(_tensor(one, buffers) for one in graph.tables(0))
+    return Graph(tensors, tuple(operators), _whole(graph, 1), _whole(graph, 2))
+
+
+def _tensor(tensor: Table, buffers: list[Table]) -> Tensor:
+    shape, kind = _whole(tensor, 0), tensor.number(1, "b", 0)
+    content = buffers[tensor.number(2, "I", 0)].array(0, np.uint8)
+    values: Values | None = None
+    if content is not None and kind in _TYPES:
+        try:
+            values = content.view(_TYPES[kind]).reshape(shape)
+        except ValueError as error:
+            raise Broken(f"a constant does not fill its shape: {error}") from None
+    quantised = tensor.table(4)
+    scales = quantised.array(2, np.float32) if quantised else None
+    zeros = quantised.array(3, np.int64) if quantised else None
+    zero = int(zeros[0]) if zeros is not None and len(zeros) else 0
+    return Tensor(shape, kind, values, np.zeros(0, np.float32) if scales is None else scales, zero)
+
+
+def _whole(table: Table, field: int) -> tuple[int, ...]:
+    found = table.array(field, np.int32)
+    return () if found is None else tuple(int(value) for value in found)

@@ -1,0 +1,222 @@
+"""microWakeWord for offline evaluation: scores of files, by the package's interpreter or by a kernel of our own."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import logging
+from collections.abc import Mapping
+from typing import ClassVar, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.engines.microwakeword_kernel.agreement import disagreement
+from harness.engines.microwakeword_kernel.flatbuffer import Broken
+from harness.engines.microwakeword_kernel.native import Listener, NoKernel, processor
+from harness.engines.microwakeword_kernel.network import NotKnown, network_of
+from harness.engines.microwakeword_kernel.tflite import Graph, read_model
+from harness.engines.microwakeword_models import ModelFile, find_model, packaged
+from harness.engines.microwakeword_package import Interpreter, Streaming, logged_features
+from harness.engines.offline_loading import fingerprint
+from harness.engines.settings import LEAD_IN, OF_SCORES, number, operating_points, spot_rule
+from harness.model.errors import InputError
+from harness.model.offline import EngineFacts, EngineKind, OfflineModel, ScoreTrack, Setting, SettingKind
+
+RATE_HZ = 16000
+_FRAME = 160
+_WINDOW = 480
+_WIDTH = 40
+_PIECE = 1 << 21
+_CUTOFF, _SLIDING = 0.5, 5
+_LOG = logging.getLogger(__name__)
+
+PATH = Setting(
+    "path", SettingKind.CHOICE, "fast",
+    "fast: our own kernel, the same scores; streaming: the package's interpreter, frame by frame",
+    choices=("fast", "streaming"),
+)  # fmt: skip
+SLIDING_WINDOW = Setting(
+    "sliding-window", SettingKind.WHOLE, "", "how many probabilities a score is the mean of; 5 where no manifest says",
+    low=1, high=1000, scores=True,
+)  # fmt: skip
+CUTOFF = Setting(
+    "probability-cutoff", SettingKind.NUMBER, "",
+    "the model's own threshold, which operating point 10 is; 0.5 where no manifest says", low=0.0001, high=0.9999,
+)  # fmt: skip
+WAKE_WORD = Setting("wake-word", SettingKind.TEXT, "", "the phrase, where no manifest says; else the file's name")
+
+
+class _Hears(Protocol):
+    """Probabilities of steps, shape (m,), float32, to any samples."""
+
+    def restart(self) -> None: ...
+    def hear(self, samples: npt.NDArray[np.int16]) -> npt.NDArray[np.float32]: ...
+
+
+class MicroWakeWordOffline:
+    """Scores of one phrase every 30 ms at 16 kHz. A score is the mean of the last probabilities, 0 until all are there.
+
+    model: alexa, hey_jarvis, hey_mycroft, okay_nabu, or a .tflite file (its .json manifest is taken from beside it).
+    InputError for a model that is none, PluginError without the package.
+    """
+
+    settings: ClassVar[tuple[Setting, ...]] = (*OF_SCORES, PATH, SLIDING_WINDOW, CUTOFF, WAKE_WORD)
+
+    def __init__(self, model: str, settings: Mapping[str, str]) -> None:
+        file = find_model(model)
+        content = file.path.read_bytes()
+        graphs = _graphs(file, content)
+        entry = graphs[0].tensors[graphs[0].inputs[0]]
+        self._stride = entry.shape[1]
+        manifest = file.manifest
+        cutoff = float(settings.get(CUTOFF.name) or manifest.cutoff or _CUTOFF)
+        self._window = int(settings.get(SLIDING_WINDOW.name) or manifest.window or _SLIDING)
+        self._phrase = settings.get(WAKE_WORD.name) or manifest.phrase
+        self._hears, path, why = _path(settings.get(PATH.name, PATH.default), file, content, graphs)
+        rule, point = spot_rule(settings, cutoff, RATE_HZ)
+        version = importlib.metadata.version("pymicro-wakeword")
+        told = {**settings, SLIDING_WINDOW.name: str(self._window), PATH.name: path}
+        if why:
+            told["path-because"] = why
+        self._facts = EngineFacts(
+            kind=EngineKind.WAKE,
+            version=f"pymicro-wakeword {version}",
+            rate_hz=RATE_HZ,
+            phrases=(self._phrase,),
+            fingerprint=fingerprint(type(self), version, hashlib.sha256(content).hexdigest(), told),
+            licence="Apache-2.0",
+            lead_in_ms=number(settings, LEAD_IN),
+            rule=rule,
+            operating_point=point,
+            operating_points=operating_points(cutoff),
+            settings=tuple(sorted(told.items())),
+        )
+        self._stream: Scores | None = None
+
+    @classmethod
+    def models(cls) -> tuple[OfflineModel, ...]:
+        """The package's four; PluginError without it."""
+        return tuple(
+            OfflineModel(name, (file.manifest.phrase,), "Apache-2.0", f"cutoff {file.manifest.cutoff}")
+            for name, file in packaged().items()
+        )
+
+    @property
+    def facts(self) -> EngineFacts:
+        return self._facts
+
+    def begin(self) -> Scores:
+        """A state that has heard nothing; ends the one before. Takes microseconds on the fast path."""
+        if self._stream is not None:
+            self._stream.end()
+        self._hears.restart()
+        self._stream = Scores(self._hears, self._phrase, self._stride, self._window)
+        return self._stream
+
+    def close(self) -> None:
+        """Ends the state in use."""
+        if self._stream is not None:
+            self._stream.end()
+        self._stream = None
+
+
+class Scores:
+    """A state of `MicroWakeWordOffline`. The first score is known when the last frame of the first step is whole."""
+
+    def __init__(self, hears: _Hears, phrase: str, stride: int, window: int) -> None:
+        self._hears: _Hears | None = hears
+        self._phrase = phrase
+        self._stride = stride
+        self._window = window
+        self._known: npt.NDArray[np.float64] = np.zeros(0)
+        self._found: list[npt.NDArray[np.float32]] = []
+        self._steps = 0
+        self._taken = 0
+
+    def feed(self, samples: npt.NDArray[np.int16]) -> None:
+        """Shape (n,), any n. ValueError after `begin` was called again."""
+        if self._hears is None:
+            raise ValueError("this state has ended: the engine has begun another")
+        for start in range(0, len(samples), _PIECE):
+            self._average(self._hears.hear(samples[start : start + _PIECE]))
+
+    def take(self, *, flush: bool) -> tuple[ScoreTrack, ...]:
+        """The one track. flush changes nothing: what fills no step is never scored, live neither."""
+        scores = np.concatenate(self._found) if self._found else np.zeros(0, np.float32)
+        step = self._stride * _FRAME
+        first = _WINDOW - _FRAME + step + self._taken * step
+        self._taken += len(scores)
+        self._found.clear()
+        return (ScoreTrack(self._phrase, scores, first, step),)
+
+    def end(self) -> None:
+        """Nothing can be fed afterwards."""
+        self._hears = None
+
+    def _average(self, fresh: npt.NDArray[np.float32]) -> None:
+        """Sums of float32 probabilities are exact in float64, so that a mean is rounded once, as the package's is."""
+        if not len(fresh):
+            return
+        known = np.concatenate([self._known, fresh.astype(np.float64)])
+        missing = max(0, self._window - 1 - len(self._known))
+        whole = len(known) - self._window + 1
+        means = np.zeros(len(fresh))
+        if whole > 0:
+            sums = known[:whole].copy()
+            for back in range(1, self._window):
+                sums += known[back : back + whole]
+            means[min(missing, len(fresh)) :] = sums / self._window
+        self._known = known[max(0, len(known) - self._window + 1) :]
+        self._found.append(means.astype(np.float32))
+        self._steps += len(fresh)
+
+
+class _Fast:
+    def __init__(self, listener: Listener, probabilities: npt.NDArray[np.float32]) -> None:
+        self._listener = listener
+        self._probabilities = probabilities
+
+    def restart(self) -> None:
+        self._listener.restart()
+
+    def hear(self, samples: npt.NDArray[np.int16]) -> npt.NDArray[np.float32]:
+        return self._probabilities[self._listener.hear(samples)]
+
+
+def _graphs(file: ModelFile, content: bytes) -> tuple[Graph, ...]:
+    try:
+        graphs = read_model(content)
+        entry = graphs[0].tensors[graphs[0].inputs[0]]
+    except (Broken, IndexError) as error:
+        raise InputError(
+            f"{file.path} is no TensorFlow Lite model: {error}", remedy="Name a microWakeWord .tflite file"
+        ) from None
+    if len(entry.shape) != 3 or entry.shape[0] != 1 or entry.shape[1] < 1 or entry.shape[2] != _WIDTH:
+        raise InputError(
+            f"{file.path} is no microWakeWord model: its input is {entry.shape}, not frames of {_WIDTH} features",
+            remedy="Name a microWakeWord model; another engine may know this one (openwakeword:FILE.tflite)",
+        )
+    return graphs
+
+
+def _path(asked: str, file: ModelFile, content: bytes, graphs: tuple[Graph, ...]) -> tuple[_Hears, str, str]:
+    """What hears, the path that it takes, and why, in words."""
+    if asked == "streaming":
+        return Streaming(file.path), "streaming", ""
+    try:
+        network = network_of(graphs)
+        listener = Listener(network)
+        why = disagreement(content, graphs[0], network, Interpreter.answers, logged_features)
+    except (NotKnown, NoKernel) as error:
+        why = str(error)
+    if why:
+        _LOG.warning("%s is evaluated by the package's interpreter, which is slower: %s", file.path.name, why)
+        return Streaming(file.path), "streaming", why
+    levels = np.arange(256, dtype=np.uint8)
+    raw = levels if graphs[0].tensors[graphs[0].outputs[0]].type == _UINT8 else levels.view(np.int8)
+    probabilities = (raw.astype(np.float32) - np.float32(network.output_zero)) * np.float32(network.output_scale)
+    return _Fast(listener, probabilities), "fast", f"kernel for {processor()}"
+
+
+_UINT8 = 3
