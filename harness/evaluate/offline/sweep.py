@@ -69,15 +69,16 @@ class Sweep:
         """Is it a file that counts, so that its scores are needed?"""
         return judged(outcome, self.counting).rejected is None
 
-    def thresholds(self) -> Scores:
-        """All at which a count changes, and the operating points', between 0 and 1; the strictest first."""
-        every = [self._own, self._found.values(), self._in_oov.values()]
+    def thresholds(self, also: Iterable[float] = ()) -> Scores:
+        """All at which a count changes, the operating points' and some others, 0 to 1; the strictest first."""
+        named = np.concatenate([self._own, np.array([*also], np.float32)])
+        every = [named, self._found.values(), self._in_oov.values()]
         if self.counting.count_in_vocabulary:
             every += [self._in_inv.values(), self._own_spots.values()]
         if any(steps.coarse for steps in (self._found, self._in_oov, self._in_inv, self._own_spots)):
-            every = [self._grid.values]
+            every = [named, self._grid.values]
         values = np.unique(np.concatenate(every))
-        return np.ascontiguousarray(values[(values >= 0) & (values < 1)][::-1])
+        return np.ascontiguousarray(values[(values >= 0) & (values <= 1)][::-1])
 
     def at(self, thresholds: Scores | None = None) -> Det:
         """The counts at some thresholds, or at all; the strictest first."""
