@@ -1,0 +1,204 @@
+"""One sitting of `harness evaluate`, once all that its command line says has been checked."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+
+import click
+
+from harness import __version__
+from harness.cli import INTERRUPTED
+from harness.cli.evaluate_files import EvaluationFiles
+from harness.cli.evaluate_limits import DeclaredLimits
+from harness.cli.evaluate_lists import list_facts
+from harness.cli.evaluate_options import Asked
+from harness.cli.evaluate_progress import ProgressLine
+from harness.cli.streams import standard_output
+from harness.evaluate.offline.figures import Figures
+from harness.evaluate.offline.verdicts import Key, judged
+from harness.library.audio_lists import Listing
+from harness.model.errors import HarnessError, InputError
+from harness.model.offline import (
+    Counting,
+    EngineFacts,
+    EngineKind,
+    Evaluation,
+    FileOutcome,
+    LeadInRef,
+    ListedFile,
+    RejectReason,
+)
+from harness.reports.cells import counted
+from harness.reports.offline.console import head_of, point_lines, sound_lines, summary_line, writing_line
+from harness.reports.offline.lines import happenings
+from harness.reports.wake_log_text import line_of
+from harness.rig.offline.journal import Journal
+from harness.rig.offline.journal_header import JournalHeader, Shard
+from harness.rig.offline.pool import Limits
+from harness.rig.offline.run import run
+from harness.rig.offline.shards import PartOfFiles
+from harness.rig.offline.stopping import stop_when_asked
+
+LIMIT_FAILED, FAULT = 1, 3
+FAULTS = (
+    RejectReason.UNREADABLE,
+    RejectReason.REFERENCE,
+    RejectReason.ERROR,
+    RejectReason.CRASH,
+    RejectReason.HANG,
+)
+"""Rejections for which something is to be mended; the others say what the files are."""
+
+
+class Sitting:
+    """Runs the evaluation, writes its log, says what came of it."""
+
+    def __init__(
+        self,
+        asked: Asked,
+        evaluation: Evaluation,
+        lead_in_ref: LeadInRef,
+        written: EvaluationFiles,
+        listing: Listing,
+        verbose: int,
+        *,
+        quiet: bool,
+    ) -> None:
+        self._asked, self._evaluation, self._lead_in_ref = asked, evaluation, lead_in_ref
+        self._written, self._listing, self._verbose = written, listing, verbose
+        self._files: Sequence[ListedFile] = listing.files
+        self._shard: Shard | None = None
+        if asked.shard is not None:
+            part = PartOfFiles(listing.files, asked.shard)
+            self._files, self._shard = part, part.shard
+        self._progress = ProgressLine(quiet=quiet)
+        self._header: JournalHeader | None = None
+
+    def evaluate(self, limits: DeclaredLimits, patience: Limits) -> int:
+        """The exit status."""
+        if not self._files:
+            raise InputError("no file is in this part of the lists", remedy="Ask for fewer parts")
+        try:
+            with stop_when_asked() as stop:
+                run(
+                    self._evaluation,
+                    self._files,
+                    jobs=self._asked.jobs,
+                    journal=self._opens,
+                    on_outcome=self._tells if self._verbose >= 3 else _tells_nothing,
+                    stop=stop,
+                    on_progress=self._progress,
+                    on_told=lambda line: self._progress.tell(f"harness: {line}"),
+                    limits=patience,
+                )
+        except (HarnessError, KeyboardInterrupt) as error:
+            self._progress.clear()
+            if self._header is not None:
+                self._write_after(error)
+            raise
+        self._progress.clear()
+        return self._told(limits)
+
+    def _opens(self, facts: EngineFacts) -> Journal:
+        """The journal, once the engine has said what it is; no audio has been read yet."""
+        self._asked.demand_fit(facts)
+        asked = self._asked
+        lead_in_ms = 0.0 if facts.kind is EngineKind.TRANSCRIPT else facts.lead_in_ms
+        header = JournalHeader(
+            self._evaluation,
+            Counting(asked.count_in_vocabulary, asked.normalise, asked.words, lead_in_ms, self._lead_in_ref),
+            facts,
+            list_facts(asked, self._listing),
+            len(self._files),
+            time.time(),
+            ("harness", *sys.argv[1:]),
+            (("voice-harness", __version__),),
+            self._shard,
+            tuple(dict.fromkeys(base for bases in self._listing.bases.values() for base in bases)),
+        )
+        journal = self._written.opened(header, resume=asked.resume)
+        self._header = header
+        if self._verbose:
+            _say(writing_line(str(self._written.log)))
+        return journal
+
+    def _tells(self, outcome: FileOutcome, file: ListedFile) -> None:
+        """An event a line, as it comes."""
+        assert self._header is not None
+        verdict = judged(outcome, self._header.counting)
+        for happening in happenings(outcome, verdict, file.listed):
+            self._progress.tell(line_of(happening))
+
+    def _write_after(self, error: BaseException) -> None:
+        """The partial log of what came before an error; a second error is told, and the first decides."""
+        try:
+            self._written.write()
+        except HarnessError as another:
+            self._progress.tell(f"harness: the log of what was done could not be written: {another}")
+        else:
+            self._progress.tell(f"harness: {self._written.log} holds what was done before; --resume goes on")
+
+    def _told(self, limits: DeclaredLimits) -> int:
+        """Log and console lines of what was found; the exit status."""
+        done, found = self._written.write()
+        head, facts = head_of(done, found), done.header.facts
+        asked = self._asked
+        if self._verbose:
+            for line in sound_lines(head, inv=bool(asked.inv or asked.referenced), oov=bool(asked.oov)):
+                _say(line)
+        if self._verbose >= 2:
+            for line in point_lines(facts.operating_point, [one.number for one in facts.operating_points]):
+                _say(line)
+        _say(summary_line(done, found))
+        _warn_of(found)
+        if done.partial:
+            click.echo(
+                f"harness: interrupted after {done.outcomes} of {done.header.planned} files; the log is partial. "
+                "Go on with the same command and --resume",
+                err=True,
+            )
+            return INTERRUPTED
+        failures = list(limits.failures(found))
+        for failure in failures:
+            click.echo(f"harness: {failure}", err=True)
+        if _faults(found):
+            return FAULT
+        return LIMIT_FAILED if failures else 0
+
+
+def _say(line: str) -> None:
+    stream = standard_output()
+    stream.write(line + "\n")
+    stream.flush()
+
+
+def _tells_nothing(outcome: FileOutcome, file: ListedFile) -> None:
+    """Below -vvv."""
+
+
+def _warn_of(found: Figures) -> None:
+    """What a summary line hides."""
+    counts = found.counts
+    if counts.rejected_files:
+        reasons = ", ".join(f"{count} {reason.value}" for reason, count in sorted(counts.rejected.items()))
+        click.echo(f"harness: {counted(counts.rejected_files, 'file')} rejected: {reasons}", err=True)
+    if not counts.inv_files and not counts.oov_files:
+        click.echo("harness: no file could be used", err=True)
+    if found.clustered and found.clustering is not None:
+        low, high = found.clustering.interval
+        click.echo(
+            f"harness: false accepts come in clusters (index of dispersion {found.clustering.index:.1f} over files): "
+            f"by file the 95 % interval is {low:.4g} to {high:.4g} an hour",
+            err=True,
+        )
+
+
+def _faults(found: Figures) -> bool:
+    counts = found.counts
+    return bool(
+        counts.count(Key.ERROR)
+        or any(counts.rejected.get(reason) for reason in FAULTS)
+        or not (counts.inv_files or counts.oov_files)
+    )
