@@ -1,0 +1,311 @@
+"""The process engine against real programs that keep the protocol, and against those that break it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.engines.process_engine import ProcessEngine
+from harness.metrics.spots import spots
+from harness.model.errors import EngineError, InputError
+from harness.model.offline import EngineKind, OfflineSpot
+from harness.ports import ScoresSound, SpotsPhrases, Understands
+
+ENGINES = Path(__file__).parents[2] / "data" / "engines"
+LOUD = f"{sys.executable} {ENGINES / 'loud_engine.py'}"
+DEADLINE_S = 20.0
+
+
+def faulty(fault: str) -> str:
+    return f"{sys.executable} {ENGINES / 'faulty_engine.py'} '{fault}'"
+
+
+def sound(seconds: float = 2.0, *loud: tuple[float, float]) -> np.ndarray:
+    samples = np.zeros(round(seconds * 16000), np.int16)
+    for start, end in loud:
+        samples[round(start * 16000) : round(end * 16000)] = 9000
+    return samples
+
+
+def heard(engine: ProcessEngine, samples: np.ndarray, piece: int = 1600) -> tuple[OfflineSpot, ...]:
+    assert isinstance(engine, SpotsPhrases)
+    stream = engine.listen()
+    found: list[OfflineSpot] = []
+    for start in range(0, len(samples), piece):
+        stream.feed(samples[start : start + piece])
+        found += stream.take(flush=False)
+    return (*found, *stream.take(flush=True))
+
+
+def gone(pid: int) -> bool:
+    """True once no such process runs (a zombie that nobody waits for has ended)."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def eventually(predicate: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + DEADLINE_S
+    while not predicate():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+@pytest.fixture(scope="module")
+def loud() -> Iterator[ProcessEngine]:
+    engine = ProcessEngine(LOUD, {})
+    yield engine
+    engine.close()
+
+
+SOUND = sound(3.0, (1.0, 1.2), (2.0, 2.5))
+FOUND = (OfflineSpot("loud", 16000, 19520, 1.0), OfflineSpot("loud", 32000, 40320, 1.0))
+
+
+def test_a_served_engine_says_what_it_is_and_where_phrases_are(loud: ProcessEngine) -> None:
+    facts = loud.facts
+    assert (facts.kind, facts.version, facts.rate_hz) == (EngineKind.WAKE, "loud_engine 1.0", 16000)
+    assert (facts.phrases, facts.licence) == (("loud",), "Apache-2.0")
+    assert not isinstance(loud, ScoresSound | Understands)
+    assert heard(loud, SOUND) == FOUND
+
+
+@pytest.mark.parametrize("piece", [333, 4001, 48000])
+def test_pieces_of_any_size_give_the_same_and_one_process_serves_them_all(loud: ProcessEngine, piece: int) -> None:
+    before = loud.pid
+    assert heard(loud, SOUND, piece) == FOUND
+    assert loud.pid == before
+
+
+def test_a_file_that_is_given_up_leaves_nothing_to_the_next(loud: ProcessEngine) -> None:
+    assert isinstance(loud, SpotsPhrases)
+    loud.listen().feed(sound(1.0, (0.2, 0.9)))
+    assert heard(loud, SOUND) == FOUND
+
+
+def test_loud_to_the_very_end_is_told_at_the_end(loud: ProcessEngine) -> None:
+    assert heard(loud, sound(1.0, (0.5, 1.0))) == (OfflineSpot("loud", 8000, 16000, 1.0),)
+
+
+def test_a_program_that_knows_nothing_of_framing_runs_once_a_file() -> None:
+    engine = ProcessEngine(f"{LOUD} --once", {"mode": "once"})
+    assert heard(engine, SOUND) == heard(engine, SOUND, 777) == FOUND
+    assert heard(engine, sound(0.0)) == ()
+    engine.close()
+    engine.close()
+
+
+def test_a_program_without_a_start_of_a_spot_gets_the_spot_duration(tmp_path: Path) -> None:
+    program = tmp_path / "count sound"
+    program.write_text(
+        f"#!{sys.executable}\nimport sys, json\nn = len(sys.stdin.buffer.read()) // 2\n"
+        'print(json.dumps({"phrase": "any", "end": n}))\n'
+    )
+    program.chmod(0o755)
+    engine = ProcessEngine(str(program), {"mode": "once", "rate-hz": "8000", "spot-duration": "500"})
+    assert engine.facts.rate_hz == 8000
+    assert heard(engine, sound()) == (OfflineSpot("any", 28000, 32000, None),)
+    engine.close()
+
+
+def test_a_command_engine_understands() -> None:
+    engine = ProcessEngine(f"{LOUD} --kind command", {})
+    assert isinstance(engine, Understands)
+    assert not isinstance(engine, SpotsPhrases)
+    said = engine.understand(SOUND)
+    assert said is not None
+    assert (said.text, said.start, said.end) == ("loud loud", 16000, 40320)
+    assert engine.understand(sound()) is None
+    engine.close()
+
+
+def test_declared_scores_make_any_operating_point_a_look_at_the_same_scores() -> None:
+    engine = ProcessEngine(f"{LOUD} --scores", {"operating-point": "10"})
+    assert isinstance(engine, ScoresSound)
+    stream = engine.begin()
+    stream.feed(SOUND)
+    (track,) = stream.take(flush=True)
+    assert (len(track.scores), track.first_end, track.step) == (150, 320, 320)
+    rule = engine.facts.rule
+    assert rule is not None
+    assert rule.threshold == 0.1
+    # The second loud sound is within a second of the first: one spot, as the refractory time says.
+    assert [spot.end for spot in spots(track, rule)] == [16320]
+    assert len(engine.facts.operating_points) == 20
+    engine.close()
+
+
+FAULTS = {
+    "hang": "has not said that the file is done in 1 s",
+    "crash": r"was ended by SIGSEGV before it said that file 1 is done; it last said: no licence for \\e\[31mthis host",
+    "exit": "ended with status 7 before it said",
+    "garbage": "no JSON object: 'Loading model... done'",
+    "partial": "in the middle of a line",
+    "binary": "not UTF-8",
+    "nan": "no finite number: 'NaN'",
+    "infinite": "no finite number: 'Infinity'",
+    "huge": "no finite number",
+    "beyond": "says end at 99.000 s, and only 1.000 s of the file have been sent",
+    "negative": "end_s -1, which is not from 0",
+    "back": "goes back from sample 12800 to 3200",
+    "reversed": "from sample 14400 to 3200",
+    "endless": "does not say where 'loud' ends",
+    "stranger": "found 'quiet', and its phrases are: loud",
+    "flood": "lines in 1.0 s of sound",
+    "long line": "a line of more than",
+    "error": "says: the model is out of date",
+    "wrong file": "says that file 6 is done, in file 1",
+    "deep": "no JSON object",
+    "scores": "scores of 'loud' that its hello does not declare",
+    "number": "no JSON object: '17'",
+    "words": "has not said that the file is done in 1 s; it last said: still loading",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_an_error_with_the_command_and_ends_the_process(fault: str) -> None:
+    engine = ProcessEngine(faulty(fault), {"hang-limit-s": "1"})
+    pid = engine.pid
+    assert pid is not None
+    with pytest.raises(EngineError, match=FAULTS[fault]) as told:
+        heard(engine, sound(1.0))
+    assert "faulty_engine.py" in str(told.value)
+    assert engine.pid is None
+    assert eventually(lambda: gone(pid))
+    engine.close()
+
+
+def test_after_a_fault_the_next_file_gets_a_fresh_process() -> None:
+    engine = ProcessEngine(faulty("exit"), {})
+    for number in (1, 2):
+        with pytest.raises(EngineError, match=f"status 7 before it said that file {number}"):
+            heard(engine, sound(0.5))
+    engine.close()
+
+
+@pytest.mark.parametrize(
+    ("fault", "what"),
+    [
+        ("silent start", "has not said its hello in 1 s"),
+        ("early exit", "ended with status 1 before its hello; it last said: no such model: x"),
+        ("no hello", "no JSON object: 'ready'. Its first line is a hello"),
+        ("old protocol", "speaks protocol '0', not 1"),
+        ("no rate", "says no rate_hz"),
+    ],
+)
+def test_a_wrong_start_is_told_before_any_sound(fault: str, what: str) -> None:
+    with pytest.raises(EngineError, match=what):
+        ProcessEngine(faulty(fault), {"start-limit-s": "1"})
+
+
+def test_done_before_the_end_is_refused() -> None:
+    engine = ProcessEngine(faulty("done early"), {})
+    assert isinstance(engine, SpotsPhrases)
+    stream = engine.listen()
+
+    def look() -> bool:
+        stream.feed(sound(1.0))
+        return bool(stream.take(flush=False))
+
+    with pytest.raises(EngineError, match="says that file 1 is done before its end"):
+        eventually(look)
+    engine.close()
+
+
+def test_an_engine_that_takes_no_sound_is_ended() -> None:
+    engine = ProcessEngine(faulty("deaf"), {"hang-limit-s": "1"})
+    with pytest.raises(EngineError, match="has not taken the sound that it was sent in 1 s"):
+        heard(engine, sound(60.0))
+    engine.close()
+
+
+def test_a_program_that_does_not_read_all_is_told() -> None:
+    engine = ProcessEngine("true", {"mode": "once"})
+    with pytest.raises(EngineError, match="ended with status 0 before it had read all of the sound"):
+        heard(engine, sound(60.0))
+    engine.close()
+
+
+def _group(leader: int) -> list[int]:
+    """Everybody in the process group of that leader."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and int((entry / "stat").read_text().rsplit(")", 1)[1].split()[2]) == leader:
+                found.append(int(entry.name))
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    return found
+
+
+def test_close_ends_whatever_the_engine_started() -> None:
+    engine = ProcessEngine(faulty("family"), {})
+    leader = engine.pid
+    assert leader is not None
+    # What keeps watch, the engine, and the child of the engine, which does not read and so never sees an end.
+    assert eventually(lambda: len(_group(leader)) == 3)
+    group = _group(leader)
+    engine.close()
+    assert all(eventually(lambda pid=pid: gone(pid)) for pid in group)
+
+
+def test_a_harness_that_is_killed_leaves_no_engine_behind() -> None:
+    code = (
+        "import sys, time\nfrom harness.engines.process_engine import ProcessEngine\n"
+        "engine = ProcessEngine(sys.argv[1], {})\nprint(engine.pid, flush=True)\ntime.sleep(3600)\n"
+    )
+    ours = subprocess.Popen([sys.executable, "-c", code, faulty("family")], stdout=subprocess.PIPE, text=True)
+    assert ours.stdout is not None
+    leader = int(ours.stdout.readline())
+    assert eventually(lambda: len(_group(leader)) == 3)
+    group = _group(leader)
+    os.kill(ours.pid, signal.SIGKILL)
+    ours.wait()
+    ours.stdout.close()
+    # The engine and its child do not mind the end of their input: only the one that keeps watch can end them.
+    assert all(eventually(lambda pid=pid: gone(pid)) for pid in group)
+
+
+@pytest.mark.parametrize(
+    ("command", "settings", "what"),
+    [
+        ("", {}, "given no command"),
+        ("no-such-program --x", {}, "no program 'no-such-program'"),
+        ("'open quote", {}, "cannot be read: No closing quotation"),
+        (LOUD, {"operating-point": "3"}, "operating-point cannot be set"),
+        (LOUD, {"kind": "command"}, "kind is command, and the engine says wake itself"),
+        (LOUD, {"rate-hz": "8000"}, "the engine says 16000 itself"),
+    ],
+)
+def test_what_is_asked_wrong_is_refused_before_any_sound(command: str, settings: dict[str, str], what: str) -> None:
+    with pytest.raises(InputError, match=what):
+        ProcessEngine(command, settings)
+
+
+def test_a_file_that_may_not_be_run_is_told(tmp_path: Path) -> None:
+    program = tmp_path / "engine.py"
+    program.write_text("print(1)")
+    with pytest.raises(InputError, match=r"may not be run.*chmod"):
+        ProcessEngine(str(program), {})
+
+
+def test_another_model_file_is_another_fingerprint(tmp_path: Path) -> None:
+    model = tmp_path / "model.bin"
+    fingerprints = set()
+    for content in (b"a", b"b", b"b"):
+        model.write_bytes(content)
+        once = ProcessEngine(f"{LOUD} --once {model}", {"mode": "once"})
+        fingerprints.add(once.facts.fingerprint)
+        once.close()
+    assert len(fingerprints) == 2
