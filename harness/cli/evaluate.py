@@ -11,6 +11,7 @@ from harness.cli.evaluate_files import EvaluationFiles
 from harness.cli.evaluate_limits import DeclaredLimits, LimitsOn
 from harness.cli.evaluate_options import Asked, shard
 from harness.cli.evaluate_sitting import Sitting
+from harness.cli.evaluate_sweep import SweepAsked, sweep_options
 from harness.cli.score_options import share
 from harness.library.audio_lists import read_lists
 from harness.model.offline import Evaluation, LeadInRef
@@ -87,6 +88,7 @@ def _finite(ctx: click.Context, param: click.Parameter, value: float | None) -> 
     show_default=True,
     help="What limits are on: the upper end of the 95 % interval, or the figure itself.",
 )
+@sweep_options
 @click.option("--quiet-progress", is_flag=True, help="No line of progress on a terminal.")
 def command(
     task: str,
@@ -115,6 +117,7 @@ def command(
     max_wer: float | None,
     limits_on: str,
     quiet_progress: bool,
+    sweep: SweepAsked,
 ) -> None:
     """Run a wake engine or a recogniser over lists of audio files; write the log, and sum it up in a line.
 
@@ -131,10 +134,12 @@ def command(
     limits = DeclaredLimits(max_fa_per_hour, max_fr, max_wer, LimitsOn(limits_on))
     asked.demand_sense()
     limits.demand_figures(inv=bool(inv or referenced), oov=bool(oov) or count_in_vocabulary, words=words)
+    sweep.demand_sense(asked)
     checked = asked.checked_task()
-    evaluation = Evaluation(checked, resample, continuous, vad, hashes=bool(cache), cache=cache)
     written = EvaluationFiles(asked.log_path(checked))
     written.demand_room((*inv, *oov, *referenced), resume=resume, force=force)
+    cache = sweep.cache(cache, written.log)
+    evaluation = Evaluation(checked, resample, continuous, vad, hashes=bool(cache), cache=cache)
     listing = read_lists(inv, oov, referenced)
-    sitting = Sitting(asked, evaluation, LeadInRef(lead_in_ref), written, listing, verbose, quiet=quiet_progress)
+    sitting = Sitting(asked, evaluation, LeadInRef(lead_in_ref), written, listing, sweep, verbose, quiet=quiet_progress)
     sys.exit(sitting.evaluate(limits, Limits(hang_after_s=hang_after_s)))

@@ -15,6 +15,7 @@ from harness.cli.evaluate_limits import DeclaredLimits
 from harness.cli.evaluate_lists import list_facts
 from harness.cli.evaluate_options import Asked
 from harness.cli.evaluate_progress import ProgressLine
+from harness.cli.evaluate_sweep import SweepAsked
 from harness.cli.streams import standard_output
 from harness.evaluate.offline.figures import Figures
 from harness.evaluate.offline.verdicts import Key, judged
@@ -40,6 +41,7 @@ from harness.rig.offline.pool import Limits
 from harness.rig.offline.run import run
 from harness.rig.offline.shards import PartOfFiles
 from harness.rig.offline.stopping import stop_when_asked
+from harness.rig.offline.sweep import demand_scores
 
 LIMIT_FAILED, FAULT = 1, 3
 FAULTS = (
@@ -62,12 +64,14 @@ class Sitting:
         lead_in_ref: LeadInRef,
         written: EvaluationFiles,
         listing: Listing,
+        sweep: SweepAsked,
         verbose: int,
         *,
         quiet: bool,
     ) -> None:
         self._asked, self._evaluation, self._lead_in_ref = asked, evaluation, lead_in_ref
         self._written, self._listing, self._verbose = written, listing, verbose
+        self._sweep = sweep
         self._files: Sequence[ListedFile] = listing.files
         self._shard: Shard | None = None
         if asked.shard is not None:
@@ -90,7 +94,7 @@ class Sitting:
                     on_outcome=self._tells if self._verbose >= 3 else _tells_nothing,
                     stop=stop,
                     on_progress=self._progress,
-                    on_told=lambda line: self._progress.tell(f"harness: {line}"),
+                    on_told=self._warns,
                     limits=patience,
                 )
         except (HarnessError, KeyboardInterrupt) as error:
@@ -104,6 +108,8 @@ class Sitting:
     def _opens(self, facts: EngineFacts) -> Journal:
         """The journal, once the engine has said what it is; no audio has been read yet."""
         self._asked.demand_fit(facts)
+        if self._sweep:
+            demand_scores(facts, self._evaluation)
         asked = self._asked
         lead_in_ms = 0.0 if facts.kind is EngineKind.TRANSCRIPT else facts.lead_in_ms
         header = JournalHeader(
@@ -130,6 +136,9 @@ class Sitting:
         verdict = judged(outcome, self._header.counting)
         for happening in happenings(outcome, verdict, file.listed):
             self._progress.tell(line_of(happening))
+
+    def _warns(self, line: str) -> None:
+        self._progress.tell(f"harness: {line}")
 
     def _write_after(self, error: BaseException) -> None:
         """The partial log of what came before an error; a second error is told, and the first decides."""
@@ -160,6 +169,8 @@ class Sitting:
                 err=True,
             )
             return INTERRUPTED
+        self._sweep.after(asked, self._written.journal, self._written.log, _say, self._warns, self._progress)
+        self._progress.clear()
         failures = list(limits.failures(found))
         for failure in failures:
             click.echo(f"harness: {failure}", err=True)
