@@ -44,8 +44,15 @@ KEYPHRASES = Setting(
     "keyphrases", SettingKind.FILE, "", "phrases in a file, a line each, with their own threshold if wanted: "
     "`hey jarvis /1e-30/`",
 )  # fmt: skip
+POINT = Setting(
+    OPERATING_POINT.name,
+    SettingKind.WHOLE,
+    "10",
+    "1 (strictest) to 20 (most lenient): point n is a kws-threshold of 10^(-3n)",
+    low=1,
+    high=POINTS,
+)
 _DECADES_A_POINT = 3
-_DEFAULT_POINT = 10
 _LINE = re.compile(r"(.*?)\s*(?:/\s*([^/\s]+)\s*/)?\s*")
 # Blocks of one size, whatever sizes the sound comes in: features are normalised block by block.
 _BLOCK_SAMPLES = 8000
@@ -65,7 +72,7 @@ class PocketSphinxKeyphrase:
 
     kind: ClassVar[EngineKind] = EngineKind.WAKE
     settings: ClassVar[tuple[Setting, ...]] = (
-        KWS_THRESHOLD, OPERATING_POINT, REFRACTORY, LEAD_IN, KEYPHRASES, base.DICTIONARY,
+        KWS_THRESHOLD, POINT, REFRACTORY, LEAD_IN, KEYPHRASES, base.DICTIONARY,
     )  # fmt: skip
     operating_points: ClassVar[tuple[OperatingPoint, ...]] = POINTS_OF_SEARCH
 
@@ -177,13 +184,13 @@ class _Search:
 
 def _threshold(settings: Mapping[str, str]) -> tuple[float, int | None]:
     if KWS_THRESHOLD.name in settings:
-        if OPERATING_POINT.name in settings:
+        if POINT.name in settings:
             raise InputError(
                 "kws-threshold and operating-point are both set, and each decides what a spot is",
                 remedy="Set one of them",
             )
         return _power(settings[KWS_THRESHOLD.name], None), None
-    point = int(settings.get(OPERATING_POINT.name, _DEFAULT_POINT))
+    point = round(number(settings, POINT))
     return POINTS_OF_SEARCH[point - 1].threshold, point
 
 

@@ -1,0 +1,260 @@
+"""`harness engines`: engines for offline evaluation, with their models, settings, operating points and licences."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from harness.engines.offline_catalogue import CataloguedEngine, LoadedModel, catalogue, catalogued, loaded
+from harness.engines.settings import OPERATING_POINT
+from harness.model.errors import InputError, PluginError
+from harness.model.offline import EngineKind, OperatingPoint, Setting, SettingKind
+from harness.wire.foreign import plain_text
+
+_PIPE_WIDTH = 10_000
+_LONGEST = 400
+_OF_EACH_MODEL = "by model"
+
+
+@click.command("engines")
+@click.argument("name", required=False)
+@click.option("-s", "given", multiple=True, metavar="SETTING=VALUE", help="With NAME:MODEL: a setting to load it with.")
+@click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
+def command(name: str | None, given: tuple[str, ...], as_json: bool) -> None:
+    """List engines for offline evaluation; with NAME, all about one of them; with NAME:MODEL, load that model.
+
+    NAME:MODEL is what `harness evaluate -t` takes: microwakeword:okay_nabu, process:'./their-engine --model x'.
+
+    Exit status: 0 done · 2 there is no such engine, or its model cannot be loaded · 3 an engine's own fault.
+    """
+    if name is None:
+        if given:
+            raise InputError("-s needs the model that the setting is for", remedy="Name it, as ENGINE:MODEL")
+        entries = list(catalogue())
+        if as_json:
+            click.echo(json.dumps([_engine_json(entry) for entry in entries], ensure_ascii=False, indent=2))
+        else:
+            _print(_overview(entries))
+        return
+    engine, colon, model = name.partition(":")
+    entry = catalogued(engine.replace("-", "_"))
+    if entry.missing:
+        raise PluginError(f"the engine {entry.name} cannot be used here: {entry.missing}")
+    if colon and model:
+        tasks, settings = [name], [_assigned(text) for text in given]
+    elif given:
+        raise InputError("-s needs the model that the setting is for", remedy="Name it, as ENGINE:MODEL")
+    else:
+        tasks, settings = [f"{entry.name}:{one.name}" for one in entry.models] if _by_model(entry) else [], []
+    models = [loaded(task, settings) for task in tasks]
+    if as_json:
+        content = _engine_json(entry) | {"loaded": [_loaded_json(one) for one in models]}
+        click.echo(json.dumps(content, ensure_ascii=False, indent=2))
+    else:
+        _in_full(entry, models)
+    if colon and model and models[0].missing:
+        raise PluginError(f"{name} cannot be loaded: {models[0].missing}")
+
+
+def _by_model(entry: CataloguedEngine) -> bool:
+    """Whether operating points are asked of each model: of wake engines with scores, whose models load in a moment."""
+    if entry.kind is not EngineKind.WAKE or entry.operating_points:
+        return False
+    return any(one.name == OPERATING_POINT.name for one in entry.settings)
+
+
+def _assigned(text: str) -> tuple[str, str]:
+    setting, equals, value = text.partition("=")
+    if not equals:
+        raise InputError(f"-s {text!r} is no SETTING=VALUE", remedy="For example -s operating-point=10")
+    return setting, value
+
+
+def _overview(entries: Iterable[CataloguedEngine]) -> Table:
+    table = _table("engine", "kind", "version", "models and phrases", "operating points", "licence")
+    for entry in entries:
+        if entry.missing:
+            _row(table, entry.name, _kind(entry), "not here", entry.missing, "", "")
+            continue
+        named = [one.name if _says(one.name, one.phrases) else f"{one.name} ({', '.join(one.phrases)})"
+                 for one in entry.models]  # fmt: skip
+        licences = "; ".join(entry.licences)
+        _row(table, entry.name, _kind(entry), entry.version, ", ".join(named) or "–", _points_of(entry), licences)
+    return table
+
+
+def _says(name: str, phrases: Sequence[str]) -> bool:
+    """Whether the name of a model is its phrase already."""
+    return not phrases or [name.replace("_", " ")] == [phrase.lower() for phrase in phrases]
+
+
+def _points_of(entry: CataloguedEngine) -> str:
+    if entry.operating_points:
+        first, last = entry.operating_points[0], entry.operating_points[-1]
+        return f"{first.number} ({first.threshold:.4g}) to {last.number} ({last.threshold:.4g})"
+    if _by_model(entry):
+        return "1 to 20, by model"
+    return "where it says scores" if entry.kind is None else "–"
+
+
+def _in_full(entry: CataloguedEngine, models: Sequence[LoadedModel]) -> None:
+    _lines([("engine", entry.name), ("kind", _kind(entry)), ("version", entry.version),
+            ("licence", "; ".join(entry.licences) or "–")])  # fmt: skip
+    click.echo()
+    table = _table("model", "phrases", "licence", "what")
+    for one in entry.models:
+        _row(table, one.name, ", ".join(one.phrases) or "–", one.licence, one.what)
+    _print(table)
+    click.echo()
+    table = _table("setting", "default", "range", "what")
+    for setting in entry.settings:
+        _row(table, setting.name, _default(setting), _range(setting), setting.what)
+    _print(table)
+    if entry.operating_points:
+        click.echo()
+        _print(_points(["threshold"], [entry.operating_points]))
+    by_model = [one for one in models if one.facts is not None and one.facts.operating_points]
+    if by_model:
+        click.echo()
+        points = [one.facts.operating_points for one in by_model if one.facts is not None]
+        _print(_points([one.model.partition(":")[2] for one in by_model], points))
+    for found in models:
+        if found.missing:
+            click.echo(f"\n{_plain(found.model)} cannot be loaded: {_plain(found.missing)}")
+        elif len(models) == 1:
+            click.echo()
+            _loaded_lines(found)
+
+
+def _loaded_lines(one: LoadedModel) -> None:
+    facts = one.facts
+    if facts is None:
+        return
+    lines = [
+        ("task", one.model),
+        ("loaded", facts.version),
+        ("kind", facts.kind.value),
+        ("rate", f"{facts.rate_hz} Hz"),
+        ("phrases", ", ".join(facts.phrases) or "–"),
+        ("licence", facts.licence or "not stated"),
+    ]
+    if facts.kind is EngineKind.WAKE:
+        lines.append(("lead-in", f"{facts.lead_in_ms:g} ms"))
+    if facts.rule is not None:
+        point = "" if facts.operating_point is None else f" (operating point {facts.operating_point})"
+        lines += [("threshold", f"{facts.rule.threshold:.6g}{point}"),
+                  ("refractory", f"{1000 * facts.rule.refractory_samples / facts.rate_hz:g} ms")]  # fmt: skip
+    elif facts.operating_point is not None:
+        lines.append(("operating point", str(facts.operating_point)))
+    _lines([*lines, ("fingerprint", facts.fingerprint)])
+
+
+def _points(titles: Sequence[str], models: Sequence[tuple[OperatingPoint, ...]]) -> Table:
+    table = _table("operating point", *titles)
+    for number in sorted({point.number for points in models for point in points}):
+        cells = [
+            next((f"{point.threshold:.6g}" for point in points if point.number == number), "–") for points in models
+        ]
+        _row(table, str(number), *cells)
+    return table
+
+
+def _default(setting: Setting) -> str:
+    return setting.default or ("none" if setting.kind is SettingKind.FILE else "the model's own")
+
+
+def _range(setting: Setting) -> str:
+    match setting.kind:
+        case SettingKind.CHOICE:
+            return ", ".join(setting.choices)
+        case SettingKind.TEXT | SettingKind.FILE:
+            return setting.kind.value
+        case SettingKind.NUMBER | SettingKind.WHOLE:
+            if setting.low is None or setting.high is None:
+                return setting.kind.value
+            return f"{setting.low:g} to {setting.high:g}" + (", whole" if setting.kind is SettingKind.WHOLE else "")
+
+
+def _kind(entry: CataloguedEngine) -> str:
+    return _OF_EACH_MODEL if entry.kind is None else entry.kind.value
+
+
+def _engine_json(entry: CataloguedEngine) -> dict[str, Any]:
+    return {
+        "name": entry.name,
+        "kind": entry.kind.value if entry.kind is not None else None,
+        "version": entry.version,
+        "missing": entry.missing or None,
+        "models": [
+            {"name": one.name, "phrases": list(one.phrases), "licence": one.licence, "what": one.what}
+            for one in entry.models
+        ],
+        "settings": [
+            {"name": one.name, "kind": one.kind.value, "default": one.default, "low": one.low, "high": one.high,
+             "choices": list(one.choices), "what": one.what}
+            for one in entry.settings
+        ],
+        "operating_points": _points_json(entry.operating_points),
+    }  # fmt: skip
+
+
+def _loaded_json(one: LoadedModel) -> dict[str, Any]:
+    facts = one.facts
+    if facts is None:
+        return {"task": one.model, "missing": one.missing}
+    return {
+        "task": one.model,
+        "kind": facts.kind.value,
+        "version": facts.version,
+        "rate_hz": facts.rate_hz,
+        "phrases": list(facts.phrases),
+        "licence": facts.licence,
+        "lead_in_ms": facts.lead_in_ms,
+        "threshold": facts.rule.threshold if facts.rule is not None else None,
+        "operating_point": facts.operating_point,
+        "operating_points": _points_json(facts.operating_points),
+        "fingerprint": facts.fingerprint,
+    }
+
+
+def _points_json(points: Iterable[OperatingPoint]) -> list[dict[str, float]]:
+    return [{"number": point.number, "threshold": point.threshold} for point in points]
+
+
+def _table(*titles: str) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for title in titles:
+        table.add_column(title, overflow="fold")
+    return table
+
+
+def _row(table: Table, *cells: str) -> None:
+    table.add_row(*(Text(_plain(cell)) for cell in cells))
+
+
+def _lines(pairs: Sequence[tuple[str, str]]) -> None:
+    width = max(len(title) for title, _ in pairs)
+    for title, text in pairs:
+        click.echo(f"{title:<{width}}  {_plain(text)}".rstrip())
+
+
+def _plain(text: str) -> str:
+    return plain_text(text, _LONGEST)
+
+
+def _print(table: Table) -> None:
+    """As wide as the terminal; in a pipe a row is a line."""
+    if sys.stdout.isatty():
+        Console(file=sys.stdout).print(table)
+        return
+    drawn = io.StringIO()
+    Console(file=drawn, width=_PIPE_WIDTH, color_system=None).print(table)
+    click.echo("\n".join(line.rstrip() for line in drawn.getvalue().splitlines()))
