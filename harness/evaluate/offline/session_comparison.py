@@ -207,7 +207,7 @@ def _trial(
     if offline.hit is None and found.peak is not None and threshold is not None:
         notes.append(f"offline it scored {found.peak:.3f}, {threshold - found.peak:.3f} below the threshold")
     elif offline.hit is not None and offline.hit.score is not None and threshold is not None:
-        notes.append(f"offline it scored {offline.hit.score:.3f}, {offline.hit.score - threshold:.3f} above it")
+        notes.append(f"offline it scored {offline.hit.score:.3f}, {offline.hit.score - threshold:.3f} above the threshold")
     return replace(made, notes=tuple(notes))
 
 
