@@ -60,12 +60,13 @@ class OpenWakeWordOffline:
         mel, embedding = ((folder / f"{name}.tflite").read_bytes() for name in ("melspectrogram", "embedding_model"))
         way = settings.get(PATH.name, PATH.default)
         made = f"pyopen-wakeword {version('pyopen-wakeword')}"
-        streaming = package.OpenWakeWordFeatures.from_builtin(), listening_classifier(self._path, content)
+        theirs = package.OpenWakeWordFeatures.from_builtin()
+        streaming = theirs, listening_classifier(self._path, content, theirs.lib)
         self._streaming: tuple[Any, Listens] | None = streaming
         self._fast: tuple[Features, Classifier, CallByCall] | None = None
         if way == "fast":
-            classifier = load_classifier(self._path, content)
-            features = checked_features(streaming[0], mel, embedding)
+            classifier = load_classifier(self._path, content, theirs.lib)
+            features = checked_features(theirs, mel, embedding)
             self._fast = features, classifier, CallByCall(*streaming, classifier.windows)
         if way == "fast" or self._path.suffix.lower() == ".onnx":
             made += f", onnxruntime {version('onnxruntime')}"

@@ -38,13 +38,17 @@ class Listens(Protocol):
     def reset(self) -> None: ...
 
 
-def load_classifier(path: Path, content: bytes) -> Classifier:
-    """The classifier in a file, for many windows at once; InputError when it is none of openWakeWord's."""
+def load_classifier(path: Path, content: bytes, interpreter: Any) -> Classifier:
+    """The classifier in a file, for many windows at once; InputError when it is none of openWakeWord's.
+
+    interpreter: the package's library.
+    """
     try:
         if path.suffix.lower() == ".onnx":
             single = OnnxClassifier(OnnxModel(content))
             return _batched(free_batch(content), single) or single
         windows = _tflite_windows(content)
+        _check_prepared(path, interpreter)
         package = PackageClassifier(path, windows)
         try:
             translated = classifier_model(read_graphs(content))
@@ -55,12 +59,13 @@ def load_classifier(path: Path, content: bytes) -> Classifier:
         raise _refused(path, error) from error
 
 
-def listening_classifier(path: Path, content: bytes) -> Listens:
+def listening_classifier(path: Path, content: bytes, interpreter: Any) -> Listens:
     """The classifier as the package runs it, an embedding at a time; InputError when it is none of openWakeWord's."""
     try:
         if path.suffix.lower() == ".onnx":
             return _OnnxListens(OnnxClassifier(OnnxModel(content)))
         _tflite_windows(content)
+        _check_prepared(path, interpreter)
     except ValueError as error:
         raise _refused(path, error) from error
     import pyopen_wakeword
@@ -152,6 +157,20 @@ def _tflite_windows(content: bytes) -> int:
     if np.prod(graph.tensors[graph.outputs[0]].shape) != 1:
         raise ValueError("it gives several values, not a score")
     return _checked_windows(shape[1])
+
+
+def _check_prepared(path: Path, interpreter: Any) -> None:
+    """ValueError for a file that the interpreter cannot run: the package does not look, and crashes."""
+    model = interpreter.TfLiteModelCreateFromFile(str(path).encode())
+    if not model:
+        raise ValueError("the interpreter does not read it")
+    made = interpreter.TfLiteInterpreterCreate(model, None)
+    prepared = made and interpreter.TfLiteInterpreterAllocateTensors(made) == 0
+    if made:
+        interpreter.TfLiteInterpreterDelete(made)
+    interpreter.TfLiteModelDelete(model)
+    if not prepared:
+        raise ValueError("the interpreter has not all of its operators")
 
 
 def _checked_windows(windows: object) -> int:

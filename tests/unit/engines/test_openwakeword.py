@@ -25,6 +25,7 @@ from tests.unit.engines.spoken import spoken
 pytestmark = pytest.mark.speech
 
 MODELS = Path(pyopen_wakeword.__file__).parent / "models"
+INTERPRETER = pyopen_wakeword.OpenWakeWordFeatures.from_builtin().lib
 
 
 def test_the_packaged_models_say_their_licence() -> None:
@@ -96,6 +97,33 @@ def test_what_is_no_classifier_is_refused(path: str, name: str, content: bytes, 
     assert str(file) in str(refused.value)
 
 
+def alexa_ending_in(operator: int) -> bytes:
+    """The packaged classifier with another operator in the place of its last, LOGISTIC (14)."""
+    logistic = bytes([14, 0, 0, 0, 0, 0, 0, 14])
+    content = (MODELS / "alexa.tflite").read_bytes()
+    assert content.count(logistic) == 1
+    return content.replace(logistic, bytes([operator, 0, 0, 0, 0, 0, 0, operator]))
+
+
+@pytest.mark.parametrize("path", ["fast", "streaming"])
+def test_a_file_that_the_interpreter_cannot_run_is_refused(path: str, tmp_path: Path) -> None:
+    """The package itself crashes on a custom operator (32)."""
+    file = tmp_path / "custom.tflite"
+    file.write_bytes(alexa_ending_in(32))
+    with pytest.raises(InputError, match="has not all of its operators"):
+        OpenWakeWordOffline(str(file), {"path": path})
+
+
+def test_an_operator_that_is_not_translated_runs_in_the_package(tmp_path: Path) -> None:
+    file = tmp_path / "tanh.tflite"
+    file.write_bytes(alexa_ending_in(28))
+    engine = OpenWakeWordOffline(str(file), {})
+    assert isinstance(engine.fast_parts()[1], PackageClassifier)
+    sound = speech()[:32_000]
+    streaming = scored(OpenWakeWordOffline(str(file), {"path": "streaming"}), sound).scores
+    assert np.abs(scored(engine, sound).scores - streaming).max() < 1e-4
+
+
 def test_a_model_of_the_other_engine_is_refused() -> None:
     folder = Path(pymicro_wakeword.__file__).parent / "models"
     with pytest.raises(InputError, match="no classifier of openWakeWord"):
@@ -120,8 +148,9 @@ def test_other_feature_models_are_not_taken_for_the_known_ones() -> None:
 
 def test_a_classifier_that_cannot_be_translated_runs_in_the_package() -> None:
     """The same scores window by window, which is what any other operator leads to."""
-    translated = load_classifier(MODELS / "hey_jarvis.tflite", (MODELS / "hey_jarvis.tflite").read_bytes())
-    package = PackageClassifier(MODELS / "hey_jarvis.tflite", 16)
+    file = MODELS / "hey_jarvis.tflite"
+    translated = load_classifier(file, file.read_bytes(), INTERPRETER)
+    package = PackageClassifier(file, 16)
     assert not isinstance(translated, PackageClassifier)
     windows = np.random.default_rng(3).normal(0, 15, (200, 16, 96)).astype(np.float32)
     ours, theirs = translated.scores(windows), package.scores(windows)
@@ -129,13 +158,17 @@ def test_a_classifier_that_cannot_be_translated_runs_in_the_package() -> None:
     assert theirs.min() < 0.1 < 0.9 < theirs.max(), "both branches of its choice have been taken"
 
 
+def float32(*values: float) -> np.ndarray:
+    return np.array(values, np.float32)
+
+
 def test_scores_near_a_threshold_are_the_package_s_own_to_the_bit() -> None:
-    sound = np.concatenate([noise(), speech(), SILENCE])
+    sound = np.concatenate([noise(), speech(), noise(), speech()[: 3 * 16_000]])
     reference = scored(OpenWakeWordOffline("alexa", {"path": "streaming"}), sound).scores
-    assert np.array_equal(undecided(np.array([0.3, 0.5 + 2e-5, 1e-4], np.float32), np.array([0.5, 1e-4])), [1, 2])
+    assert np.array_equal(undecided(float32(0.3, 0.5 + 2e-5, 1e-4), float32(0.5, 1e-4)), [1, 2])
     engine = OpenWakeWordOffline("alexa", {})
     features, classifier, exact = engine.fast_parts()
-    places = [0, 1, 15, 30, 99, 100, len(reference) - 1]
+    places = [0, 1, 15, 30, 149, 150, len(reference) - 1]
     stream = FastScores("alexa", features, classifier, exact, reference[places])
     stream.feed(sound)
     found = stream.take(flush=True)[0].scores
@@ -193,7 +226,7 @@ def test_an_onnx_file_that_only_takes_one_window_gets_one_at_a_time(tmp_path: Pa
     ]
     content = model(nodes, {"tenth": np.array(0.1, np.float32)}, {"input": (1, 16, 96)}, {"score": ()})
     windows = np.random.default_rng(4).normal(size=(7, 16, 96)).astype(np.float32)
-    found = load_classifier(tmp_path / "mean.onnx", content).scores(windows)
+    found = load_classifier(tmp_path / "mean.onnx", content, INTERPRETER).scores(windows)
     assert np.allclose(found, 1 / (1 + np.exp(-windows.mean((1, 2)) / 10)), atol=1e-5)
     assert free_batch(content) != content
 

@@ -107,8 +107,8 @@ def test_a_short_file_has_a_score_for_each_call_that_it_fills(length: int) -> No
 
 
 def test_a_stretch_goes_on_where_the_last_one_ended() -> None:
-    """Sound about the edge of a stretch, 8 s, is scored as where it lies in the midst of one."""
-    samples = np.concatenate([np.zeros(7 * RATE_HZ, np.int16), speech()])
+    """Sound about the edge of a stretch, 12 s, is scored as where it lies in the midst of one."""
+    samples = np.concatenate([np.zeros(11 * RATE_HZ, np.int16), speech()])
     early = scored(fast(), samples[3 * 12_800 :]).scores
     late = scored(fast(), samples).scores[30:]
     assert np.all(np.abs(early[40:] - late[40:]) <= margin(late[40:]))
