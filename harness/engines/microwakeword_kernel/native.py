@@ -94,23 +94,36 @@ class Listener:
     def hear(self, samples: npt.NDArray[np.int16]) -> npt.NDArray[np.uint8]:
         """Shape (n,) at 16 kHz, any n; the answers, shape (m,), as bytes."""
         heard = np.ascontiguousarray(samples, np.int16)
+        found = []
         if len(self._rest):
-            heard = np.concatenate([self._rest, heard])
-        frames = max(0, (len(heard) - WINDOW_SAMPLES) // HOP_SAMPLES + 1)
+            # Frames that begin in what was left over; then the sound itself, which is not copied.
+            begun = -(-len(self._rest) // HOP_SAMPLES)
+            head = begun * HOP_SAMPLES - len(self._rest)
+            joined = np.concatenate([self._rest, heard[: head + WINDOW_SAMPLES - HOP_SAMPLES]])
+            if head + WINDOW_SAMPLES - HOP_SAMPLES > len(heard):
+                begun, head = _frames(joined), 0
+                heard = joined[begun * HOP_SAMPLES :]
+            found.append(self._listen(joined, begun))
+            heard = heard[head:]
+        frames = _frames(heard)
+        found.append(self._listen(heard, frames))
+        self._rest = heard[frames * HOP_SAMPLES :].copy()
+        return found[0] if len(found) == 1 else np.concatenate(found)
+
+    def _listen(self, samples: npt.NDArray[np.int16], frames: int) -> npt.NDArray[np.uint8]:
         answers = np.empty(frames // self._network.stride + 1, np.uint8)
         count = 0
         if frames:
             count = self._kernel.vh_listen(
                 self._packed.address, self._features.address, self._state.address,
-                heard.ctypes.data, frames, answers.ctypes.data,
+                samples.ctypes.data, frames, answers.ctypes.data,
             )  # fmt: skip
-        self._rest = heard[frames * HOP_SAMPLES :].copy()
         return answers[:count]
 
     def features(self, samples: npt.NDArray[np.int16]) -> npt.NDArray[np.uint16]:
         """Logged features (n, 40) of whole windows of sound that begins here; the noise estimate goes on."""
         heard = np.ascontiguousarray(samples, np.int16)
-        frames = max(0, (len(heard) - WINDOW_SAMPLES) // HOP_SAMPLES + 1)
+        frames = _frames(heard)
         found = np.empty((frames, WIDTH), np.uint16)
         self._kernel.vh_features_run(self._features.address, heard.ctypes.data, frames, found.ctypes.data)
         return found
@@ -123,6 +136,10 @@ class Listener:
             self._packed.address, self._state.address, given.ctypes.data, len(given), answers.ctypes.data
         )
         return answers
+
+
+def _frames(samples: npt.NDArray[np.int16]) -> int:
+    return max(0, (len(samples) - WINDOW_SAMPLES) // HOP_SAMPLES + 1)
 
 
 class _Memory:

@@ -1,0 +1,215 @@
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import harness
+from harness.engines.microwakeword import MicroWakeWord
+from harness.engines.microwakeword_kernel.native import library
+from harness.engines.microwakeword_kernel.tflite import Op, read_model
+from harness.engines.microwakeword_models import packaged
+from harness.engines.microwakeword_offline import MicroWakeWordOffline
+from harness.engines.offline_loading import load_engine, task_of
+from harness.metrics.spots import spots
+from harness.model.errors import InputError
+from harness.model.offline import ScoreTrack
+from harness.ports import ScoresSound
+from tests.unit.engines.wake_sound import varied
+
+pytestmark = pytest.mark.speech
+MODELS = ("alexa", "hey_jarvis", "hey_mycroft", "okay_nabu")
+
+
+@pytest.fixture(scope="module")
+def sound() -> np.ndarray:
+    return varied()
+
+
+def scored(engine: MicroWakeWordOffline, *pieces: np.ndarray) -> ScoreTrack:
+    stream = engine.begin()
+    for piece in pieces:
+        stream.feed(piece)
+    (track,) = stream.take(flush=True)
+    return track
+
+
+def streaming(model: str, **settings: str) -> MicroWakeWordOffline:
+    return MicroWakeWordOffline(model, {"path": "streaming", **{k.replace("_", "-"): v for k, v in settings.items()}})
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_fast_path_scores_as_the_package_does_however_the_sound_is_cut(model: str, sound: np.ndarray) -> None:
+    fast = MicroWakeWordOffline(model, {})
+    assert isinstance(fast, ScoresSound)
+    assert dict(fast.facts.settings)["path"] == "fast", dict(fast.facts.settings)
+    expected = scored(streaming(model), sound)
+    assert len(np.unique(expected.scores)) > 20
+    assert expected.scores.max() > 0.8
+    rng = np.random.default_rng(2)
+    cuts = np.sort(rng.integers(0, len(sound), 200))
+    for pieces in ([sound], np.split(sound, cuts), np.split(sound, [1, 2, 479, 480, 800, 801])):
+        track = scored(fast, *pieces)
+        assert track.scores.dtype == np.float32
+        np.testing.assert_array_equal(track.scores, expected.scores)
+        assert (track.first_end, track.step, track.phrase) == (800, 480, model.replace("_", " "))
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_form_of_the_kernel_computes_the_same(model: str, sound: np.ndarray) -> None:
+    kernel = library()
+    expected = scored(MicroWakeWordOffline(model, {}), sound).scores
+    try:
+        for level in (0, 1):
+            kernel.vh_limit(level)
+            np.testing.assert_array_equal(scored(MicroWakeWordOffline(model, {}), sound).scores, expected)
+    finally:
+        kernel.vh_limit(2)
+
+
+def test_spots_are_the_live_engines_hits(sound: np.ndarray) -> None:
+    live = MicroWakeWord("alexa").feed(sound)
+    engine = MicroWakeWordOffline("alexa", {})
+    assert engine.facts.rule is not None
+    found = spots(scored(engine, sound), engine.facts.rule)
+    assert len(live) >= 2
+    assert [(spot.end, np.float32(spot.score)) for spot in found] == [
+        (hit.sample, np.float32(hit.score)) for hit in live
+    ]
+
+
+@pytest.mark.parametrize("samples", [0, 1, 159, 479, 480, 799, 800, 801, 1279, 1280, 3200, 3201])
+def test_a_file_of_less_than_a_step_has_no_score(samples: int, sound: np.ndarray) -> None:
+    head = sound[:samples]
+    track = scored(MicroWakeWordOffline("alexa", {}), head)
+    np.testing.assert_array_equal(track.scores, scored(streaming("alexa"), head).scores)
+    assert len(track.scores) == max(0, (samples - 320) // 480)
+
+
+def test_scores_are_taken_in_parts_that_follow_one_another(sound: np.ndarray) -> None:
+    engine = MicroWakeWordOffline("okay_nabu", {})
+    whole = scored(engine, sound)
+    stream = engine.begin()
+    at = whole.first_end
+    parts = []
+    for piece in np.array_split(sound, 7):
+        stream.feed(piece)
+        (part,) = stream.take(flush=False)
+        assert part.first_end == at
+        at += len(part.scores) * part.step
+        parts.append(part.scores)
+    np.testing.assert_array_equal(np.concatenate(parts), whole.scores)
+
+
+def test_begin_forgets_and_ends_the_state_before(sound: np.ndarray) -> None:
+    engine = MicroWakeWordOffline("alexa", {})
+    expected = scored(engine, sound[:50_000]).scores
+    before = engine.begin()
+    before.feed(sound[60_000:100_123])
+    np.testing.assert_array_equal(scored(engine, sound[:50_000]).scores, expected)
+    with pytest.raises(ValueError, match="ended"):
+        before.feed(sound)
+    engine.close()
+    engine.close()
+
+
+@pytest.mark.parametrize("window", ["1", "2", "10", "400"])
+def test_a_score_is_the_mean_of_a_sliding_window(window: str, sound: np.ndarray) -> None:
+    single = scored(MicroWakeWordOffline("alexa", {"sliding-window": "1"}), sound).scores.astype(float)
+    track = scored(MicroWakeWordOffline("alexa", {"sliding-window": window}), *np.array_split(sound, 900))
+    n = int(window)
+    means = [np.float32(np.mean(single[i - n + 1 : i + 1])) if i >= n - 1 else 0 for i in range(len(single))]
+    np.testing.assert_array_equal(track.scores, np.array(means, np.float32))
+
+
+def test_the_fingerprint_is_of_what_scores_depend_on() -> None:
+    own = MicroWakeWordOffline("alexa", {}).facts
+    assert MicroWakeWordOffline("alexa", {"path": "streaming", "threshold": "0.2"}).facts.fingerprint == own.fingerprint
+    assert MicroWakeWordOffline("alexa", {"sliding-window": "5"}).facts.fingerprint == own.fingerprint
+    assert MicroWakeWordOffline("alexa", {"sliding-window": "6"}).facts.fingerprint != own.fingerprint
+    assert MicroWakeWordOffline("okay_nabu", {}).facts.fingerprint != own.fingerprint
+    assert (own.operating_point, own.lead_in_ms, own.licence, own.rate_hz) == (10, 1000.0, "Apache-2.0", 16000)
+    assert own.operating_points[9].threshold == 0.9
+
+
+def test_a_model_file_with_and_without_its_manifest(tmp_path: Path, sound: np.ndarray) -> None:
+    theirs = packaged()["alexa"].path
+    bare = tmp_path / "my_word.tflite"
+    shutil.copy(theirs, bare)
+    engine = load_engine(task_of(str(bare)))
+    assert engine.facts.phrases == ("my word",)
+    assert engine.facts.rule is not None
+    assert engine.facts.rule.threshold == 0.5
+    given = {"wake-word": "alexa", "probability-cutoff": "0.9", "sliding-window": "5"}
+    told = MicroWakeWordOffline(str(bare), given)
+    assert told.facts.rule == MicroWakeWordOffline("alexa", {}).facts.rule
+    assert told.facts.fingerprint == MicroWakeWordOffline("alexa", {}).facts.fingerprint
+    manifest = {"wake_word": "Computer", "model": bare.name}
+    manifest["micro"] = {"probability_cutoff": 0.7, "sliding_window_size": 3}
+    bare.with_suffix(".json").write_text(json.dumps(manifest))
+    for name in (bare, bare.with_suffix(".json")):
+        beside = MicroWakeWordOffline(str(name), {})
+        assert beside.facts.phrases == ("computer",)
+        assert beside.facts.rule is not None
+        assert beside.facts.rule.threshold == 0.7
+        assert dict(beside.facts.settings)["sliding-window"] == "3"
+
+
+@pytest.mark.parametrize("spoilt", ["empty", "text", "cut", "other"])
+def test_a_file_that_is_no_model_is_said_to_be_none(tmp_path: Path, spoilt: str) -> None:
+    content = packaged()["alexa"].path.read_bytes()
+    contents = {"empty": b"", "text": b"hello, this is no model", "cut": content[:300], "other": b"\0" * 4 + b"TFL3"}
+    path = tmp_path / "spoilt.tflite"
+    path.write_bytes(contents[spoilt])
+    with pytest.raises(InputError, match=r"spoilt\.tflite is no"):
+        MicroWakeWordOffline(str(path), {})
+    with pytest.raises(InputError, match="no model"):
+        MicroWakeWordOffline(str(tmp_path / "gone.tflite"), {})
+    with pytest.raises(InputError, match="no model 'alexia'"):
+        MicroWakeWordOffline("alexia", {})
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"micro": {}}'])
+def test_a_manifest_that_is_none_is_said_to_be_none(tmp_path: Path, content: str) -> None:
+    shutil.copy(packaged()["alexa"].path, tmp_path / "one.tflite")
+    (tmp_path / "one.json").write_text(content)
+    with pytest.raises(InputError, match="manifest"):
+        MicroWakeWordOffline(str(tmp_path / "one.tflite"), {})
+
+
+def test_a_model_that_the_kernel_does_not_know_goes_through_the_package(tmp_path: Path, sound: np.ndarray) -> None:
+    """The first convolution's activation becomes RELU6, which the interpreter knows."""
+    content = bytearray(packaged()["alexa"].path.read_bytes())
+    first = next(op for op in read_model(bytes(content))[0].operators if op.code == Op.CONV_2D)
+    assert first.options is not None
+    content[first.options._field(3)] = 3
+    path = tmp_path / "other.tflite"
+    path.write_bytes(content)
+    engine = MicroWakeWordOffline(str(path), {})
+    told = dict(engine.facts.settings)
+    assert told["path"] == "streaming"
+    assert "activation 3" in told["path-because"]
+    assert len(scored(engine, sound[:16000]).scores) == 32
+
+
+def test_without_the_kernel_the_package_scores_and_the_facts_say_so(tmp_path: Path) -> None:
+    source = Path(harness.__file__).parent
+    shutil.copytree(source, tmp_path / "harness", ignore=shutil.ignore_patterns("*.so", "__pycache__", "static"))
+    script = (
+        "import harness; from harness.engines.microwakeword_offline import MicroWakeWordOffline as E;"
+        "print(harness.__file__, dict(E('alexa', {}).facts.settings))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], env={**os.environ, "PYTHONPATH": str(tmp_path)}, cwd=tmp_path,
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert str(tmp_path) in done.stdout
+    assert "'path': 'streaming'" in done.stdout
+    assert "was not built" in done.stdout
+    assert "slower" in done.stderr
