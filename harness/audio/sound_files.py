@@ -17,9 +17,10 @@ from typing import BinaryIO, Self
 import numpy as np
 import soxr
 
+from harness.audio.containers import MARK_BYTES, is_wave_file
 from harness.audio.pcm_source import DecodedFile, PcmSource, Samples, StreamedWave, read_error, wave_source
 from harness.audio.sound_stores import is_address, local_path, open_address
-from harness.audio.wave_file import UnusableSound, is_wave, read_wave
+from harness.audio.wave_file import UnusableSound, read_wave
 from harness.model.offline import RejectReason
 
 __all__ = ["OpenSound", "UnusableSound", "file_sha256", "open_file", "open_sound", "rough_seconds"]
@@ -151,7 +152,7 @@ def _source(file: BinaryIO, in_store: bool) -> PcmSource:
     if not length:
         raise UnusableSound(RejectReason.EMPTY, "the file has no bytes")
     file.seek(0)
-    if not is_wave(file.read(12)):
+    if not is_wave_file(file.read(MARK_BYTES)):
         return DecodedFile(file, in_store=in_store)
     sound = read_wave(file, length)
     if sound.channels != 1:
