@@ -204,10 +204,10 @@ def _trial(
     if not made.differs:
         return made
     notes = [*told, *_outside("live", play, live), *_outside("offline", play, offline, of_line=False)]
-    if offline.hit is None and found.peak is not None and threshold is not None:
-        notes.append(f"offline it scored {found.peak:.3f}, {threshold - found.peak:.3f} below the threshold")
-    elif offline.hit is not None and offline.hit.score is not None and threshold is not None:
-        notes.append(f"offline it scored {offline.hit.score:.3f}, {offline.hit.score - threshold:.3f} above the threshold")
+    score = made.offline.score
+    if score is not None and threshold is not None:
+        side = "above" if score > threshold else "below"
+        notes.append(f"offline it scored {score:.3f}, {abs(score - threshold):.3f} {side} the threshold")
     return replace(made, notes=tuple(notes))
 
 
