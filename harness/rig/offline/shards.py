@@ -21,6 +21,7 @@ from harness.model.offline import ListedFile
 from harness.rig.offline.handing_out import LEAST_S
 from harness.rig.offline.journal_header import Shard
 
+
 class PartOfFiles(Sequence[ListedFile]):
     """The files of one part, in list order. shard: which part, with its cut filled in."""
 

@@ -43,9 +43,10 @@ class Wrong(IntEnum):
     HANG_DEAF = 8
     ABORT_ONCE = 9
     PARENT_OF_SLEEPER = 10
+    HANG_ONCE = 11
 
 
-FLAG = Setting("flag", Kind.TEXT, "", "a file that says that the engine has aborted once")
+FLAG = Setting("flag", Kind.TEXT, "", "a file that says that the engine has gone wrong once")
 START = Setting("start", Kind.CHOICE, "well", "how loading goes", choices=("well", "refuse", "abort", "leave", "hang"))
 
 
@@ -77,6 +78,10 @@ def go_wrong(samples: npt.NDArray[np.int16], flag: str) -> None:
             if not Path(flag).exists():
                 Path(flag).touch()
                 os.abort()
+        case Wrong.HANG_ONCE:
+            if not Path(flag).exists():
+                Path(flag).touch()
+                time.sleep(3600)
         case Wrong.PARENT_OF_SLEEPER:
             if not Path(flag).exists():
                 Path(flag).write_text(str(os.spawnlp(os.P_NOWAIT, "sleep", "sleep", "600")))

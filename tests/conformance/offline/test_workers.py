@@ -16,7 +16,7 @@ from harness.rig.offline.journal_lines import Mark
 from harness.rig.offline.pool import Limits
 from tests.conformance.offline.conftest import Sounds
 from tests.conformance.offline.loudness import Wrong
-from tests.conformance.offline.offline_runs import Played, comparable, evaluation_of, listed, wait_for
+from tests.conformance.offline.offline_runs import Played, comparable, evaluation_of, listed, wait_for, workers_of
 
 pytestmark = pytest.mark.usefixtures("loudness_plugin")
 
@@ -137,27 +137,13 @@ def test_a_worker_that_is_killed_from_outside_costs_nothing(sounds: Sounds, tmp_
 
     def kill_some(*_: object) -> None:
         if len(killed) < 2:
-            child = _children(os.getpid())[0]
+            child = workers_of(os.getpid())[0]
             os.kill(child, signal.SIGKILL)
             killed.append(child)
 
     played = Played(evaluation_of(), files, tmp_path / "a.jsonl", on_outcome=kill_some)
     assert len(killed) == 2
     assert (played.ran.done, played.ran.rejected) == (40, 0)
-
-
-def _children(pid: int) -> list[int]:
-    """Workers of a process."""
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-            told = stat.with_name("cmdline").read_bytes()
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        if int(fields[1]) == pid and b"harness.rig.offline.worker" in told and fields[0] != "Z":
-            found.append(int(stat.parent.name))
-    return found
 
 
 def test_a_stop_ends_in_order(sounds: Sounds, tmp_path: Path) -> None:
