@@ -106,7 +106,8 @@ class DeviceEngine:
         return self._facts
 
     def listen(self) -> DeviceStream:
-        """The device with nothing in its memory: restarted, or after a silence. EngineError when that cannot be."""
+        """The device with nothing in its memory: restarted, or after a silence. EngineError when that cannot be now,
+        DeviceError when the device is gone for good."""
         first = self._stream is None
         self._stream = None
         self._link.ready()

@@ -56,7 +56,7 @@ class WiredDriver(Protocol):
 
 
 class DeviceLink:
-    """One device. Not thread-safe; the driver's threads tell it what they see. EngineError for whatever goes wrong.
+    """One device. Not thread-safe; the driver's threads tell it what they see. EngineError for what goes wrong.
 
     rate_hz: at which it is given sound. restarts: it can be asked to begin anew. Positions are seconds on its audio
     line: all that it was given.
@@ -99,11 +99,12 @@ class DeviceLink:
         self._scratch.cleanup()
 
     def ready(self) -> None:
-        """Waits for a link that was lost."""
+        """Waits for a link that was lost; DeviceError when it does not come back: the device is gone for good."""
         back = self._wait(lambda: not self._lost, BACK_WITHIN_S)
         if not back:
-            raise EngineError(
-                f"{self.id} is gone: {self._lost}", remedy="Bring it back (docs/boards.md, When things go wrong)"
+            raise DeviceError(
+                f"{self.id} is gone: {self._lost}",
+                remedy="Bring it back (docs/boards.md, When things go wrong), and go on with --resume",
             )
 
     def restart(self) -> None:

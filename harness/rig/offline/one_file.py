@@ -11,7 +11,7 @@ from harness.audio.sound_files import OpenSound, UnusableSound, file_sha256, ope
 from harness.engines import voice_activity
 from harness.engines.settings import LEAD_IN
 from harness.library.reference_text import read_reference
-from harness.model.errors import EngineError, HarnessError
+from harness.model.errors import DeviceError, EngineError, HarnessError
 from harness.model.offline import (
     EngineFacts,
     Evaluation,
@@ -35,8 +35,9 @@ def evaluate_file(
 ) -> FileOutcome:
     """What came of a file; the engine's state begins afresh.
 
-    A file that is no use, and an error of ours in it (EngineError, above all), are a rejection. What else an engine
-    raises is the caller's: the engine is not to be trusted afterwards. cpu_s is of this process and its threads.
+    A file that is no use, and an error of ours in it (EngineError, above all), are a rejection. A DeviceError, and what
+    else an engine raises, is the caller's: the engine is not to be trusted afterwards. cpu_s is of this process and
+    its threads.
     """
     began_s = time.process_time()
     outcome = _outcome(engine, evaluation, file, cache)
@@ -93,6 +94,8 @@ def _outcome(engine: OfflineEngine, evaluation: Evaluation, file: ListedFile, ca
             )
     except UnusableSound as unusable:
         return rejected(file, unusable.reason, unusable.detail)
+    except DeviceError:
+        raise  # the device is gone for good: no file after this one would fare better
     except HarnessError as error:
         return rejected(file, RejectReason.ERROR, error=str(error))
     except OSError as error:

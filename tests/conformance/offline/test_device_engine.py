@@ -8,15 +8,18 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
+import soundfile
 
 from harness.engines.offline_loading import load_engine, task_of
-from harness.model.errors import EngineError, InputError
-from harness.model.offline import EngineKind, OfflineSpot
+from harness.model.errors import DeviceError, EngineError, InputError
+from harness.model.offline import EngineKind, Evaluation, ListedFile, ListKind, OfflineSpot
 from harness.model.stimulus import Waveform
 from harness.ports import OfflineEngine, SpotsPhrases
+from harness.rig.offline import device_link
 from harness.rig.offline.device_engine import DeviceEngine
 from harness.rig.offline.device_link import DeviceLink
 from harness.rig.offline.device_reaching import reached
+from harness.rig.offline.one_file import evaluate_file
 from tests.conformance.boards import PosixBoard, QemuBoard, posix_board, qemu_board, qemu_installed
 from tests.conformance.serial_bench import spoken, truth
 from tests.conformance.wake_boards import RADIO, WIRED, two_posix_boards
@@ -155,6 +158,50 @@ def test_a_cable_that_is_pulled_is_an_error_and_the_next_file_waits_for_it(tmp_p
             short = samples[:32_000]
             assert spotted(engine, short) == true(tmp_path, short)
             back.join()
+
+
+def test_a_file_is_given_again_after_the_cable_was_pulled_in_it(tmp_path: Path) -> None:
+    samples = pcm(spoken().samples)[:48_000]
+    wav = tmp_path / "phrase.wav"
+    soundfile.write(wav, samples, 16_000, subtype="PCM_16")
+    with posix_board(tmp_path, cable=True) as board:
+        cable = board.cable
+        assert cable is not None
+
+        def pull() -> None:
+            cable.unplug()
+            cable.replug()
+
+        task = task_of(f"device:{written(tmp_path, kitchen=board.port)}#kitchen", [("pace", "realtime")])
+        engine = load_engine(task)
+        try:
+            pulled = threading.Timer(1.2, pull)
+            pulled.start()
+            outcome = evaluate_file(engine, Evaluation(task), ListedFile(ListKind.INV, 0, wav.name, str(wav)))
+            pulled.join()
+        finally:
+            engine.close()
+    assert (outcome.rejected, outcome.error) == (None, "")
+    assert [(one.end, one.phrase) for one in outcome.spots] == true(tmp_path, samples)
+
+
+def test_a_device_that_stays_away_ends_the_run_and_not_file_after_file(
+    board: PosixBoard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(device_link, "BACK_WITHIN_S", 0.5)
+    wav = tmp_path / "phrase.wav"
+    soundfile.write(wav, pcm(spoken().samples), 16_000, subtype="PCM_16")
+    task = task_of(f"device:{written(tmp_path, kitchen=board.port)}#kitchen", [("pace", "realtime")])
+    engine = load_engine(task)
+    try:
+        switch = threading.Timer(0.5, board.kill)
+        switch.start()
+        with pytest.raises(DeviceError, match="kitchen is gone") as gone:
+            evaluate_file(engine, Evaluation(task), ListedFile(ListKind.INV, 0, wav.name, str(wav)))
+        switch.join()
+    finally:
+        engine.close()
+    assert "--resume" in gone.value.remedy
 
 
 def test_a_line_that_loses_bytes_changes_no_spot(tmp_path: Path) -> None:
