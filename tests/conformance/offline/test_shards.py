@@ -1,0 +1,111 @@
+"""Parts of an evaluation: balanced, the same everywhere, and put together as if there had been one run."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import click.testing
+import pytest
+
+from harness.cli import group
+from harness.model.offline import EngineFacts, EngineKind, ListedFile, ListKind
+from harness.rig.offline.journal import Journal
+from harness.rig.offline.journal_file import read_journal
+from harness.rig.offline.journal_header import Shard
+from harness.rig.offline.journal_lines import Mark
+from harness.rig.offline.shards import PartOfFiles
+from tests.conformance.offline.conftest import Sounds
+from tests.conformance.offline.loudness import Wrong
+from tests.conformance.offline.offline_runs import evaluation_of, header_for
+
+TIMED = re.compile(
+    r"^INFO (start-time|completion-time|duration|real-time-factor|command-line|x-cpu-seconds) .*\n", re.MULTILINE
+)
+TIMED_KEYS = ("start_time", "completion_time", "duration_s", "cpu_s", "real_time_factor", "command_line")
+
+
+def harness(*arguments: object, status: int = 0) -> str:
+    done = click.testing.CliRunner().invoke(group, [str(one) for one in arguments])
+    told = done.output + (f"harness: {done.exception}" if done.exception else "")
+    assert (getattr(done.exception, "exit_code", done.exit_code)) == status, told
+    return told
+
+
+def sized(folder: Path, sizes: Sequence[int]) -> list[ListedFile]:
+    """Files of so many bytes, which need not be sound."""
+    files = []
+    for number, size in enumerate(sizes):
+        path = folder / f"{number}.wav"
+        with path.open("wb") as file:
+            file.truncate(size)
+        files.append(ListedFile(ListKind.OOV, number, path.name, str(path)))
+    return files
+
+
+def test_parts_have_each_file_once_and_about_as_many_hours(tmp_path: Path) -> None:
+    files = sized(tmp_path, [32000 * (1 + 97 * number % 400) for number in range(100)])
+    parts = [PartOfFiles(files, Shard(number, 4)) for number in range(1, 5)]
+    assert sorted(one.number for part in parts for one in part) == list(range(100))
+    assert all([one.number for one in part] == sorted(one.number for one in part) for part in parts)
+    hours = [sum(Path(one.path).stat().st_size for one in part) for part in parts]
+    assert max(hours) / min(hours) < 1.02
+    assert len({part.shard.cut for part in parts}) == 1
+    assert parts[0][3:5] == [parts[0][3], parts[0][4]]
+    again = PartOfFiles(sized(tmp_path, [32000] * 100), Shard(1, 4))
+    assert again.shard.cut != parts[0].shard.cut
+
+
+def test_files_whose_sizes_are_not_known_are_spread_evenly() -> None:
+    files = [ListedFile(ListKind.OOV, n, f"s3://bucket/{n}.wav", f"s3://bucket/{n}.wav") for n in range(10)]
+    assert [len(PartOfFiles(files, Shard(number, 4))) for number in range(1, 5)] == [3, 3, 2, 2]
+    assert len(PartOfFiles(files[:2], Shard(4, 4))) == 0
+
+
+@pytest.mark.usefixtures("loudness_plugin")
+def test_parts_merge_to_the_bytes_of_one_run(sounds: Sounds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    inv = [sounds(f"in{number}.wav", 2 + number % 3, [1.5] * (number % 4)) for number in range(12)]
+    inv += [sounds("refused.wav", 2, wrong=Wrong.REFUSE), sounds("rate.wav", 2, rate_hz=8000), tmp_path / "none.wav"]
+    oov = [sounds(f"out{number}.wav", 10 + 10 * number, [2.0, 8.5]) for number in range(4)]
+    for name, files in (("in.txt", inv), ("out.txt", oov)):
+        Path(name).write_text("".join(f"{file}\n" for file in files))
+    lists = ("evaluate", "-t", "loudness:boom", "-i", "in.txt", "-o", "out.txt", "-u", "-l")
+    harness(*lists, "whole.log", status=3)
+    for number in (1, 2, 3):
+        part = click.testing.CliRunner().invoke(group, [*lists, f"{number}.log", "--shard", f"{number}/3"])
+        assert part.exit_code in (0, 3), part.output
+    harness("merge", "3.log", "1.log", "2.log.jsonl", "-l", "all.log")
+    assert TIMED.sub("", Path("all.log").read_text()) == TIMED.sub("", Path("whole.log").read_text())
+    both = [json.loads(Path(f"{name}.log.json").read_text()) for name in ("all", "whole")]
+    for one in both:
+        for key in TIMED_KEYS:
+            del one[key]
+    assert both[0] == both[1]
+    assert read_journal(tmp_path / "all.log.jsonl").complete
+    assert "both part 1/3" in harness("merge", "1.log", "2.log", "1.log", "-l", "b.log", status=2)
+    assert "missing: part 2/3" in harness("merge", "1.log", "3.log", "-l", "b.log", status=2)
+    assert "it is of whole lists" in harness("merge", "whole.log", "-l", "b.log", status=2)
+    assert not Path("b.log").exists()
+    harness("merge", "1.log", "3.log", "-l", "b.log", "--partial")
+    assert re.search(r"^INFO x-partial \d+ of 19 files$", Path("b.log").read_text(), re.MULTILINE)
+
+
+@pytest.mark.usefixtures("loudness_plugin")
+def test_parts_of_other_evaluations_and_partial_ones_are_refused(tmp_path: Path) -> None:
+    files = sized(tmp_path, [100] * 4)
+    facts = EngineFacts(EngineKind.WAKE, "1", 16000, ("boom",), "00" * 32)
+
+    def part(name: str, settings: dict[str, str], mark: Mark) -> Path:
+        shard = Shard(int(name[0]), 2, "cut")
+        header = header_for(evaluation_of(settings=settings), files, facts, shard)
+        Journal.create(tmp_path / f"{name}.log.jsonl", header).close(mark)
+        return tmp_path / f"{name}.log"
+
+    one, two = part("1", {}, Mark.COMPLETE), part("2", {}, Mark.COMPLETE)
+    other = part("2-other", {"threshold": "0.5"}, Mark.COMPLETE)
+    told = harness("merge", one, other, "-l", tmp_path / "all.log", status=2)
+    assert "settings are none in 1.log.jsonl, threshold=0.5 in 2-other.log.jsonl" in told
+    assert "is partial: 0 of 4 files" in harness("merge", one, two, "-l", tmp_path / "all.log", status=2)
