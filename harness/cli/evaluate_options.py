@@ -111,7 +111,7 @@ def log_name(text: str, task: Task) -> str:
     name = name.removesuffix(_ending(name))
     if text != task.model:
         name = f"{task.engine}-{name}" if name else task.engine
-    return re.sub(r"[^\w.+-]+", "_", name).strip("_.")[:LONGEST_NAME] or task.engine
+    return re.sub(r"[^\w.+-]+", "_", name).strip("_.-")[:LONGEST_NAME] or task.engine
 
 
 def _ending(name: str) -> str:

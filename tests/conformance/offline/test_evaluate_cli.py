@@ -1,0 +1,380 @@
+"""`harness evaluate` and `harness report` as a user types them, with real engines and sounds."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import soxr
+from click.testing import CliRunner, Result
+
+from harness.cli import group
+from harness.model.errors import InputError
+from harness.model.stimulus import VoiceSpec
+from harness.reports.wake_log import differences
+from harness.reports.wake_log_text import read
+from harness.stimuli.voices.espeak import EspeakVoice
+from tests.conformance.offline.conftest import Sounds
+from tests.conformance.offline.loudness import Wrong
+
+TIMES = re.compile(r"^INFO (start-time|completion-time|duration|real-time-factor|x-cpu-seconds|command-line) .*$", re.M)
+ALEXA, OTHER = "alexa", "the weather is fine today, and we walk to the lake"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def harness(*arguments: object) -> Result:
+    return CliRunner(env={"COLUMNS": "100"}).invoke(group, list(map(str, arguments)))
+
+
+def evaluate(*arguments: object) -> Result:
+    return harness("evaluate", *arguments)
+
+
+def refused(result: Result) -> str:
+    """The words of an error of wrong input, whose status is 2."""
+    assert isinstance(result.exception, InputError), result.output
+    assert result.exception.exit_code == 2
+    return str(result.exception)
+
+
+def spoken(path: Path, text: str, voice: str, *leads_in_s: float) -> Path:
+    """A sentence in quiet noise, at 16 kHz, as often as there are times before it; once after 1.3 s without any."""
+    said = EspeakVoice().speak(text, VoiceSpec(name=voice))
+    sound = 0.7 * soxr.resample(said.samples, said.rate_hz, 16_000)
+    parts = [part for lead_in_s in leads_in_s or (1.3,) for part in (np.zeros(round(lead_in_s * 16_000)), sound)]
+    samples = np.concatenate([*parts, np.zeros(12_000)])
+    samples += np.random.default_rng(len(path.name)).normal(0, 0.001, len(samples))
+    soundfile.write(path, (samples.clip(-1, 1) * 32_767).astype(np.int16), 16_000, subtype="PCM_16")
+    return path
+
+
+@pytest.fixture
+def voices(here: Path) -> None:
+    """Lists inv.txt and oov.txt of synthetic voices; their names stand relative to the lists' folder."""
+    for name in ("inv", "oov"):
+        (here / name).mkdir()
+    inv = [spoken(here / "inv" / f"a{at}.wav", ALEXA, voice) for at, voice in enumerate(("en-us", "en-gb", "en-029"))]
+    # Said within the lead-in, and then again where it belongs.
+    inv.append(here / "inv" / "early, twice.wav")
+    spoken(inv[-1], ALEXA, "en-us", 0.1, 2.0)
+    oov = [spoken(here / "oov" / f"o{at}.wav", OTHER, voice) for at, voice in enumerate(("en-us", "en-gb"))]
+    oov.append(spoken(here / "oov" / "wrong.wav", ALEXA, "en-us"))
+    (here / "inv.txt").write_text("".join(f"{file.relative_to(here)}\n" for file in inv))
+    (here / "oov.txt").write_text("".join(f"{file.relative_to(here)}\n" for file in oov))
+
+
+def names(log: str, key: str) -> list[str]:
+    return [line.split('"')[1] for line in log.splitlines() if line.startswith(f"{key} ")]
+
+
+@pytest.mark.usefixtures("voices")
+def test_the_seeds_example_at_small_scale(here: Path) -> None:
+    done = evaluate(
+        "-v", "-v", "-v", "-t", "microwakeword:alexa", "-i", "inv.txt", "-o", "oov.txt", "-s", "operating-point=10"
+    )
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    assert lines[0] == 'Writing log to "microwakeword-alexa.log"'
+    assert re.fullmatch(r"INV: 4 files, 0\.\d{3} hr, 0:00:\d\d\.\d{3}", lines[1])
+    assert re.fullmatch(r"OOV: 3 files, 0\.\d{3} hr, 0:00:\d\d\.\d{3}", lines[2])
+    assert re.fullmatch(r"Total: 7 files, 0\.\d{3} hr, 0:00:\d\d\.\d{3}", lines[3])
+    assert lines[4] == "Using operating point 10."
+    assert lines[5] == f"Available operating points: {', '.join(map(str, range(1, 21)))}."
+    assert re.fullmatch(r"7 files, 0\.\d{3} hr, 1 FA \d+\.\d\d/hr, 0\.00% FR, 4 TA, \d+\.\d+x RT", lines[6])
+    assert len(lines) == 7
+    log = (here / "microwakeword-alexa.log").read_text()
+    assert names(log, "INVTA") == ["inv/a0.wav", "inv/a1.wav", "inv/a2.wav", "inv/early, twice.wav"]
+    assert names(log, "INVFA") == names(log, "INVTX") == ["inv/early, twice.wav"]
+    assert 'INVTX "inv/early, twice.wav" 2 spots' in log
+    assert names(log, "OOVFA") == ["oov/wrong.wav"]
+    # An event a line on standard error, as they come.
+    told = {line for line in done.stderr.splitlines() if line.startswith(("INV", "OOV"))}
+    assert told == {line for line in log.splitlines() if line.startswith(("INV", "OOV"))}
+    back = read(log)
+    assert differences(back) == ()
+    assert back.about("operating-point") == "10"
+    assert back.about("x-licence")
+    summed = json.loads((here / "microwakeword-alexa.log.json").read_text())
+    assert summed["totals"]["FACOUNT"] == 1
+    assert summed["samples"]["inv"] == {
+        "16000": sum(soundfile.info(one).frames for one in (here / "inv").glob("*.wav"))
+    }
+    assert not summed["partial"]
+    report = harness("report", "microwakeword-alexa.log")
+    assert report.exit_code == 0, report.output
+    assert report.stdout.splitlines()[:3] == lines[1:4]
+    assert report.stdout.splitlines()[4] == lines[6]
+
+    again = evaluate("-u", "-t", "microwakeword:alexa", "-i", "inv.txt", "-o", "oov.txt", "-l", "u.log")
+    assert re.fullmatch(r"7 files, .* 2 FA .*\n", again.stdout)  # -v 0: the summary alone
+    with_u = read((here / "u.log").read_text())
+    assert with_u.about("x-false-accept-rate") == "(OOVFA + INVFA) / (oov-hours + inv/oov-hours)"
+    assert dict(with_u.totals)["FARATE"] == pytest.approx(
+        2 / (with_u.seconds("oov") + with_u.seconds("inv/oov")) * 3600, rel=1e-4
+    )
+
+
+@pytest.mark.usefixtures("voices")
+def test_more_jobs_change_times_and_nothing_else(here: Path) -> None:
+    texts = []
+    for jobs in (1, 2):
+        done = evaluate("-t", "microwakeword:alexa", "-i", "inv.txt", "-o", "oov.txt", "-j", jobs, "-l", f"j{jobs}.log")
+        assert done.exit_code == 0, done.output
+        texts.append(TIMES.sub("", (here / f"j{jobs}.log").read_text()))
+    assert texts[0] == texts[1]
+
+
+def test_commands_and_their_words(here: Path) -> None:
+    grammar = here / "light.gram"
+    grammar.write_text("#JSGF V1.0;\ngrammar light;\npublic <c> = turn the light (on | off) | stop the music;\n")
+    rows = []
+    for at, (said, reference) in enumerate(
+        [("turn the light on", "Turn the light on."), ("stop the music", "turn the light off")]
+    ):
+        spoken(here / f"c{at}.wav", said, "en-us", 0.3)
+        (here / f"c{at}.txt").write_text(reference + "\n")
+        rows.append(f"c{at}.wav,c{at}.txt\n")
+    (here / "c.csv").write_text("".join(rows))
+    done = evaluate("-t", grammar, "-c", "c.csv", "-n")
+    assert done.exit_code == 0, done.output
+    assert re.fullmatch(r"2 files, 0\.\d{3} hr, 0 FA n/a/hr, 50\.00% FR, 1 TA, \d+\.\dx RT\n", done.stdout)
+    log = (here / "light.log").read_text()
+    assert re.search(r'^CMDTA "c0.wav" \d+ [\d.]+ "turn the light on" "turn the light on" sv-score 0', log, re.M)
+    assert re.search(r'^CMDSB "c1.wav" \d+ [\d.]+ "stop the music" "turn the light off" sv-score 0', log, re.M)
+    assert "FR+SBCOUNT 1.0\nFR+SBRATIO 50.0000 %\n" in log
+    done = evaluate(
+        "-t", grammar, "-c", "c.csv", "-w", "-n", "-l", "w.log", "--max-wer", "90%", "--limits-on", "estimate"
+    )
+    assert done.exit_code == 0, done.output
+    assert re.fullmatch(
+        r"2 files, 0\.\d{3} hr, 8 Words, \d Substitutions, 0 Insertions, \d Deletions, (37\.500|50\.000)% WER, "
+        r"\d+\.\d xRT\n",
+        done.stdout,
+    )
+    assert differences(read((here / "w.log").read_text())) == ()
+    assert "is a recogniser of commands, and -i" in refused(evaluate("-t", grammar, "-i", "c.csv", "-l", "x.log"))
+    assert not (here / "x.log.jsonl").exists()
+
+
+@pytest.fixture
+def loud(sounds: Sounds, here: Path, loudness_plugin: Path) -> Sounds:
+    inv = [sounds(f"in{at}.wav", 3, [1.5] * (at != 2)) for at in range(4)]
+    (here / "i.txt").write_text("".join(f"{file}\n" for file in inv))
+    (here / "o.txt").write_text(f"{sounds('out.wav', 20, [5, 12])}\n")
+    return sounds
+
+
+BOOM = ("-t", "loudness:boom", "-i", "i.txt", "-o", "o.txt")
+
+
+@pytest.mark.usefixtures("loud")
+def test_limits_decide_the_status() -> None:
+    done = evaluate(*BOOM, "--max-fr", 30, "--limits-on", "estimate", "--max-fa-per-hour", 400)
+    assert done.exit_code == 0, done.output
+    done = evaluate(*BOOM, "--force", "--max-fr", 30)
+    assert done.exit_code == 1
+    assert "--max-fr: the false-reject ratio is 25 %, and the upper end of its 95 % interval, 80.59 %" in done.stderr
+    done = evaluate(*BOOM, "--force", "--max-fa-per-hour", 300, "--limits-on", "estimate")
+    assert done.exit_code == 1
+    assert "--max-fa-per-hour: false accepts an hour is 360, above 300" in done.stderr
+
+
+def test_a_file_that_is_no_use_is_out_of_all_figures_and_told(loud: Sounds, here: Path) -> None:
+    whole = evaluate(*BOOM, "-l", "whole.log").stdout
+    bad = [
+        loud("rate.wav", 3, rate_hz=48_000),
+        loud("short.wav", 0.5),
+        loud("empty.wav", 0),
+        loud("abort.wav", 3, wrong=Wrong.ABORT),
+        loud("refuse.wav", 3, wrong=Wrong.REFUSE),
+    ]
+    noise = here / "noise.wav"
+    noise.write_bytes(b"RIFF" + bytes(range(200)))
+    with (here / "i.txt").open("a") as listed:
+        listed.writelines(f"{file}\n" for file in [*bad, noise, here / "gone.wav", bad[0], here / "sounds/out.wav"])
+    done = evaluate(*BOOM, "-l", "bad.log", "-j", 2)
+    assert done.exit_code == 3, done.output
+    log = (here / "bad.log").read_text()
+    reasons = dict(re.findall(r'^REJECT ".*/(\w+\.wav)" ([a-z -]+?)(?: x-detail=.*)?$', log, re.M))
+    # rate.wav comes twice, and the second line counts here.
+    assert reasons == {
+        "rate.wav": "listed twice",
+        "short.wav": "shorter than the lead-in",
+        "empty.wav": "empty",
+        "abort.wav": "engine crash",
+        "refuse.wav": "engine error",
+        "noise.wav": "unreadable",
+        "gone.wav": "unreadable",
+        "out.wav": "listed in both lists",
+    }
+    assert re.search(r'^REJECT ".*/rate.wav" wrong rate', log, re.M)
+    assert len(re.findall(r"^ERROR ", log, re.M)) == 2
+    assert "INFO rejected-files 10\n" in log
+    assert "10 files rejected:" in done.stderr
+    # The out-of-vocabulary file stands in both lists by now, and is out; the in-vocabulary figures are as before.
+    assert re.findall(r"25\.00% FR, 3 TA", done.stdout) == re.findall(r"25\.00% FR, 3 TA", whole) != []
+    assert " 0 FA n/a/hr" in done.stdout
+    assert differences(read(log)) == ()
+
+
+@pytest.mark.usefixtures("loud")
+def test_a_log_is_replaced_only_when_that_is_asked_for(here: Path) -> None:
+    assert evaluate(*BOOM).exit_code == 0
+    before = (here / "loudness-boom.log").read_bytes()
+    said = refused(evaluate(*BOOM))
+    assert "loudness-boom.log: this is there already. --force begins anew and replaces it; -l names another" in said
+    assert (here / "loudness-boom.log").read_bytes() == before
+    assert evaluate(*BOOM, "--force").exit_code == 0
+    assert evaluate(*BOOM, "--resume").exit_code == 0  # nothing is left to be done
+    assert "is the journal of another evaluation" in refused(evaluate(*BOOM, "-u", "--resume"))
+    (here / "precious.txt").write_text("a letter\n")
+    assert "no wake-evaluation log" in refused(evaluate(*BOOM, "-l", "precious.txt", "--force"))
+    assert "to be read and to be written" in refused(evaluate(*BOOM, "-l", "i.txt", "--force"))
+    assert (here / "precious.txt").read_text() == "a letter\n"
+
+
+@pytest.mark.usefixtures("loud")
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["-t", "loudness:boom"], "there is no list of files"),
+        ([*BOOM, "-c", "i.txt"], "-c and -i cannot be used together"),
+        ([*BOOM, "-w"], "-w needs -c"),
+        (["-t", "loudness:boom", "-c", "i.txt", "-w", "-u"], "-u cannot be used with -w"),
+        ([*BOOM, "-s", "operating-pint=10"], "Did you mean 'operating-point'?"),
+        ([*BOOM, "-s", "operating-point=21"], "it is at most 20"),
+        ([*BOOM, "-s", "operating-point"], "Write -s setting=value"),
+        ([*BOOM, "-f", "flag", "i.txt"], "Write -s flag=VALUE"),
+        ([*BOOM, "-s", "threshold=0.5", "-s", "operating-point=3"], "threshold and operating-point are both set"),
+        (["-t", "loudness:boom", "-i", "gone.txt"], "gone.txt: this list cannot be read"),
+        (["-t", "loudness:boom", "-i", "i.txt", "--max-fa-per-hour", "1"], "is of out-of-vocabulary audio"),
+        ([*BOOM, "--max-wer", "5%"], "--max-wer is of words"),
+        ([*BOOM, "--resume", "--force"], "Give one of them"),
+        ([*BOOM, "--continuous", "--shard", "1/2"], "--shard takes apart"),
+        ([*BOOM, "-l", "nowhere/x.log"], "mkdir -p nowhere"),
+        (["-t", "what is this", "-i", "i.txt"], "names no engine and no model file"),
+    ],
+)
+def test_what_is_wrong_is_refused_before_any_audio_is_read(here: Path, arguments: list[str], said: str) -> None:
+    assert said in refused(evaluate(*arguments))
+    assert not list(here.glob("*.log*"))
+
+
+@pytest.mark.usefixtures("loud")
+def test_the_last_of_a_setting_wins_and_the_lead_in_can_be_set(here: Path) -> None:
+    settings = ("-s", "operating-point=3", "-s", "operating-point=12", "-s", "min-in-vocab-duration=1600")
+    assert evaluate(*BOOM, *settings).exit_code == 0
+    log = read((here / "loudness-boom.log").read_text())
+    assert (log.about("operating-point"), log.about("x-lead-in-ms")) == ("12", "1600")
+    assert dict(log.totals)["TACOUNT"] == 0  # all of them are heard at 1.5 s
+    assert evaluate(*BOOM, *settings, "-l", "s.log", "--lead-in-ref", "start").exit_code == 0
+    assert "INFO x-lead-in-ref start\n" in (here / "s.log").read_text()
+
+
+@pytest.mark.usefixtures("loud")
+def test_progress_is_drawn_on_a_terminal_and_nowhere_else() -> None:
+    command = [sys.executable, "-c", "from harness.cli import main; main()", "evaluate", *BOOM]
+    piped = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert piped.stderr == ""
+    for term, drawn in (("xterm", True), ("dumb", False)):
+        ours, theirs = pty.openpty()
+        environment = os.environ | {"TERM": term}
+        with subprocess.Popen(
+            [*command, "--force"], stdout=subprocess.DEVNULL, stderr=theirs, env=environment
+        ) as child:
+            os.close(theirs)
+            shown = b""
+            while piece := _read(ours):
+                shown += piece
+        os.close(ours)
+        assert child.returncode == 0, shown
+        assert (b"of 5 files" in shown) == drawn
+        assert shown.endswith(b"\r\x1b[K") == drawn  # the line goes when all is done
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 4096)
+    except OSError:  # the other end has closed
+        return b""
+
+
+ORIGINAL = """\
+INFO start-time 2024-03-01 10:00:00.000 UTC
+INFO sdk-name TrulyHandsfree
+INFO sdk-version 7.1.0
+INFO command-line snsr-eval-batch -t alexa.snsr -i inv.txt -o oov.txt
+INFO operating-point 10
+INFO inv-files 3
+INFO inv-seconds 12
+INFO inv-hours 0:00:12.000
+INFO oov-files 1
+INFO oov-seconds 36000
+INFO oov-hours 010:00:00.000
+INFO rejected-files 1
+INFO real-time-factor 658.9
+INVTA "a.wav" 1010 1600 "alexa" sv-score 0
+INVTA "b.wav" 1010 1600 "alexa" sv-score 0
+INVFR "c.wav"
+OOVFA "long one.wav" 12 345 "alexa" sv-score 0
+REJECT "odd.wav" unreadable
+FACOUNT 1
+FARATE 0.10 / hr
+FRCOUNT 1.000000
+FRRATIO 33.33 %
+TACOUNT 2
+"""
+
+
+def test_a_log_of_the_original_tool_is_summed_up(here: Path) -> None:
+    (here / "old.log").write_text(ORIGINAL)
+    done = harness("report", "old.log")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.splitlines() == [
+        "INV: 3 files, 0.003 hr, 0:00:12.000",
+        "OOV: 1 files, 10.000 hr, 10:00:00.000",
+        "Total: 4 files, 10.003 hr, 10:00:12.000",
+        "Using operating point 10.",
+        "4 files, 10.003 hr, 1 FA 0.10/hr, 33.33% FR, 2 TA, 658.9x RT",
+        "False accepts: 95 % interval 0.002532 to 0.5572 per hour (Garwood).",
+        "False rejects: 95 % interval 0.8404 to 90.57 % (Clopper-Pearson).",
+        "False rejects: 95 % interval 6.149 to 79.23 % (Wilson).",
+        "Rejected: 1 unreadable.",
+    ]
+    (here / "odd.log").write_text(ORIGINAL.replace("TACOUNT 2", "TACOUNT 3"))
+    done = harness("report", "odd.log")
+    assert done.exit_code == 3
+    assert done.stdout.splitlines()[-1] == "Does not agree: TACOUNT is 3, and its lines come to 2."
+    told = json.loads(harness("report", "odd.log", "--json").stdout)
+    assert told["totals"]["TACOUNT"] == 2
+    assert told["stated_totals"]["TACOUNT"] == 3
+    assert told["totals"]["WER"] is None
+    assert told["differences"] == ["TACOUNT is 3, and its lines come to 2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "this log is empty"),
+        ("a.wav\n", "no key is called 'a.wav'"),
+        ("INFO inv-files many\n", "an INFO line has no number"),
+        ("INFO oov-hours 3\n", "an INFO line has no number"),
+        ("\0\0\0", "no key is called"),
+    ],
+)
+def test_what_is_no_log_is_refused(here: Path, text: str, said: str) -> None:
+    (here / "x.log").write_text(text)
+    assert said in refused(harness("report", "x.log"))

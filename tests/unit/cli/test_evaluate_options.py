@@ -1,0 +1,75 @@
+"""What the command line of `harness evaluate` comes to: names of logs, engines that fit, the line of progress."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from harness.cli.evaluate_options import Asked, log_name
+from harness.cli.evaluate_progress import progress_text
+from harness.model.errors import InputError
+from harness.model.offline import EngineFacts, EngineKind, Task
+from harness.rig.offline.run_progress import Progress
+
+
+@pytest.mark.parametrize(
+    ("text", "task", "wanted"),
+    [
+        ("microwakeword:okay_nabu", Task("microwakeword", "okay_nabu"), "microwakeword-okay_nabu"),
+        ("openwakeword:alexa", Task("openwakeword", "alexa"), "openwakeword-alexa"),
+        ("alexa-fr.tflite", Task("microwakeword", "alexa-fr.tflite"), "alexa-fr"),
+        ("models/alexa-fr.v2.onnx", Task("openwakeword", "models/alexa-fr.v2.onnx"), "alexa-fr.v2"),
+        ("openwakeword:models/a.tflite", Task("openwakeword", "models/a.tflite"), "openwakeword-a"),
+        ('pocketsphinx:"hey jarvis"', Task("pocketsphinx", "hey jarvis"), "pocketsphinx-hey_jarvis"),
+        ("moonshine", Task("moonshine", ""), "moonshine"),
+        ("process:./engine --fast", Task("process", "./engine --fast"), "process-engine_--fast"),
+        ("pocketsphinx:..", Task("pocketsphinx", ".."), "pocketsphinx"),
+        ("pocketsphinx:" + "a" * 500, Task("pocketsphinx", "a" * 500), ("pocketsphinx-" + "a" * 500)[:120]),
+    ],
+)
+def test_a_log_has_the_tasks_name_without_its_extension(text: str, task: Task, wanted: str) -> None:
+    assert log_name(text, task) == wanted
+
+
+FACTS = EngineFacts(EngineKind.WAKE, "1", 16_000, ("a",), "0" * 64)
+WAKE = Asked("engine:a", ("i",), ("o",), ())
+TEXT = Asked("engine:a", (), (), ("c",))
+
+
+@pytest.mark.parametrize(
+    ("kind", "asked", "said"),
+    [
+        (EngineKind.WAKE, WAKE, None),
+        (EngineKind.WAKE, replace(WAKE, count_in_vocabulary=True), None),
+        (EngineKind.WAKE, TEXT, None),  # several phrases, each file with the one that is said
+        (EngineKind.WAKE, replace(TEXT, words=True), "tells no words for -w"),
+        (EngineKind.WAKE, replace(WAKE, vad=True), "-a is of recognisers"),
+        (EngineKind.COMMAND, WAKE, "-i is of wake engines"),
+        (EngineKind.COMMAND, replace(TEXT, oov=("o",)), "does not listen all the time"),
+        (EngineKind.COMMAND, replace(TEXT, count_in_vocabulary=True), None),
+        (EngineKind.COMMAND, replace(TEXT, words=True), None),
+        (EngineKind.TRANSCRIPT, replace(TEXT, words=True, vad=True), None),
+        (EngineKind.TRANSCRIPT, TEXT, None),
+        (EngineKind.TRANSCRIPT, WAKE, "-i is of wake engines"),
+        (EngineKind.TRANSCRIPT, replace(TEXT, oov=("o",)), "does not listen all the time"),
+        (EngineKind.TRANSCRIPT, replace(TEXT, count_in_vocabulary=True), "-u is of wake words and commands"),
+    ],
+)
+def test_engines_and_lists_must_fit(kind: EngineKind, asked: Asked, said: str | None) -> None:
+    asked.demand_sense()
+    facts = replace(FACTS, kind=kind)
+    if said is None:
+        asked.demand_fit(facts)
+        return
+    with pytest.raises(InputError, match=said):
+        asked.demand_fit(facts)
+
+
+def test_the_line_of_progress() -> None:
+    begun = Progress(3298, 0, 0, 0, 0.0, 0.1, None, None, None, 6)
+    assert progress_text(begun) == "0 of 3,298 files, 0.000 hr"
+    going = Progress(3298, 1234, 3, 1, 220_330.8, 300.0, 734.4, 658.94, 71.7, 6)
+    assert progress_text(going) == (
+        "1,234 of 3,298 files, 61.203 hr, 658.9x RT, 3 rejected, 1 with errors, 0:01:12 left"
+    )
