@@ -94,17 +94,18 @@ def sound(folder: Path) -> None:
 
 def small_files(folder: Path) -> None:
     """What opening costs: files of 2 s, as those of a list of wake words are."""
-    many = folder / "small"
-    many.mkdir()
     content = speech_like(2 * RATE_HZ)
-    paths = [many / f"{number}.wav" for number in range(2000)]
-    for path in paths:
-        soundfile.write(path, content, RATE_HZ, "PCM_16")
-    costs = []
-    for read in (plain, ours):
-        hours = hours_a_cpu_second(lambda read=read: sum(read(path) for path in paths), len(paths) * 2 / 3600)
-        costs.append(2 / (hours * 3600) * 1e6)
-    print(f"a file of 2 s: {costs[1]:.0f} µs, {costs[1] / costs[0]:.2f} of soundfile's {costs[0]:.0f} µs")
+    for ending in ("wav", "flac"):
+        many = folder / ending
+        many.mkdir()
+        paths = [many / f"{number}.{ending}" for number in range(1000)]
+        for path in paths:
+            soundfile.write(path, content, RATE_HZ, "PCM_16")
+        costs = []
+        for read in (plain, ours):
+            hours = hours_a_cpu_second(lambda read=read: sum(read(path) for path in paths), len(paths) * 2 / 3600)
+            costs.append(2 / (hours * 3600) * 1e6)
+        print(f"a {ending} of 2 s: {costs[1]:.0f} µs, {costs[1] / costs[0]:.2f} of soundfile's {costs[0]:.0f} µs")
 
 
 def lists(folder: Path) -> None:

@@ -8,6 +8,7 @@ refused at the block in which it shows.
 from __future__ import annotations
 
 import functools
+import io
 import mmap
 import os
 from collections.abc import Iterator
@@ -45,7 +46,7 @@ class MappedWave:
     def __init__(self, file: BinaryIO, sound: WaveSound) -> None:
         self.samples, self.rate_hz = sound.frames, sound.rate_hz
         self._file, self._offset = file, sound.offset
-        self._before = _state(file.fileno())
+        self._before = _state(file)
 
     def blocks(self) -> Iterator[Samples]:
         number = self._file.fileno()
@@ -59,7 +60,7 @@ class MappedWave:
         for first in range(0, self.samples, BLOCK_SAMPLES):
             yield samples[first : first + BLOCK_SAMPLES]
             # Behind the block, as it was read in between; it is let go of too, or a day's file would fill the memory.
-            if _state(number) != self._before:
+            if _state(self._file) != self._before:
                 raise changed()
             done = (self._offset + 2 * first) // mmap.PAGESIZE * mmap.PAGESIZE
             mapped.madvise(mmap.MADV_DONTNEED, 0, done)
@@ -71,6 +72,7 @@ class StreamedWave:
     def __init__(self, file: BinaryIO, sound: WaveSound) -> None:
         self.samples, self.rate_hz = sound.frames, sound.rate_hz
         self._file, self._offset = file, sound.offset
+        self._before = _state(file)
 
     def blocks(self) -> Iterator[Samples]:
         try:
@@ -81,6 +83,8 @@ class StreamedWave:
                 if len(content) < wanted:
                     raise changed()
                 yield np.frombuffer(content, "<i2")
+                if _state(self._file) != self._before:
+                    raise changed()
         except OSError as error:
             raise read_error(error) from error
 
@@ -123,19 +127,22 @@ class DecodedFile:
 
     def __init__(self, file: BinaryIO, *, in_store: bool) -> None:
         self._file = _Telling(file) if in_store else file
-        with self._opened() as sound:
-            if sound.subtype != "PCM_16":
-                raise UnusableSound(RejectReason.ENCODING, f"{sound.format} {sound.subtype}; 16-bit PCM is read")
-            if sound.channels != 1:
-                raise UnusableSound(RejectReason.CHANNELS, f"{sound.channels} channels; one is read")
-            self.rate_hz = int(sound.samplerate)
-            self.samples = int(sound.frames)
-            if self.samples >= _NO_TOTAL:  # FLAC from a pipe: only decoding tells
-                self.samples = sum(len(block) for block in _decoded(sound))
+        sound = self._opened()
+        if sound.subtype != "PCM_16":
+            raise UnusableSound(RejectReason.ENCODING, f"{sound.format} {sound.subtype}; 16-bit PCM is read")
+        if sound.channels != 1:
+            raise UnusableSound(RejectReason.CHANNELS, f"{sound.channels} channels; one is read")
+        self.rate_hz = int(sound.samplerate)
+        self.samples = int(sound.frames)
+        if self.samples >= _NO_TOTAL:  # FLAC from a pipe: only decoding tells
+            self.samples = sum(len(block) for block in _decoded(sound))
+            self._check_store()
+            sound = self._opened()
+        self._sound = sound
 
     def blocks(self) -> Iterator[Samples]:
         read = 0
-        with self._opened() as sound:
+        with self._sound as sound:
             for block in _decoded(sound):
                 read += len(block)
                 yield block
@@ -195,8 +202,12 @@ def _is_own(device: int) -> bool:
     return False
 
 
-def _state(number: int) -> tuple[int, int]:
-    status = os.fstat(number)
+def _state(file: BinaryIO) -> tuple[int, int] | None:
+    """What tells that somebody has written to a file; None of a store's."""
+    try:
+        status = os.fstat(file.fileno())
+    except io.UnsupportedOperation:
+        return None
     return status.st_size, status.st_mtime_ns
 
 

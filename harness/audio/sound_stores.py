@@ -24,7 +24,7 @@ def is_address(path: str) -> bool:
 def local_path(path: str) -> str | None:
     """The path of a file of this machine that an address names (`file:///a/b.wav`), or None."""
     scheme, _, rest = path.partition("://")
-    return rest if scheme in ("file", "local") and rest.startswith("/") and "::" not in rest else None
+    return rest if scheme in ("file", "local") and "::" not in rest else None
 
 
 def kind_of_store(address: str) -> str:

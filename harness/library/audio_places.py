@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from harness.audio.sound_stores import check_store, is_address, kind_of_store, local_path
 from harness.library.listed_files import KEY_BYTES
+from harness.model.errors import InputError
 
 _MOST_FOLDERS = 4096
 """Folders whose real path is remembered; lists go through one folder after another."""
@@ -28,7 +29,10 @@ class Places:
 
     def __init__(self) -> None:
         self.bases: list[bytes] = [b""]
-        self._current = self._base(os.getcwdb())
+        try:
+            self._current = self._base(os.getcwdb())
+        except FileNotFoundError as error:
+            raise InputError("the current folder is no more", remedy="Go to one that is there (cd)") from error
         self._stores: set[str] = set()
         self._real_folders: dict[bytes, bytes] = {}
 

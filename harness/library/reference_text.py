@@ -13,7 +13,7 @@ _BYTE_ORDER_MARK = "\ufeff"
 
 
 def read_reference(path: str) -> str:
-    """The words of a reference: UTF-8, without a byte order mark and blanks around it, line ends made blanks.
+    """The words of a reference: UTF-8, without a byte order mark, every run of white space one blank.
 
     UnusableSound with REFERENCE when there is none: a file that cannot be read, is no text, is empty or too long.
     """

@@ -6,6 +6,7 @@ import hashlib
 import os
 import socket
 import struct
+import tempfile
 import tracemalloc
 from pathlib import Path
 
@@ -71,8 +72,7 @@ def test_a_wave_file_is_mapped_in_blocks_without_a_copy(tmp_path: Path) -> None:
     sound = tone(2 * BLOCK_SAMPLES + 5)
     soundfile.write(path, sound, RATE_HZ, "PCM_16")
     with path.open("rb") as file:
-        source = wave_source(file, WaveSound(44, len(sound), RATE_HZ, 1))
-        assert isinstance(source, MappedWave)
+        source = MappedWave(file, WaveSound(44, len(sound), RATE_HZ, 1))
         lengths = []
         for block in source.blocks():
             lengths.append(len(block))
@@ -87,6 +87,15 @@ def test_what_is_not_mapped_gives_the_same(tmp_path: Path) -> None:
     with path.open("rb") as file:
         blocks = list(StreamedWave(file, WaveSound(44, len(sound), RATE_HZ, 1)).blocks())
     np.testing.assert_array_equal(np.concatenate(blocks), sound)
+
+
+def test_the_map_is_for_file_systems_of_this_machine() -> None:
+    """/dev/shm is a tmpfs; /proc is none that sound would lie in, and stands for all that are not known."""
+    sound = WaveSound(44, 4, RATE_HZ, 1)
+    with tempfile.TemporaryFile(dir="/dev/shm") as file:
+        assert isinstance(wave_source(file, sound), MappedWave)
+    with open("/proc/version", "rb") as file:
+        assert isinstance(wave_source(file, sound), StreamedWave)
 
 
 def test_sound_at_an_odd_place_of_the_file_is_read(tmp_path: Path) -> None:

@@ -173,6 +173,7 @@ def test_a_list_in_a_store_names_what_stands_beside_it(
         ("zip://a.wav::s3://b/c.zip", True, "zip::s3", None),
         ("simplecache::https://host/a.wav", True, "simplecache::https", None),
         ("file:///a/b.wav", True, "file", "/a/b.wav"),
+        ("file://b.wav", True, "file", "b.wav"),
         ("c://a.wav", False, "", None),
         ("/a/b://c.wav", False, "", None),
         ("a:b.wav", False, "", None),
