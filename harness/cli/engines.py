@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -13,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from harness.engines.offline_catalogue import CataloguedEngine, LoadedModel, catalogue, catalogued, loaded
+from harness.engines.offline_catalogue import CataloguedEngine, LoadedModel, catalogue, catalogued, load, load_or_say
 from harness.engines.settings import OPERATING_POINT
 from harness.model.errors import InputError, PluginError
 from harness.model.offline import EngineKind, OperatingPoint, Setting, SettingKind
@@ -21,6 +22,7 @@ from harness.wire.foreign import plain_text
 
 _PIPE_WIDTH = 10_000
 _LONGEST = 400
+_NARROW = 130  # columns; less have no room for versions and operating points
 _OF_EACH_MODEL = "by model"
 
 
@@ -49,19 +51,16 @@ def command(name: str | None, given: tuple[str, ...], as_json: bool) -> None:
     if entry.missing:
         raise PluginError(f"the engine {entry.name} cannot be used here: {entry.missing}")
     if colon and model:
-        tasks, settings = [name], [_assigned(text) for text in given]
+        models = [load(name, [_assigned(text) for text in given])]
     elif given:
         raise InputError("-s needs the model that the setting is for", remedy="Name it, as ENGINE:MODEL")
     else:
-        tasks, settings = [f"{entry.name}:{one.name}" for one in entry.models] if _by_model(entry) else [], []
-    models = [loaded(task, settings) for task in tasks]
+        models = [load_or_say(f"{entry.name}:{one.name}") for one in entry.models] if _by_model(entry) else []
     if as_json:
         content = _engine_json(entry) | {"loaded": [_loaded_json(one) for one in models]}
         click.echo(json.dumps(content, ensure_ascii=False, indent=2))
     else:
         _in_full(entry, models)
-    if colon and model and models[0].missing:
-        raise PluginError(f"{name} cannot be loaded: {models[0].missing}")
 
 
 def _by_model(entry: CataloguedEngine) -> bool:
@@ -79,15 +78,18 @@ def _assigned(text: str) -> tuple[str, str]:
 
 
 def _overview(entries: Iterable[CataloguedEngine]) -> Table:
-    table = _table("engine", "kind", "version", "models and phrases", "operating points", "licence")
+    narrow = sys.stdout.isatty() and shutil.get_terminal_size().columns < _NARROW
+    middle = [] if narrow else ["version", "operating points"]
+    table = _table("engine", "kind", *middle, "models and phrases", "licence")
     for entry in entries:
         if entry.missing:
-            _row(table, entry.name, _kind(entry), "not here", entry.missing, "", "")
+            _row(table, entry.name, _kind(entry), *["not here", "–"][: len(middle)], entry.missing, "–")
             continue
         named = [one.name if _says(one.name, one.phrases) else f"{one.name} ({', '.join(one.phrases)})"
                  for one in entry.models]  # fmt: skip
         licences = "; ".join(entry.licences)
-        _row(table, entry.name, _kind(entry), entry.version, ", ".join(named) or "–", _points_of(entry), licences)
+        middle = [] if narrow else [entry.version, _points_of(entry)]
+        _row(table, entry.name, _kind(entry), *middle, ", ".join(named) or "–", licences or "–")
     return table
 
 
@@ -231,8 +233,8 @@ def _points_json(points: Iterable[OperatingPoint]) -> list[dict[str, float]]:
 
 def _table(*titles: str) -> Table:
     table = Table(box=None, pad_edge=False)
-    for title in titles:
-        table.add_column(title, overflow="fold")
+    for number, title in enumerate(titles):
+        table.add_column(title, overflow="fold", no_wrap=number == 0)
     return table
 
 

@@ -83,16 +83,21 @@ def catalogued(name: str) -> CataloguedEngine:
     return CataloguedEngine(name, kind, _version(name), models, settings, points)
 
 
-def loaded(text: str, given: Iterable[tuple[str, str]] = ()) -> LoadedModel:
-    """A task's model, loaded and let go of again."""
-    try:
-        engine = load_engine(task_of(text, given))
-    except HarnessError as error:
-        return LoadedModel(text, missing=str(error))
+def load(text: str, given: Iterable[tuple[str, str]] = ()) -> LoadedModel:
+    """A task's model, loaded and let go of again; the errors of loading it."""
+    engine = load_engine(task_of(text, given))
     try:
         return LoadedModel(text, engine.facts)
     finally:
         engine.close()
+
+
+def load_or_say(text: str) -> LoadedModel:
+    """A task's model, loaded and let go of again, or why it cannot be."""
+    try:
+        return load(text)
+    except HarnessError as error:
+        return LoadedModel(text, missing=str(error))
 
 
 def _kind(engine: type[OfflineEngine]) -> EngineKind | None:

@@ -1,0 +1,232 @@
+"""What every engine for offline evaluation keeps, whoever wrote it; rows are in engine_rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from harness.engines.offline_loading import engine_class, load_engine, task_of
+from harness.metrics.spots import spots
+from harness.model.errors import HarnessError, InputError, PluginError
+from harness.model.offline import EngineKind, OfflineSpot, Said, ScoreTrack
+from harness.plugins import Group, names
+from harness.ports import OfflineEngine, ScoresSound, SpotsPhrases, Understands
+from tests.conformance.offline.engine_rows import ELSEWHERE, RATE_HZ, ROWS, Row, in_room
+
+Found = tuple[OfflineSpot, ...] | Said | None
+pytestmark = pytest.mark.speech
+BEFORE_S = 1.5
+
+
+@pytest.fixture(scope="module", params=ROWS, ids=lambda row: row.name)
+def row(request: pytest.FixtureRequest) -> Row:
+    found: Row = request.param
+    try:
+        engine_class(found.engine).models()
+    except PluginError as error:
+        pytest.skip(str(error))
+    return found
+
+
+@pytest.fixture(scope="module")
+def engine(row: Row) -> Iterator[OfflineEngine]:
+    loaded = load_engine(task_of(f"{row.engine}:{row.model}", row.settings))
+    yield loaded
+    loaded.close()
+    loaded.close()
+
+
+@pytest.fixture(scope="module")
+def said(row: Row) -> np.ndarray:
+    return in_room(row.said(), BEFORE_S)
+
+
+@pytest.fixture(scope="module")
+def first(engine: OfflineEngine, said: np.ndarray) -> Found:
+    """What it makes of the row's sound, the first that it hears."""
+    return found(engine, said)
+
+
+def tracks(engine: ScoresSound, pieces: list[np.ndarray]) -> dict[str, list[ScoreTrack]]:
+    stream = engine.begin()
+    found: dict[str, list[ScoreTrack]] = {}
+    for number, piece in enumerate(pieces):
+        stream.feed(piece)
+        if number % 3 == 0:
+            for track in stream.take(flush=False):
+                found.setdefault(track.phrase, []).append(track)
+    for track in stream.take(flush=True):
+        found.setdefault(track.phrase, []).append(track)
+    return {phrase: [part for part in parts if len(part.scores)] for phrase, parts in found.items()}
+
+
+def whole(parts: list[ScoreTrack]) -> ScoreTrack:
+    """One track; the parts must follow on each other without a gap."""
+    for one, after in pairwise(parts):
+        assert after.first_end == one.first_end + len(one.scores) * one.step
+        assert after.step == one.step
+    scores = np.concatenate([part.scores for part in parts])
+    return ScoreTrack(parts[0].phrase, scores, parts[0].first_end, parts[0].step)
+
+
+def found(engine: OfflineEngine, samples: np.ndarray, cuts: list[int] | None = None) -> Found:
+    """What the engine makes of a file, cut at these samples."""
+    pieces = np.split(samples, cuts or [])
+    if isinstance(engine, Understands):
+        return engine.understand(samples)
+    if isinstance(engine, SpotsPhrases):
+        stream = engine.listen()
+        spotted: list[OfflineSpot] = []
+        for number, piece in enumerate(pieces):
+            stream.feed(piece)
+            if number % 3 == 0:
+                spotted += stream.take(flush=False)
+        return (*spotted, *stream.take(flush=True))
+    assert isinstance(engine, ScoresSound)
+    rule = engine.facts.rule
+    assert rule is not None
+    parts = tracks(engine, pieces)
+    every = [spot for of_phrase in parts.values() if of_phrase for spot in spots(whole(of_phrase), rule)]
+    return tuple(sorted(every, key=lambda spot: spot.end))
+
+
+def positions(what: Found) -> list[tuple[int, int]]:
+    match what:
+        case None:
+            return []
+        case Said():
+            return [(what.start, what.end)]
+        case _:
+            return [(spot.start, spot.end) for spot in what]
+
+
+def words(text: str) -> str:
+    return " ".join(text.lower().replace("?", " ").replace(".", " ").replace(",", " ").split())
+
+
+def test_every_installed_engine_has_a_row_here() -> None:
+    assert {row.engine for row in ROWS} | ELSEWHERE >= set(names(Group.OFFLINE_ENGINES))
+
+
+def test_it_says_what_it_is(engine: OfflineEngine, row: Row) -> None:
+    facts = engine.facts
+    assert facts.rate_hz == RATE_HZ
+    assert facts.version
+    assert facts.licence
+    assert len(bytes.fromhex(facts.fingerprint)) == 32
+    kinds = [isinstance(engine, protocol) for protocol in (ScoresSound, SpotsPhrases, Understands)]
+    assert kinds.count(True) == 1
+    assert (facts.kind is EngineKind.WAKE) == (not isinstance(engine, Understands))
+    if isinstance(engine, ScoresSound):
+        assert facts.rule is not None
+        assert [point.number for point in facts.operating_points] == list(range(1, 21))
+    thresholds = [point.threshold for point in facts.operating_points]
+    assert thresholds == sorted(thresholds, reverse=True)
+
+
+def test_it_finds_what_is_said_where_it_is_said(
+    engine: OfflineEngine, row: Row, said: np.ndarray, first: Found
+) -> None:
+    what = first
+    begins, ends = BEFORE_S * RATE_HZ, len(said) - RATE_HZ
+    if isinstance(engine, Understands):
+        assert isinstance(what, Said)
+        assert words(what.text) == row.finds
+        assert abs(what.start - begins) < 0.3 * RATE_HZ
+        assert abs(what.end - ends) < 0.3 * RATE_HZ
+    else:
+        assert isinstance(what, tuple)
+        (spot,) = what
+        assert spot.phrase == row.finds
+        assert spot.phrase in (engine.facts.phrases or (row.finds,))
+        assert begins < spot.end <= ends + row.later_s * RATE_HZ
+
+
+def test_a_fresh_state_is_fresh(engine: OfflineEngine, said: np.ndarray, first: Found) -> None:
+    found(engine, in_room(np.random.default_rng(5).normal(0, 3000, RATE_HZ), noise=100))
+    assert found(engine, said) == first
+
+
+def test_what_was_begun_and_left_is_gone(engine: OfflineEngine, said: np.ndarray, first: Found) -> None:
+    left = said[: int(0.6 * len(said))]
+    if isinstance(engine, SpotsPhrases):
+        engine.listen().feed(left)
+    elif isinstance(engine, ScoresSound):
+        engine.begin().feed(left)
+    else:
+        pytest.skip("it is given a file whole")
+    assert found(engine, said) == first
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_pieces_of_any_size_give_the_same(engine: OfflineEngine, said: np.ndarray, seed: int, first: Found) -> None:
+    if isinstance(engine, Understands):
+        pytest.skip("it is given a file whole")
+    generator = np.random.default_rng(seed)
+    cuts = np.sort(generator.integers(0, len(said), 60 if seed == 1 else 5))
+    # Two cuts in one place make a piece without samples, neighbours a piece of one.
+    cuts = sorted([*map(int, cuts), 1000, 1000, 1001, 20_000, 20_001, len(said)])
+    if isinstance(engine, ScoresSound):
+        cut = {phrase: whole(parts) for phrase, parts in tracks(engine, np.split(said, cuts)).items()}
+        uncut = {phrase: whole(parts) for phrase, parts in tracks(engine, [said]).items()}
+        assert cut.keys() == uncut.keys()
+        for phrase, track in uncut.items():
+            assert (cut[phrase].first_end, cut[phrase].step) == (track.first_end, track.step)
+            np.testing.assert_array_equal(cut[phrase].scores, track.scores)
+    assert found(engine, said, cuts) == first
+
+
+@pytest.mark.parametrize("samples", [0, 1, 159, 160, 399, 1280, 16000, 80_000])
+def test_digital_silence_of_any_length_is_nothing(engine: OfflineEngine, samples: int) -> None:
+    assert not found(engine, np.zeros(samples, np.int16))
+
+
+@pytest.mark.parametrize("rms", [20.0, 1500.0])
+def test_noise_is_nothing(engine: OfflineEngine, rms: float) -> None:
+    noise = np.random.default_rng(11).normal(0, rms, RATE_HZ).astype(np.int16)
+    assert not found(engine, noise)
+
+
+def test_the_loudest_there_is_does_no_harm(engine: OfflineEngine, said: np.ndarray, first: Found) -> None:
+    extremes = np.tile(np.array([-32768, 32767], np.int16), RATE_HZ)
+    for start, end in positions(found(engine, extremes)):
+        assert 0 <= start <= end <= len(extremes)
+    assert found(engine, said) == first
+
+
+@pytest.mark.parametrize("kept_s", [0.0, 0.15])
+def test_positions_lie_within_the_file_also_at_its_end(engine: OfflineEngine, said: np.ndarray, kept_s: float) -> None:
+    cut_off = said[: len(said) - RATE_HZ + round(kept_s * RATE_HZ)]
+    for start, end in positions(found(engine, cut_off)):
+        assert 0 <= start <= end <= len(cut_off)
+
+
+def test_later_in_the_file_is_later_by_as_much(engine: OfflineEngine, row: Row, first: Found) -> None:
+    ((_, end),), ((_, later),) = positions(first), positions(found(engine, in_room(row.said(), BEFORE_S + 2)))
+    assert abs(later - end - 2 * RATE_HZ) <= 0.3 * RATE_HZ
+
+
+def test_an_unknown_model_is_refused_with_what_there_is(row: Row) -> None:
+    model, says = row.wrong
+    with pytest.raises(HarnessError, match=says) as told:
+        load_engine(task_of(f"{row.engine}:{model}", row.settings))
+    assert told.value.exit_code == 2
+
+
+def test_settings_are_refused_by_name_before_anything_is_loaded(row: Row) -> None:
+    task = f"{row.engine}:{row.model}"
+    with pytest.raises(InputError, match="has no setting 'no-such-setting'"):
+        task_of(task, [("no-such-setting", "1")])
+    for setting in engine_class(row.engine).settings:
+        if setting.low is not None:
+            with pytest.raises(InputError, match=setting.name):
+                task_of(task, [(setting.name, str(setting.low - 1))])
+
+
+def test_the_same_task_has_the_same_fingerprint(engine: OfflineEngine, row: Row) -> None:
+    again = load_engine(task_of(f"{row.engine}:{row.model}", row.settings))
+    assert again.facts.fingerprint == engine.facts.fingerprint
+    again.close()
