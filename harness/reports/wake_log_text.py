@@ -120,6 +120,8 @@ def _ms(value: float) -> str:
 
 def quoted(text: str) -> str:
     """In quotes, with everything escaped that would end the name, the line, or reach a terminal as a command."""
+    if text.isprintable() and '"' not in text and "\\" not in text:  # nearly every name, and far quicker
+        return f'"{text}"'
     return '"' + "".join(map(_safe, text)) + '"'
 
 
