@@ -120,12 +120,13 @@ def seal(vocabulary: Sequence[FileColumns], oov: FileColumns) -> None:
 def _marks(keys: npt.NDArray[np.uint64], vocabulary: int) -> npt.NDArray[np.uint8]:
     """What becomes of each file; the first `vocabulary` are those of the vocabulary's lists."""
     marks = np.zeros(len(keys), np.uint8)
+    if not len(keys):
+        return marks
     order = np.lexsort((keys[:, 1], keys[:, 0]))  # stable: equal keys stay in the order of the lists
-    again = (keys[order[1:]] == keys[order[:-1]]).all(axis=1)
-    marks[order[1:][again]] = _TWICE
-    firsts = np.flatnonzero(np.concatenate(([True], ~again))) if len(order) else np.zeros(0, np.intp)
-    lasts = np.append(firsts[1:], len(order)) - 1 if len(order) else firsts
-    for first, last in zip(firsts[lasts > firsts], lasts[lasts > firsts], strict=True):
-        if order[first] < vocabulary <= order[last]:
-            marks[order[first : last + 1]] = _BOTH
+    again = np.append(False, (keys[order[1:]] == keys[order[:-1]]).all(axis=1))
+    marks[order[again]] = _TWICE
+    firsts = np.flatnonzero(~again)
+    lasts = np.append(firsts[1:], len(order)) - 1
+    in_both = (order[firsts] < vocabulary) & (order[lasts] >= vocabulary)
+    marks[order[np.repeat(in_both, lasts - firsts + 1)]] = _BOTH
     return marks

@@ -322,6 +322,27 @@ def test_any_names_come_back(
         seen.add(file.listed)
 
 
+FEW = st.lists(st.sampled_from(["a", "b", "./b", "c", "x/../c", "d"]), min_size=1, max_size=8)
+
+
+@settings(max_examples=150, deadline=None)
+@given(FEW, FEW, FEW)
+def test_twice_and_both_are_what_looking_at_every_pair_says(
+    tmp_path_factory: pytest.TempPathFactory, one: list[str], two: list[str], out: list[str]
+) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    paths = [folder / "one.txt", folder / "two.txt", folder / "out.txt"]
+    for path, written in zip(paths, (one, two, out), strict=True):
+        path.write_text("\n".join(written))
+    inside, outside = [name[-1] for name in one + two], [name[-1] for name in out]
+    expected = [
+        BOTH if name in inside and name in outside else TWICE if name in part[:at] else None
+        for part in (inside, outside)
+        for at, name in enumerate(part)
+    ]
+    assert rejections(read_lists([str(paths[0]), str(paths[1])], [str(paths[2])], [])) == expected
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.binary(max_size=300), st.booleans())
 def test_any_bytes_are_a_list_or_refused_with_a_place(
