@@ -16,6 +16,7 @@ from harness.metrics.latency import LatencyFigures, latency_figures
 from harness.metrics.paired_difference import PairedDifference, paired_difference
 from harness.metrics.wake import Window, match_events
 from harness.model.offline import OfflineSpot
+from harness.model.record import ReviewWord
 from harness.model.scenario import TrialKind
 from harness.model.time import Measured, Stamp
 
@@ -233,13 +234,21 @@ def _outside(side: str, play: Play, reading: Reading, *, of_line: bool = True) -
 
 def _ambient(figures: WakeFigures, device: str, segments: Sequence[tuple[Play, Reading]]) -> AmbientCounts:
     of_trial: dict[str, list[tuple[float, float | None]]] = {}
+    faults: dict[str, list[float]] = {}
     for event in figures.unmatched(device):
-        if figures.false_accept(event, True) and event.trial_id is not None and event.offset_s is not None:
+        if event.trial_id is None or event.offset_s is None:
+            continue
+        if figures.false_accept(event, True):
             of_trial.setdefault(event.trial_id, []).append((event.offset_s, event.score))
+        elif event.word is ReviewWord.STIMULUS_FAULT:
+            faults.setdefault(event.trial_id, []).append(event.offset_s)
     events: list[AmbientEvent] = []
     for play, offline in segments:
         live = sorted(of_trial.get(play.trial.id, []), key=lambda one: one[0])
-        spots = sorted(((one.audio_s or 0.0, one.score) for one in offline.unmatched), key=lambda one: one[0])
+        # The phrase that somebody heard in the recording is in the recording offline, too.
+        known = faults.get(play.trial.id, ())
+        found = [(one.audio_s or 0.0, one.score) for one in offline.unmatched]
+        spots = sorted((one for one in found if not _near(one[0], known)), key=lambda one: one[0])
         windows = [Window(at_s - TOGETHER_S, at_s + TOGETHER_S, at_s) for at_s, _ in live]
         pairs = dict(match_events(windows, [at_s for at_s, _ in spots], 0.0).pairs)
         for number, (at_s, score) in enumerate(live):
@@ -253,6 +262,10 @@ def _ambient(figures: WakeFigures, device: str, segments: Sequence[tuple[Play, R
         offline_s=sum(play.row.duration_s for play, _ in segments),
         events=tuple(events),
     )
+
+
+def _near(at_s: float, places: Iterable[float]) -> bool:
+    return any(abs(at_s - place) <= TOGETHER_S for place in places)
 
 
 def _by_condition(trials: Iterable[ComparedTrial]) -> tuple[tuple[str, Discordance], ...]:

@@ -169,7 +169,7 @@ class DeviceStream:
     def feed(self, samples: npt.NDArray[np.int16]) -> None:
         """Shape (n,), at the device's rate; waits for the device now and then."""
         piece = round(PIECE_S * self._link.rate_hz)
-        self._waiting.append(samples)
+        self._waiting.append(samples.copy())  # the caller may use its buffer again
         self._held += len(samples)
         if self._held >= piece:
             whole = np.concatenate(self._waiting)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -139,7 +140,7 @@ def hear(
         progress(done, len(plays))
         try:
             samples = quantised(stimuli.sound(play, renders), rate_hz)
-            spots, tracks = _found(engine, [samples])
+            spots, tracks = _tried(engine, samples)
         except (EngineError, LogError) as error:
             failed[play.row.play_id] = str(error)
             continue
@@ -188,6 +189,16 @@ def _in_one_go(
             (before[-1] - start) / rate_hz if before else None,
         )
     return heard
+
+
+def _tried(
+    engine: OfflineEngine, samples: npt.NDArray[np.int16]
+) -> tuple[tuple[OfflineSpot, ...], tuple[ScoreTrack, ...]]:
+    """One stimulus, once more where an engine's faults say nothing about the sound (a device's link)."""
+    for _ in range(getattr(engine, "more_tries", 0)):
+        with contextlib.suppress(EngineError):
+            return _found(engine, [samples])
+    return _found(engine, [samples])
 
 
 def _found(

@@ -161,7 +161,7 @@ def test_a_cable_that_is_pulled_is_an_error_and_the_next_file_waits_for_it(tmp_p
 
 
 def test_a_file_is_given_again_after_the_cable_was_pulled_in_it(tmp_path: Path) -> None:
-    samples = pcm(spoken().samples)[:48_000]
+    samples = pcm(spoken().samples)[:32_000]
     wav = tmp_path / "phrase.wav"
     soundfile.write(wav, samples, 16_000, subtype="PCM_16")
     with posix_board(tmp_path, cable=True) as board:

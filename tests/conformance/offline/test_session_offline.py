@@ -91,6 +91,7 @@ def compared(session: Path, bench: Path, *settings: tuple[str, str], continuous:
     return compare_device(stimuli.figures, "wired", heard, clips=clips, notes=stimuli.notes, why_not=failed)
 
 
+@pytest.mark.speech
 @pytest.mark.timeout(170)
 def test_the_same_spotter_agrees_with_itself_in_every_trial_and_every_event(
     runs: Runs, board: PosixBoard, tmp_path: Path
@@ -113,6 +114,32 @@ def test_the_same_spotter_agrees_with_itself_in_every_trial_and_every_event(
         assert one is not None
         assert one.value_s == pytest.approx(0.0, abs=1e-6), "the very samples"
     assert all((session / "clips" / one.clip).is_file() for one in found.trials)
+    an_engine_with_scores_says_how_far_it_was_off(session)
+
+
+def an_engine_with_scores_says_how_far_it_was_off(session: Path) -> None:
+    stimuli = read_stimuli(session)
+    engine = load_engine(task_of("microwakeword:alexa"))
+    rule = engine.facts.rule
+    assert rule is not None
+    fresh, failed = hear(engine, stimuli, stimuli.devices)
+    steps: list[tuple[int, int]] = []
+    in_one_go, failed_too = hear(
+        engine, stimuli, stimuli.devices, continuous=True, progress=lambda done, of: steps.append((done, of))
+    )
+    engine.close()
+    assert failed == failed_too == {}
+    assert set(fresh) == set(in_one_go) == {play.row.play_id for play in stimuli.plays(stimuli.devices)}
+    assert steps[-1] == (len(fresh), len(fresh))
+    found = compare_device(stimuli.figures, "wired", fresh, clips={}, notes={}, why_not={}, threshold=rule.threshold)
+    wake = [one for one in found.trials if one.kind is TrialKind.WAKE]
+    assert any(one.offline.woke for one in wake)
+    for one in wake:
+        assert one.offline.score is not None
+        assert one.offline.woke is (one.offline.score > rule.threshold)
+    for one in wake:
+        if one.differs:
+            assert "the threshold" in one.notes[-1]
 
 
 @pytest.mark.timeout(170)

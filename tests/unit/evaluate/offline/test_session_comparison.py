@@ -7,6 +7,7 @@ import pytest
 from harness.evaluate.offline.session_comparison import DeviceComparison, HeardOffline, compare_device
 from harness.metrics.comparison import Discordance
 from harness.model.offline import OfflineSpot
+from harness.model.record import EventReviewed, ReviewWord
 from harness.model.scenario import TrialKind
 from harness.model.trial import Outcome
 from tests.unit.evaluate.wake_rows import WakeRows, wake_trial
@@ -115,6 +116,15 @@ def test_ambient_events_are_paired_within_a_second() -> None:
     assert [(one.live, one.offline) for one in found.events] == [
         (True, True), (True, False), (False, True), (False, True),
     ]  # fmt: skip
+
+
+def test_a_phrase_that_is_in_the_recording_counts_on_neither_side() -> None:
+    rows = WakeRows()
+    trial = wake_trial(1, TrialKind.AMBIENT)
+    rows.plan(trial)
+    seqs = rows.play(trial, [(DEVICE, 10.0), (DEVICE, 30.0)])
+    rows.add(EventReviewed(seqs[0], ReviewWord.STIMULUS_FAULT, "ann"))
+    assert compared(rows, {"p1": heard(10.4, 30.1)}).ambient.counts == Discordance(1, 0, 0)
 
 
 def test_one_offline_event_is_no_two_live_ones() -> None:
