@@ -175,12 +175,20 @@ def _same_files(first: Evaluated, second: Evaluated, clusters: Clusters | None) 
         ),
         _share_interval(wrong[:, 0], groups),
         _share_interval(wrong[:, 1], groups),
-        wer_difference(wrong[:, 0], wrong[:, 1], ones, groups),
+        _of_shares(wer_difference(wrong[:, 0], wrong[:, 1], ones, groups)),
         words,
         (sums[0], sums[1], sums[2]),
         len(pairs) - len(texts),
         0 if groups is None else len(set(groups)),
     )
+
+
+def _of_shares(found: WerDifference | None) -> WerDifference | None:
+    """Shares differ by 1 at most, which the normal distribution does not know."""
+    if found is None:
+        return None
+    low, high = found.interval
+    return WerDifference(found.difference, (max(-1.0, low), min(1.0, high)), found.p)
 
 
 def _share_interval(

@@ -1,8 +1,8 @@
 """A DET curve as a picture: false accepts an hour (log) against false rejects (probit), with intervals and points.
 
 The line is a stair, for between two thresholds there is none: it shows the fewest false rejects that a threshold has
-whose false accepts an hour are at most so many. Nothing at all (no false accept, no false reject) stands on an edge of
-its own, since neither axis has a zero. Colours are those of Okabe & Ito, and lines differ in more than colour.
+whose false accepts an hour are at most so many. None at all, and all (100 %), stand on edges of their own,
+since these axes have neither. Colours are those of Okabe & Ito, and lines differ in more than colour.
 """
 
 from __future__ import annotations
@@ -74,6 +74,7 @@ def draw(
 
 class _Picture:
     def __init__(self, figure: Figure, curves: Sequence[Curve]) -> None:
+        self._figure = figure
         self._axes: Axes = figure.add_subplot()
         self._curves = curves
         rates = np.concatenate([one.det.per_hour()[one.det.false_accepts > 0] for one in curves])
@@ -87,6 +88,7 @@ class _Picture:
         self._low = next((one for one in reversed(TICKS) if one <= least), TICKS[0])
         self._high = next((one for one in TICKS if one >= min(0.9, shares.max(initial=0.4))), 0.9)
         self._zero_y = float(ndtri(self._low)) - 0.22
+        self._all_y = float(ndtri(self._high)) + 0.22
 
     def draw(self, title: str, main: Curve, points: Sequence[OperatingPoint], chosen: ChosenPoint | None) -> None:
         for curve in self._curves:
@@ -96,7 +98,7 @@ class _Picture:
             self._chosen(chosen, two=len(self._curves) > 1)
         self._scales()
         self._axes.set_title(title, loc="left", fontsize=12)
-        self._axes.legend(loc="upper right", frameon=True, framealpha=0.95, fontsize=10)
+        self._figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=10)
 
     def _x(self, rates: Floats) -> Floats:
         with np.errstate(divide="ignore"):
@@ -104,9 +106,7 @@ class _Picture:
 
     def _y(self, shares: Floats) -> Floats:
         with np.errstate(divide="ignore"):
-            found: Floats = np.where(
-                shares > 0, np.maximum(ndtri(np.minimum(shares, 0.9999)), self._zero_y), self._zero_y
-            )
+            found: Floats = np.where(shares > 0, np.clip(ndtri(shares), self._zero_y, self._all_y), self._zero_y)
         return found
 
     def _curve(self, curve: Curve, main: bool) -> None:
@@ -131,13 +131,14 @@ class _Picture:
     def _points(self, det: Det, points: Sequence[OperatingPoint]) -> None:
         told: list[tuple[float, float]] = []
         label: str | None = "operating points"
+        lenient = int(np.argmax(det.per_hour()))
         for one in points:
             rows = np.flatnonzero(det.thresholds == np.float32(one.threshold))
-            if not len(rows):
+            if not len(rows) or rows[0] > lenient:
                 continue
             found = figures(det, int(rows[0]), points)
             x, y = self._place(found)
-            if x > self._right or y > float(ndtri(self._high)):
+            if x > self._right or y >= self._all_y:
                 continue
             self._axes.plot(x, y, "o", color=BLUE, markersize=5, clip_on=False, zorder=4, label=label)
             label = None
@@ -181,11 +182,13 @@ class _Picture:
         axes.set_xticks([one for one in small if self._left <= one <= self._right], minor=True)
         axes.set_xlim(self._zero_x - 0.12, self._right)
         ticks = [one for one in TICKS if self._low <= one <= self._high]
-        axes.set_yticks([self._zero_y, *map(float, ndtri(ticks))], ["0", *(f"{100 * one:g}" for one in ticks)])
-        axes.set_ylim(self._zero_y - 0.08, float(ndtri(self._high)) + 0.1)
+        places = [self._zero_y, *map(float, ndtri(ticks)), self._all_y]
+        axes.set_yticks(places, ["0", *(f"{100 * one:g}" for one in ticks), "100"])
+        axes.set_ylim(self._zero_y - 0.08, self._all_y + 0.08)
         # Between an edge of nothing and the axis there is no scale.
         axes.axvspan(self._zero_x - 0.12, self._zero_x + 0.12, color=GREY, alpha=0.10, linewidth=0)
         axes.axhspan(self._zero_y - 0.08, self._zero_y + 0.08, color=GREY, alpha=0.10, linewidth=0)
+        axes.axhspan(self._all_y - 0.08, self._all_y + 0.08, color=GREY, alpha=0.10, linewidth=0)
         axes.grid(color="#cccccc", linewidth=0.6)
         axes.set_axisbelow(True)
         axes.set_xlabel("false accepts an hour")

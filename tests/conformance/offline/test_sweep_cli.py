@@ -1,0 +1,113 @@
+"""`harness evaluate --sweep` and `harness compare` as a user types them, with a real engine, voices and processes."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import soxr
+from click.testing import CliRunner, Result
+
+from harness.cli import group
+from harness.model.errors import InputError
+from harness.model.stimulus import VoiceSpec
+from harness.stimuli.voices.espeak import EspeakVoice
+from tests.conformance.offline.conftest import Sounds
+
+ALEXA = "microwakeword:alexa"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def harness(*arguments: object) -> Result:
+    return CliRunner(env={"COLUMNS": "100"}).invoke(group, list(map(str, arguments)))
+
+
+def refused(*arguments: object) -> str:
+    result = harness(*arguments)
+    assert isinstance(result.exception, InputError), result.output
+    return str(result.exception)
+
+
+def spoken(name: str, text: str, voice: str, noise: float) -> str:
+    said = EspeakVoice().speak(text, VoiceSpec(name=voice))
+    sound = 0.5 * soxr.resample(said.samples, said.rate_hz, 16_000)
+    samples = np.concatenate([np.zeros(20_000), sound, np.zeros(12_000)])
+    samples += np.random.default_rng(len(name)).normal(0, noise, len(samples))
+    soundfile.write(name, (samples.clip(-1, 1) * 32_767).astype(np.int16), 16_000, subtype="PCM_16")
+    return name
+
+
+def lists() -> None:
+    voices = ("en-us", "en-gb", "en-gb-scotland", "en-us+f3", "en-us+m3", "en-gb+f2")
+    inv = [spoken(f"inv{n}.wav", "alexa", voice, 0.02 * (n % 3)) for n, voice in enumerate(voices)]
+    text = "alas, a lexicon. a lecture, he said. Alex and Alexander ask a question. electric sir. " * 2
+    oov = [spoken(f"oov{n}.wav", text, voice, 0.003) for n, voice in enumerate(voices[:4])]
+    for name, files in (("inv", inv[::2]), ("oov", oov[::2]), ("dev-inv", inv[1::2]), ("dev-oov", oov[1::2])):
+        Path(f"{name}.txt").write_text("".join(f"{file}\n" for file in files))
+
+
+def test_a_sweep_says_what_the_log_of_each_operating_point_says() -> None:
+    """One evaluation, and the points of the sweep are those of further evaluations; the point is chosen elsewhere."""
+    lists()
+    lines, dev = ("-i", "inv.txt", "-o", "oov.txt"), ("--dev-inv", "dev-inv.txt", "--dev-oov", "dev-oov.txt")
+    result = harness(
+        "evaluate", "-t", ALEXA, *lines, "-u", "-l", "a.log", "--sweep", "--twv", *dev, "--target-fr", "34"
+    )
+    assert result.exit_code == 0, result.output
+    told = json.loads(Path("a.det.json").read_text())
+    assert told["choice"]["one_list"] is False
+    assert told["choice"]["chosen"]["fr"] <= 0.34
+    assert "on the development list:" in result.output
+    assert "reported:" in result.output
+    assert re.search(r"^MTWV -?[\d.]+ at threshold", result.output, re.M)
+    for ending, first in (("png", b"\x89PNG"), ("svg", b"<?xml")):
+        assert Path(f"a.det.{ending}").read_bytes().startswith(first)
+    rows = list(csv.DictReader(Path("a.det.csv").read_text().splitlines()))
+    assert [row["operating_point"] for row in rows if row["operating_point"]] == [str(n) for n in range(1, 21)]
+    assert sum(row["chosen"] == "yes" for row in rows) == 1
+    points = {one["operating_point"]: one for one in told["operating_points"]}
+    for number in (10, 17):
+        again = harness("evaluate", "-t", ALEXA, *lines, "-u", "-l", f"{number}.log", "--cache", "a.log.scores", "-s",
+                        f"operating-point={number}")  # fmt: skip
+        assert again.exit_code == 0, again.output
+        log = Path(f"{number}.log").read_text()
+        assert f"\nFACOUNT {points[number]['false_accepts']}\n" in log
+        assert float(re.findall(r"^FRCOUNT (\S+)", log, re.M)[0]) == points[number]["false_rejects"]
+        assert float(re.findall(r"^FARATE (\S+)", log, re.M)[0]) == pytest.approx(
+            points[number]["fa_per_hour"], abs=1e-4
+        )
+    assert points[10]["false_accepts"] != points[17]["false_accepts"]
+    compared = harness("compare", "10.log", "17.log", "--cluster-by", r"inv(\d)", "--csv", "differing.csv")
+    assert compared.exit_code == 0, compared.output
+    assert "McNemar" in compared.output
+    assert "the same audio" in compared.output
+    assert "Warning" not in compared.output
+    # A threshold that was recommended is a setting that gives back the same counts.
+    chosen = told["choice"]["reported"]
+    again = harness("evaluate", "-t", ALEXA, *lines, "-u", "-l", "c.log", "--cache", "a.log.scores", "-s",
+                    f"threshold={chosen['threshold']}")  # fmt: skip
+    assert f"\nFACOUNT {chosen['false_accepts']}\n" in Path("c.log").read_text(), again.output
+
+
+def test_what_cannot_be_swept_is_refused_before_any_audio_is_read(sounds: Sounds) -> None:
+    Path("oov.txt").write_text(f"{sounds('a.wav', 2.0, [1.5])}\n")
+    evaluate = ("evaluate", "-t", ALEXA, "-o", "oov.txt")
+    assert "Add --sweep" in refused(*evaluate, "--target-fr", "5")
+    assert "Give both -i and -o" in refused(*evaluate, "--sweep", "--target-fr", "5")
+    assert "two targets" in refused(*evaluate, "--sweep", "--target-fr", "5", "--target-fa-per-hour", "1")
+    assert "--dev-inv and --dev-oov" in refused(
+        *evaluate, "--sweep", "--target-fr", "5", "--dev-inv", "oov.txt"
+    )  # fmt: skip
+    assert "begin afresh" in refused(*evaluate, "--sweep", "--continuous")
+    assert "part" in refused(*evaluate, "--sweep", "--shard", "1/2")
+    assert not list(Path().glob("*.log*"))

@@ -1,0 +1,133 @@
+"""Two evaluations against each other: pairing, rates, clusters, warnings."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.evaluate.offline.comparison import AmbientFile, Clusters, Evaluated, SpokenFile, compare
+from harness.metrics.comparison import mcnemar, poisson_rates
+from harness.model.errors import InputError
+from harness.reports.offline.comparison_lines import as_json, differing_csv, lines
+from harness.reports.offline.evaluated import read_evaluated
+
+FAIR = {"the lead-in, ms,": "1000", "-u": "no"}
+
+
+def evaluated(name: str, right: str, ambient: dict[str, AmbientFile] | None = None, **more: object) -> Evaluated:
+    """right: a sign a file, + for a true accept."""
+    spoken = {f"talker{n // 5}/{n}.wav": SpokenFile(sign == "+") for n, sign in enumerate(right)}
+    audio = ambient if ambient is not None else {}
+    count, hours = sum(one.false_accepts for one in audio.values()), sum(one.hours for one in audio.values())
+    told = {"settings": FAIR, **more}
+    return Evaluated(name, spoken, ambient, count, hours, **told)  # type: ignore[arg-type]
+
+
+def test_the_same_files_are_paired() -> None:
+    found = compare(evaluated("a", "++++++++++----------"), evaluated("b", "+++++++++-+---------"))
+    same = found.same_files
+    assert same is not None
+    both = same.discordance
+    assert (both.both, both.only_first, both.only_second, both.neither) == (9, 1, 1, 9)
+    assert both.p == mcnemar(1, 1)
+    assert [one.file for one in same.differing] == ["talker1/9.wav", "talker2/10.wav"]
+    assert (same.first_errors, same.second_errors) == (10, 10)
+    assert not found.warnings
+    assert found.false_accepts is None
+    assert differing_csv(found).count("\n") == 3
+    json.dumps(as_json(found))
+
+
+def test_files_of_one_alone_are_told_and_left_out() -> None:
+    found = compare(evaluated("a", "+++-"), evaluated("b", "++"))
+    assert found.same_files is not None
+    assert found.same_files.discordance.total == 2
+    assert "2 in-vocabulary files are only in the first" in found.warnings[0]
+    assert "3.wav,listed,not listed" in differing_csv(found)
+
+
+def test_clusters_widen_what_talkers_decide() -> None:
+    first, second = evaluated("a", "+" * 40), evaluated("b", "+" * 20 + "-" * 10 + "+" * 10)
+    alone, clustered = compare(first, second).same_files, compare(first, second, Clusters("folder")).same_files
+    assert alone is not None
+    assert clustered is not None
+    assert clustered.clusters == 8
+    assert alone.difference is not None
+    assert clustered.difference is not None
+    assert clustered.difference.p > 10 * alone.difference.p
+    assert clustered.second is not None
+    assert alone.second is not None
+    assert clustered.second[1] > alone.second[1]
+    assert clustered.difference.interval[1] <= 1
+    assert compare(first, second, Clusters(r"talker(\d)")).same_files.clusters == 8  # type: ignore[union-attr]
+    with pytest.raises(InputError, match="regular expression"):
+        Clusters("(")
+
+
+def test_two_rates_on_different_and_on_the_same_audio() -> None:
+    quiet = {f"{n}.wav": AmbientFile(0, 1.0) for n in range(10)}
+    busy = {f"{n}.wav": AmbientFile(3, 1.0) for n in range(10)}
+    other = {f"x{n}.wav": AmbientFile(3, 1.0) for n in range(10)}
+    same = compare(evaluated("a", "", quiet), evaluated("b", "", busy))
+    assert same.same_files is None
+    assert same.false_accepts is not None
+    assert same.false_accepts.p == poisson_rates(0, 10.0, 30, 10.0)
+    assert same.false_accepts.same_audio
+    assert same.false_accepts.difference is not None
+    assert same.false_accepts.difference.difference == pytest.approx(-3)
+    apart = compare(evaluated("a", "", quiet), evaluated("b", "", other))
+    assert apart.false_accepts is not None
+    assert apart.false_accepts.difference is None
+    assert any("different audio" in warning for warning in apart.warnings)
+    never = compare(evaluated("a", "", quiet), evaluated("b", "", quiet)).false_accepts
+    assert never is not None
+    assert never.p == 1.0
+    assert never.difference is None
+
+
+def test_word_errors_on_the_same_files() -> None:
+    first = {f"{n}": SpokenFile(n > 3, 0 if n > 3 else 2, 10) for n in range(20)}
+    second = {f"{n}": SpokenFile(n > 9, 0 if n > 9 else 1, 10 if n else 11) for n in range(20)}
+    found = compare(
+        Evaluated("a", first, {}, 0, 0.0, FAIR, has_words=True),
+        Evaluated("b", second, {}, 0, 0.0, FAIR, has_words=True),
+    )
+    assert found.same_files is not None
+    assert found.same_files.word_errors == (6, 9, 190)
+    assert found.same_files.other_references == 1
+    assert found.same_files.words is not None
+    assert found.same_files.words.difference == pytest.approx(-3 / 190)
+    assert any("left out of the WER" in warning for warning in found.warnings)
+    assert any("WER" in line for line in lines(found))
+
+
+def test_what_makes_it_unfair_is_told_first() -> None:
+    first = evaluated("a", "++", settings={"the lead-in, ms,": "1000", "-u": "no"})
+    second = evaluated("b", "++", settings={"the lead-in, ms,": "500"}, notes=("it is partial, 2 of 9 files",))
+    warnings = compare(first, second).warnings
+    assert any(one.startswith("the lead-in, ms, differs: 1000 and 500") for one in warnings)
+    assert any(one.startswith("-u is told by a alone") for one in warnings)
+    assert "b: it is partial, 2 of 9 files" in warnings
+    with pytest.raises(InputError, match="in common"):
+        compare(evaluated("a", "++"), evaluated("b", "", {"x": AmbientFile(1, 1.0)}))
+
+
+def test_a_log_of_the_original_tool_can_be_compared(tmp_path: Path) -> None:
+    text = (
+        'INVTA "/data/1.wav" 1510 2310 "hey" sv-score 0\nINVFR "/data/2.wav"\n'
+        'OOVFA "/data/long.wav" 100 900 "hey" sv-score 0\nINFO inv-files 2\nINFO inv-seconds 7\n'
+        "INFO oov-files 1\nINFO oov-seconds 7200\nINFO oov-hours 2:00:00.000\nFACOUNT 1\n"
+    )
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.log").write_text(text if name == "a" else text.replace("INVFR", "REJECT").replace(
+            'REJECT "/data/2.wav"', 'REJECT "/data/2.wav" unreadable'))  # fmt: skip
+    first, second = read_evaluated(tmp_path / "a.log"), read_evaluated(tmp_path / "b.log")
+    assert {name: one.right for name, one in first.spoken.items()} == {"/data/1.wav": True, "/data/2.wav": False}
+    assert first.ambient is None
+    assert (first.false_accepts, first.hours) == (1, 2.0)
+    found = compare(first, second)
+    assert any("1 files were rejected" in one for one in found.warnings)
+    assert found.false_accepts is not None
+    assert not found.false_accepts.same_audio
+    with pytest.raises(InputError, match="cannot be read"):
+        read_evaluated(tmp_path / "none.log")
