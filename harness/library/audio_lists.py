@@ -125,7 +125,7 @@ class _OneList:
         if not found.there and (trimmed := name.strip()) != name and self._places.find(trimmed, self.folders).there:
             shown = trimmed.decode("utf-8", "backslashreplace")
             self._refuse(number, f"blanks stand around {shown}", "Take them off: they count as part of the name")
-        if found.base:
+        if found.base and found.there:
             self.used.add(found.base)
         return found
 

@@ -174,6 +174,13 @@ def test_bases_are_those_of_each_list(here: Path) -> None:
     assert listing.bases == {"inv.txt": (str(here),), "absolute.txt": (), str(folder / "oov.txt"): (str(folder),)}
 
 
+def test_a_folder_in_which_nothing_was_found_is_no_base(here: Path) -> None:
+    listing = inv(b"gone.wav\n")
+    assert listing.bases == {"inv.txt": ()}
+    assert listing.missing == {"inv.txt": 1}
+    assert listing.files[0].path == str(here / "gone.wav")
+
+
 def test_several_lists_of_a_kind_are_one_after_the_other(here: Path) -> None:
     listing = read_lists([listed(b"c.wav\n", "1"), listed(b"a.wav\n", "2")], [listed(b"b.wav\n", "3")], [])
     assert [(file.kind, file.number, file.listed) for file in listing.files] == [
