@@ -16,7 +16,7 @@ from harness.cli.evaluate_lists import list_facts
 from harness.cli.evaluate_options import Asked
 from harness.cli.evaluate_progress import ProgressLine
 from harness.cli.evaluate_sweep import SweepAsked
-from harness.cli.streams import standard_output
+from harness.cli.score_output import print_lines
 from harness.evaluate.offline.figures import Figures
 from harness.evaluate.offline.verdicts import Key, judged
 from harness.library.audio_lists import Listing
@@ -180,9 +180,7 @@ class Sitting:
 
 
 def _say(line: str) -> None:
-    stream = standard_output()
-    stream.write(line + "\n")
-    stream.flush()
+    print_lines([line])
 
 
 def _tells_nothing(outcome: FileOutcome, file: ListedFile) -> None:

@@ -8,7 +8,7 @@ import sys
 import click
 
 from harness.cli.read_once import readable
-from harness.cli.streams import standard_output
+from harness.cli.score_output import print_lines
 from harness.model.errors import InputError, Place
 from harness.reports.cells import shown
 from harness.reports.offline.told_log import as_json, lines, told
@@ -29,12 +29,7 @@ def command(log: str, json_wanted: bool) -> None:
     Exit status: 0 its totals are what its lines add up to · 2 it cannot be read · 3 they are not.
     """
     found = told(_log(log))
-    stream = standard_output()
-    if json_wanted:
-        stream.write(json.dumps(as_json(found), indent=2) + "\n")
-    else:
-        stream.writelines(f"{shown(line)}\n" for line in lines(found))
-    stream.flush()
+    print_lines([json.dumps(as_json(found), indent=2)] if json_wanted else map(shown, lines(found)))
     if found.differences:
         sys.exit(DISAGREES)
 

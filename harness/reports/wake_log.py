@@ -108,6 +108,8 @@ TOTALS = ("FACOUNT", "FARATE", "FRCOUNT", "FRRATIO", "FR+SBCOUNT", "FR+SBRATIO",
           "WER_SUBSTITUTIONS", "WER_INSERTIONS", "WER_DELETIONS")  # fmt: skip
 _WITH_U = re.compile(r"-[anvw]*u[anuvw]*")
 """-u, alone or among other flags."""
+FORMULA = "OOVFA / oov-hours"
+FORMULA_WITH_U = "(OOVFA + INVFA) / (oov-hours + inv/oov-hours)"
 DECIMALS = {"FARATE": 4, "FRRATIO": 4, "FR+SBRATIO": 4, "WER": 3}
 
 

@@ -17,6 +17,8 @@ from harness.model.record import ReviewWord
 from harness.model.scenario import TrialKind
 from harness.model.transcript import WordCounts
 from harness.reports.wake_log import (
+    FORMULA,
+    FORMULA_WITH_U,
     TOTALS,
     Command,
     Extras,
@@ -32,9 +34,6 @@ from harness.reports.wake_log import (
 )
 from harness.reports.wake_log_text import quoted
 from harness.reports.wake_session import WakeSession
-
-FORMULA = "OOVFA / oov-hours"
-FORMULA_WITH_U = "(OOVFA + INVFA) / (oov-hours + inv/oov-hours)"
 
 
 def wake_log(

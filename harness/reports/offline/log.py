@@ -16,8 +16,7 @@ from harness.evaluate.offline.figures import BOOTSTRAP_SEED, Figures, figures
 from harness.metrics.exact import Interval
 from harness.model.normalisation import Normalisation
 from harness.reports.offline.lines import happenings
-from harness.reports.wake_log import TOTALS, Extras, hours_text, moment
-from harness.reports.wake_log_session import FORMULA, FORMULA_WITH_U
+from harness.reports.wake_log import FORMULA, FORMULA_WITH_U, TOTALS, Extras, hours_text, moment
 from harness.reports.wake_log_text import ESCAPED, NAMES, info_line, line_of, quoted, total_line
 from harness.rig.offline.journal_file import JournalFile
 from harness.rig.offline.journal_header import JournalHeader
