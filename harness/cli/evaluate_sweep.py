@@ -19,7 +19,7 @@ import click
 from harness import __version__
 from harness.cli.evaluate_lists import list_facts
 from harness.cli.evaluate_options import Asked
-from harness.evaluate.offline.chosen_point import Aim, ChosenPoint, Target, choose, figures_at, term_weighted
+from harness.evaluate.offline.chosen_point import Aim, ChosenPoint, Target, choose, term_weighted
 from harness.evaluate.offline.sweep import Sweep
 from harness.library.audio_lists import read_lists
 from harness.log.folder import write_whole
@@ -27,7 +27,7 @@ from harness.metrics.det import TWV_BETA, ChosenBy
 from harness.model.errors import InputError
 from harness.model.offline import EngineFacts, FileOutcome
 from harness.reports.offline.det_csv import det_csv
-from harness.reports.offline.det_lines import chosen_json, chosen_lines, figures_json, twv_json, twv_lines
+from harness.reports.offline.det_lines import chosen_json, chosen_lines, sweep_json, twv_json, twv_lines
 from harness.rig.offline.journal import Journal
 from harness.rig.offline.journal_file import JournalFile, read_journal
 from harness.rig.offline.journal_header import JournalHeader
@@ -114,6 +114,8 @@ class SweepAsked:
         if self.dev_inv or self.dev_oov:
             dev = self._develop(asked, header, journal, on_progress, warn)
             developed, on_dev = self._swept(dev, cache)
+            if developed.rejected_files:
+                warn(f"{developed.rejected_files} development files were rejected")
             if both := len(reported & on_dev):
                 warn(f"{both} development files have the very bytes of reported ones: the report is not of new audio")
         prefix = self.prefix if self.prefix != BESIDE_LOG else f"{log.with_suffix('')}.det"
@@ -190,19 +192,8 @@ class SweepAsked:
         twv = (self.beta, self.speech_s) if self.twv else None
         at = named[0] if named else None
         files = {f"{prefix}.csv": det_csv(det, points, at, twv)}
-        told: dict[str, Any] = {
-            "task": header.evaluation.task.name,
-            "settings": dict(header.evaluation.task.settings),
-            "fingerprint": header.facts.fingerprint,
-            "lead_in_ms": header.counting.lead_in_ms,
-            "refractory_ms": 1000 * report.rule.refractory_samples / header.facts.rate_hz,
-            "count_in_vocabulary": header.counting.count_in_vocabulary,
-            "thresholds": len(det),
-            "rejected_files": report.rejected_files,
-            "operating_points": [
-                figures_json(one) for one in (figures_at(report, point.threshold) for point in points)
-            ],
-        }
+        told = sweep_json(report, len(det), header.facts, header.counting.lead_in_ms)
+        told["task"], told["settings"] = header.evaluation.task.name, dict(header.evaluation.task.settings)
         if developed is not None:
             files[f"{prefix}.dev.csv"] = det_csv(developed.at(developed.thresholds(named)), points, at, twv)
         if self.target is not None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from harness.evaluate.offline.chosen_point import Aim, ChosenPoint, PointFigures, Target, TermWeighted
+from harness.evaluate.offline.chosen_point import Aim, ChosenPoint, PointFigures, Target, TermWeighted, figures_at
+from harness.evaluate.offline.sweep import Sweep
 from harness.metrics.det import ChosenBy
+from harness.model.offline import EngineFacts
 from harness.reports.offline.det_csv import threshold_text
 
 FLATTERS = (
@@ -74,6 +76,19 @@ def twv_lines(found: TermWeighted) -> Iterator[str]:
     yield f"MTWV {found.best:.4f} at {point_text(found.best_at)} (beta {found.beta:g}, over {over})"
     actual = "n/a" if found.actual is None else f"{found.actual:.4f}"
     yield f"ATWV {actual} at {point_text(found.at_point)}"
+
+
+def sweep_json(report: Sweep, thresholds: int, facts: EngineFacts, lead_in_ms: float) -> dict[str, Any]:
+    """How the counts were made, and those at the operating points."""
+    return {
+        "fingerprint": facts.fingerprint,
+        "lead_in_ms": lead_in_ms,
+        "refractory_ms": 1000 * report.rule.refractory_samples / facts.rate_hz,
+        "count_in_vocabulary": report.counting.count_in_vocabulary,
+        "thresholds": thresholds,
+        "rejected_files": report.rejected_files,
+        "operating_points": [figures_json(figures_at(report, point.threshold)) for point in report.points],
+    }
 
 
 def chosen_json(target: Target, found: ChosenPoint | None) -> dict[str, Any]:
