@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 from dataclasses import dataclass
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
 import numpy as np
@@ -44,7 +45,8 @@ class _CNetwork(ctypes.Structure):
 @functools.cache
 def library() -> ctypes.CDLL:
     """The kernel; NoKernel when it was not built."""
-    found = sorted(Path(__file__).parent.glob("_kernel*.so"))
+    folder = Path(__file__).parent
+    found = [path for suffix in EXTENSION_SUFFIXES if (path := folder / f"_kernel{suffix}").is_file()]
     if not found:
         raise NoKernel("the kernel was not built when voice-harness was installed")
     try:
