@@ -17,6 +17,8 @@ import numpy as np
 from harness.engines.offline_loading import fingerprint
 from harness.engines.openwakeword_classifier import Classifier, Listens, listening_classifier, load_classifier
 from harness.engines.openwakeword_features import CALL_SAMPLES, STEP_SAMPLES, Features
+from harness.engines.openwakeword_kernel.native import VERSION as KERNEL_VERSION
+from harness.engines.openwakeword_kernel.native import NoKernel
 from harness.engines.openwakeword_streams import CallByCall, FastScores, StreamingScores
 from harness.engines.settings import LEAD_IN, OF_SCORES, number, operating_points, spot_rule
 from harness.model.errors import InputError, PluginError
@@ -66,7 +68,8 @@ class OpenWakeWordOffline:
         self._fast: tuple[Features, Classifier, CallByCall] | None = None
         if way == "fast":
             classifier = load_classifier(self._path, content, theirs.lib)
-            features = checked_features(theirs, mel, embedding)
+            features, how = fastest_features(theirs, mel, embedding)
+            made += f", {how}"
             self._fast = features, classifier, CallByCall(*streaming, classifier.windows)
         if way == "fast" or self._path.suffix.lower() == ".onnx":
             made += f", onnxruntime {version('onnxruntime')}"
@@ -147,7 +150,15 @@ def _model_file(package: ModuleType, model: str) -> tuple[Path, bool]:
     return _models_folder(package) / f"{key}.tflite", True
 
 
-def checked_features(theirs: Any, mel: bytes, embedding: bytes) -> Features:
+def fastest_features(theirs: Any, mel: bytes, embedding: bytes) -> tuple[Features, str]:
+    """The kernel's where it is built and right, else onnxruntime's; and what to call them."""
+    try:
+        return checked_features(theirs, mel, embedding, kernel=True), f"kernel {KERNEL_VERSION}"
+    except (NoKernel, PluginError):
+        return checked_features(theirs, mel, embedding, kernel=False), "no kernel"
+
+
+def checked_features(theirs: Any, mel: bytes, embedding: bytes, *, kernel: bool) -> Features:
     """The fast features, once they have been seen to say what the package's say of a second of noise."""
     steps = 11
     noise = np.random.default_rng(steps).normal(0, 1000, steps * STEP_SAMPLES + CALL_SAMPLES - STEP_SAMPLES)
@@ -156,7 +167,7 @@ def checked_features(theirs: Any, mel: bytes, embedding: bytes) -> Features:
     theirs.new_audio_samples = 0  # without the silence before, which takes a third of a second
     expected = np.concatenate([one.reshape(1, -1) for one in theirs.process_streaming(samples.tobytes())])
     try:
-        ours = Features(mel, embedding)
+        ours = Features(mel, embedding, kernel=kernel)
         found = ours.embeddings(ours.frames(samples.astype(np.float32), steps))[: len(expected)]
     except ValueError as error:
         raise _unknown_features(f"its feature models are not those that the fast path knows: {error}") from error

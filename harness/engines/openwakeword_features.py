@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from harness.engines.openwakeword_kernel.native import KernelEmbedding
 from harness.engines.openwakeword_onnx_model import model, node
 from harness.engines.openwakeword_onnx_run import Array, OnnxModel
 from harness.engines.openwakeword_tflite_file import TfliteGraph, read_graphs
@@ -34,11 +35,17 @@ _EMBEDDING_LAG_FRAMES = 4
 
 
 class Features:
-    """Mel frames and embeddings of the package's two feature models; ValueError when they are not those we know."""
+    """Mel frames and embeddings of the package's two feature models; ValueError when they are not those we know.
 
-    def __init__(self, mel_file: bytes, embedding_file: bytes) -> None:
+    kernel: embeddings by the C kernel (NoKernel without it), or by onnxruntime, which takes half as long again.
+    """
+
+    def __init__(self, mel_file: bytes, embedding_file: bytes, *, kernel: bool) -> None:
         self._mels = _MelFrames(read_graphs(mel_file)[0])
-        self._embedding = OnnxModel(embedding_model(read_graphs(embedding_file)[0]))
+        graph = read_graphs(embedding_file)[0]
+        translated = embedding_model(graph)
+        self._embedding: KernelEmbedding | OnnxEmbedding
+        self._embedding = KernelEmbedding(graph) if kernel else OnnxEmbedding(translated)
         self.silent_frames = self._mels(np.zeros(10 * STEP_SAMPLES + CALL_SAMPLES, np.float32), 11)
         """Frames of digital silence, more than an embedding needs, shape (88, mels)."""
         self.silent_embedding = self.embeddings(self.silent_frames[:EMBEDDING_FRAMES])
@@ -50,7 +57,18 @@ class Features:
 
     def embeddings(self, frames: Array) -> Array:
         """Embeddings of 76 frames each 8, shape (windows, size). frames: shape (68 + 8 · windows, mels)."""
-        found = self._embedding(mels=frames[np.newaxis, np.newaxis])
+        return self._embedding(frames)
+
+
+class OnnxEmbedding:
+    """Embeddings by onnxruntime."""
+
+    def __init__(self, translated: bytes) -> None:
+        self._model = OnnxModel(translated)
+
+    def __call__(self, frames: Array) -> Array:
+        """Shape (rows, mels) → (embeddings, size)."""
+        found = self._model(mels=frames[np.newaxis, np.newaxis])
         return np.ascontiguousarray(found[0, :, :, 0].T)
 
 

@@ -1,0 +1,1 @@
+"""The convolutions of openWakeWord's embedding in C, with half of the multiplications."""

@@ -1,0 +1,209 @@
+"""The C kernel: found beside this module when it was built, called through ctypes, its memory owned here."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.engines.openwakeword_kernel.layers import Array, Convolution, Pool, layers, with_next
+from harness.engines.openwakeword_tflite_file import TfliteGraph
+
+VERSION = 1
+_BLOCK = 24
+_MOST_CHANNELS = 96
+_TILE = 4
+_SPARE_ROWS = 8
+# Winograd's F(4, 3): what three taps become at the points 0, 1, −1, 2, −2 and infinity.
+_POINTS = np.array(
+    [[6, 0, 0], [-4, -4, -4], [-4, 4, -4], [1, 2, 4], [1, -2, 4], [0, 0, 24]], np.float64
+) / 24  # fmt: skip
+
+
+class NoKernel(RuntimeError):
+    """The kernel is not here, is of another version, or this processor has not what it needs."""
+
+
+class _CTaps(ctypes.Structure):
+    _fields_ = [
+        *((name, ctypes.c_long) for name in ("outer", "outer_in", "outer_out", "inner", "inner_in", "inner_out")),
+        *((name, ctypes.c_long) for name in ("along_in", "along_out")),
+        *((name, ctypes.c_int32) for name in ("inputs", "outputs")),
+        *((name, ctypes.c_void_p) for name in ("weights", "bias")),
+        *((name, ctypes.c_float) for name in ("slope", "least")),
+    ]  # fmt: skip
+
+
+@functools.cache
+def library() -> ctypes.CDLL:
+    """The kernel; NoKernel when it was not built, or cannot run here."""
+    found = sorted(Path(__file__).parent.glob("_kernel*.so"))
+    if not found:
+        raise NoKernel("the kernel was not built when voice-harness was installed")
+    try:
+        kernel = ctypes.CDLL(str(found[0]))
+    except OSError as error:
+        raise NoKernel(f"the kernel does not load: {error}") from error
+    pointer, number = ctypes.c_void_p, ctypes.c_float
+    kernel.vh_three_taps.argtypes = [pointer, pointer, pointer]
+    kernel.vh_dense.argtypes = [pointer, pointer, ctypes.c_long, ctypes.c_int32, ctypes.c_int32, pointer, pointer,
+                                number, number]  # fmt: skip
+    length, whole = ctypes.c_long, ctypes.c_int32
+    kernel.vh_pool.argtypes = [pointer, length, length, pointer, *(length for _ in range(4)), whole, whole, whole]
+    kernel.vh_clear_sides.argtypes = [pointer, length, length, length, whole]
+    for function in (kernel.vh_three_taps, kernel.vh_dense, kernel.vh_pool, kernel.vh_clear_sides):
+        function.restype = None
+    if kernel.vh_version() != VERSION:
+        raise NoKernel(f"the kernel is of version {kernel.vh_version()}, not {VERSION}")
+    if not kernel.vh_ready():
+        raise NoKernel("this processor has not AVX2")
+    return kernel
+
+
+class KernelEmbedding:
+    """Embeddings by the kernel. NoKernel without it, ValueError for a graph that it does not know."""
+
+    def __init__(self, graph: TfliteGraph) -> None:
+        self._kernel = library()
+        if len(graph.tensors[graph.inputs[0]].shape) != 4:
+            raise ValueError("it does not take mel frames")
+        self._bands = graph.tensors[graph.inputs[0]].shape[2]
+        columns, channels = self._bands, 1
+        self._steps: list[tuple[Convolution | Pool, Array | None, bool]] = []
+        self._widest = 0
+        for layer, following in with_next(layers(graph)):
+            weights = None
+            if isinstance(layer, Pool):
+                if layer.rows > 2 or layer.columns > 2:
+                    raise ValueError("it has a pool of more than two")
+                columns //= layer.columns
+            else:
+                weights = _packed(layer, columns, channels)
+                channels = layer.weights.shape[3]
+            padded = isinstance(following, Convolution) and _beside(following, columns)
+            self._widest = max(self._widest, (columns + 2) * channels)
+            self._steps.append((layer, weights, padded))
+        self._memory: list[Array] = [np.zeros(0, np.float32) for _ in range(2)]
+
+    def __call__(self, frames: Array) -> Array:
+        """Shape (rows, mels) → (embeddings, size); a copy of its own."""
+        needed = (len(frames) + _SPARE_ROWS) * self._widest
+        if len(self._memory[0]) < needed:
+            self._memory = [np.zeros(needed, np.float32) for _ in range(2)]
+        rows, columns = len(frames), self._bands
+        now = frames[:, :, np.newaxis]
+        for turn, (layer, weights, padded) in enumerate(self._steps):
+            memory = self._memory[turn % 2]
+            if isinstance(layer, Pool):
+                rows, columns = rows // layer.rows, columns // layer.columns
+                out = self._room(memory, rows, columns, now.shape[2], padded)
+                self._pool(layer, now, out, rows)
+            else:
+                assert weights is not None
+                high, wide, _, outputs = layer.weights.shape
+                out = self._room(memory, rows, columns, outputs, padded)
+                if high == 3 and wide == 1:
+                    now[rows : rows + _TILE] = 0
+                    rows -= 2
+                    self._taps(layer, weights, now, out, along=0, tiles=(-(-rows // _TILE), columns))
+                elif _beside(layer, columns):
+                    self._taps(layer, weights, now, out, along=1, tiles=(rows, columns // _TILE))
+                else:
+                    rows -= high - 1
+                    self._dense(layer, weights, now, out, rows)
+            now = out
+        return now[:rows, 0].copy()
+
+    def _taps(
+        self, layer: Convolution, weights: Array, now: Array, out: Array, *, along: int, tiles: tuple[int, int]
+    ) -> None:
+        """Three taps along the rows (0) or the columns (1); beside the columns lies one of zeros on each side."""
+        step_in, step_out = _floats(now), _floats(out)
+        lengths = (_TILE, 1) if along == 0 else (1, _TILE)
+        asked = _CTaps(
+            tiles[0], lengths[0] * step_in[0], lengths[0] * step_out[0],
+            tiles[1], lengths[1] * step_in[1], lengths[1] * step_out[1],
+            step_in[along], step_out[along], now.shape[2], out.shape[2],
+            weights.ctypes.data, layer.bias.ctypes.data, layer.slope, layer.least,
+        )  # fmt: skip
+        start = now.ctypes.data - (now.strides[1] if along == 1 else 0)
+        self._kernel.vh_three_taps(ctypes.byref(asked), start, out.ctypes.data)
+
+    def _dense(self, layer: Convolution, weights: Array, now: Array, out: Array, rows: int) -> None:
+        """A layer whose inputs are gathered for each output, or that takes a whole row at once."""
+        high, wide, _, outputs = layer.weights.shape
+        if weights.shape[1] == high * wide:
+            beside = np.pad(now[: rows + high - 1, :, 0], ((0, 0), (layer.beside, layer.beside)))
+            given = np.lib.stride_tricks.sliding_window_view(beside, (high, wide)).reshape(-1, high * wide)
+        else:
+            given, outputs = now[:rows].reshape(rows, -1), out.shape[1] * outputs
+        count = len(given)
+        if count < _TILE:  # the kernel reads four rows
+            given = np.pad(given, ((0, _TILE - count), (0, 0)))
+        given = np.ascontiguousarray(given)
+        found = np.empty((count, outputs), np.float32)
+        bias = np.tile(layer.bias, outputs // len(layer.bias))
+        self._kernel.vh_dense(
+            given.ctypes.data, found.ctypes.data, count, weights.shape[1], outputs, weights.ctypes.data,
+            bias.ctypes.data, layer.slope, layer.least,
+        )  # fmt: skip
+        out[:rows] = found.reshape(rows, out.shape[1], out.shape[2])
+
+    def _room(self, memory: Array, rows: int, columns: int, channels: int, padded: bool) -> Array:
+        """Where a layer's values go, with spare rows; between two columns of zeros where the next one needs them."""
+        shape = (rows + _SPARE_ROWS, columns + 2 * padded, channels)
+        room: Array = memory[: shape[0] * shape[1] * shape[2]].reshape(shape)
+        if not padded:
+            return room
+        row = shape[1] * channels
+        self._kernel.vh_clear_sides(room.ctypes.data, shape[0], row, row - channels, channels)
+        inner: Array = room[:, 1:-1]
+        return inner
+
+    def _pool(self, layer: Pool, now: Array, out: Array, rows: int) -> None:
+        step_in, step_out = _floats(now), _floats(out)
+        self._kernel.vh_pool(
+            now.ctypes.data, step_in[0], step_in[1], out.ctypes.data, step_out[0], step_out[1],
+            rows, out.shape[1], layer.rows, layer.columns, out.shape[2],
+        )  # fmt: skip
+
+
+def _floats(values: Array) -> tuple[int, int]:
+    """Distances of rows and of columns."""
+    return values.strides[0] // values.itemsize, values.strides[1] // values.itemsize
+
+
+def _beside(layer: Convolution, columns: int) -> bool:
+    """Whether it has three taps along the columns, in tiles."""
+    return layer.weights.shape[:2] == (1, 3) and columns % _TILE == 0
+
+
+def _packed(layer: Convolution, columns: int, channels: int) -> Array:
+    """A convolution's weights in the kernel's own order; ValueError for one that it has no form for."""
+    high, wide, inputs, outputs = layer.weights.shape
+    if inputs != channels or outputs % _BLOCK or outputs > _MOST_CHANNELS:
+        raise ValueError("it has a number of channels that is not known")
+    if (high, wide, layer.beside) == (3, 1, 0) or ((layer.beside == 1) and _beside(layer, columns)):
+        if inputs % 8:
+            raise ValueError("it has a number of channels that is not known")
+        at_points = np.einsum("pt,tio->pio", _POINTS, layer.weights.reshape(3, inputs, outputs).astype(np.float64))
+        return _blocks(at_points)
+    if inputs == 1 and layer.beside == wide // 2:
+        return _blocks(layer.weights.reshape(high * wide, outputs))
+    if (high, wide, layer.beside) == (1, 3, 1) and columns == 2:
+        whole = np.zeros((columns, inputs, columns, outputs))
+        for source in range(columns):
+            for result in range(columns):
+                whole[source, :, result] = layer.weights[0, source - result + 1]
+        return _blocks(whole.reshape(columns * inputs, columns * outputs))
+    raise ValueError("it has a convolution of a form that is not known")
+
+
+def _blocks(weights: npt.NDArray[np.floating]) -> Array:
+    """[…, inputs, outputs] → […, outputs / 24, inputs, 24]."""
+    *some, inputs, outputs = weights.shape
+    split = weights.reshape(*some, inputs, outputs // _BLOCK, _BLOCK)
+    return np.ascontiguousarray(np.moveaxis(split, -2, -3), np.float32)

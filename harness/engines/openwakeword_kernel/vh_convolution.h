@@ -1,0 +1,41 @@
+/* Convolutions of three taps over many places at once, and dense layers, in float32.
+ *
+ * Values lie as [row][column][channel]. No allocation but 144 KiB of the stack's; the caller owns all memory. Channels
+ * in are a multiple of 8 (of a dense layer: any), channels out of 24. What comes out is activated: the greatest of x,
+ * slope * x and least; slope 1 and least -inf leave it as it is. */
+#ifndef VH_CONVOLUTION_H
+#define VH_CONVOLUTION_H
+
+#include <stdint.h>
+
+#define VH_VERSION 1
+
+int32_t vh_version(void);
+/* Whether this processor has what the functions below need (AVX2 and FMA). */
+int32_t vh_ready(void);
+
+typedef struct {
+    long outer, outer_in, outer_out; /* tiles in the outer direction, and how far apart they begin, in floats */
+    long inner, inner_in, inner_out; /* … in the inner direction */
+    long along_in, along_out;        /* from one place to the next along the taps */
+    int32_t inputs, outputs;
+    const float *weights; /* [6][outputs / 24][inputs][24]: transformed by Winograd's F(4, 3) */
+    const float *bias;    /* [outputs] */
+    float slope, least;
+} vh_taps;
+
+/* Each tile reads six places and writes four. Only what is finite may lie in those that are read. */
+void vh_three_taps(const vh_taps *layer, const float *in, float *out);
+
+/* out[rows][outputs] = in[rows][inputs] times weights [outputs / 24][inputs][24], plus the bias, activated. */
+void vh_dense(const float *in, float *out, long rows, int32_t inputs, int32_t outputs, const float *weights,
+              const float *bias, float slope, float least);
+
+/* The greatest of so many rows (1 or 2) and columns (1 or 2). Rows and columns out; distances in floats. */
+void vh_pool(const float *in, long in_row, long in_column, float *out, long out_row, long out_column, long rows,
+             long columns, int32_t high, int32_t wide, int32_t channels);
+
+/* Zeros for so many channels at the beginning of each row and, `last` floats on, at its end. */
+void vh_clear_sides(float *start, long rows, long row, long last, int32_t channels);
+
+#endif

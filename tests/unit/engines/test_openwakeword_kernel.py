@@ -1,0 +1,103 @@
+"""The C kernel's embeddings are those of onnxruntime and of the package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyopen_wakeword
+import pytest
+
+from harness.engines.openwakeword import OpenWakeWordOffline, fastest_features
+from harness.engines.openwakeword_features import KEPT_FRAMES, Features, OnnxEmbedding
+from harness.engines.openwakeword_kernel import native
+from harness.engines.openwakeword_kernel.layers import Convolution, Pool, layers
+from harness.engines.openwakeword_kernel.native import KernelEmbedding, NoKernel
+from harness.engines.openwakeword_streams import FastScores, margin
+from harness.engines.openwakeword_tflite_file import TfliteGraph, read_graphs
+from harness.engines.openwakeword_translation import embedding_model
+from tests.unit.engines.openwakeword_sounds import SOUNDS, scored
+
+MODELS = Path(pyopen_wakeword.__file__).parent / "models"
+MEL, EMBEDDING = ((MODELS / f"{name}.tflite").read_bytes() for name in ("melspectrogram", "embedding_model"))
+
+
+def built() -> bool:
+    try:
+        native.library()
+    except NoKernel:
+        return False
+    return True
+
+
+pytestmark = [pytest.mark.speech, pytest.mark.skipif(not built(), reason="the kernel was not built, or not for here")]
+
+
+def graph() -> TfliteGraph:
+    return read_graphs(EMBEDDING)[0]
+
+
+def frames(windows: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(0, 2, (KEPT_FRAMES + 8 * windows, 32)).astype(np.float32)
+
+
+@pytest.mark.parametrize("windows", [1, 2, 3, 4, 5, 37, 150])
+def test_embeddings_are_those_of_onnxruntime(windows: int) -> None:
+    given = frames(windows)
+    found = KernelEmbedding(graph())(given)
+    expected = OnnxEmbedding(embedding_model(graph()))(given)
+    assert found.shape == (windows, 96)
+    assert np.abs(found - expected).max() < 3e-6 * np.abs(expected).max()
+
+
+def test_what_was_there_before_makes_no_difference() -> None:
+    """Its memory is used again, longer and shorter, and after values that leave nothing finite."""
+    embedding = KernelEmbedding(graph())
+    short, long = frames(3, 1), frames(40, 2)
+    first = embedding(short)
+    for before in (long, np.full_like(long, np.inf), np.full_like(long, np.nan), long * 1e30):
+        with np.errstate(all="ignore"):
+            embedding(before)
+        assert np.array_equal(embedding(short), first)
+
+
+def test_what_comes_after_a_window_makes_no_difference_to_it_beyond_rounding() -> None:
+    given = frames(10)
+    changed = given.copy()
+    changed[KEPT_FRAMES + 8 * 9 :] = 20
+    embedding = KernelEmbedding(graph())
+    assert np.abs(embedding(given)[:9] - embedding(changed)[:9]).max() < 2e-4
+
+
+def test_the_graph_is_a_chain_of_twenty_convolutions_and_five_pools() -> None:
+    chain = layers(graph())
+    convolutions = [layer for layer in chain if isinstance(layer, Convolution)]
+    pools = [layer for layer in chain if isinstance(layer, Pool)]
+    assert (len(convolutions), len(pools)) == (20, 5)
+    assert [layer.rows for layer in pools] == [2, 1, 2, 1, 2]
+    assert {(layer.slope, layer.least) for layer in convolutions[:-1]} == {(np.float32(0.2), np.float32(-0.4))}
+    assert (convolutions[-1].slope, convolutions[-1].least) == (1, -np.inf)
+
+
+@pytest.mark.parametrize("name", ["melspectrogram", "alexa"])
+def test_another_graph_is_not_taken(name: str) -> None:
+    with pytest.raises(ValueError):
+        KernelEmbedding(read_graphs((MODELS / f"{name}.tflite").read_bytes())[0])
+
+
+def test_the_fast_path_uses_it_and_says_so() -> None:
+    assert f"kernel {native.VERSION}" in OpenWakeWordOffline("alexa", {}).facts.version
+    theirs = pyopen_wakeword.OpenWakeWordFeatures.from_builtin()
+    assert fastest_features(theirs, MEL, EMBEDDING)[1] == f"kernel {native.VERSION}"
+
+
+def test_both_fast_ways_score_alike() -> None:
+    engine = OpenWakeWordOffline("alexa", {})
+    _, classifier, exact = engine.fast_parts()
+    sound = np.concatenate([make() for make in SOUNDS])
+    slower = FastScores("alexa", Features(MEL, EMBEDDING, kernel=False), classifier, exact, np.zeros(0, np.float32))
+    slower.feed(sound)
+    expected = slower.take(flush=True)[0].scores
+    found = scored(engine, sound).scores
+    assert np.all(np.abs(found - expected) <= margin(expected))
+    assert expected.max() > 0.9
