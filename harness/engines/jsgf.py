@@ -22,18 +22,21 @@ _TOKEN = re.compile(
 @dataclass(frozen=True, slots=True)
 class GrammarText:
     """name: of the grammar; words: (word, line) for every place of a word in a rule; public: names of public rules,
-    without brackets."""
+    without brackets; undefined: (rule, line) for rules that are used, are not built in, and stand nowhere."""
 
     name: str
     words: tuple[tuple[str, int], ...]
     public: tuple[str, ...]
     imports: bool
+    undefined: tuple[tuple[str, int], ...]
 
 
 def read_grammar(text: str) -> GrammarText:
     """Words, public rules and whether other grammars are imported; never fails (the search tells a broken grammar)."""
     words: list[tuple[str, int]] = []
     public: list[str] = []
+    defined: set[str] = {"NULL", "VOID"}
+    used: list[tuple[str, int]] = []
     statement: list[str] = []  # of the statement before its "="
     name = ""
     imports = inside = False
@@ -47,14 +50,19 @@ def read_grammar(text: str) -> GrammarText:
             statement, inside = [], False
         elif said == "=" and not inside:
             inside = True
-            if statement[:1] == ["public"] and statement[-1].startswith("<"):
-                public.append(statement[-1].strip("<> "))
+            rule = statement[-1].strip("<> ") if statement else ""
+            defined.add(rule)
+            if statement[:1] == ["public"] and len(statement) > 1:
+                public.append(rule)
         elif kind in ("word", "quoted"):
             if inside:
                 words += [(word, line) for word in said.strip('"').split()]
             else:
                 statement.append(said)
-        elif kind == "rule" and not inside:
+        elif kind == "rule" and inside:
+            used.append((said.strip("<> ").removeprefix(f"{name}."), line))
+        elif kind == "rule":
             statement.append(said)
         line += said.count("\n")
-    return GrammarText(name, tuple(words), tuple(public), imports)
+    undefined = () if imports else tuple((rule, at) for rule, at in used if rule not in defined)
+    return GrammarText(name, tuple(words), tuple(public), imports, undefined)

@@ -87,6 +87,8 @@ def _rule(grammar: GrammarText, wanted: str, path: str) -> str:
         raise InputError(
             "the grammar has no public rule", place=Place(path), remedy="Write `public <command> = …;` for the top one"
         )
+    for name, line in grammar.undefined:  # the search would take it for nothing, without a word
+        raise InputError(f"the grammar has no rule <{name}>", place=Place(path, line), remedy="Define it, or import it")
     if wanted and wanted not in grammar.public:
         raise InputError(
             f"the grammar has no public rule {wanted!r}",

@@ -51,12 +51,12 @@ def in_room(said: Pcm, before_s: float = 1.5, after_s: float = 1.0, noise: float
 
 
 @cache
-def _espeak(text: str, voice: str) -> Pcm:
+def espeak(text: str, voice: str) -> Pcm:
     return spoken(text, voice) * 32767
 
 
 @cache
-def _flite(text: str) -> Pcm:
+def flite(text: str) -> Pcm:
     """Voice slt, without the silence around it, at −26 dBFS."""
     made = subprocess.run(["flite", "-voice", "slt", "-t", text, "-o", "/dev/stdout"], capture_output=True, check=True)
     samples, rate_hz = soundfile.read(io.BytesIO(made.stdout), dtype="float32")
@@ -71,21 +71,21 @@ def _noise_burst() -> Pcm:
 
 
 def _alexa() -> Pcm:
-    return _espeak("Alexa", "en-gb+f2")
+    return espeak("Alexa", "en-gb+f2")
 
 
 def _time() -> Pcm:
-    return _espeak("what time is it in London", "en-us")
+    return espeak("what time is it in London", "en-us")
 
 
 ROWS = (
     Row("microwakeword", "alexa", _alexa, "alexa", ("no_such_phrase", "okay_nabu")),
     Row("openwakeword", "alexa", _alexa, "alexa", ("no_such_phrase", "okay_nabu")),
-    Row("pocketsphinx", "hey jarvis", lambda: _flite("hey jarvis"), "hey jarvis", ("frobnicatorx", "frobnicatorx")),
+    Row("pocketsphinx", "hey jarvis", lambda: flite("hey jarvis"), "hey jarvis", ("frobnicatorx", "frobnicatorx")),
     Row(
         "pocketsphinx",
         "alexa, hey jarvis",
-        lambda: _flite("alexa"),
+        lambda: flite("alexa"),
         "alexa",
         ("alexa, frobnicatorx", "frobnicatorx"),
         (("kws-threshold", "-20"),),
@@ -93,7 +93,7 @@ ROWS = (
     Row(
         "pocketsphinx_grammar",
         str(DATA / "house.gram"),
-        lambda: _flite("turn on the kitchen light"),
+        lambda: flite("turn on the kitchen light"),
         "turn on the kitchen light",
         ("nowhere.gram", "nowhere.gram"),
     ),

@@ -1,0 +1,99 @@
+"""`harness engines` on the real engines, and on one that cannot be imported."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from harness.cli.engines import command
+from harness.engines.offline_catalogue import catalogued
+from harness.model.errors import EngineError, InputError, PluginError
+from harness.plugins import Group, names
+
+LOUD = f"process:{sys.executable} {Path(__file__).parents[2] / 'data' / 'engines' / 'loud_engine.py'}"
+
+
+def shown(*arguments: str) -> str:
+    found = CliRunner().invoke(command, arguments, catch_exceptions=False)
+    assert found.exit_code == 0
+    return found.output
+
+
+@pytest.fixture
+def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """An installed engine whose module needs what is not there."""
+    (tmp_path / "their_engine.py").write_text("import a_package_that_is_not_there\n")
+    folder = tmp_path / "their_engine-3.1.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: their-engine\nVersion: 3.1\n")
+    (folder / "entry_points.txt").write_text("[harness.offline_engines]\ntheirs = their_engine:Engine\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    return "theirs"
+
+
+def test_every_engine_is_a_line_in_a_pipe() -> None:
+    title, *lines = shown().splitlines()
+    assert title.split("  ")[0] == "engine"
+    assert sorted(line.split()[0] for line in lines) == list(names(Group.OFFLINE_ENGINES))
+    assert all(line == line.rstrip() for line in lines)
+    assert "\x1b" not in shown()
+
+
+def test_an_engine_that_cannot_be_imported_is_shown_so_and_hides_none(broken: str) -> None:
+    (line,) = [line for line in shown().splitlines() if line.startswith(broken)]
+    assert "not here" in line
+    assert "a_package_that_is_not_there" in line
+    assert "pip install" in line
+    with pytest.raises(PluginError, match=r"cannot be used here.*a_package_that_is_not_there"):
+        shown(broken)
+
+
+def test_json_says_the_same(broken: str) -> None:
+    entries = {entry["name"]: entry for entry in json.loads(shown("--json"))}
+    assert set(entries) == set(names(Group.OFFLINE_ENGINES))
+    assert entries[broken]["missing"]
+    phrase = entries["pocketsphinx"]
+    assert phrase["kind"] == "wake"
+    assert phrase["operating_points"][9] == {"number": 10, "threshold": 1e-30}
+    threshold = next(one for one in phrase["settings"] if one["name"] == "kws-threshold")
+    assert (threshold["low"], threshold["high"], threshold["default"]) == (-300, 1, "1e-30")
+
+
+def test_one_engine_in_full_has_its_settings_and_the_points_of_every_model() -> None:
+    text = shown("microwakeword")
+    for setting in catalogued("microwakeword").settings:
+        assert f"\n{setting.name} " in text
+    header = next(line for line in text.splitlines() if line.startswith("operating point "))
+    assert header.split()[2:] == ["alexa", "hey_jarvis", "hey_mycroft", "okay_nabu"]
+    tenth = next(line for line in text.splitlines() if line.startswith("10 "))
+    assert [float(cell) for cell in tenth.split()[1:]] == [0.9, 0.97, 0.95, 0.85]
+
+
+def test_a_model_is_loaded_with_settings_and_says_what_it_is() -> None:
+    text = shown(f"{LOUD} --scores", "-s", "operating-point=10", "-s", "refractory-ms=500")
+    for line in ("loaded       loud_engine 1.0", "threshold    0.1 (operating point 10)", "refractory   500 ms"):
+        assert line in text.splitlines()
+    loaded = json.loads(shown(f"{LOUD} --kind command", "--json"))["loaded"]
+    assert [(one["kind"], one["rate_hz"]) for one in loaded] == [("command", 16000)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "what"),
+    [
+        (["microwakewort"], PluginError, "Did you mean 'microwakeword'"),
+        (["microwakeword:no_such"], InputError, "okay_nabu"),
+        (["pocketsphinx:frobnicatorx"], InputError, "does not have: frobnicatorx"),
+        (["process:true"], EngineError, "ended with status 0 before its hello"),
+        (["microwakeword", "-s", "threshold=1"], InputError, "needs the model"),
+        (["-s", "threshold=1"], InputError, "needs the model"),
+        (["microwakeword:alexa", "-s", "threshold"], InputError, "no SETTING=VALUE"),
+        (["microwakeword:alexa", "-s", "treshold=1"], InputError, "Did you mean 'threshold'"),
+    ],
+)
+def test_what_is_asked_wrong_is_refused(arguments: list[str], error: type[Exception], what: str) -> None:
+    with pytest.raises(error, match=what):
+        CliRunner().invoke(command, arguments, catch_exceptions=False)

@@ -1,0 +1,150 @@
+"""PocketSphinx's two engines beside what the suite of all engines holds them to."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.engines.pocketsphinx_grammar import PocketSphinxGrammar
+from harness.engines.pocketsphinx_keyphrase import POINTS_OF_SEARCH, PocketSphinxKeyphrase
+from harness.model.errors import InputError, InputProblems
+from harness.model.offline import OfflineSpot
+from tests.conformance.offline.engine_rows import flite, in_room
+
+pytestmark = pytest.mark.speech
+
+
+def heard(model: str, sound: np.ndarray, **settings: str) -> tuple[OfflineSpot, ...]:
+    engine = PocketSphinxKeyphrase(model, {name.replace("_", "-"): value for name, value in settings.items()})
+    stream = engine.listen()
+    stream.feed(sound)
+    return stream.take(flush=True)
+
+
+@pytest.fixture(scope="module")
+def hey() -> np.ndarray:
+    return in_room(flite("hey jarvis"))
+
+
+@pytest.fixture(scope="module")
+def three() -> np.ndarray:
+    rows = (flite("hey jarvis"), flite("alexa"), flite("hey jarvis"))
+    return np.concatenate([in_room(said, 1.5, 0.0) for said in rows] + [in_room(np.zeros(0))])
+
+
+def test_several_phrases_each_where_it_is_said(three: np.ndarray) -> None:
+    spots = heard("Alexa, hey_jarvis!", three)
+    assert [spot.phrase for spot in spots] == ["hey jarvis", "alexa", "hey jarvis"]
+    assert all(one.end <= after.start for one, after in pairwise(spots))
+    assert 1.4 * 16000 < spots[0].start < 1.7 * 16000
+
+
+def test_phrases_in_a_file_with_thresholds_of_their_own(three: np.ndarray, tmp_path: Path) -> None:
+    path = tmp_path / "phrases.txt"
+    path.write_text("# ours\nhey jarvis /1e-30/\n\nalexa /-1/\n")
+    assert "hey jarvis" in {spot.phrase for spot in heard("", three, keyphrases=str(path))}
+    path.write_text("hey jarvis\nalexa /often/\n")
+    with pytest.raises(InputError, match=r"phrases.txt:2: 'often' is no threshold"):
+        heard("", three, keyphrases=str(path))
+
+
+def test_a_threshold_is_the_same_as_its_power_of_ten_and_as_its_operating_point(hey: np.ndarray) -> None:
+    assert heard("hey jarvis", hey, kws_threshold="1e-30") == heard("hey jarvis", hey, kws_threshold="-30")
+    assert heard("hey jarvis", hey) == heard("hey jarvis", hey, operating_point="10") != ()
+    assert heard("hey jarvis", hey, kws_threshold="1") == ()
+    assert [point.threshold for point in POINTS_OF_SEARCH][::9] == [1e-3, 1e-30, 1e-57]
+
+
+def test_what_is_said_within_the_refractory_time_is_one(three: np.ndarray) -> None:
+    assert len(heard("hey jarvis", three, refractory_ms="60000")) == 1
+    assert len(heard("hey jarvis", three, refractory_ms="0")) == 2
+
+
+def test_a_phrase_at_the_very_end_of_a_file_counts() -> None:
+    sound = in_room(flite("hey jarvis"), 1.5, 0.0)
+    (spot,) = heard("hey jarvis", sound)
+    assert spot.end <= len(sound)
+
+
+def test_a_word_of_ones_own_is_found_by_its_sounds(hey: np.ndarray, tmp_path: Path) -> None:
+    path = tmp_path / "own.dict"
+    path.write_text("# a name of ours\ndzharvis JH AA R V AH S\n")
+    (spot,) = heard("hey dzharvis", hey, dictionary=str(path))
+    assert spot.phrase == "hey dzharvis"
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        ("dzharvis\n", "own.dict:1: 'dzharvis' is no word with its sounds"),
+        ("\ndzharvis JH ÄÄ\n", "own.dict:2: 'dzharvis' has sounds that the model does not know: ÄÄ"),
+        (b"\xff\xfe", "is not UTF-8"),
+        ("other OW\n", "does not have: dzharvis"),
+    ],
+)
+def test_a_dictionary_that_is_none_is_refused_with_its_line(tmp_path: Path, content: str | bytes, what: str) -> None:
+    path = tmp_path / "own.dict"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(InputError, match=what):
+        PocketSphinxKeyphrase("hey dzharvis", {"dictionary": str(path)})
+
+
+@pytest.mark.parametrize("model", ["", " ", ",", "...", "hey jarvis,,"])
+def test_no_phrase_is_refused(model: str) -> None:
+    with pytest.raises(InputError, match=r"no phrase to listen for|no word to listen for"):
+        PocketSphinxKeyphrase(model, {})
+
+
+def test_two_ways_to_say_the_threshold_are_refused() -> None:
+    with pytest.raises(InputError, match="both set"):
+        PocketSphinxKeyphrase("alexa", {"kws-threshold": "1e-10", "operating-point": "3"})
+
+
+GRAMMAR = """#JSGF V1.0;
+grammar house;
+public <light> = turn (on | off) the light;
+public <time> = what time is it;
+"""
+
+
+def grammar(tmp_path: Path, text: str, **settings: str) -> PocketSphinxGrammar:
+    path = tmp_path / "house.gram"
+    path.write_text(text)
+    return PocketSphinxGrammar(str(path), settings)
+
+
+def test_every_public_rule_is_listened_for_or_the_one_that_is_named(tmp_path: Path) -> None:
+    light, time = in_room(flite("turn off the light")), in_room(flite("what time is it"))
+    both = grammar(tmp_path, GRAMMAR)
+    said = [both.understand(light), both.understand(time)]
+    assert [one.text if one else None for one in said] == ["turn off the light", "what time is it"]
+    one = grammar(tmp_path, GRAMMAR, rule="light").understand(time)
+    assert one is None or one.text != "what time is it"
+    with pytest.raises(InputError, match=r"no public rule 'lamp'. It has: light, time"):
+        grammar(tmp_path, GRAMMAR, rule="lamp")
+
+
+def test_words_in_no_dictionary_are_refused_with_their_lines(tmp_path: Path) -> None:
+    with pytest.raises(InputProblems) as told:
+        grammar(tmp_path, GRAMMAR.replace("light;", "\n frobnicator;").replace("what", "Quorg"))
+    assert [str(problem).split(". ")[0].rsplit("/", 1)[1] for problem in told.value.problems] == [
+        "house.gram:4: the dictionary of pocketsphinx does not have 'frobnicator'",
+        "house.gram:5: the dictionary of pocketsphinx does not have 'Quorg' (its words are in lower case)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("", "no public rule"),
+        (GRAMMAR.replace("public ", ""), "no public rule"),
+        (GRAMMAR.replace(")", ""), "cannot read the grammar"),
+        (GRAMMAR.replace("<light> =", "<light> = <lamp>"), "house.gram:3: the grammar has no rule <lamp>"),
+    ],
+)
+def test_a_broken_grammar_is_refused(tmp_path: Path, text: str, what: str) -> None:
+    with pytest.raises(InputError, match=what):
+        grammar(tmp_path, text)

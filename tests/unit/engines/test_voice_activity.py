@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from harness.engines.voice_activity import pieces, speech_span, speech_spans, trimmed
+from tests.unit.engines.spoken import spoken
+
+RATE = 16000
+
+
+def room(*parts: np.ndarray | float, noise: float = 8.0) -> np.ndarray:
+    """Speech (float) and pauses (seconds) in quiet noise, int16."""
+    sound = np.concatenate(
+        [np.zeros(round(part * RATE)) if isinstance(part, float) else part * 32767 for part in parts]
+    )
+    sound = sound + np.random.default_rng(1).normal(0, noise, len(sound))
+    return np.clip(sound, -32768, 32767).astype(np.int16)
+
+
+SPEECH = spoken("what time is it in London", "en-us")
+
+
+@pytest.mark.parametrize("noise", [0.0, 8.0, 60.0])
+@pytest.mark.parametrize("level_db", [0, -20])
+def test_speech_is_found_where_it_is(noise: float, level_db: int) -> None:
+    if noise == 60.0 and level_db == -20:
+        pytest.skip("6 dB over the noise is beyond the detector")
+    span = speech_span(room(1.2, SPEECH * 10 ** (level_db / 20), 0.9, noise=noise))
+    assert span is not None
+    assert abs(span[0] - 1.2 * RATE) < 0.1 * RATE
+    assert abs(span[1] - 1.2 * RATE - len(SPEECH)) < 0.15 * RATE
+
+
+def test_speech_without_a_moment_before_or_after_is_kept_whole() -> None:
+    sound = (SPEECH * 32767).astype(np.int16)
+    span = speech_span(sound)
+    assert span is not None
+    assert span[0] < 0.05 * RATE
+    assert span[1] > len(sound) - 0.1 * RATE
+
+
+def test_two_stretches_are_two_spans_and_one_span_from_first_to_last() -> None:
+    sound = room(1.0, SPEECH, 2.0, SPEECH, 1.0)
+    spans = speech_spans(sound)
+    assert len(spans) == 2
+    assert speech_span(sound) == (spans[0][0], spans[1][1])
+
+
+@pytest.mark.parametrize("samples", [0, 1, 159, 160, 161, 16000])
+def test_where_nobody_speaks_there_is_nothing(samples: int) -> None:
+    assert speech_span(np.zeros(samples, np.int16)) is None
+    assert trimmed(np.full(samples, 32767, np.int16)) is None
+    noise = np.random.default_rng(2).normal(0, 1500, samples).astype(np.int16)
+    assert trimmed(noise) is None
+
+
+def test_what_is_trimmed_is_the_same_samples_with_a_little_room() -> None:
+    sound = room(3.0, SPEECH, 3.0)
+    found = trimmed(sound)
+    assert found is not None
+    piece, offset = found
+    assert np.shares_memory(piece, sound)
+    np.testing.assert_array_equal(piece, sound[offset : offset + len(piece)])
+    assert 2.6 * RATE < offset < 2.8 * RATE
+    assert len(piece) < len(SPEECH) + 0.8 * RATE
+
+
+def test_a_long_file_is_cut_in_its_pauses_and_nothing_is_lost() -> None:
+    sound = room(*[part for _ in range(20) for part in (SPEECH, 0.6)])
+    cuts = list(pieces(sound, 10.0))
+    assert cuts[0][0] == 0
+    assert cuts[-1][1] == len(sound)
+    assert all(one[1] == after[0] for one, after in pairwise(cuts))
+    assert all(0 < end - start <= 10 * RATE for start, end in cuts)
+    for _, end in cuts[:-1]:
+        assert np.abs(sound[end - 400 : end + 400].astype(np.int32)).max() < 100
+    assert list(pieces(sound[:0], 10.0)) == []
+    assert list(pieces(sound[:5], 10.0)) == [(0, 5)]
