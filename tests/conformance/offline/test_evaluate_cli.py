@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -182,9 +183,7 @@ BOOM = ("-t", "loudness:boom", "-i", "i.txt", "-o", "o.txt")
 
 @pytest.mark.usefixtures("loud")
 def test_limits_decide_the_status() -> None:
-    done = evaluate(*BOOM, "--max-fr", 30, "--limits-on", "estimate", "--max-fa-per-hour", 400)
-    assert done.exit_code == 0, done.output
-    done = evaluate(*BOOM, "--force", "--max-fr", 30)
+    done = evaluate(*BOOM, "--max-fr", 30)
     assert done.exit_code == 1
     assert "--max-fr: the false-reject ratio is 25 %, and the upper end of its 95 % interval, 80.59 %" in done.stderr
     done = evaluate(*BOOM, "--force", "--max-fa-per-hour", 300, "--limits-on", "estimate")
@@ -276,12 +275,54 @@ def test_what_is_wrong_is_refused_before_any_audio_is_read(here: Path, arguments
 @pytest.mark.usefixtures("loud")
 def test_the_last_of_a_setting_wins_and_the_lead_in_can_be_set(here: Path) -> None:
     settings = ("-s", "operating-point=3", "-s", "operating-point=12", "-s", "min-in-vocab-duration=1600")
-    assert evaluate(*BOOM, *settings).exit_code == 0
+    assert evaluate(*BOOM, *settings, "--lead-in-ref", "start").exit_code == 0
     log = read((here / "loudness-boom.log").read_text())
     assert (log.about("operating-point"), log.about("x-lead-in-ms")) == ("12", "1600")
     assert dict(log.totals)["TACOUNT"] == 0  # all of them are heard at 1.5 s
-    assert evaluate(*BOOM, *settings, "-l", "s.log", "--lead-in-ref", "start").exit_code == 0
-    assert "INFO x-lead-in-ref start\n" in (here / "s.log").read_text()
+    assert log.about("x-lead-in-ref") == "start"
+
+
+@pytest.mark.usefixtures("loud")
+def test_phrases_can_be_told_apart_by_references_and_come_before_other_audio(here: Path) -> None:
+    files = (here / "i.txt").read_text().split()
+    (here / "boom.txt").write_text("Boom!\n")
+    (here / "bang.txt").write_text("bang\n")
+    (here / "c.csv").write_text(
+        "".join(f"{file},{'bang' if at == 1 else 'boom'}.txt\n" for at, file in enumerate(files))
+    )
+    done = evaluate("-t", "loudness:boom", "-c", "c.csv", "-o", "o.txt", "-n", "-j", 2)
+    assert done.exit_code == 0, done.output
+    assert " 2 FA 360.00/hr, 50.00% FR, 2 TA," in done.stdout
+    log = (here / "loudness-boom.log").read_text()
+    keys = re.findall(r"^(?:CMD|OOV|INV)[A-Z]{2}", log, re.M)
+    assert keys == ["CMDTA", "CMDSB", "CMDFR", "CMDTA", "OOVFA", "OOVFA"]
+    assert differences(read(log)) == ()
+
+
+@pytest.mark.usefixtures("loud")
+def test_an_interrupted_run_has_a_partial_log_and_goes_on(loud: Sounds, here: Path) -> None:
+    hangs = loud("hangs.wav", 20, [5, 12], wrong=Wrong.HANG)
+    with (here / "o.txt").open("a") as listed:
+        listed.write(f"{hangs}\n")
+    command = [sys.executable, "-c", "from harness.cli import main; main()", "evaluate", *BOOM, "-vvv"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        assert child.stderr is not None
+        child.stderr.readline()  # the first event
+        child.send_signal(signal.SIGINT)
+        _, told = child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert "Go on with the same command and --resume" in told
+    partial = read((here / "loudness-boom.log").read_text())
+    assert re.fullmatch(r"[1-5] of 6 files", partial.about("x-partial") or "")
+    assert differences(partial) == ()
+    assert json.loads((here / "loudness-boom.log.json").read_text())["partial"]
+    assert harness("report", "loudness-boom.log").stdout.startswith("Partial: ")
+    assert "It is partial: --resume goes on with it" in refused(evaluate(*BOOM))
+    loud("hangs.wav", 20, [5, 12])  # mended meanwhile
+    assert evaluate(*BOOM, "--resume").exit_code == 0
+    assert evaluate(*BOOM, "-l", "whole.log").exit_code == 0
+    texts = [TIMES.sub("", (here / name).read_text()) for name in ("loudness-boom.log", "whole.log")]
+    assert texts[0] == texts[1]
 
 
 @pytest.mark.usefixtures("loud")
