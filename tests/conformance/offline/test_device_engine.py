@@ -84,6 +84,11 @@ def engine_of(task: str, *settings: tuple[str, str]) -> Iterator[OfflineEngine]:
         engine.close()
 
 
+@pytest.fixture(autouse=True)
+def locks_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARNESS_RUNTIME", str(tmp_path / "run"))
+
+
 @pytest.fixture
 def board(tmp_path: Path) -> Iterator[PosixBoard]:
     with posix_board(tmp_path) as made:
