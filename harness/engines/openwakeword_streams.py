@@ -22,7 +22,7 @@ FIRST_END = CALL_SAMPLES - STEP_SAMPLES
 STRETCH_STEPS = 150
 """Steps that are worked out at once, 12 s: their convolutions fit into a core's cache."""
 TOLERANCE_LOG_ODDS = 1e-3
-"""How far apart the two ways' scores may lie, in log odds; twenty times what was measured."""
+"""How far apart the two ways' scores may lie, in log odds; more than ten times what was measured."""
 _FEW_ULP = 3e-7
 """… and relative to the score: a float32 near 1 is no finer."""
 _CALLS_BEFORE_AN_EMBEDDING = 9
