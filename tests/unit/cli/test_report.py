@@ -1,0 +1,113 @@
+"""`harness report`, as a user types it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from harness.cli import group
+from harness.model.errors import InputError
+
+ORIGINAL = """\
+INFO start-time 2024-03-01 10:00:00.000 UTC
+INFO sdk-name TrulyHandsfree
+INFO sdk-version 7.1.0
+INFO command-line snsr-eval-batch -t alexa.snsr -i inv.txt -o oov.txt
+INFO operating-point 10
+INFO inv-files 3
+INFO inv-seconds 12
+INFO inv-hours 0:00:12.000
+INFO oov-files 1
+INFO oov-seconds 36000
+INFO oov-hours 010:00:00.000
+INFO rejected-files 1
+INFO real-time-factor 658.9
+INVTA "a.wav" 1010 1600 "alexa" sv-score 0
+INVTA "b.wav" 1010 1600 "alexa" sv-score 0
+INVFR "c.wav"
+OOVFA "long one.wav" 12 345 "alexa" sv-score 0
+REJECT "odd.wav" unreadable
+FACOUNT 1
+FARATE 0.10 / hr
+FRCOUNT 1.000000
+FRRATIO 33.33 %
+TACOUNT 2
+"""
+
+
+def report(*arguments: object) -> Result:
+    return CliRunner(env={"COLUMNS": "100"}).invoke(group, ["report", *map(str, arguments)])
+
+
+def refused(result: Result) -> str:
+    """The words of an error of wrong input, whose status is 2."""
+    assert isinstance(result.exception, InputError), result.output
+    assert result.exception.exit_code == 2
+    return str(result.exception)
+
+
+def test_a_log_of_the_original_tool_is_summed_up(tmp_path: Path) -> None:
+    (tmp_path / "old.log").write_text(ORIGINAL)
+    done = report(tmp_path / "old.log")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.splitlines() == [
+        "INV: 3 files, 0.003 hr, 0:00:12.000",
+        "OOV: 1 files, 10.000 hr, 10:00:00.000",
+        "Total: 4 files, 10.003 hr, 10:00:12.000",
+        "Using operating point 10.",
+        "4 files, 10.003 hr, 1 FA 0.10/hr, 33.33% FR, 2 TA, 658.9x RT",
+        "False accepts: 95 % interval 0.002532 to 0.5572 per hour (Garwood).",
+        "False rejects: 95 % interval 0.8404 to 90.57 % (Clopper-Pearson).",
+        "False rejects: 95 % interval 6.149 to 79.23 % (Wilson).",
+        "Rejected: 1 unreadable.",
+    ]
+    (tmp_path / "odd.log").write_text(ORIGINAL.replace("TACOUNT 2", "TACOUNT 3"))
+    done = report(tmp_path / "odd.log")
+    assert done.exit_code == 3
+    assert done.stdout.splitlines()[-1] == "Does not agree: TACOUNT is 3, and its lines come to 2."
+    told = json.loads(report(tmp_path / "odd.log", "--json").stdout)
+    assert told["totals"]["TACOUNT"] == 2
+    assert told["stated_totals"]["TACOUNT"] == 3
+    assert told["totals"]["WER"] is None
+    assert told["differences"] == ["TACOUNT is 3, and its lines come to 2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "this log is empty"),
+        ("a.wav\n", "no key is called 'a.wav'"),
+        ("INFO inv-files many\n", "an INFO line has no number"),
+        ("INFO oov-hours 3\n", "an INFO line has no number"),
+        ("\0\0\0", "no key is called"),
+    ],
+)
+def test_what_is_no_log_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "x.log").write_text(text)
+    assert said in refused(report(tmp_path / "x.log"))
+
+
+def test_a_log_comes_from_standard_input_and_hostile_names_are_made_harmless(tmp_path: Path) -> None:
+    text = ORIGINAL.replace('REJECT "odd.wav" unreadable', 'REJECT "odd.wav" \x1b[31munreadable')
+    done = CliRunner().invoke(group, ["report", "-"], input=text)
+    assert done.exit_code == 0, done.output
+    assert "\x1b" not in done.stdout
+    assert "Rejected: 1 \\e[31munreadable." in done.stdout
+
+
+def test_what_an_interrupted_run_and_a_shard_left_is_marked(tmp_path: Path) -> None:
+    marks = "INFO x-partial 4 of 9 files\nINFO x-shard 2/3\nINFO x-warning false accepts come in clusters\n"
+    (tmp_path / "p.log").write_text(marks + ORIGINAL)
+    lines = report(tmp_path / "p.log").stdout.splitlines()
+    assert lines[:2] == ["Partial: 4 of 9 files.", "Shard 2/3."]
+    assert lines[-1] == "Warning: false accepts come in clusters."
+
+
+def test_a_file_without_its_line_is_missed_in_a_log_of_ours(tmp_path: Path) -> None:
+    (tmp_path / "o.log").write_text("INFO x-task a:b\n" + ORIGINAL.replace("inv-files 3", "inv-files 4"))
+    done = report(tmp_path / "o.log")
+    assert done.exit_code == 3
+    assert "Does not agree: inv-files is 4, and its lines come to 3." in done.stdout
