@@ -89,7 +89,9 @@ class _Part:
 
 def network_of(graphs: tuple[Graph, ...]) -> Network:
     """The chain that a model's graphs make; NotKnown with what stands against it."""
-    return _Reader(graphs).read()
+    # A scale that is no number is found when its layer is made.
+    with np.errstate(all="ignore"):
+        return _Reader(graphs).read()
 
 
 class _Reader:
@@ -107,7 +109,8 @@ class _Reader:
 
     def read(self) -> Network:
         graph = self._graph
-        if len(graph.inputs) != 1 or len(graph.outputs) != 1:
+        ends = (*graph.inputs, *graph.outputs)
+        if len(graph.inputs) != 1 or len(graph.outputs) != 1 or not all(0 <= one < len(graph.tensors) for one in ends):
             raise NotKnown("the model has not one input and one output")
         entry, end = graph.tensors[graph.inputs[0]], graph.tensors[graph.outputs[0]]
         if entry.type != _INT8 or len(entry.shape) != 3 or entry.shape[0] != 1 or end.type not in (_INT8, _UINT8):
@@ -126,7 +129,9 @@ class _Reader:
                 raise NotKnown(f"operator {operator.code}")
             try:
                 steps[operator.code](operator)
-            except (KeyError, IndexError) as error:
+            except NotKnown:
+                raise
+            except (KeyError, IndexError, ValueError) as error:
                 raise NotKnown(f"operator {operator.code} takes what the chain has not: {error}") from None
         if graph.outputs[0] not in self._answers or self._layers[-1].kind is not Kind.ANSWER:
             raise NotKnown("the chain does not end in the model's output")
@@ -292,6 +297,8 @@ class _Reader:
             raise NotKnown(f"{history} frames of history of {len(state)}")
         end = self._graph.tensors[output]
         low = max(-128, end.zero) if activation == _RELU else -128
+        if multiplier.shape != away.shape or bias.shape != away.shape or not np.isfinite(multiplier).all():
+            raise NotKnown("a bias or a scale that is not one a channel")
         sums = np.abs(weights).sum(axis=(0, 1) if kind is Kind.DENSE else 0).max() * 255 + np.abs(bias).max()
         if sums >= _EXACT or (multiplier >= 1).any() or (multiplier <= 0).any():
             raise NotKnown("sums or scales that are too large")

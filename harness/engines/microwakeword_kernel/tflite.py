@@ -73,9 +73,12 @@ def read_model(content: bytes) -> tuple[Graph, ...]:
     codes = [max(code.number(0, "b", 0), code.number(3, "i", 0)) for code in model.tables(1)]
     buffers = model.tables(4)
     try:
-        return tuple(_graph(graph, codes, buffers) for graph in model.tables(2))
+        graphs = tuple(_graph(graph, codes, buffers) for graph in model.tables(2))
     except IndexError:
         raise Broken("an operator or a tensor names what is not there") from None
+    if not graphs:
+        raise Broken("the file has no graph")
+    return graphs
 
 
 def with_output(content: bytes, tensor: int) -> bytes:
