@@ -21,7 +21,8 @@ from harness.rig.offline.journal_header import JournalHeader
 from harness.rig.offline.plain_json import plain, restored
 
 FORMAT = 1
-KINDS = tuple(ListKind)
+KINDS = (ListKind.INV, ListKind.REFERENCED, ListKind.OOV)
+"""In the order of their lines in a log."""
 _OUTCOME = re.compile(rb'\{"k":"([a-z]+)","n":(\d+),')
 
 
@@ -142,9 +143,13 @@ def outcome_of(line: bytes) -> JournalledOutcome:
 
 def file_line(file: ListedFile) -> bytes:
     """A file to be evaluated, for another process."""
-    return _line(plain(file))
+    reason = None if file.rejected is None else file.rejected.value
+    told = [file.kind.value, file.number, file.listed, file.path, file.line, file.reference, reason]
+    return json.dumps(told, separators=(",", ":")).encode("ascii") + b"\n"
 
 
 def file_of(line: bytes) -> ListedFile:
     """The file that `file_line` tells of."""
-    return restored(ListedFile, json.loads(line))
+    kind, number, listed, path, place, reference, reason = json.loads(line)
+    rejected = None if reason is None else RejectReason(reason)
+    return ListedFile(ListKind(kind), number, listed, path, place, reference, rejected)

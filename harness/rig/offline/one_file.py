@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from typing import TypeGuard
 
 import numpy as np
 
@@ -102,11 +103,22 @@ def _outcome(engine: OfflineEngine, evaluation: Evaluation, file: ListedFile, ca
         return rejected(file, RejectReason.UNREADABLE, error.strerror or str(error))
 
 
+_OF_SCORES: dict[type, bool] = {}
+
+
+def _scores(engine: object) -> TypeGuard[ScoresSound]:
+    """Asked of each class once: looking at a protocol takes as long as opening a file."""
+    kind = type(engine)
+    if kind not in _OF_SCORES:
+        _OF_SCORES[kind] = isinstance(engine, ScoresSound)
+    return _OF_SCORES[kind]
+
+
 def _heard(
     engine: OfflineEngine, evaluation: Evaluation, sound: OpenSound, cache: ScoreCache | None, sha256: str
 ) -> tuple[tuple[OfflineSpot, ...], Said | None]:
     facts = engine.facts
-    if isinstance(engine, ScoresSound):
+    if _scores(engine):
         if facts.rule is None:
             raise EngineError("the engine has scores and does not say what of them is a spot")
         tracks = cache.get(facts.fingerprint, sha256) if cache is not None else None

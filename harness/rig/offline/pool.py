@@ -255,8 +255,10 @@ class Pool:
         return []
 
     def _refused(self, worker: WorkerProcess, error: HarnessError) -> None:
+        """An engine that does not load ends the run where there is no other; what goes wrong later always does."""
+        loading = worker.standing is Standing.LOADING
         self._end(worker, "")
-        if self.facts is None or not self.workers:
+        if self.facts is None or not self.workers or not loading:
             raise error
         self._told(f"going on with {len(self.workers)} workers: another could not load its engine: {error}")
 

@@ -125,22 +125,25 @@ def main(arguments: list[str]) -> int:
     begun = mmap.mmap(memory, BEGUN.size)
     frames = FrameReader()
     worker: Worker | None = None
-    while piece := os.read(tasks, 1 << 16):
-        for kind, content in frames.feed(piece):
-            match kind:
-                case Frame.EVALUATION:
-                    try:
+    try:
+        while piece := os.read(tasks, 1 << 16):
+            for kind, content in frames.feed(piece):
+                match kind:
+                    case Frame.EVALUATION:
                         worker = Worker(answers, begun, restored(Evaluation, json.loads(content)))
-                    except HarnessError as error:
-                        _write(answers, framed(Frame.REFUSED, _refused(error)))
-                        return error.exit_code
-                    worker.ready()
-                case Frame.FILES if worker is not None:
-                    worker.play(map(file_of, content.splitlines()))
-                case Frame.END_OF_SEQUENCE if worker is not None:
-                    worker.end_sequence()
-                case _:
-                    raise ValueError(f"a worker is not sent {kind}")
+                        worker.ready()
+                    case Frame.FILES if worker is not None:
+                        worker.play(map(file_of, content.splitlines()))
+                    case Frame.END_OF_SEQUENCE if worker is not None:
+                        worker.end_sequence()
+                    case _:
+                        raise ValueError(f"a worker is not sent {kind}")
+    except HarnessError as error:
+        # The engine does not load, or a device is gone for good: what is no file's fault ends the run.
+        if worker is not None:
+            worker.flush()
+        _write(answers, framed(Frame.REFUSED, _refused(error)))
+        return error.exit_code
     if worker is not None:
         worker.close()
     return 0

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.engines.settings import LEAD_IN, OF_SCORES, spot_rule
-from harness.model.errors import EngineError, InputError
+from harness.model.errors import DeviceError, EngineError, InputError
 from harness.model.offline import EngineFacts, EngineKind, OfflineModel, OfflineSpot, Said, ScoreTrack, Setting
 from harness.model.offline import SettingKind as Kind
 
@@ -44,6 +44,7 @@ class Wrong(IntEnum):
     ABORT_ONCE = 9
     PARENT_OF_SLEEPER = 10
     HANG_ONCE = 11
+    GONE = 12
 
 
 FLAG = Setting("flag", Kind.TEXT, "", "a file that says that the engine has gone wrong once")
@@ -61,6 +62,8 @@ def go_wrong(samples: npt.NDArray[np.int16], flag: str) -> None:
                 time.sleep(60)
         case Wrong.REFUSE:
             raise EngineError("the sound is too loud for this engine")
+        case Wrong.GONE:
+            raise DeviceError("the board is gone", remedy="Plug it in")
         case Wrong.CHATTER:
             os.write(1, b"chatter \x1b[31m on a stream that is not the engine's\n" * 2000)
             sys.stdout.write("more chatter\n")

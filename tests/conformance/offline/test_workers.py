@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.model.errors import EngineError, InputError
+from harness.model.errors import DeviceError, EngineError, InputError
 from harness.model.offline import ListKind, RejectReason
 from harness.rig.offline.journal_file import read_journal
 from harness.rig.offline.journal_lines import Mark
@@ -83,6 +83,16 @@ def test_an_error_of_the_engine_is_the_files_and_costs_no_worker(sounds: Sounds,
     assert played.outcome(0).rejected is RejectReason.ERROR
     assert played.outcome(0).error == "the sound is too loud for this engine"
     assert len(played.outcome(1).spots) == 1
+
+
+def test_a_device_that_is_gone_for_good_ends_the_run_and_what_was_played_stays(sounds: Sounds, tmp_path: Path) -> None:
+    files = listed([sounds("a.wav", 3, [1.5]), sounds("b.wav", 2, wrong=Wrong.GONE), sounds("c.wav", 1.5)])
+    with pytest.raises(DeviceError, match="the board is gone") as gone:
+        Played(evaluation_of(), files, tmp_path / "a.jsonl", jobs=1)
+    assert gone.value.remedy == "Plug it in"
+    left = read_journal(tmp_path / "a.jsonl")
+    assert left.ending is Mark.PARTIAL
+    assert [one.outcome.number for one in left.outcomes()] == [0]
 
 
 def test_what_an_engine_prints_reaches_neither_of_our_streams(
