@@ -74,6 +74,10 @@ class SweepAsked:
             )
         if asked.continuous:
             raise InputError("a sweep needs files that begin afresh", remedy="Leave --continuous out")
+        if self.prefix and not Path(self.prefix).parent.is_dir():
+            raise InputError(
+                f"there is no folder {Path(self.prefix).parent}", remedy="Make it, or choose another --sweep"
+            )
         if self.target is None:
             if developed:
                 raise InputError(
@@ -85,6 +89,8 @@ class SweepAsked:
         if not all(lists):
             names = "--dev-inv and --dev-oov" if developed else "-i and -o"
             raise InputError("a point is chosen by false rejects and false accepts", remedy=f"Give both {names}")
+        if developed:
+            read_lists(self.dev_inv, self.dev_oov, ())  # what is wrong with them is told now, not after hours
 
     def cache(self, cache: str, log: Path) -> str:
         """The folder of scores: the one that was named, or with a sweep one beside the log."""
