@@ -53,8 +53,10 @@ def library() -> ctypes.CDLL:
                                 number, number]  # fmt: skip
     length, whole = ctypes.c_long, ctypes.c_int32
     kernel.vh_pool.argtypes = [pointer, length, length, pointer, *(length for _ in range(4)), whole, whole, whole]
+    kernel.vh_first.argtypes = [pointer, length, pointer, length, length, length, whole, whole, whole, pointer, pointer,
+                                number, number]  # fmt: skip
     kernel.vh_clear_sides.argtypes = [pointer, length, length, length, whole]
-    for function in (kernel.vh_three_taps, kernel.vh_dense, kernel.vh_pool, kernel.vh_clear_sides):
+    for function in (kernel.vh_three_taps, kernel.vh_first, kernel.vh_dense, kernel.vh_pool, kernel.vh_clear_sides):
         function.restype = None
     if kernel.vh_version() != VERSION:
         raise NoKernel(f"the kernel is of version {kernel.vh_version()}, not {VERSION}")
@@ -111,8 +113,10 @@ class KernelEmbedding:
                     self._taps(layer, weights, now, out, along=0, tiles=(-(-rows // _TILE), columns))
                 elif _beside(layer, columns):
                     self._taps(layer, weights, now, out, along=1, tiles=(rows, columns // _TILE))
-                else:
+                elif now.shape[2] == 1:
                     rows -= high - 1
+                    self._first(layer, weights, now, out, rows)
+                else:
                     self._dense(layer, weights, now, out, rows)
             now = out
         return now[:rows, 0].copy()
@@ -132,14 +136,18 @@ class KernelEmbedding:
         start = now.ctypes.data - (now.strides[1] if along == 1 else 0)
         self._kernel.vh_three_taps(ctypes.byref(asked), start, out.ctypes.data)
 
-    def _dense(self, layer: Convolution, weights: Array, now: Array, out: Array, rows: int) -> None:
-        """A layer whose inputs are gathered for each output, or that takes a whole row at once."""
+    def _first(self, layer: Convolution, weights: Array, now: Array, out: Array, rows: int) -> None:
+        """A layer that takes one channel."""
         high, wide, _, outputs = layer.weights.shape
-        if weights.shape[1] == high * wide:
-            beside = np.pad(now[: rows + high - 1, :, 0], ((0, 0), (layer.beside, layer.beside)))
-            given = np.lib.stride_tricks.sliding_window_view(beside, (high, wide)).reshape(-1, high * wide)
-        else:
-            given, outputs = now[:rows].reshape(rows, -1), out.shape[1] * outputs
+        given = np.pad(now[:, :, 0], ((0, 0), (layer.beside, layer.beside)))
+        self._kernel.vh_first(
+            given.ctypes.data, given.shape[1], out.ctypes.data, _floats(out)[0], rows, out.shape[1], high, wide,
+            outputs, weights.ctypes.data, layer.bias.ctypes.data, layer.slope, layer.least,
+        )  # fmt: skip
+
+    def _dense(self, layer: Convolution, weights: Array, now: Array, out: Array, rows: int) -> None:
+        """A layer that takes a whole row at once."""
+        given, outputs = now[:rows].reshape(rows, -1), out.shape[1] * out.shape[2]
         count = len(given)
         if count < _TILE:  # the kernel reads four rows
             given = np.pad(given, ((0, _TILE - count), (0, 0)))
@@ -191,7 +199,7 @@ def _packed(layer: Convolution, columns: int, channels: int) -> Array:
             raise ValueError("it has a number of channels that is not known")
         at_points = np.einsum("pt,tio->pio", _POINTS, layer.weights.reshape(3, inputs, outputs).astype(np.float64))
         return _blocks(at_points)
-    if inputs == 1 and layer.beside == wide // 2:
+    if inputs == 1 and layer.beside == wide // 2 and columns % _TILE == 0:
         return _blocks(layer.weights.reshape(high * wide, outputs))
     if (high, wide, layer.beside) == (1, 3, 1) and columns == 2:
         whole = np.zeros((columns, inputs, columns, outputs))

@@ -153,6 +153,44 @@ FOR_AVX2 void vh_dense(const float *in, float *out, long rows, int32_t inputs, i
     }
 }
 
+FOR_AVX2 void vh_first(const float *in, long in_row, float *out, long out_row, long rows, long columns, int32_t high,
+                       int32_t wide, int32_t outputs, const float *weights, const float *bias, float slope,
+                       float least) {
+    for (long row = 0; row < rows; row++) {
+        for (long first = 0; first < columns; first += ROWS) {
+            float *to = out + row * out_row + first * outputs;
+            for (int32_t column = 0; column < outputs; column += COLUMNS) {
+                const float *tap = weights + (long)column * high * wide;
+                __m256 sums[ROWS][3];
+                for (int place = 0; place < ROWS; place++) {
+                    for (int part = 0; part < 3; part++) {
+                        sums[place][part] = at(bias + column + 8 * part);
+                    }
+                }
+                for (int32_t h = 0; h < high; h++) {
+                    for (int32_t w = 0; w < wide; w++, tap += COLUMNS) {
+                        const float *from = in + (row + h) * in_row + first + w;
+                        __m256 a = at(tap), b = at(tap + 8), c = at(tap + 16);
+#pragma GCC unroll 4
+                        for (int place = 0; place < ROWS; place++) {
+                            __m256 value = _mm256_broadcast_ss(from + place);
+                            sums[place][0] = _mm256_fmadd_ps(value, a, sums[place][0]);
+                            sums[place][1] = _mm256_fmadd_ps(value, b, sums[place][1]);
+                            sums[place][2] = _mm256_fmadd_ps(value, c, sums[place][2]);
+                        }
+                    }
+                }
+                for (int place = 0; place < ROWS; place++) {
+                    for (int part = 0; part < 3; part++) {
+                        put(to + (long)place * outputs + column + 8 * part,
+                            activated(sums[place][part], slope, least));
+                    }
+                }
+            }
+        }
+    }
+}
+
 #else
 
 int32_t vh_ready(void) { return 0; }
@@ -160,6 +198,11 @@ void vh_three_taps(const vh_taps *layer, const float *in, float *out) { (void)la
 void vh_dense(const float *in, float *out, long rows, int32_t inputs, int32_t outputs, const float *weights,
               const float *bias, float slope, float least) {
     (void)in, (void)out, (void)rows, (void)inputs, (void)outputs, (void)weights, (void)bias, (void)slope, (void)least;
+}
+void vh_first(const float *in, long in_row, float *out, long out_row, long rows, long columns, int32_t high,
+              int32_t wide, int32_t outputs, const float *weights, const float *bias, float slope, float least) {
+    (void)in, (void)in_row, (void)out, (void)out_row, (void)rows, (void)columns, (void)high;
+    (void)wide, (void)outputs, (void)weights, (void)bias, (void)slope, (void)least;
 }
 
 #endif

@@ -31,6 +31,11 @@ void vh_three_taps(const vh_taps *layer, const float *in, float *out);
 void vh_dense(const float *in, float *out, long rows, int32_t inputs, int32_t outputs, const float *weights,
               const float *bias, float slope, float least);
 
+/* A convolution of one channel, high * wide taps, over `in` with its zeros beside already there. columns: a multiple of
+ * 4; weights: [outputs / 24][high * wide][24]. */
+void vh_first(const float *in, long in_row, float *out, long out_row, long rows, long columns, int32_t high,
+              int32_t wide, int32_t outputs, const float *weights, const float *bias, float slope, float least);
+
 /* The greatest of so many rows (1 or 2) and columns (1 or 2). Rows and columns out; distances in floats. */
 void vh_pool(const float *in, long in_row, long in_column, float *out, long out_row, long out_column, long rows,
              long columns, int32_t high, int32_t wide, int32_t channels);
