@@ -63,7 +63,9 @@ def fingerprint(engine: type[OfflineEngine], version: str, model_sha256: str, se
 def _unquoted(text: str) -> str:
     if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'":
         try:
-            return " ".join(shlex.split(text))
+            parts = shlex.split(text)
         except ValueError:
             return text[1:-1]
+        # Quotes around several parts are those of a command: "./their engine" --model "a b".
+        return parts[0] if len(parts) == 1 else text
     return text

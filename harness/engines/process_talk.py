@@ -158,7 +158,7 @@ class FileTalk:
     def _look(self) -> None:
         for text in self._pipe.arrived():
             if self._hear(text):
-                raise self._fault(f"says that file {self._number} is done before its end")
+                raise self._fault("says that the file is done before its end")
 
     def _end(self) -> None:
         self._ended = True
@@ -167,7 +167,7 @@ class FileTalk:
             while (text := self._pipe.line(self._hang_s, "has not said that the file is done")) is not None:
                 if self._hear(text):
                     return
-            raise self._pipe.ended(f"before it said that file {self._number} is done")
+            raise self._pipe.ended("before it said that the file is done")
         self._pipe.end_input()
         while (text := self._pipe.line(self._hang_s, "has said nothing and not ended")) is not None:
             self._hear(text)
@@ -191,7 +191,7 @@ class FileTalk:
         match line:
             case Done(file):
                 if file != self._number:
-                    raise self._fault(f"says that file {file} is done, in file {self._number}")
+                    raise self._fault(f"says that another file is done ({file - self._number:+d})")
                 return True
             case Refused(why):
                 raise self._refused(why)

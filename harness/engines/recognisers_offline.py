@@ -103,6 +103,14 @@ class MoonshineOffline:
             self._recogniser: Any = package.Transcriber(str(folder), architecture, options=options)
         except package.MoonshineError as error:
             raise InputError(f"moonshine cannot load the model in {folder}: {error}") from error
+        try:
+            self._words(np.zeros(_LEAD_SAMPLES, np.int16))  # a wrong architecture loads, and fails when it is used
+        except EngineError as error:
+            self.close()
+            raise InputError(
+                f"the model in {folder} is not of the architecture {architecture.name.lower()}",
+                remedy="Set -s architecture=tiny or base, whichever it is",
+            ) from error
         name = f"moonshine-voice {version('moonshine-voice')} {folder.name}"
         hashed = tuple(folder / file for file in files)
         self.facts = _facts(MoonshineOffline, name, hashed, settings, _MOONSHINE_LICENCE)

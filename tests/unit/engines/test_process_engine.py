@@ -148,7 +148,7 @@ def test_declared_scores_make_any_operating_point_a_look_at_the_same_scores() ->
 
 FAULTS = {
     "hang": "has not said that the file is done in 1 s",
-    "crash": r"was ended by SIGSEGV before it said that file 1 is done; it last said: no licence for \\e\[31mthis host",
+    "crash": r"by SIGSEGV before it said that the file is done; it last said: no licence for \\e\[31mthis host",
     "exit": "ended with status 7 before it said",
     "garbage": "no JSON object: 'Loading model... done'",
     "partial": "in the middle of a line",
@@ -165,7 +165,7 @@ FAULTS = {
     "flood": "lines in 1.0 s of sound",
     "long line": "a line of more than",
     "error": "says: the model is out of date",
-    "wrong file": "says that file 6 is done, in file 1",
+    "wrong file": r"says that another file is done \(\+5\)",
     "deep": "no JSON object",
     "scores": "scores of 'loud' that its hello does not declare",
     "number": "no JSON object: '17'",
@@ -188,8 +188,8 @@ def test_a_fault_is_an_error_with_the_command_and_ends_the_process(fault: str) -
 
 def test_after_a_fault_the_next_file_gets_a_fresh_process() -> None:
     engine = ProcessEngine(faulty("exit"), {})
-    for number in (1, 2):
-        with pytest.raises(EngineError, match=f"status 7 before it said that file {number}"):
+    for _ in range(2):
+        with pytest.raises(EngineError, match="status 7 before it said that the file is done"):
             heard(engine, sound(0.5))
     engine.close()
 
@@ -218,7 +218,7 @@ def test_done_before_the_end_is_refused() -> None:
         stream.feed(sound(1.0))
         return bool(stream.take(flush=False))
 
-    with pytest.raises(EngineError, match="says that file 1 is done before its end"):
+    with pytest.raises(EngineError, match="says that the file is done before its end"):
         eventually(look)
     engine.close()
 

@@ -71,6 +71,13 @@ def test_a_language_that_the_model_does_not_have_is_refused() -> None:
         FasterWhisperOffline("", {"language": "de"})
 
 
+def test_a_folder_of_another_architecture_is_refused_when_it_is_loaded() -> None:
+    packaged = MoonshineOffline("tiny-en", {})
+    packaged.close()
+    with pytest.raises(InputError, match="is not of the architecture base"):
+        MoonshineOffline("", {"architecture": "base"})
+
+
 def test_settings_that_change_words_change_the_fingerprint() -> None:
     one, two = FasterWhisperOffline("", {}), FasterWhisperOffline("", {"beam-size": "1"})
     assert one.facts.fingerprint != two.facts.fingerprint
