@@ -16,13 +16,14 @@ _PR_SET_PDEATHSIG = 1
 NOT_STARTED = 126
 
 
-def _down(number: int, frame: object) -> None:
-    os.killpg(0, signal.SIGKILL)
-
-
 def main(parent: int, command: list[str]) -> int:
     """The engine's exit status, or the end by its signal; NOT_STARTED with the reason on stderr."""
-    signal.signal(signal.SIGTERM, _down)
+
+    def down(number: int, frame: object) -> None:
+        if os.getppid() != parent:  # else it was only the parent's thread that ended, which the kernel tells as well
+            os.killpg(0, signal.SIGKILL)
+
+    signal.signal(signal.SIGTERM, down)
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != parent:  # it died before it could be watched
         return NOT_STARTED

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -275,6 +276,18 @@ def test_a_harness_that_is_killed_leaves_no_engine_behind() -> None:
     ours.stdout.close()
     # The engine and its child do not mind the end of their input: only the one that keeps watch can end them.
     assert all(eventually(lambda pid=pid: gone(pid)) for pid in group)
+
+
+def test_the_end_of_the_thread_that_started_it_is_not_our_end() -> None:
+    started: list[ProcessEngine] = []
+    thread = threading.Thread(target=lambda: started.append(ProcessEngine(LOUD, {})))
+    thread.start()
+    thread.join()
+    (engine,) = started
+    pid = engine.pid
+    assert [heard(engine, SOUND), heard(engine, SOUND)] == [FOUND, FOUND]
+    assert engine.pid == pid
+    engine.close()
 
 
 @pytest.mark.parametrize(
