@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import pty
 from dataclasses import replace
 
 import pytest
 
 from harness.cli.evaluate_options import Asked, log_name
-from harness.cli.evaluate_progress import progress_text
+from harness.cli.evaluate_progress import on_terminal, progress_text
 from harness.model.errors import InputError
 from harness.model.offline import EngineFacts, EngineKind, Task
 from harness.rig.offline.run_progress import Progress
@@ -73,3 +74,15 @@ def test_the_line_of_progress() -> None:
     assert progress_text(going) == (
         "1,234 of 3,298 files, 61.203 hr, 658.9x RT, 3 rejected, 1 with errors, 0:01:12 left"
     )
+
+
+def test_no_line_is_drawn_anew_but_on_a_terminal_that_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = pty.openpty()
+    with open(theirs, "w", encoding="utf-8") as terminal, open(ours, "rb"):
+        monkeypatch.setenv("TERM", "xterm")
+        assert on_terminal(terminal)
+        monkeypatch.setenv("TERM", "dumb")
+        assert not on_terminal(terminal)
+        monkeypatch.delenv("TERM")
+        assert not on_terminal(terminal)
+    assert not on_terminal(None)
