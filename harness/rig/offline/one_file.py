@@ -9,7 +9,6 @@ from typing import TypeGuard
 import numpy as np
 
 from harness.audio.sound_files import OpenSound, UnusableSound, file_sha256, open_sound
-from harness.engines import voice_activity
 from harness.engines.settings import LEAD_IN
 from harness.library.reference_text import read_reference
 from harness.model.errors import DeviceError, EngineError, HarnessError
@@ -146,6 +145,8 @@ def _understood(engine: Understands, evaluation: Evaluation, sound: OpenSound, r
     samples = blocks[0] if len(blocks) == 1 else np.concatenate([*blocks, np.zeros(0, np.int16)])
     if not evaluation.vad:
         return engine.understand(samples)
+    from harness.engines import voice_activity  # here, since it takes a second to import, and few ask for it
+
     if rate_hz != voice_activity.RATE_HZ:
         raise EngineError(f"silence is cut off at {voice_activity.RATE_HZ} Hz, and the engine listens at {rate_hz} Hz")
     spoken = voice_activity.trimmed(samples)
