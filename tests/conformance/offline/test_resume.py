@@ -64,27 +64,29 @@ def test_a_run_that_is_killed_and_interrupted_ends_as_if_it_had_not_been(sounds:
     flag.unlink()
     journal = tmp_path / "a.log.jsonl"
     child = begun(*arguments, "a.log", folder=tmp_path)
-    wait_for(lambda: flag.exists() and _outcomes(journal) > 20, 60)
+    wait_for(lambda: flag.exists() and _outcomes(journal) > 0, 60)
     workers = workers_of(child.pid)
     child.kill()
     child.communicate()
     assert len(workers) == 2
-    wait_for(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
+    wait_for(lambda: not any(Path(f"/proc/{worker}/exe").exists() for worker in workers), 60)
     # Torn in the middle of a line, as a power cut leaves it.
     with journal.open("ab") as file:
         file.write(b'{"k":"inv","n":20,"file":"/a')
     done = len(read_journal(journal))
-    assert 20 < done < 44
+    assert 0 < done < 44
 
     flag.unlink()
     child = begun(*arguments, "a.log", "--resume", folder=tmp_path)
-    wait_for(lambda: flag.exists() and _outcomes(journal) == 43, 60)
+    wait_for(flag.exists, 60)
     child.send_signal(signal.SIGINT)
     _, err = child.communicate(timeout=60)
     assert child.returncode == 130
     assert "the log is partial" in err
-    assert read_journal(journal).ending is Mark.PARTIAL
-    assert "INFO x-partial 43 of 44 files" in (tmp_path / "a.log").read_text()
+    interrupted = read_journal(journal)
+    assert interrupted.ending is Mark.PARTIAL
+    assert done <= len(interrupted) < 44
+    assert f"INFO x-partial {len(interrupted)} of 44 files" in (tmp_path / "a.log").read_text()
 
     ended(*arguments, "a.log", "--resume", folder=tmp_path)
     assert untimed(tmp_path / "a.log") == untimed(tmp_path / "whole.log")
