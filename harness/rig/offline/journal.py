@@ -7,6 +7,7 @@ brought to the disk at least every second and at the end. A torn last line, of a
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import time
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from harness.model.errors import InputError, LogError, LogFull
+from harness.model.errors import HarnessError, InputError, LogError, LogFull
 from harness.model.offline import FileOutcome
 from harness.rig.offline.journal_file import JournalFile, read_journal
 from harness.rig.offline.journal_header import JournalHeader, differences
@@ -44,13 +45,8 @@ class Journal:
 
     @classmethod
     def create(cls, path: Path, header: JournalHeader, now_s: Callable[[], float] = time.monotonic) -> Self:
-        """A new journal; one of that name is replaced."""
-        try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
-        except OSError as error:
-            raise InputError(
-                f"the journal {path} cannot be written: {error.strerror}", remedy="Choose another -l"
-            ) from error
+        """A new journal; one of that name is replaced, unless another run writes it: InputError."""
+        descriptor = _locked(path, os.O_CREAT)
         journal = cls._begun(path, descriptor, header_line(header), now_s)
         folder = os.open(path.parent, os.O_RDONLY)
         try:
@@ -62,7 +58,11 @@ class Journal:
     @classmethod
     def _begun(cls, path: Path, descriptor: int, header: bytes, now_s: Callable[[], float]) -> Self:
         try:
-            os.write(descriptor, header)
+            if os.fstat(descriptor).st_size:  # a device has none, and cannot be cut
+                os.ftruncate(descriptor, 0)
+            rest = memoryview(header)
+            while rest:
+                rest = rest[os.write(descriptor, rest) :]
             return cls(path, descriptor, len(header), now_s)
         except OSError as error:
             os.close(descriptor)
@@ -72,22 +72,26 @@ class Journal:
     def reopen(cls, path: Path, header: JournalHeader, now_s: Callable[[], float] = time.monotonic) -> Self:
         """Goes on with a journal of the same evaluation; a torn last line is cut off.
 
-        InputError that says what differs when it is of another one.
+        InputError that says what differs when it is of another one, or that another run writes it.
         """
-        found = read_journal(path)
-        differs = differences(found.header, header)
-        if differs:
-            raise InputError(
-                f"{path} is the journal of another evaluation: {'; '.join(differs)}",
-                remedy="Give the same lists and options as then, or leave --resume out to begin anew",
-            )
+        descriptor = _locked(path)  # before it is read: another run's lines could still come
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            found = read_journal(path)
+            differs = differences(found.header, header)
+            if differs:
+                raise InputError(
+                    f"{path} is the journal of another evaluation: {'; '.join(differs)}",
+                    remedy="Give the same lists and options as then, or leave --resume out to begin anew",
+                )
             os.ftruncate(descriptor, found.whole_bytes)
             os.lseek(descriptor, 0, os.SEEK_END)
+            return cls(path, descriptor, found.whole_bytes, now_s, found)
         except OSError as error:
+            os.close(descriptor)
             raise InputError(f"the journal {path} cannot be written: {error.strerror}") from error
-        return cls(path, descriptor, found.whole_bytes, now_s, found)
+        except HarnessError:
+            os.close(descriptor)
+            raise
 
     def append(self, outcome: FileOutcome, listed: str) -> None:
         """When it returns, the outcome outlives this process."""
@@ -167,6 +171,26 @@ class Journal:
             raise _refused(self.path, error) from error
         self._end += len(lines)
         self._unsynced = True
+
+
+def _locked(path: Path, flags: int = 0) -> int:
+    """A descriptor to write with, whose lock the kernel gives back when this process ends, however it ends."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | flags, 0o666)
+    except OSError as error:
+        raise InputError(
+            f"the journal {path} cannot be written: {error.strerror}", remedy="Choose another -l"
+        ) from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(descriptor)
+        raise InputError(
+            f"the journal {path} is being written by another run", remedy="Wait for its end, or choose another -l"
+        ) from error
+    except OSError:
+        pass  # some file servers have no locks: then two runs at once are for people to avoid
+    return descriptor
 
 
 def _refused(path: Path, error: OSError) -> LogError:

@@ -26,6 +26,7 @@ from harness.rig.offline.journal_lines import (
 
 _NUMBER_BITS = 40
 _LONGEST_LINE = 1 << 24
+_PIECE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class JournalFile:
                     self.whole_bytes += len(line)
         except OSError as error:
             raise InputError(f"the journal {path} cannot be read: {error.strerror}") from error
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"{path} is no journal of an evaluation: {error}") from error
         self._index = _sorted(keys, offsets, lengths)
 
@@ -75,9 +76,12 @@ class JournalFile:
         try:
             self.marks.append(mark_of(line))
         except ValueError as error:
-            raise InputError(
-                f"a damaged line: {error}", place=Place(str(self.path), number), remedy="Evaluate anew"
-            ) from error
+            raise _damaged(self.path, number, error) from error
+
+    def number_of(self, offset: int) -> int:
+        """Which line, counted from 1, begins so many bytes from the start."""
+        with self.path.open("rb") as file:
+            return 1 + sum(file.read(min(_PIECE, offset - at)).count(b"\n") for at in range(0, offset, _PIECE))
 
     @property
     def ending(self) -> Mark | None:
@@ -121,6 +125,10 @@ class JournalFile:
         return self._index
 
 
+def _damaged(path: Path, number: int, error: ValueError) -> InputError:
+    return InputError(f"a damaged line: {error}", place=Place(str(path), number), remedy="Evaluate anew")
+
+
 def read_journal(path: Path) -> JournalFile:
     """InputError when there is none, or it is damaged otherwise than by a torn last line."""
     return JournalFile(path)
@@ -150,7 +158,12 @@ def ordered(journals: Sequence[JournalFile]) -> Iterator[JournalledOutcome]:
                 continue
             before = key
             line = os.pread(descriptors[place[at]], int(lengths[at]), int(offsets[at]))
-            yield outcome_of(line)
+            try:
+                found = outcome_of(line)
+            except ValueError as error:
+                journal = journals[place[at]]
+                raise _damaged(journal.path, journal.number_of(int(offsets[at])), error) from error
+            yield found
     finally:
         for descriptor in descriptors:
             os.close(descriptor)

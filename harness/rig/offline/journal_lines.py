@@ -23,7 +23,7 @@ from harness.rig.offline.plain_json import plain, restored
 FORMAT = 1
 KINDS = (ListKind.INV, ListKind.REFERENCED, ListKind.OOV)
 """In the order of their lines in a log."""
-_OUTCOME = re.compile(rb'\{"k":"([a-z]+)","n":(\d+),')
+_OUTCOME = re.compile(rb'\{"k":"(%s)","n":(\d{1,12}),' % b"|".join(one.value.encode() for one in KINDS))
 
 
 class Mark(StrEnum):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import resource
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -237,3 +238,39 @@ def test_a_million_outcomes_are_told_in_order_within_bounded_memory(tmp_path: Pa
     index = found.index
     assert index.keys.nbytes + index.offsets.nbytes + index.lengths.nbytes == 20 * count
     assert all(one.outcome.number == place for place, one in enumerate(found.outcomes()))
+
+
+@pytest.mark.parametrize("make", [Journal.create, Journal.reopen])
+def test_two_runs_do_not_write_the_same_journal(tmp_path: Path, make: Callable[[Path, JournalHeader], Journal]) -> None:
+    path = written(tmp_path / "a.jsonl", None)
+    with Journal.reopen(path, HEADER):
+        before = path.read_bytes()
+        with pytest.raises(InputError, match="being written by another run"):
+            make(path, HEADER)
+        assert path.read_bytes() == before
+    make(path, HEADER).abandon()
+
+
+def test_a_shorter_journal_leaves_nothing_of_the_one_that_it_replaces(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.jsonl")
+    Journal.create(path, HEADER).close(Mark.PARTIAL)
+    found = read_journal(path)
+    assert (len(found), found.ending, found.torn) == (0, Mark.PARTIAL, False)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"k":"inv","n":7,"file":"\xff"}\n',
+        b'{"k":"inv","n":7,"file":"a","spots":[["x"]]}\n',
+        b'{"k":"inv","n":99999999999999999999,"file":"a"}\n',
+        b'{"k":"nav","n":7,"file":"a"}\n',
+    ],
+)
+def test_damage_in_the_middle_is_told_with_its_line(tmp_path: Path, line: bytes) -> None:
+    path = written(tmp_path / "a.jsonl")
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:4], line, *lines[4:]]))
+    with pytest.raises(InputError, match="a damaged line") as refused:
+        list(read_journal(path).outcomes())
+    assert str(refused.value.place) == f"{path}:5"
