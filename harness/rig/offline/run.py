@@ -7,6 +7,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from harness.model.offline import EngineFacts, Evaluation, FileOutcome, ListedFi
 from harness.rig.offline.continuous_sequence import ContinuousSequence
 from harness.rig.offline.handing_out import BATCH_S, MOST_FILES, HandingOut
 from harness.rig.offline.journal import Journal
-from harness.rig.offline.journal_file import key_of
+from harness.rig.offline.journal_file import JournalFile, key_of
 from harness.rig.offline.journal_lines import KINDS, Mark, file_line, outcome_line
 from harness.rig.offline.one_file import rejected
 from harness.rig.offline.pool import Answered, Limits, Lost, Pool
@@ -33,6 +34,17 @@ OpensJournal = Callable[[EngineFacts], Journal]
 """Called once, when the engine has loaded and before any file is played."""
 OnOutcome = Callable[[FileOutcome, ListedFile], None]
 """An outcome that is in the journal; in the order in which they come, on the thread of `run`."""
+
+
+class KeepsOutcomes(Protocol):
+    """Where outcomes go: a journal, or what stands for it on a cluster's worker."""
+
+    @property
+    def before(self) -> JournalFile | None: ...
+
+    def append_lines(self, lines: bytes) -> None: ...
+
+    def tick(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +96,7 @@ def run(
                 raise KeyboardInterrupt
             pool.step(TICK_S, lambda _: 0.0)
         with journal(pool.facts) as opened:
-            going = _Run(evaluation, files, pool, opened, on_outcome, now_s)
+            going = Playing(evaluation, files, pool, opened, on_outcome, now_s)
             partial = going.play(stop, on_progress)
             at_once = partial
             opened.close(Mark.PARTIAL if partial else Mark.COMPLETE, "stopped" if partial else "")
@@ -95,17 +107,19 @@ def run(
         pool.close(at_once=at_once)
 
 
-class _Run:
-    """A run once its engine has loaded."""
+class Playing:
+    """A run once its engine has loaded. proven: the engine is known to be able to play a file."""
 
     def __init__(
         self,
         evaluation: Evaluation,
         files: Sequence[ListedFile],
         pool: Pool,
-        journal: Journal,
+        journal: KeepsOutcomes,
         on_outcome: OnOutcome,
         now_s: Callable[[], float],
+        *,
+        proven: bool = False,
     ) -> None:
         self._files = files
         self._pool = pool
@@ -115,8 +129,8 @@ class _Run:
         self._attempts: Counter[int] = Counter()
         self._suspects: deque[int] = deque()
         self._lost = 0
-        self._played = 0
-        self._due = _due(files, journal)
+        self._played = int(proven)
+        self._due = due_of(files, journal)
         self._left = int(np.count_nonzero(self._due))
         in_sequence = np.zeros(len(files), bool)
         if evaluation.continuous:
@@ -235,7 +249,7 @@ class _Run:
         on_progress(self.pace.snapshot(self._now_s(), share, len(self._pool.workers)))
 
 
-def _due(files: Sequence[ListedFile], journal: Journal) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def due_of(files: Sequence[ListedFile], journal: KeepsOutcomes) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Which files have no outcome in the journal yet."""
     if journal.before is None or not len(journal.before):
         return np.ones(len(files), bool)

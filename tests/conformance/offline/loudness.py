@@ -45,6 +45,7 @@ class Wrong(IntEnum):
     PARENT_OF_SLEEPER = 10
     HANG_ONCE = 11
     GONE = 12
+    KILL_PARENT = 13
 
 
 FLAG = Setting("flag", Kind.TEXT, "", "a file that says that the engine has gone wrong once")
@@ -64,6 +65,8 @@ def go_wrong(samples: npt.NDArray[np.int16], flag: str) -> None:
             raise EngineError("the sound is too loud for this engine")
         case Wrong.GONE:
             raise DeviceError("the board is gone", remedy="Plug it in")
+        case Wrong.KILL_PARENT:
+            os.kill(os.getppid(), signal.SIGKILL)
         case Wrong.CHATTER:
             os.write(1, b"chatter \x1b[31m on a stream that is not the engine's\n" * 2000)
             sys.stdout.write("more chatter\n")

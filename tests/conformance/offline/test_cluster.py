@@ -1,0 +1,207 @@
+"""Evaluations on a real Dask cluster: a scheduler and workers in processes of their own, some of which are killed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import site
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.model.errors import EngineError, InputError
+from harness.model.offline import EngineFacts, FileOutcome, ListedFile, RejectReason
+from harness.rig.offline.cluster import run_on_cluster
+from harness.rig.offline.journal import Journal
+from harness.rig.offline.journal_file import read_journal
+from harness.rig.offline.journal_lines import Mark
+from harness.rig.offline.pool import Limits
+from harness.rig.offline.run import Ran
+from tests.conformance.offline.clusters import Cluster
+from tests.conformance.offline.conftest import Sounds
+from tests.conformance.offline.loudness import Wrong
+from tests.conformance.offline.offline_runs import (
+    Played,
+    comparable,
+    evaluation_of,
+    header_for,
+    listed,
+    wait_for,
+    workers_of,
+)
+
+pytestmark = pytest.mark.usefixtures("loudness_plugin")
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, loudness_plugin: Path) -> Iterator[Callable[..., Cluster]]:
+    """Starts a cluster whose processes have the plug-in."""
+    started: list[Cluster] = []
+
+    def start(**options: int) -> Cluster:
+        folder = tmp_path / f"cluster{len(started)}"
+        folder.mkdir()
+        started.append(Cluster(folder, **options))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.__exit__()
+
+
+class Shared:
+    """A run on a cluster to its end. outcomes: as they came."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        files: list[ListedFile],
+        journal: Path,
+        *,
+        resume: bool = False,
+        stop: threading.Event | None = None,
+        on_outcome: Callable[[FileOutcome, ListedFile], None] | None = None,
+        task_s: float = 60.0,
+    ) -> None:
+        self.outcomes: dict[int, FileOutcome] = {}
+        self.told: list[str] = []
+        evaluation = evaluation_of()
+
+        def take(outcome: FileOutcome, file: ListedFile) -> None:
+            assert outcome.number == file.number
+            assert outcome.number not in self.outcomes
+            self.outcomes[outcome.number] = outcome
+            if on_outcome is not None:
+                on_outcome(outcome, file)
+
+        def opened(facts: EngineFacts) -> Journal:
+            make = Journal.reopen if resume else Journal.create
+            return make(journal, header_for(evaluation, files, facts))
+
+        self.ran: Ran = run_on_cluster(
+            evaluation,
+            files,
+            address=cluster.address,
+            journal=opened,
+            on_outcome=take,
+            stop=stop or threading.Event(),
+            on_told=self.told.append,
+            limits=Limits(nice=0),
+            task_s=task_s,
+        )
+
+
+def test_killed_workers_cost_time_alone_and_a_lost_scheduler_nothing(
+    sounds: Sounds, tmp_path: Path, cluster: Callable[..., Cluster]
+) -> None:
+    files = listed([sounds(f"{number}.wav", 20 + number % 5, [1.5] * (number % 2)) for number in range(60)])
+    files += listed([sounds("abort.wav", 20, wrong=Wrong.ABORT), tmp_path / "none.wav"])
+    files = [ListedFile(one.kind, at, one.listed, one.path, at + 1) for at, one in enumerate(files)]
+    here = cluster()
+    here.add("a", "b", "c", "d")
+    to_kill = ["a", "c"]
+
+    def kill(outcome: FileOutcome, file: ListedFile) -> None:
+        if to_kill:
+            here.kill(to_kill.pop())
+
+    shared = Shared(here, files, tmp_path / "shared.jsonl", on_outcome=kill)
+    assert not to_kill
+    assert sum("is gone; what it was at is played elsewhere" in one for one in shared.told) >= 1
+    assert (shared.ran.partial, shared.ran.done, shared.ran.rejected, shared.ran.errors) == (False, 62, 2, 1)
+    assert shared.outcomes[60].rejected is RejectReason.CRASH
+    Played(evaluation_of(), files, tmp_path / "local.jsonl")
+    both = [read_journal(tmp_path / f"{name}.jsonl") for name in ("shared", "local")]
+    assert [comparable(one) for one in both[0].outcomes()] == [comparable(one) for one in both[1].outcomes()]
+    assert both[0].complete
+    assert both[0].header.facts == both[1].header.facts
+    # The engines are let go of with the evaluation.
+    wait_for(lambda: not any(workers_of(one.pid) for one in here.workers.values()))
+
+    stop = threading.Event()
+    stopped = Shared(here, files, tmp_path / "gone.jsonl", stop=stop, on_outcome=lambda *_: stop.set())
+    assert stopped.ran.partial
+    before = len(read_journal(tmp_path / "gone.jsonl"))
+    assert 0 < before == stopped.ran.done < 62
+
+    with pytest.raises(EngineError, match=r"the scheduler at .* is gone.*--resume"):
+        Shared(here, files, tmp_path / "gone.jsonl", resume=True, on_outcome=lambda *_: here.scheduler.kill())
+    left = read_journal(tmp_path / "gone.jsonl")
+    assert left.ending is Mark.PARTIAL
+    assert before < len(left) < 62
+    Played(evaluation_of(), files, tmp_path / "gone.jsonl", resume=True)
+    again = read_journal(tmp_path / "gone.jsonl")
+    assert [comparable(one) for one in again.outcomes()] == [comparable(one) for one in both[1].outcomes()]
+
+
+def test_a_file_that_ends_workers_is_found_out(sounds: Sounds, tmp_path: Path, cluster: Callable[..., Cluster]) -> None:
+    names = [f"{number}.wav" for number in range(12)]
+    files = listed([sounds(one, 2, [1.5], wrong=Wrong.KILL_PARENT if one == "7.wav" else None) for one in names])
+    here = cluster(allowed_failures=0)
+    here.add("a", "b", "c", "d")
+    shared = Shared(here, files, tmp_path / "a.jsonl")
+    assert (shared.ran.done, shared.ran.rejected) == (12, 1)
+    assert shared.outcomes[7].rejected is RejectReason.CRASH
+    assert "in each of 3 tasks" in shared.outcomes[7].error
+    assert any("7.wav" in one and "tried" in one for one in shared.told)
+    assert all(len(one.spots) == 1 for number, one in shared.outcomes.items() if number != 7)
+    assert sum(one.poll() is None for one in here.workers.values()) == 1
+
+
+def test_what_is_no_cluster_and_workers_that_are_unfit_are_named_before_anything_is_played(
+    sounds: Sounds,
+    tmp_path: Path,
+    cluster: Callable[..., Cluster],
+    loudness_plugin: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    files = listed([sounds("a.wav", 2, [1.5])])
+    here = cluster()
+    monkeypatch.setattr("harness.rig.offline.cluster_workers.WORKERS_WITHIN_S", 0.5)
+    with pytest.raises(InputError, match=r"has had no worker for 0\.5 s"):
+        Shared(here, files, tmp_path / "a.jsonl")
+    address = here.address
+    for wrong in ("tcp://127.0.0.1:1", "foo", "http://127.0.0.1:80", "tls://" + address.removeprefix("tcp://")):
+        here.address = wrong
+        with pytest.raises(InputError, match=f"no Dask scheduler at {wrong}"):
+            Shared(here, files, tmp_path / "a.jsonl")
+    here.address = address
+    other_engine = tmp_path / "other engine"
+    shutil.copytree(loudness_plugin, other_engine)
+    plugin = other_engine / "loudness_plugin.py"
+    plugin.write_text(plugin.read_text().replace('self.kind, "1.0"', 'self.kind, "1.1"'))
+    other_harness = tmp_path / "other harness"
+    shutil.copytree(Path(__file__).parents[3] / "harness", other_harness / "harness", ignore=_all_but_python)
+    told = other_harness / "harness" / "__init__.py"
+    told.write_text(told.read_text().replace("__version__ = ", "__version__ = '9' + "))
+    bare = (
+        f"import sys; sys.path[:0] = {site.getsitepackages()!r}\nfrom distributed.cli.dask_worker import main\nmain()"
+    )
+    here.start("good")
+    here.start("engine", env={"PYTHONPATH": str(other_engine)})
+    here.start("harness", env={"PYTHONPATH": f"{other_harness}{os.pathsep}{loudness_plugin}"})
+    # Without the .pth file of an installation that can be edited, the harness is not there.
+    here.start("none", python=(sys.executable, "-I", "-S", "-c", bare))
+    here.wait()
+    with pytest.raises(InputError) as refused:
+        Shared(here, files, tmp_path / "a.jsonl")
+    assert "has version 9" in str(refused.value)
+    assert "it has not the harness" in str(refused.value)
+    for name in ("harness", "none"):
+        here.kill(name)
+    with pytest.raises(InputError, match=r"(?s)version is 1.0, its .*version is 1.1, its"):
+        Shared(here, files, tmp_path / "a.jsonl")
+    here.kill("engine")
+    assert not (tmp_path / "a.jsonl").exists()
+    (tmp_path / "cluster0" / "elsewhere.wav").write_bytes((tmp_path / "sounds" / "a.wav").read_bytes())
+    unseen = [ListedFile(files[0].kind, 0, "elsewhere.wav", "/proc/self/fd/97", 1)]
+    with pytest.raises(InputError, match="/proc/self/fd/97 cannot be read there"):
+        Shared(here, unseen, tmp_path / "a.jsonl")
+    assert Shared(here, files, tmp_path / "a.jsonl").ran.done == 1
+
+
+def _all_but_python(folder: str, names: list[str]) -> list[str]:
+    return [one for one in names if Path(folder, one).is_file() and not one.endswith((".py", ".so"))]
