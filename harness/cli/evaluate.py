@@ -7,6 +7,7 @@ import sys
 
 import click
 
+from harness.cli.evaluate_cluster import cluster_options
 from harness.cli.evaluate_files import EvaluationFiles
 from harness.cli.evaluate_limits import DeclaredLimits, LimitsOn
 from harness.cli.evaluate_options import Asked, shard
@@ -88,6 +89,7 @@ def _finite(ctx: click.Context, param: click.Parameter, value: float | None) -> 
     show_default=True,
     help="What limits are on: the upper end of the 95 % interval, or the figure itself.",
 )
+@cluster_options
 @sweep_options
 @click.option("--quiet-progress", is_flag=True, help="No line of progress on a terminal.")
 def command(
@@ -117,6 +119,8 @@ def command(
     max_wer: float | None,
     limits_on: str,
     quiet_progress: bool,
+    cluster: str,
+    task_hours: float,
     sweep: SweepAsked,
 ) -> None:
     """Run a wake engine or a recogniser over lists of audio files; write the log, and sum it up in a line.
@@ -129,7 +133,7 @@ def command(
     """
     asked = Asked(
         task, inv, oov, referenced, settings, files, jobs, log, normalise, count_in_vocabulary, words, vad, resume,
-        force, continuous, shard,
+        force, continuous, shard, cluster, task_hours,
     )  # fmt: skip
     limits = DeclaredLimits(max_fa_per_hour, max_fr, max_wer, LimitsOn(limits_on))
     asked.demand_sense()

@@ -37,6 +37,8 @@ class Asked:
     force: bool = False
     continuous: bool = False
     shard: Shard | None = None
+    cluster: str = ""
+    task_hours: float = 1.0
 
     def demand_sense(self) -> None:
         """InputError where options exclude one another, or need one that is not there."""
@@ -60,6 +62,12 @@ class Asked:
             raise InputError(
                 "--continuous carries the engine's state from file to file, which --shard takes apart",
                 remedy="Leave one of them out",
+            )
+
+        if self.cluster and self.jobs > 1:
+            raise InputError(
+                "-j is of this machine's processes, and --cluster plays on its workers'",
+                remedy="Leave -j out; start as many workers as there are processors",
             )
 
     def checked_task(self) -> Task:

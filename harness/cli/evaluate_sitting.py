@@ -10,6 +10,7 @@ import click
 
 from harness import __version__
 from harness.cli import INTERRUPTED
+from harness.cli.evaluate_cluster import runner
 from harness.cli.evaluate_files import EvaluationFiles
 from harness.cli.evaluate_limits import DeclaredLimits
 from harness.cli.evaluate_lists import list_facts
@@ -38,7 +39,6 @@ from harness.reports.wake_log_text import line_of
 from harness.rig.offline.journal import Journal
 from harness.rig.offline.journal_header import JournalHeader, Shard
 from harness.rig.offline.pool import Limits
-from harness.rig.offline.run import run
 from harness.rig.offline.shards import PartOfFiles
 from harness.rig.offline.stopping import stop_when_asked
 from harness.rig.offline.sweep import demand_scores
@@ -86,10 +86,9 @@ class Sitting:
             raise InputError("no file is in this part of the lists", remedy="Ask for fewer parts")
         try:
             with stop_when_asked() as stop:
-                run(
+                runner(self._asked)(
                     self._evaluation,
                     self._files,
-                    jobs=self._asked.jobs,
                     journal=self._opens,
                     on_outcome=self._tells if self._verbose >= 3 else _tells_nothing,
                     stop=stop,

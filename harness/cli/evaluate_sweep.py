@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import click
 
 from harness import __version__
+from harness.cli.evaluate_cluster import runner
 from harness.cli.evaluate_lists import list_facts
 from harness.cli.evaluate_options import Asked
 from harness.evaluate.offline.chosen_point import Aim, ChosenPoint, Target, choose, term_weighted
@@ -31,7 +32,6 @@ from harness.reports.offline.det_lines import chosen_json, chosen_lines, sweep_j
 from harness.rig.offline.journal import Journal
 from harness.rig.offline.journal_file import JournalFile, read_journal
 from harness.rig.offline.journal_header import JournalHeader
-from harness.rig.offline.run import run
 from harness.rig.offline.run_progress import Progress
 from harness.rig.offline.score_cache import ScoreCache
 from harness.rig.offline.stopping import stop_when_asked
@@ -173,10 +173,9 @@ class SweepAsked:
             )
 
         with stop_when_asked() as stop:
-            ran = run(
+            ran = runner(asked)(
                 header.evaluation,
                 listing.files,
-                jobs=asked.jobs,
                 journal=opens,
                 on_outcome=lambda outcome, file: None,
                 stop=stop,

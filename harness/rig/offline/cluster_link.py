@@ -87,7 +87,7 @@ class ClusterLink:
 
     def submit(self, name: str, task: Callable[..., Any], *given: Any, where: Collection[str] = ()) -> Any:
         """A future of the task, which `arrived` tells of. where: the workers that may have it, all when empty."""
-        future = self._client.submit(task, *given, key=name, pure=False, workers=sorted(where) or None)
+        future = self._client.submit(_by_name(task), *given, key=name, pure=False, workers=sorted(where) or None)
         future.add_done_callback(self._arrived.put)
         return future
 
@@ -125,7 +125,7 @@ class ClusterLink:
         """Runs a function on all workers, beside their tasks; those that cannot are passed over."""
         if not self.lost:
             try:
-                self._client.run(task, *given, on_error="ignore", callback_timeout=ASK_S)
+                self._client.run(_by_name(task), *given, on_error="ignore", callback_timeout=ASK_S)
             except (OSError, TimeoutError):
                 return  # Workers that are gone have let go already.
 
@@ -154,6 +154,19 @@ class ClusterLink:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _by_name(task: Callable[..., Any]) -> Callable[..., Any]:
+    """The same by its name alone: a worker that has not the harness could not even read the message with the function
+    itself, and would end of it."""
+    module, name = task.__module__, task.__qualname__
+
+    def called(*given: Any) -> Any:
+        from importlib import import_module
+
+        return getattr(import_module(module), name)(*given)
+
+    return called
 
 
 def _somebody_listens(address: str) -> None:

@@ -130,7 +130,7 @@ class ClusterWorkers:
             return
         address = self._asked.pop(future)
         if not isinstance(found, Answered):
-            missing = "ModuleNotFoundError" in found.words
+            missing = "No module named 'harness'" in found.words
             self.misfits[address] = "it has not the harness" if missing else f"it cannot run ours: {found.words}"
         elif "misfit" in found.answer:
             self.misfits[address] = str(found.answer["misfit"])

@@ -23,6 +23,8 @@ from harness.rig.offline.plain_json import plain, restored
 FORMAT = 1
 KINDS = (ListKind.INV, ListKind.REFERENCED, ListKind.OOV)
 """In the order of their lines in a log."""
+_JSON = json.JSONEncoder(separators=(",", ":"))
+"""Made once: `json.dumps` makes one a call unless it is asked for nothing special."""
 _OUTCOME = re.compile(rb'\{"k":"(%s)","n":(\d{1,12}),' % b"|".join(one.value.encode() for one in KINDS))
 
 
@@ -54,7 +56,7 @@ class JournalledOutcome:
 
 
 def _line(told: Mapping[str, Any]) -> bytes:
-    return json.dumps(told, separators=(",", ":")).encode("ascii") + b"\n"
+    return _JSON.encode(told).encode("ascii") + b"\n"
 
 
 def header_line(header: JournalHeader) -> bytes:
@@ -145,7 +147,7 @@ def file_line(file: ListedFile) -> bytes:
     """A file to be evaluated, for another process."""
     reason = None if file.rejected is None else file.rejected.value
     told = [file.kind.value, file.number, file.listed, file.path, file.line, file.reference, reason]
-    return json.dumps(told, separators=(",", ":")).encode("ascii") + b"\n"
+    return _JSON.encode(told).encode("ascii") + b"\n"
 
 
 def file_of(line: bytes) -> ListedFile:

@@ -40,13 +40,13 @@ def evaluate_file(
     its threads.
     """
     began_s = time.process_time()
-    outcome = _outcome(engine, evaluation, file, cache)
+    outcome = _outcome(engine, evaluation, file, cache, began_s)
     # A device whose cable was pulled says nothing about the file that it was hearing.
     for _ in range(getattr(engine, "more_tries", 0)):
         if outcome.rejected is not RejectReason.ERROR:
             break
-        outcome = _outcome(engine, evaluation, file, cache)
-    return replace(outcome, cpu_s=time.process_time() - began_s)
+        outcome = _outcome(engine, evaluation, file, cache, began_s)
+    return outcome if outcome.rejected is None else replace(outcome, cpu_s=time.process_time() - began_s)
 
 
 def rejected(file: ListedFile, reason: RejectReason, detail: str = "", error: str = "") -> FileOutcome:
@@ -67,7 +67,9 @@ def too_short(sound: OpenSound, file: ListedFile, evaluation: Evaluation, facts:
     return f"{sound.samples / sound.rate_hz * 1000:.0f} ms, and the lead-in is {needed_ms:g} ms"
 
 
-def _outcome(engine: OfflineEngine, evaluation: Evaluation, file: ListedFile, cache: ScoreCache | None) -> FileOutcome:
+def _outcome(
+    engine: OfflineEngine, evaluation: Evaluation, file: ListedFile, cache: ScoreCache | None, began_s: float
+) -> FileOutcome:
     if file.rejected is not None:
         return rejected(file, file.rejected)
     facts = engine.facts
@@ -90,6 +92,7 @@ def _outcome(engine: OfflineEngine, evaluation: Evaluation, file: ListedFile, ca
                 spots=spots,
                 said=said,
                 reference=reference,
+                cpu_s=time.process_time() - began_s,
                 sha256=sha256,
             )
     except UnusableSound as unusable:

@@ -189,11 +189,12 @@ def test_what_is_no_cluster_and_workers_that_are_unfit_are_named_before_anything
     with pytest.raises(InputError) as refused:
         Shared(here, files, tmp_path / "a.jsonl")
     assert "has version 9" in str(refused.value)
-    assert "it has not the harness" in str(refused.value)
+    assert "it has not the harness" in str(refused.value), refused.value
     for name in ("harness", "none"):
         here.kill(name)
-    with pytest.raises(InputError, match=r"(?s)version is 1.0, its .*version is 1.1, its"):
+    with pytest.raises(InputError) as refused:
         Shared(here, files, tmp_path / "a.jsonl")
+    assert {one in str(refused.value) for one in ("version is 1.0, its", "version is 1.1, its")} == {True}
     here.kill("engine")
     assert not (tmp_path / "a.jsonl").exists()
     (tmp_path / "cluster0" / "elsewhere.wav").write_bytes((tmp_path / "sounds" / "a.wav").read_bytes())
