@@ -1,0 +1,38 @@
+"""`harness evaluate --cluster`: where files are played, on this machine or on a cluster's workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import click
+
+from harness.cli.evaluate_options import Asked
+from harness.rig.offline.run import Ran, run
+
+LONGEST_TASK_H = 24.0
+
+
+def cluster_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options `cluster` and `task_hours` for a command."""
+    task_hours = click.option(
+        "--task-hours",
+        type=click.FloatRange(0.01, LONGEST_TASK_H),
+        default=1.0,
+        show_default=True,
+        metavar="H",
+        help="Hours of audio in a task of a cluster.",
+    )
+    cluster = click.option(
+        "--cluster", default="", metavar="ADDRESS", help="Play on the workers of this Dask scheduler."
+    )
+    return cluster(task_hours(command))
+
+
+def runner(asked: Asked) -> Callable[..., Ran]:
+    """What plays the files: `run.run`, or `cluster.run_on_cluster`, with what the command line says of it."""
+    if not asked.cluster:
+        return partial(run, jobs=asked.jobs)
+    from harness.rig.offline.cluster import run_on_cluster
+
+    return partial(run_on_cluster, address=asked.cluster, task_s=asked.task_hours * 3600)
