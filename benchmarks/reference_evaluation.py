@@ -74,7 +74,7 @@ def recommended(path: Path) -> str:
         return "none keeps it"
     at, found = choice["chosen"], choice["reported"]
     return (
-        f"threshold {at['threshold']:.3f}: {at['false_accepts']} FA, {100 * at['fr']:.1f} % FR → "
+        f"threshold {at['threshold']:.3g}: {at['false_accepts']} FA, {100 * at['fr']:.1f} % FR → "
         f"{found['false_accepts']} FA, {share(found['false_rejects'], found['files'])} % FR"
     )
 
