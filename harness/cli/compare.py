@@ -7,11 +7,12 @@ from pathlib import Path
 
 import click
 
+from harness.cli.read_once import refuse_overwriting
 from harness.evaluate.offline.comparison import FOLDER, Clusters, compare
 from harness.log.folder import write_whole
 from harness.reports.offline.comparison_lines import as_json as comparison_json
 from harness.reports.offline.comparison_lines import differing_csv, lines
-from harness.reports.offline.evaluated import read_evaluated
+from harness.reports.offline.evaluated import journal_of, read_evaluated
 
 
 @click.command("compare")
@@ -30,6 +31,8 @@ def command(first: Path, second: Path, cluster_by: str | None, csv_target: Path 
     A.log, B.log: logs of ours, whose journals (A.log.jsonl) tell more where they are there, journals, or logs of the
     original tool. Files are the same when their lists call them the same.
     """
+    if csv_target is not None:
+        refuse_overwriting(str(csv_target), [str(one) for log in (first, second) for one in (log, journal_of(log))])
     found = compare(read_evaluated(first), read_evaluated(second), Clusters(cluster_by) if cluster_by else None)
     if csv_target is not None:
         write_whole(csv_target, differing_csv(found).encode("utf-8", "surrogateescape"))

@@ -39,6 +39,15 @@ class EvaluationFiles:
 
     def demand_room(self, lists: tuple[str, ...], *, resume: bool, force: bool) -> None:
         """InputError when something is there that nobody said may be replaced, or nothing can be written there."""
+        if not self.log.name:
+            raise InputError("a log needs a name", remedy="Choose another -l")
+        try:
+            self._demand_room(lists, resume=resume, force=force)
+        except OSError as error:  # a name that is too long, a folder that may not be looked into
+            what = f"the log cannot be written: {error.strerror or error}"
+            raise InputError(what, place=Place(str(self.log)), remedy="Choose another -l") from error
+
+    def _demand_room(self, lists: tuple[str, ...], *, resume: bool, force: bool) -> None:
         folder = self.log.parent
         if not folder.is_dir():
             raise InputError(f"there is no folder {folder}", place=Place(str(self.log)), remedy=f"mkdir -p {folder}")

@@ -32,22 +32,28 @@ class ProgressLine:
         if self._drawn and self._stream is not None:
             width = shutil.get_terminal_size().columns - 1
             self._last = shown(progress_text(progress), max(10, width))
-            self._stream.write(_CLEAR + self._last)
-            self._stream.flush()
+            self._write(_CLEAR + self._last)
 
     def tell(self, line: str) -> None:
         """A line of its own, above that of the progress."""
-        if self._stream is None:
-            return
-        self._stream.write((_CLEAR if self._last else "") + line + "\n" + self._last)
-        self._stream.flush()
+        self._write((_CLEAR if self._last else "") + line + "\n" + self._last)
 
     def clear(self) -> None:
         """The line goes; the screen is as if it had not been."""
-        if self._last and self._stream is not None:
-            self._stream.write(_CLEAR)
-            self._stream.flush()
+        if self._last:
+            self._write(_CLEAR)
         self._last = ""
+
+    def _write(self, text: str) -> None:
+        if self._stream is None:
+            return
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except OSError:
+            # Nobody reads there any more (`| head`, a terminal that was closed): no reason to end an evaluation.
+            self._stream = None
+            sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (for the interpreter's last flush)
 
 
 def progress_text(progress: Progress) -> str:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
-
-import click
+from collections.abc import Iterator, Sequence
 
 from harness import __version__
 from harness.cli import INTERRUPTED
@@ -160,19 +158,19 @@ class Sitting:
             for line in point_lines(facts.operating_point, [one.number for one in facts.operating_points]):
                 _say(line)
         _say(summary_line(done, found))
-        _warn_of(found)
+        for line in _hidden(found):
+            self._warns(line)
         if done.partial:
-            click.echo(
-                f"harness: interrupted after {done.outcomes} of {done.header.planned} files; the log is partial. "
-                "Go on with the same command and --resume",
-                err=True,
+            self._warns(
+                f"interrupted after {done.outcomes} of {done.header.planned} files; the log is partial. "
+                "Go on with the same command and --resume"
             )
             return INTERRUPTED
         self._sweep.after(asked, self._written.journal, self._written.log, _say, self._warns, self._progress)
         self._progress.clear()
         failures = list(limits.failures(found))
         for failure in failures:
-            click.echo(f"harness: {failure}", err=True)
+            self._warns(failure)
         if _faults(found):
             return FAULT
         return LIMIT_FAILED if failures else 0
@@ -186,20 +184,19 @@ def _tells_nothing(outcome: FileOutcome, file: ListedFile) -> None:
     """Below -vvv."""
 
 
-def _warn_of(found: Figures) -> None:
+def _hidden(found: Figures) -> Iterator[str]:
     """What a summary line hides."""
     counts = found.counts
     if counts.rejected_files:
         reasons = ", ".join(f"{count} {reason.value}" for reason, count in sorted(counts.rejected.items()))
-        click.echo(f"harness: {counted(counts.rejected_files, 'file')} rejected: {reasons}", err=True)
+        yield f"{counted(counts.rejected_files, 'file')} rejected: {reasons}"
     if not counts.inv_files and not counts.oov_files:
-        click.echo("harness: no file could be used", err=True)
+        yield "no file could be used"
     if found.clustered and found.clustering is not None:
         low, high = found.clustering.interval
-        click.echo(
-            f"harness: false accepts come in clusters (index of dispersion {found.clustering.index:.1f} over files): "
-            f"by file the 95 % interval is {low:.4g} to {high:.4g} an hour",
-            err=True,
+        yield (
+            f"false accepts come in clusters (index of dispersion {found.clustering.index:.1f} over files): "
+            f"by file the 95 % interval is {low:.4g} to {high:.4g} an hour"
         )
 
 

@@ -106,11 +106,11 @@ class EnginePipe:
         self._unread = 0
         return found
 
-    def line(self, limit_s: float, waiting_for: str) -> str | None:
+    def line(self, limit_s: float, waiting_for: str, remedy: str = "") -> str | None:
         """The next line; None at the end of its output. waiting_for: as in "has not said …", for the message."""
         deadline = time.monotonic() + limit_s
         while not self._lines and not self._ended_output:
-            self._turn_until(deadline, limit_s, waiting_for)
+            self._turn_until(deadline, limit_s, waiting_for, remedy)
         if not self._lines:
             return None
         found = self._lines.popleft()
@@ -152,11 +152,11 @@ class EnginePipe:
         """Ends it and whatever it started, at once; may be called twice."""
         self._finalizer()
 
-    def _turn_until(self, deadline: float, limit_s: float, waiting_for: str) -> None:
+    def _turn_until(self, deadline: float, limit_s: float, waiting_for: str, remedy: str = "") -> None:
         """What moves next; EngineError at the deadline. Words on stderr put nothing off."""
         left = deadline - time.monotonic()
         if left <= 0:
-            raise self.fault(f"{waiting_for} in {limit_s:g} s", HANG_REMEDY)
+            raise self.fault(f"{waiting_for} in {limit_s:g} s", remedy or HANG_REMEDY)
         self._turn(left)
 
     def _pause(self, limit_s: float) -> None:
@@ -234,6 +234,7 @@ class EnginePipe:
 
 
 HANG_REMEDY = "See whether it waits for something; -s hang-limit-s=N gives it longer"
+START_REMEDY = "See whether it waits for something; -s start-limit-s=N gives it longer"
 
 
 def shown(command: tuple[str, ...]) -> str:

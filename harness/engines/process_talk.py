@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.engines import process_protocol as protocol
-from harness.engines.process_pipe import EnginePipe, shown
+from harness.engines.process_pipe import START_REMEDY, EnginePipe, shown
 from harness.engines.process_protocol import Done, Event, Hello, ProtocolFault, Refused, Scores
 from harness.model.errors import EngineError
 from harness.model.offline import EngineKind
@@ -89,7 +89,7 @@ class Talk:
     def _start(self) -> tuple[EnginePipe, Hello]:
         self._close()
         pipe = self._pipe = EnginePipe(self.command, self._limits.hang_s)
-        text = pipe.line(self._limits.start_s, "has not said its hello")
+        text = pipe.line(self._limits.start_s, "has not said its hello", START_REMEDY)
         if text is None:
             raise pipe.ended("before its hello")
         try:

@@ -7,10 +7,13 @@ from collections.abc import Iterator, Sequence
 from harness.evaluate.offline.figures import Figures
 from harness.reports.offline.log import Run, factor, sound_info
 from harness.reports.wake_log import WakeLog, hours_text, summary
+from harness.wire.foreign import plain_text
+
+_LONGEST_PATH = 4096
 
 
 def writing_line(log: str) -> str:
-    return f'Writing log to "{log}"'
+    return f'Writing log to "{plain_text(log, _LONGEST_PATH)}"'
 
 
 def sound_lines(log: WakeLog, *, inv: bool = True, oov: bool = True) -> Iterator[str]:

@@ -26,11 +26,16 @@ _SETTINGS = {
 }
 
 
+def journal_of(log: Path) -> Path:
+    """The journal beside a log, where there is one."""
+    return log.with_name(log.name + JOURNAL) if log.name else log
+
+
 def read_evaluated(path: Path) -> Evaluated:
     """From a journal, from a log with its journal beside it, or from a log alone; InputError for anything else."""
     if path.suffix == JOURNAL:
         return _of_journal(read_journal(path), path.name)
-    beside = path.with_name(path.name + JOURNAL)
+    beside = journal_of(path)
     if beside.is_file():
         return _of_journal(read_journal(beside), path.name)
     try:
