@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
+from harness.metrics.wake_totals import StatedWords, wake_totals
+
 Extras = tuple[tuple[str, str], ...]
 
 
@@ -156,45 +158,23 @@ def computed(log: WakeLog) -> dict[str, float]:
     False accepts an hour are over out-of-vocabulary audio; with -u over that and what of the in-vocabulary files is
     not their true accept.
     """
-    has = Counter(one.key for one in log.happenings)
-    missed = has["INVFR"] + has["CMDFR"] + has["STTFR"]
-    mistaken = missed + has["CMDSB"] + has["STTSB"]
-    accepted = has["INVTA"] + has["CMDTA"] + has["STTTA"]
-    files = mistaken + accepted
-    false = has["OOVFA"] + (has["INVFA"] if log.counts_in_vocabulary else 0)
     hours = (log.seconds("oov") + (log.seconds("inv/oov") if log.counts_in_vocabulary else 0.0)) / 3600
-    found: dict[str, float] = {}
-    if hours or "OOVFA" in has:
-        found["FACOUNT"] = false
-    if hours:
-        found["FARATE"] = false / hours
-    if files:
-        found |= {"FRCOUNT": missed, "FRRATIO": 100 * missed / files}
-        if has.keys() & {"CMDTA", "CMDSB", "CMDFR", "STTTA", "STTSB", "STTFR"}:
-            found |= {"FR+SBCOUNT": mistaken, "FR+SBRATIO": 100 * mistaken / files}
-        found["TACOUNT"] = accepted
-    if has.keys() & {"STTTA", "STTSB", "STTFR"}:
-        found |= _words(log)
-    return {key: found[key] for key in TOTALS if key in found}
+    lines = Counter[str](one.key for one in log.happenings)
+    return wake_totals(lines, hours, count_in_vocabulary=log.counts_in_vocabulary, words=_words(log))
 
 
-def _words(log: WakeLog) -> dict[str, float]:
+def _words(log: WakeLog) -> StatedWords:
     said = [one for one in log.happenings if isinstance(one, Words)]
     # Nothing was understood of a file that was missed: every word of it was left out.
     unheard = sum(
         len(one.reference.split()) for one in log.happenings if one.key == "STTFR" and isinstance(one, Missed)
     )
-    words = sum(one.words for one in said) + unheard
-    wrong = sum(one.substitutions for one in said)
-    more = sum(one.additions for one in said)
-    less = sum(one.deletions for one in said) + unheard
-    found: dict[str, float] = {
-        "WER_WORDS": words,
-        "WER_SUBSTITUTIONS": wrong,
-        "WER_INSERTIONS": more,
-        "WER_DELETIONS": less,
-    }
-    return found | ({"WER": 100 * (wrong + more + less) / words} if words else {})
+    return StatedWords(
+        sum(one.words for one in said) + unheard,
+        sum(one.substitutions for one in said),
+        sum(one.additions for one in said),
+        sum(one.deletions for one in said) + unheard,
+    )
 
 
 def differences(log: WakeLog) -> tuple[str, ...]:

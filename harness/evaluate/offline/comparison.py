@@ -8,14 +8,17 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 
 import numpy as np
+import numpy.typing as npt
 
 from harness.metrics.clustered_shares import clustered_interval
 from harness.metrics.comparison import Discordance, poisson_rates
 from harness.metrics.exact import Interval, clopper_pearson, garwood
+from harness.metrics.paired_difference import paired_difference
 from harness.metrics.word_intervals import WerDifference, wer_difference
 from harness.model.errors import InputError
 
 FOLDER = "folder"
+Errors = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +157,9 @@ def _same_files(first: Evaluated, second: Evaluated, clusters: Clusters | None) 
     right = np.array([(one.right, other.right) for one, other in pairs], bool).reshape(-1, 2)
     wrong = (~right).astype(np.int64)
     groups = None if clusters is None else [clusters.of(name) for name in names]
-    ones = np.ones(len(names), np.int64)
     either = right[:, 0].astype(int) * 2 + right[:, 1]
     counts = np.bincount(either, minlength=4)
+    discordance = Discordance(int(counts[3]), int(counts[2]), int(counts[1]), int(counts[0]))
     texts = [(one, other) for one, other in pairs if one.words == other.words]
     words = errors = None
     if first.has_words and second.has_words:
@@ -167,7 +170,7 @@ def _same_files(first: Evaluated, second: Evaluated, clusters: Clusters | None) 
         words = wer_difference(errors[:, 0], errors[:, 1], errors[:, 2], alike)
     sums = (0, 0, 0) if errors is None else tuple(int(one) for one in errors.sum(axis=0))
     return OnSameFiles(
-        Discordance(int(counts[3]), int(counts[2]), int(counts[1]), int(counts[0])),
+        discordance,
         tuple(name for name in first.spoken if name not in second.spoken),
         tuple(name for name in second.spoken if name not in first.spoken),
         tuple(
@@ -175,7 +178,7 @@ def _same_files(first: Evaluated, second: Evaluated, clusters: Clusters | None) 
         ),
         _share_interval(wrong[:, 0], groups),
         _share_interval(wrong[:, 1], groups),
-        _of_shares(wer_difference(wrong[:, 0], wrong[:, 1], ones, groups)),
+        _error_difference(discordance) if groups is None else _clustered_difference(wrong, groups),
         words,
         (sums[0], sums[1], sums[2]),
         len(pairs) - len(texts),
@@ -183,17 +186,22 @@ def _same_files(first: Evaluated, second: Evaluated, clusters: Clusters | None) 
     )
 
 
-def _of_shares(found: WerDifference | None) -> WerDifference | None:
-    """Shares differ by 1 at most, which the normal distribution does not know."""
+def _error_difference(right: Discordance) -> WerDifference | None:
+    """Of shares of errors over independent files: Newcombe's interval, with McNemar's p."""
+    found = paired_difference(Discordance(right.neither, right.only_second, right.only_first, right.both))
+    return None if found is None else WerDifference(found.value, (found.low, found.high), right.p or 1.0)
+
+
+def _clustered_difference(wrong: Errors, groups: list[str]) -> WerDifference | None:
+    """The same over clusters. Shares differ by 1 at most, which the normal distribution does not know."""
+    found = wer_difference(wrong[:, 0], wrong[:, 1], np.ones(len(wrong), np.int64), groups)
     if found is None:
         return None
     low, high = found.interval
     return WerDifference(found.difference, (max(-1.0, low), min(1.0, high)), found.p)
 
 
-def _share_interval(
-    wrong: np.ndarray[tuple[int, ...], np.dtype[np.int64]], groups: list[str] | None
-) -> Interval | None:
+def _share_interval(wrong: Errors, groups: list[str] | None) -> Interval | None:
     if groups is None:
         return clopper_pearson(int(wrong.sum()), len(wrong))
     held: dict[str, list[int]] = {}

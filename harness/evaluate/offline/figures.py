@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.evaluate.offline.counts import OfflineCounts, Tally
-from harness.evaluate.offline.verdicts import Key
 from harness.metrics.clustered_rates import Clustering, clustering
 from harness.metrics.exact import Interval, clopper_pearson, garwood
 from harness.metrics.intervals import wilson
+from harness.metrics.wake_totals import StatedWords, wake_totals
 from harness.metrics.word_intervals import wer_interval
 from harness.model.offline import Counting
 
@@ -44,31 +44,11 @@ class Figures:
 
 def totals(counts: OfflineCounts, counting: Counting) -> dict[str, float]:
     """The log's totals: rates over the hours as the log has them, and none over nothing."""
-    found: dict[str, float] = {}
+    lines = {key.value: count for key, count in counts.lines.items()}
+    said = counts.words
+    words = StatedWords(said.words, said.substitutions, said.insertions, said.deletions)
     hours = counts.exposure_hours(counting)
-    false = counts.false_accepts(counting)
-    files = counts.true_accepts + counts.rejects_and_substitutions
-    if hours or counts.count(Key.OOVFA):
-        found["FACOUNT"] = false
-    if hours:
-        found["FARATE"] = false / hours
-    if files:
-        found |= {"FRCOUNT": counts.false_rejects, "FRRATIO": 100 * counts.false_rejects / files}
-        if counts.has_references:
-            wrong = counts.rejects_and_substitutions
-            found |= {"FR+SBCOUNT": wrong, "FR+SBRATIO": 100 * wrong / files}
-        found["TACOUNT"] = counts.true_accepts
-    if counts.has_words:
-        words = counts.words
-        if words.wer is not None:
-            found["WER"] = 100 * words.wer
-        found |= {
-            "WER_WORDS": words.words,
-            "WER_SUBSTITUTIONS": words.substitutions,
-            "WER_INSERTIONS": words.insertions,
-            "WER_DELETIONS": words.deletions,
-        }
-    return found
+    return wake_totals(lines, hours, count_in_vocabulary=counting.count_in_vocabulary, words=words)
 
 
 def figures(tally: Tally, counting: Counting) -> Figures:

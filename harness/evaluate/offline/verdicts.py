@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from harness.metrics import wake_totals
 from harness.metrics.words import normalise, word_counts
 from harness.model.normalisation import Normalisation
 from harness.model.offline import Counting, FileOutcome, LeadInRef, ListKind, OfflineSpot, RejectReason
@@ -32,9 +33,9 @@ class Key(StrEnum):
     ERROR = "ERROR"
 
 
-ACCEPTED = (Key.INVTA, Key.CMDTA, Key.STTTA)
-MISSED = (Key.INVFR, Key.CMDFR, Key.STTFR)
-MISTAKEN = (Key.CMDSB, Key.STTSB)
+ACCEPTED = tuple(map(Key, wake_totals.ACCEPTED))
+MISSED = tuple(map(Key, wake_totals.MISSED))
+MISTAKEN = tuple(map(Key, wake_totals.MISTAKEN))
 
 
 @dataclass(frozen=True, slots=True)

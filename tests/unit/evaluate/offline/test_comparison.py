@@ -7,6 +7,7 @@ import pytest
 
 from harness.evaluate.offline.comparison import AmbientFile, Clusters, Evaluated, SpokenFile, compare
 from harness.metrics.comparison import mcnemar, poisson_rates
+from harness.metrics.paired_difference import paired_difference
 from harness.model.errors import InputError
 from harness.reports.offline.comparison_lines import as_json, differing_csv, lines
 from harness.reports.offline.evaluated import read_evaluated
@@ -30,6 +31,11 @@ def test_the_same_files_are_paired() -> None:
     both = same.discordance
     assert (both.both, both.only_first, both.only_second, both.neither) == (9, 1, 1, 9)
     assert both.p == mcnemar(1, 1)
+    interval = paired_difference(both)
+    assert interval is not None
+    assert same.difference is not None
+    assert same.difference.interval == pytest.approx((-interval.high, -interval.low))
+    assert same.difference.p == both.p
     assert [one.file for one in same.differing] == ["talker1/9.wav", "talker2/10.wav"]
     assert (same.first_errors, same.second_errors) == (10, 10)
     assert not found.warnings
