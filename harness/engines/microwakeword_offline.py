@@ -11,15 +11,15 @@ from typing import ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from harness.engines.flatbuffer import Broken
 from harness.engines.microwakeword_kernel.agreement import disagreement
-from harness.engines.microwakeword_kernel.flatbuffer import Broken
 from harness.engines.microwakeword_kernel.native import Listener, NoKernel, processor
 from harness.engines.microwakeword_kernel.network import NotKnown, network_of
-from harness.engines.microwakeword_kernel.tflite import Graph, read_model
 from harness.engines.microwakeword_models import ModelFile, find_model, packaged
 from harness.engines.microwakeword_package import Interpreter, Streaming, logged_features
 from harness.engines.offline_loading import fingerprint
 from harness.engines.settings import LEAD_IN, OF_SCORES, number, operating_points, spot_rule
+from harness.engines.tflite_file import Graph, read_model
 from harness.model.errors import InputError
 from harness.model.offline import EngineFacts, EngineKind, OfflineModel, ScoreTrack, Setting, SettingKind
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from harness.engines.openwakeword_onnx_model import free_batch
 from harness.engines.openwakeword_onnx_run import Array, OnnxModel
-from harness.engines.openwakeword_tflite_file import read_graphs
 from harness.engines.openwakeword_translation import classifier_model
+from harness.engines.tflite_file import read_model
 from harness.model.errors import InputError
 
 EMBEDDING_SIZE = 96
@@ -51,7 +51,7 @@ def load_classifier(path: Path, content: bytes, interpreter: Any) -> Classifier:
         _check_prepared(path, interpreter)
         package = PackageClassifier(path, windows)
         try:
-            translated = classifier_model(read_graphs(content))
+            translated = classifier_model(read_model(content))
         except ValueError:  # an operator that we do not translate; the package's interpreter runs every one
             return package
         return _batched(translated, package) or package
@@ -148,7 +148,7 @@ def _batched(content: bytes, single: Classifier) -> Classifier | None:
 
 
 def _tflite_windows(content: bytes) -> int:
-    graph = read_graphs(content)[0]
+    graph = read_model(content)[0]
     if len(graph.inputs) != 1 or len(graph.outputs) != 1:
         raise ValueError("it has not one input and one output")
     shape = graph.tensors[graph.inputs[0]].shape

@@ -18,8 +18,8 @@ import numpy.typing as npt
 from harness.engines.openwakeword_kernel.native import KernelEmbedding
 from harness.engines.openwakeword_onnx_model import model, node
 from harness.engines.openwakeword_onnx_run import Array, OnnxModel
-from harness.engines.openwakeword_tflite_file import TfliteGraph, read_graphs
-from harness.engines.openwakeword_translation import Op, embedding_model
+from harness.engines.openwakeword_translation import embedding_model
+from harness.engines.tflite_file import Graph, Op, read_model
 
 STEP_SAMPLES = 1280
 """From one score to the next, 80 ms."""
@@ -41,8 +41,8 @@ class Features:
     """
 
     def __init__(self, mel_file: bytes, embedding_file: bytes, *, kernel: bool) -> None:
-        self._mels = _MelFrames(read_graphs(mel_file)[0])
-        graph = read_graphs(embedding_file)[0]
+        self._mels = _MelFrames(read_model(mel_file)[0])
+        graph = read_model(embedding_file)[0]
         translated = embedding_model(graph)
         self._embedding: KernelEmbedding | OnnxEmbedding
         self._embedding = KernelEmbedding(graph) if kernel else OnnxEmbedding(translated)
@@ -90,7 +90,7 @@ class Tail:
 
 
 class _MelFrames:
-    def __init__(self, graph: TfliteGraph) -> None:
+    def __init__(self, graph: Graph) -> None:
         waves, bands, least, scale, range_db = _constants(graph)
         middle = waves[0].shape[1] // 2
         cosine, sine = _even_and_odd(waves, middle)
@@ -157,7 +157,7 @@ def _even_and_odd(waves: Sequence[Array], middle: int) -> tuple[Array, Array]:
     return halves[1], halves[-1]
 
 
-def _constants(graph: TfliteGraph) -> tuple[list[Array], Array, Array, list[Array], Array]:
+def _constants(graph: Graph) -> tuple[list[Array], Array, Array, list[Array], Array]:
     """(transforms, mel bands, least energy, factors after the logarithm, range in dB) of the mel model."""
     waves: list[Array] = []
     found: dict[int, list[Array]] = {Op.MUL: [], Op.MAXIMUM: [], Op.SUB: [], Op.BATCH_MATMUL: []}
@@ -165,11 +165,11 @@ def _constants(graph: TfliteGraph) -> tuple[list[Array], Array, Array, list[Arra
         if operator.code == Op.CONV_2D:
             if (operator.whole(1), operator.whole(2)) not in ((_HOP_SAMPLES, 1), (1, _HOP_SAMPLES)):
                 raise ValueError("its frames are not 160 samples apart")
-            value = graph.tensors[operator.inputs[1]].constant
+            value = graph.tensors[operator.inputs[1]].values
             if value is not None:
                 waves.append(np.asarray(value, np.float32)[:, 0, :, 0])
         elif operator.code in found:
-            value = graph.tensors[operator.inputs[1]].constant
+            value = graph.tensors[operator.inputs[1]].values
             if value is not None:
                 found[operator.code].append(np.asarray(value, np.float32))
     sizes = [len(found[code]) for code in (Op.BATCH_MATMUL, Op.MAXIMUM, Op.SUB)]

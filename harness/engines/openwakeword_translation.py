@@ -7,47 +7,21 @@ or an option that these graphs do not have.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from enum import IntEnum
 
 import numpy as np
 import numpy.typing as npt
 
 from harness.engines.openwakeword_onnx_model import model, node
-from harness.engines.openwakeword_tflite_file import TfliteGraph, TfliteOperator
+from harness.engines.tflite_file import Graph, Op, Operator
 
 Constants = dict[str, npt.NDArray[np.generic]]
-
-
-class Op(IntEnum):
-    """Numbers of operators in the schema of TensorFlow Lite."""
-
-    ADD = 0
-    CONV_2D = 3
-    FULLY_CONNECTED = 9
-    LOGISTIC = 14
-    MAX_POOL_2D = 17
-    MUL = 18
-    RELU = 19
-    RESHAPE = 22
-    PAD = 34
-    MEAN = 40
-    SUB = 41
-    DIV = 42
-    MAXIMUM = 55
-    GREATER = 61
-    GREATER_EQUAL = 62
-    SQRT = 75
-    RSQRT = 76
-    LEAKY_RELU = 98
-    IF = 118
-    BATCH_MATMUL = 126
 
 
 _ARITHMETIC = {Op.ADD: "Add", Op.SUB: "Sub", Op.MUL: "Mul", Op.DIV: "Div"}
 _SAME, _RELU = 0, 1
 
 
-def embedding_model(graph: TfliteGraph) -> bytes:
+def embedding_model(graph: Graph) -> bytes:
     """mels [1, 1, time, mels] → embeddings [1, size, windows, 1]: one window each 8 frames, whatever the time is.
 
     Only convolutions without padding in time are taken, so that an output is the one of its window alone.
@@ -57,7 +31,7 @@ def embedding_model(graph: TfliteGraph) -> bytes:
 
 
 class _Convolutions:
-    def __init__(self, graph: TfliteGraph) -> None:
+    def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._nodes: list[bytes] = []
         self._constants: Constants = {}
@@ -74,7 +48,7 @@ class _Convolutions:
         output = self._names[self._graph.outputs[0]]
         return model(self._nodes, self._constants, {"mels": (1, 1, "time", bands)}, {output: (1, size, "windows", 1)})
 
-    def _write(self, operator: TfliteOperator) -> None:
+    def _write(self, operator: Operator) -> None:
         source, result = operator.inputs[0], operator.outputs[0]
         name = f"t{result}"
         match operator.code:
@@ -102,7 +76,7 @@ class _Convolutions:
                 raise ValueError(f"its operator {operator.code} is not known")
         self._names[result] = name
 
-    def _pad(self, operator: TfliteOperator) -> None:
+    def _pad(self, operator: Operator) -> None:
         """Zeros beside the mel bands, which the convolution that follows adds itself."""
         widths = self._constant(operator.inputs[1]).reshape(-1, 2).tolist()
         before, after = widths[2]
@@ -111,7 +85,7 @@ class _Convolutions:
         self._names[operator.outputs[0]] = self._names[operator.inputs[0]]
         self._padded[operator.outputs[0]] = before
 
-    def _convolve(self, operator: TfliteOperator, name: str) -> None:
+    def _convolve(self, operator: Operator, name: str) -> None:
         source, weights, bias = operator.inputs
         if source in self._least:
             self._nodes.append(node("Clip", [self._names[source], self._least.pop(source)], f"{name}c"))
@@ -131,13 +105,13 @@ class _Convolutions:
         self._nodes.append(node("Conv", inputs, name, kernel_shape=(high, wide), pads=(0, beside, 0, beside)))
 
     def _constant(self, index: int) -> npt.NDArray[np.generic]:
-        value = self._graph.tensors[index].constant
+        value = self._graph.tensors[index].values
         if value is None:
             raise ValueError("it works its weights out")
         return value
 
 
-def classifier_model(graphs: Sequence[TfliteGraph]) -> bytes:
+def classifier_model(graphs: Sequence[Graph]) -> bytes:
     """windows [batch, W, size] → scores [batch, 1]. An `If` becomes a choice, window by window, of both its results."""
     main = graphs[0]
     written = _Layers(graphs)
@@ -149,24 +123,24 @@ def classifier_model(graphs: Sequence[TfliteGraph]) -> bytes:
 
 
 class _Layers:
-    def __init__(self, graphs: Sequence[TfliteGraph]) -> None:
+    def __init__(self, graphs: Sequence[Graph]) -> None:
         self._graphs = graphs
         self.nodes: list[bytes] = []
         self.constants: Constants = {}
 
-    def write(self, graph: TfliteGraph, given: Mapping[int, str], prefix: str) -> dict[int, str]:
+    def write(self, graph: Graph, given: Mapping[int, str], prefix: str) -> dict[int, str]:
         """Names of all the tensors of a graph, whose inputs have the names that are given."""
         names = dict(given)
         for index, tensor in enumerate(graph.tensors):
-            if tensor.constant is not None and index not in names:
+            if tensor.values is not None and index not in names:
                 names[index] = f"{prefix}{index}"
-                if tensor.constant.dtype == np.float32:
-                    self.constants[names[index]] = tensor.constant
+                if tensor.values.dtype == np.float32:
+                    self.constants[names[index]] = tensor.values
         for operator in graph.operators:
             self._operator(graph, operator, names, prefix)
         return names
 
-    def _operator(self, graph: TfliteGraph, operator: TfliteOperator, names: dict[int, str], prefix: str) -> None:
+    def _operator(self, graph: Graph, operator: Operator, names: dict[int, str], prefix: str) -> None:
         result = operator.outputs[0]
         name = f"{prefix}{result}"
         inputs = [names[index] for index in operator.inputs if index >= 0 and index in names]
@@ -190,7 +164,7 @@ class _Layers:
                 self._add("Sqrt", inputs, f"{name}s")
                 self._add("Reciprocal", [f"{name}s"], name)
             case Op.MEAN:
-                axes = graph.tensors[operator.inputs[1]].constant
+                axes = graph.tensors[operator.inputs[1]].values
                 if axes is None or axes.reshape(-1).tolist() not in ([1], [-1]):
                     raise ValueError("it has a mean over something else than a window's values")
                 self._add("ReduceMean", inputs[:1], name, axes=(1,), keepdims=operator.byte(0))
@@ -213,7 +187,7 @@ class _Layers:
                 raise ValueError(f"its operator {operator.code} is not known")
         names[result] = name
 
-    def _choose(self, operator: TfliteOperator, names: dict[int, str], prefix: str) -> None:
+    def _choose(self, operator: Operator, names: dict[int, str], prefix: str) -> None:
         branches = []
         for field in (0, 1):
             number = operator.whole(field)

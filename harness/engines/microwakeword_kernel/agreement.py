@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from harness.engines.microwakeword_kernel.native import Listener
 from harness.engines.microwakeword_kernel.network import Network
-from harness.engines.microwakeword_kernel.tflite import Graph, Op, with_output
+from harness.engines.tflite_file import Graph, Op, with_output
 
 _STEPS = 120
 _SAMPLES = 24_000

@@ -9,7 +9,7 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
-from harness.engines.microwakeword_kernel.tflite import Graph, Op, Operator, Tensor
+from harness.engines.tflite_file import Graph, Op, Operator, Tensor
 
 _INT8, _UINT8 = 9, 3
 _RELU = 1
@@ -151,7 +151,7 @@ class _Reader:
 
     def _concatenate(self, op: Operator) -> None:
         rank = len(self._graph.tensors[op.outputs[0]].shape)
-        axis = op.option(0, "i") % rank
+        axis = op.whole(0) % rank
         if axis == 1 and len(op.inputs) == 2 and op.inputs[0] in self._variables:
             flow, handle = self._flows[op.inputs[1]], self._variables[op.inputs[0]]
             self._same_quantity(op.inputs[0], op.inputs[1], op.outputs[0])
@@ -170,7 +170,7 @@ class _Reader:
     def _slice(self, op: Operator) -> None:
         flow = self._flows[op.inputs[0]]
         begin, _, strides = (self._constant(one) for one in op.inputs[1:4])
-        masks = [op.option(field, "i") for field in range(5)]
+        masks = [op.whole(field) for field in range(5)]
         if masks[0] != 0b1101 or masks[1] != 0b1111 or any(masks[2:]) or strides.tolist() != [1, 1, 1, 1]:
             raise NotKnown(f"a slice with masks {masks}")
         at = int(begin[1])
@@ -203,19 +203,19 @@ class _Reader:
         outputs, taps, across, inputs = weights.shape
         taken = 1 if flow.into else self._graph.tensors[self._graph.inputs[0]].shape[1]
         one_frame = taps == flow.frames and across == 1 and inputs == flow.width and not flow.first
-        dilated = op.option(4, "i", 1) != 1 or op.option(5, "i", 1) != 1
+        dilated = op.whole(4, 1) != 1 or op.whole(5, 1) != 1
         if not one_frame or dilated:
             raise NotKnown(f"a convolution of {taps} taps over {flow.frames} frames")
         self._add(op.outputs[0], Kind.DENSE, flow, taken, weights[:, :, 0, :].transpose(1, 2, 0), bias, multiplier,
-                  np.ones(outputs, np.bool_), op.option(3))  # fmt: skip
+                  np.ones(outputs, np.bool_), op.byte(3))  # fmt: skip
 
     def _depthwise(self, op: Operator) -> None:
         flow, weights, bias, multiplier = self._weighed(op)
         _, taps, across, outputs = weights.shape
-        dilated = op.option(5, "i", 1) != 1 or op.option(6, "i", 1) != 1
-        if taps != flow.frames or across != 1 or outputs != flow.width or op.option(3, "i") != 1 or dilated:
+        dilated = op.whole(5, 1) != 1 or op.whole(6, 1) != 1
+        if taps != flow.frames or across != 1 or outputs != flow.width or op.whole(3) != 1 or dilated:
             raise NotKnown(f"a depthwise convolution of {taps} taps over {flow.frames} frames")
-        if op.option(4):
+        if op.byte(4):
             raise NotKnown("a depthwise convolution with an activation")
         part = _Part(flow, weights[0, :, 0, :], bias, multiplier)
         if flow.first == 0 and self._whole_width(flow):
@@ -254,7 +254,7 @@ class _Reader:
         # The library multiplies these two scales as float32 before it goes on in float64.
         multiplier = (entry.scales[:1] * scales).astype(np.float64) / end.scales.astype(np.float64)
         self._add(op.outputs[0], Kind.ANSWER, flow, 1, weights.reshape(flow.frames, flow.width),
-                  self._bias(op, 1), multiplier, np.zeros(1, np.bool_), op.option(0))  # fmt: skip
+                  self._bias(op, 1), multiplier, np.zeros(1, np.bool_), op.byte(0))  # fmt: skip
         self._last = end
 
     def _logistic(self, op: Operator) -> None:

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from harness.engines.openwakeword_tflite_file import TfliteGraph, TfliteOperator
-from harness.engines.openwakeword_translation import Op
+from harness.engines.tflite_file import Graph, Op, Operator
 
 Array = npt.NDArray[np.float32]
 
@@ -34,7 +33,7 @@ class Pool:
     columns: int
 
 
-def layers(graph: TfliteGraph) -> tuple[Convolution | Pool, ...]:
+def layers(graph: Graph) -> tuple[Convolution | Pool, ...]:
     """The chain of a graph; ValueError when it is none, or has something else in it."""
     found: list[Convolution | Pool] = []
     beside, last = 0, graph.inputs[0]
@@ -65,7 +64,7 @@ def with_next(chain: tuple[Convolution | Pool, ...]) -> Iterator[tuple[Convoluti
     yield from zip(chain, (*chain[1:], None), strict=True)
 
 
-def _convolution(graph: TfliteGraph, operator: TfliteOperator, beside: int) -> Convolution:
+def _convolution(graph: Graph, operator: Operator, beside: int) -> Convolution:
     weights = np.asarray(_constant(graph, operator.inputs[1]), np.float32).transpose(1, 2, 3, 0)
     if operator.byte(0) == 0:  # padded so that the size stays: the translation has seen that it is only beside
         beside += weights.shape[1] // 2
@@ -73,8 +72,8 @@ def _convolution(graph: TfliteGraph, operator: TfliteOperator, beside: int) -> C
     return Convolution(np.ascontiguousarray(weights), bias, beside)
 
 
-def _constant(graph: TfliteGraph, index: int) -> npt.NDArray[np.generic]:
-    value = graph.tensors[index].constant
+def _constant(graph: Graph, index: int) -> npt.NDArray[np.generic]:
+    value = graph.tensors[index].values
     if value is None:
         raise ValueError("it works its weights out")
     return value

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.engines.openwakeword_kernel.layers import Array, Convolution, Pool, layers, with_next
-from harness.engines.openwakeword_tflite_file import TfliteGraph
+from harness.engines.tflite_file import Graph
 
 VERSION = 1
 _BLOCK = 24
@@ -68,7 +68,7 @@ def library() -> ctypes.CDLL:
 class KernelEmbedding:
     """Embeddings by the kernel. NoKernel without it, ValueError for a graph that it does not know."""
 
-    def __init__(self, graph: TfliteGraph) -> None:
+    def __init__(self, graph: Graph) -> None:
         self._kernel = library()
         if len(graph.tensors[graph.inputs[0]].shape) != 4:
             raise ValueError("it does not take mel frames")

@@ -13,10 +13,10 @@ import pytest
 import harness
 from harness.engines.microwakeword import MicroWakeWord
 from harness.engines.microwakeword_kernel.native import library
-from harness.engines.microwakeword_kernel.tflite import Op, read_model
 from harness.engines.microwakeword_models import packaged
 from harness.engines.microwakeword_offline import MicroWakeWordOffline
 from harness.engines.offline_loading import load_engine, task_of
+from harness.engines.tflite_file import Op, read_model
 from harness.metrics.spots import spots
 from harness.model.errors import InputError
 from harness.model.offline import ScoreTrack

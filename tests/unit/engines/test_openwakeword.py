@@ -185,15 +185,15 @@ def test_a_score_depends_on_its_own_calls_alone() -> None:
 
 def onnx_alexa(batch: int | str) -> bytes:
     """The packaged classifier as an ONNX file, as openWakeWord's training writes them: with a batch of one."""
-    from harness.engines.openwakeword_tflite_file import read_graphs
+    from harness.engines.tflite_file import read_model
 
-    (graph,) = read_graphs((MODELS / "alexa.tflite").read_bytes())
+    (graph,) = read_model((MODELS / "alexa.tflite").read_bytes())
     nodes = [node("Flatten", ["input"], "flat", axis=1)]
     constants, last = {}, "flat"
     layers = [operator for operator in graph.operators if operator.code == 9]
     for number, operator in enumerate(layers):
         for name, index in zip("wb", operator.inputs[1:], strict=True):
-            value = graph.tensors[index].constant
+            value = graph.tensors[index].values
             assert value is not None
             constants[f"{name}{number}"] = value
         nodes.append(node("Gemm", [last, f"w{number}", f"b{number}"], f"g{number}", transB=1))

@@ -14,8 +14,8 @@ from harness.engines.openwakeword_kernel import native
 from harness.engines.openwakeword_kernel.layers import Convolution, Pool, layers
 from harness.engines.openwakeword_kernel.native import KernelEmbedding, NoKernel
 from harness.engines.openwakeword_streams import FastScores, margin
-from harness.engines.openwakeword_tflite_file import TfliteGraph, read_graphs
 from harness.engines.openwakeword_translation import embedding_model
+from harness.engines.tflite_file import Graph, read_model
 from tests.unit.engines.openwakeword_sounds import SOUNDS, scored
 
 MODELS = Path(pyopen_wakeword.__file__).parent / "models"
@@ -33,8 +33,8 @@ def built() -> bool:
 pytestmark = [pytest.mark.speech, pytest.mark.skipif(not built(), reason="the kernel was not built, or not for here")]
 
 
-def graph() -> TfliteGraph:
-    return read_graphs(EMBEDDING)[0]
+def graph() -> Graph:
+    return read_model(EMBEDDING)[0]
 
 
 def frames(windows: int, seed: int = 0) -> np.ndarray:
@@ -82,7 +82,7 @@ def test_the_graph_is_a_chain_of_twenty_convolutions_and_five_pools() -> None:
 @pytest.mark.parametrize("name", ["melspectrogram", "alexa"])
 def test_another_graph_is_not_taken(name: str) -> None:
     with pytest.raises(ValueError):
-        KernelEmbedding(read_graphs((MODELS / f"{name}.tflite").read_bytes())[0])
+        KernelEmbedding(read_model((MODELS / f"{name}.tflite").read_bytes())[0])
 
 
 def test_the_fast_path_uses_it_and_says_so() -> None:

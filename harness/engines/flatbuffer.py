@@ -26,15 +26,20 @@ class Table:
 
     @classmethod
     def root(cls, content: bytes, identifier: bytes) -> Table:
-        """The file's root table; Broken without that identifier."""
+        """The root table of a file that begins with that identifier."""
         if content[4:8] != identifier:
-            raise Broken(f"the file has no identifier {identifier.decode()}")
+            raise Broken(f"it does not begin as a file of the kind {identifier.decode()}")
         return cls(content, struct.unpack_from("<I", content)[0])
 
     def number(self, field: int, form: str, default: int) -> int:
         """A whole number; form: a character of `struct`."""
         place = self._field(field)
         return int(self._read("<" + form, place)) if place else default
+
+    def real(self, field: int, default: float) -> float:
+        """A 32-bit float."""
+        place = self._field(field)
+        return float(self._read("<f", place)) if place else default
 
     def table(self, field: int) -> Table | None:
         """A table, or None where there is none."""
@@ -80,7 +85,9 @@ class Table:
         return self._place + offset if offset else 0
 
     def _read(self, form: str, place: int) -> Any:
+        if place < 0:  # struct would count from the end
+            raise Broken("a table points outside of the file")
         try:
             return struct.unpack_from(form, self._content, place)[0]
         except struct.error as error:
-            raise Broken(f"a table points outside the file: {error}") from None
+            raise Broken(f"a table points outside of the file: {error}") from None

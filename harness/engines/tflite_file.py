@@ -9,35 +9,56 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
-from harness.engines.microwakeword_kernel.flatbuffer import Broken, Table
+from harness.engines.flatbuffer import Broken, Table
 
 
 class Op(IntEnum):
-    """The operators that streaming microWakeWord models are made of; the schema's numbers."""
+    """The operators that the models of our engines are made of; the schema's numbers."""
 
+    ADD = 0
     CONCATENATION = 2
     CONV_2D = 3
     DEPTHWISE_CONV_2D = 4
     FULLY_CONNECTED = 9
     LOGISTIC = 14
+    MAX_POOL_2D = 17
+    MUL = 18
+    RELU = 19
     RESHAPE = 22
+    PAD = 34
+    MEAN = 40
+    SUB = 41
+    DIV = 42
     STRIDED_SLICE = 45
     SPLIT = 49
+    MAXIMUM = 55
+    GREATER = 61
+    GREATER_EQUAL = 62
+    SQRT = 75
+    RSQRT = 76
+    LEAKY_RELU = 98
     SPLIT_V = 102
     QUANTIZE = 114
+    IF = 118
+    BATCH_MATMUL = 126
     CALL_ONCE = 129
     VAR_HANDLE = 142
     READ_VARIABLE = 143
     ASSIGN_VARIABLE = 144
 
 
-_TYPES: dict[int, type[np.generic]] = {0: np.float32, 2: np.int32, 3: np.uint8, 9: np.int8}
+_TYPES: dict[int, type[np.generic]] = {
+    0: np.float32, 2: np.int32, 3: np.uint8, 4: np.int64, 6: np.bool_, 9: np.int8,
+}  # fmt: skip
 Values = npt.NDArray[np.generic]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tensor:
-    """shape; type: the schema's number (9: int8); values: of a constant; scales, shape (1,) or one a channel."""
+    """shape; type: the schema's number (9: int8); values: of a constant; scales, shape (1,) or one a channel.
+
+    A constant of a type that no engine here has is None, as what is worked out is.
+    """
 
     shape: tuple[int, ...]
     type: int
@@ -55,12 +76,23 @@ class Operator:
     outputs: tuple[int, ...]
     options: Table | None
 
-    def option(self, field: int, form: str = "b", default: int = 0) -> int:
-        return self.options.number(field, form, default) if self.options else default
+    def byte(self, field: int, default: int = 0) -> int:
+        """An option of one byte: an enumeration or a truth value."""
+        return self.options.number(field, "B", default) if self.options else default
+
+    def whole(self, field: int, default: int = 0) -> int:
+        """An option that is a 32-bit whole number."""
+        return self.options.number(field, "i", default) if self.options else default
+
+    def number(self, field: int, default: float = 0.0) -> float:
+        """An option that is a 32-bit float."""
+        return self.options.real(field, default) if self.options else default
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Graph:
+    """tensors by number; operators in the order in which they run; inputs, outputs: numbers of tensors."""
+
     tensors: tuple[Tensor, ...]
     operators: tuple[Operator, ...]
     inputs: tuple[int, ...]
@@ -101,7 +133,7 @@ def _tensor(tensor: Table, buffers: list[Table]) -> Tensor:
     shape, kind = _whole(tensor, 0), tensor.number(1, "b", 0)
     content = buffers[tensor.number(2, "I", 0)].array(0, np.uint8)
     values: Values | None = None
-    if content is not None and kind in _TYPES:
+    if content is not None and len(content) and kind in _TYPES:
         try:
             values = content.view(_TYPES[kind]).reshape(shape)
         except ValueError as error:
