@@ -19,7 +19,7 @@ import numpy as np
 from harness import __version__
 from harness.audio.sound_stores import is_address
 from harness.engines.offline_loading import engine_class
-from harness.model.errors import InputError
+from harness.model.errors import EngineError, InputError
 from harness.model.offline import EngineFacts, Evaluation, FileOutcome, ListedFile, RejectReason, SettingKind
 from harness.rig.offline import cluster_worker
 from harness.rig.offline.cluster_cutting import ATTEMPTS, TASK_S, Cutting, Piece
@@ -105,11 +105,13 @@ def _absolute(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Flight:
-    """A task that is out, and where it may go: anywhere when that is empty. proven: as the order said."""
+    """A task that is out, and where it may go: anywhere when that is empty. proven: as the order said. failures: how
+    often no worker could run it."""
 
     piece: Piece
     where: set[str]
     proven: bool
+    failures: int
 
 
 class _ClusterRun:
@@ -178,7 +180,7 @@ class _ClusterRun:
                 return
             self._submit(piece)
 
-    def _submit(self, piece: Piece) -> None:
+    def _submit(self, piece: Piece, failures: int = 0) -> None:
         self._names += 1
         where = self._workers.fit(self._stranger)
         order = replace(self._order, proven=self._proven)
@@ -186,7 +188,7 @@ class _ClusterRun:
         future = self._link.submit(
             f"harness-{order.run}-{self._names}", cluster_worker.play, order.told(), lines, where=where
         )
-        self._flights[future] = _Flight(piece, where, self._proven)
+        self._flights[future] = _Flight(piece, where, self._proven, failures)
 
     def _arrived(self, future: Any) -> None:
         if self._workers.introduced(future) or future not in self._flights:
@@ -202,10 +204,10 @@ class _ClusterRun:
                 self._killed(flight.piece, words)
             case Failed(words=words):
                 # A worker that came later and is not ours; which, shows when it is asked.
-                if self._stranger and flight.where:
-                    raise InputError(f"workers of the cluster cannot run ours: {words}", remedy="Go on with --resume")
+                if flight.failures + 1 >= ATTEMPTS:
+                    raise EngineError(f"workers of the cluster cannot run ours: {words}", remedy="Go on with --resume")
                 self._stranger = True
-                self._submit(flight.piece)
+                self._submit(flight.piece, flight.failures + 1)
 
     def _answered(self, flight: _Flight, answer: dict[str, Any]) -> None:
         for line in answer.get("told", ()):

@@ -13,7 +13,7 @@ from typing import Any, Self
 from harness.model.errors import EngineError, InputError, PluginError
 
 CONNECT_S = 10.0
-ASK_S = 10.0
+ASK_S = 5.0
 _LOGGERS = ("distributed", "distributed.client", "distributed.core", "distributed.comm", "tornado", "asyncio")
 
 
@@ -108,12 +108,12 @@ class ClusterLink:
         """
         if future.status == "cancelled":
             raise self.gone()
-        if future.status == "error":
-            error = future.exception(timeout=ASK_S)
-            if isinstance(error, self._killed):
-                return Killed(f"{getattr(error, 'allowed_failures', 0) + 1} times")
-            return Failed(f"{type(error).__name__}: {error}")
         try:
+            if future.status == "error":
+                error = future.exception(timeout=ASK_S)
+                if isinstance(error, self._killed):
+                    return Killed(f"{getattr(error, 'allowed_failures', 0) + 1} times")
+                return Failed(f"{type(error).__name__}: {error}")
             return Answered(future.result(timeout=ASK_S))
         except (TimeoutError, OSError):
             if self.lost:

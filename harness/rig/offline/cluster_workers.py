@@ -91,7 +91,10 @@ class ClusterWorkers:
         """Takes a worker's answer to what it is; whether the future was one."""
         if future not in self._asked:
             return False
+        address = self._asked[future]
         self._introduced(future, {})
+        if address in self.misfits:
+            self.leave_out(address, self.misfits.pop(address))
         return True
 
     def leave_out(self, address: str, why: str) -> None:

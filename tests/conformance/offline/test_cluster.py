@@ -201,7 +201,23 @@ def test_what_is_no_cluster_and_workers_that_are_unfit_are_named_before_anything
     unseen = [ListedFile(files[0].kind, 0, "elsewhere.wav", "/proc/self/fd/97", 1)]
     with pytest.raises(InputError, match="/proc/self/fd/97 cannot be read there"):
         Shared(here, unseen, tmp_path / "a.jsonl")
-    assert Shared(here, files, tmp_path / "a.jsonl").ran.done == 1
+
+    # One that comes later, and when no other is left.
+    many = listed([sounds(f"{number}.wav", 60, [1.5]) for number in range(20)])
+    late = ["late"]
+
+    def change(outcome: FileOutcome, file: ListedFile) -> None:
+        if late:
+            here.start(late.pop(), env={"PYTHONPATH": str(other_engine)})
+            here.wait()
+            here.kill("good")
+
+    with pytest.raises(EngineError, match=r"no worker can play any more: its engine is another: version 1\.1"):
+        Shared(here, many, tmp_path / "a.jsonl", on_outcome=change)
+    before = len(read_journal(tmp_path / "a.jsonl"))
+    here.kill("late")
+    here.add("again")
+    assert Shared(here, many, tmp_path / "a.jsonl", resume=True).ran.done == 20 - before < 20
 
 
 def _all_but_python(folder: str, names: list[str]) -> list[str]:
