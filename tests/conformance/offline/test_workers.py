@@ -41,7 +41,7 @@ def test_two_workers_find_what_one_finds(sounds: Sounds, tmp_path: Path) -> None
     ("wrong", "words"),
     [
         (Wrong.ABORT, "was ended by SIGABRT"),
-        (Wrong.SEGFAULT, "was ended by SIGSEGV"),
+        pytest.param(Wrong.SEGFAULT, "was ended by SIGSEGV", marks=pytest.mark.soak),
         (Wrong.LEAVE, "ended with status 0"),
         (Wrong.RAISE, "RuntimeError: a fault of the plug-in's"),
     ],
@@ -68,7 +68,7 @@ def test_a_file_that_crashes_the_engine_once_is_played(sounds: Sounds, tmp_path:
     assert len(played.outcome(0).spots) == 1
 
 
-@pytest.mark.parametrize("wrong", [Wrong.HANG, Wrong.HANG_DEAF])
+@pytest.mark.parametrize("wrong", [pytest.param(Wrong.HANG, marks=pytest.mark.soak), Wrong.HANG_DEAF])
 def test_a_file_that_hangs_the_engine_is_rejected(sounds: Sounds, tmp_path: Path, wrong: Wrong) -> None:
     files = listed([*(sounds(f"{n}.wav", 1.5, [1.2]) for n in range(8)), sounds("bad.wav", 1.5, wrong=wrong)])
     played = Played(evaluation_of(), files, tmp_path / "a.jsonl", limits=Limits(hang_after_s=0.7, nice=0))

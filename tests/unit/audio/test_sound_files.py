@@ -315,16 +315,16 @@ def test_a_flac_file_that_does_not_know_its_length_is_counted(tmp_path: Path) ->
     np.testing.assert_array_equal(all_of(path), tone(100_000) // 8)
 
 
-def test_hours_of_silence_in_a_small_flac_file_are_read_within_a_blocks_memory(tmp_path: Path) -> None:
+def test_an_hour_of_silence_in_a_small_flac_file_is_read_within_a_blocks_memory(tmp_path: Path) -> None:
     path = tmp_path / "a.flac"
     with soundfile.SoundFile(path, "w", RATE_HZ, 1, "PCM_16") as file:
-        for _ in range(120):
+        for _ in range(60):
             file.write(np.zeros(60 * RATE_HZ, np.int16))
     assert path.stat().st_size < 1 << 20
     tracemalloc.start()
     try:
         with open_sound(str(path), RATE_HZ, resample=False) as sound:
-            assert sum(len(block) for block in sound.blocks()) == sound.samples == 2 * 3600 * RATE_HZ
+            assert sum(len(block) for block in sound.blocks()) == sound.samples == 3600 * RATE_HZ
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -341,7 +341,7 @@ def test_a_damaged_or_cut_flac_file_is_refused(tmp_path: Path) -> None:
 CHANGES = st.lists(st.tuples(st.integers(0, 199), st.integers(0, 255)), min_size=1, max_size=6)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.sampled_from(["FLAC", "AIFF", "W64", "CAF", "AU", "NIST", "OGG", "MP3", "WAV"]), CHANGES, st.booleans())
 def test_any_change_of_a_head_is_read_or_refused(
     tmp_path_factory: pytest.TempPathFactory, form: str, changes: list[tuple[int, int]], resample: bool
@@ -365,7 +365,7 @@ def test_any_change_of_a_head_is_read_or_refused(
         pass
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(1, 5000), st.sampled_from(["WAV", "WAVEX", "RF64", "FLAC"]), st.booleans())
 def test_blocks_joined_are_what_soundfile_reads(
     tmp_path_factory: pytest.TempPathFactory, samples: int, form: str, text: bool

@@ -36,11 +36,12 @@ def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_every_engine_is_a_line_in_a_pipe() -> None:
-    title, *lines = shown().splitlines()
+    text = shown()
+    title, *lines = text.splitlines()
     assert title.split("  ")[0] == "engine"
     assert sorted(line.split()[0] for line in lines) == list(names(Group.OFFLINE_ENGINES))
     assert all(line == line.rstrip() for line in lines)
-    assert "\x1b" not in shown()
+    assert "\x1b" not in text
 
 
 def test_an_engine_that_cannot_be_imported_is_shown_so_and_hides_none(broken: str) -> None:

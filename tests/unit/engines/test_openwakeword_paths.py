@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import pyopen_wakeword
@@ -13,17 +14,27 @@ from harness.engines.openwakeword_streams import margin
 from harness.engines.settings import operating_points
 from harness.metrics.spots import spots
 from harness.model.offline import ScoreTrack, SpotRule
-from tests.unit.engines.openwakeword_sounds import RATE_HZ, SOUNDS, Sound, noise, scored, speech
+from tests.unit.engines.openwakeword_sounds import (
+    RATE_HZ,
+    SOUNDS,
+    Sound,
+    noise,
+    scored,
+    speech,
+    speech_in_a_noise_that_stops,
+)
 
 pytestmark = pytest.mark.speech
 
 MODELS = ("alexa", "hey_jarvis", "hey_mycroft", "hey_rhasspy", "okay_nabu")
 
 
+@cache
 def fast(model: str = "alexa") -> OpenWakeWordOffline:
     return OpenWakeWordOffline(model, {})
 
 
+@cache
 def streaming(model: str = "alexa") -> OpenWakeWordOffline:
     return OpenWakeWordOffline(model, {"path": "streaming"})
 
@@ -53,13 +64,23 @@ def as_the_package_says(model: str, sound: Sound, first: int, then: int) -> list
     ]
 
 
-@pytest.mark.parametrize("sound", SOUNDS, ids=lambda sound: sound.__name__)
+def all_in_a_row() -> Sound:
+    return np.concatenate([sound() for sound in SOUNDS])
+
+
+@pytest.mark.parametrize(
+    "sound",
+    [all_in_a_row, speech_in_a_noise_that_stops, *(pytest.param(one, marks=pytest.mark.soak) for one in SOUNDS)],
+    ids=lambda sound: sound.__name__,
+)
 def test_fast_and_streaming_score_alike(sound: Callable[[], Sound]) -> None:
     samples = sound()
     assert_alike(scored(fast(), samples), scored(streaming(), samples))
 
 
-@pytest.mark.parametrize("model", MODELS[1:])
+@pytest.mark.parametrize(
+    "model", [MODELS[-1], *(pytest.param(model, marks=pytest.mark.soak) for model in MODELS[1:-1])]
+)
 def test_every_packaged_model_scores_alike(model: str) -> None:
     samples = speech()[: 5 * RATE_HZ // 2]
     assert_alike(scored(fast(model), samples), scored(streaming(model), samples))

@@ -33,7 +33,7 @@ def plain(text: str) -> str:
     return " ".join(text.lower().replace("?", " ").replace(".", " ").replace(",", " ").split())
 
 
-@pytest.mark.parametrize("recogniser", [FasterWhisperOffline, MoonshineOffline])
+@pytest.mark.parametrize("recogniser", [pytest.param(FasterWhisperOffline, marks=pytest.mark.soak), MoonshineOffline])
 def test_a_file_that_is_longer_than_the_recogniser_hears_keeps_all_of_its_words(
     recogniser: type[FasterWhisperOffline | MoonshineOffline],
 ) -> None:

@@ -2,6 +2,7 @@
 
 import csv
 import re
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from harness.reports.offline.det_picture import Curve, draw
 POINTS = operating_points(0.97)
 
 
+@cache
 def sweep(seed: int, files: int = 60, hours: int = 2) -> Sweep:
     random = np.random.default_rng(seed)
     found = Sweep(Counting(), SpotRule(0.97, 16_000, 12_800), POINTS)
