@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.evaluate.offline.figures import Figures
@@ -343,6 +343,7 @@ countings = st.one_of(
 )
 
 
+@settings(max_examples=60, deadline=None)
 @given(outcomes, countings)
 def test_what_is_written_reads_back_into_its_own_totals(of: list[FileOutcome], counting: Counting) -> None:
     text, found = written(of, counting)
