@@ -28,7 +28,7 @@ from harness.model.offline import (
 )
 from harness.ports import OfflineEngine, ScoresSound, ScoreStream, SpotsPhrases, SpotStream
 from harness.rig.offline.one_file import rejected
-from harness.rig.offline.scores import in_order, pieces
+from harness.rig.offline.scores import checked, in_order, pieces
 
 HELD_S = 30.0
 """An engine without scores may tell a spot so much later than it ended, and it still goes to its file."""
@@ -83,7 +83,7 @@ class _Spotted:
         self._stream.feed(samples)
 
     def take(self, *, flush: bool) -> list[OfflineSpot]:
-        return list(self._stream.take(flush=flush))
+        return list(map(checked, self._stream.take(flush=flush)))
 
     def sure_until(self, fed: int) -> int:
         return fed - self._held

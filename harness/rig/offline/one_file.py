@@ -24,7 +24,7 @@ from harness.model.offline import (
 )
 from harness.ports import OfflineEngine, ScoresSound, SpotsPhrases, Understands
 from harness.rig.offline.score_cache import ScoreCache
-from harness.rig.offline.scores import scores_of, spots_in, spots_of
+from harness.rig.offline.scores import checked, scores_of, spots_in, spots_of
 
 LONGEST_UNDERSTOOD_S = 3600.0
 """A recogniser is given a whole file at once: an hour at 16 kHz is 115 MB of samples, and several times that inside."""
@@ -147,7 +147,8 @@ def _understood(engine: Understands, evaluation: Evaluation, sound: OpenSound, r
     blocks = list(sound.blocks())
     samples = blocks[0] if len(blocks) == 1 else np.concatenate([*blocks, np.zeros(0, np.int16)])
     if not evaluation.vad:
-        return engine.understand(samples)
+        said = engine.understand(samples)
+        return checked(said) if said is not None else None
     from harness.engines import voice_activity  # here, since it takes a second to import, and few ask for it
 
     if rate_hz != voice_activity.RATE_HZ:
@@ -157,4 +158,5 @@ def _understood(engine: Understands, evaluation: Evaluation, sound: OpenSound, r
         return None
     part, start = spoken
     said = engine.understand(part)
+    said = checked(said) if said is not None else None
     return replace(said, start=said.start + start, end=said.end + start) if said is not None else None

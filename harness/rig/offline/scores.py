@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from harness.metrics.spots import spots
 from harness.model.errors import EngineError
-from harness.model.offline import OfflineSpot, ScoreTrack, SpotRule
+from harness.model.offline import OfflineSpot, Said, ScoreTrack, SpotRule
 from harness.ports import ScoresSound, ScoreStream, SpotsPhrases
 
 LARGEST_BLOCK = 1 << 19
 """Samples that an engine is given at once: what it makes of them in between stays within some megabytes."""
+
+LONGEST_TEXT = 1 << 20
+FARTHEST = 1 << 53
+"""Samples; a number that a float still holds exactly."""
+_REMEDY = "Places are whole samples of the file, scores finite: tell who made the engine"
+_Found = TypeVar("_Found", bound=OfflineSpot | Said)
 
 
 def pieces(blocks: Iterable[npt.NDArray[np.int16]]) -> Iterator[npt.NDArray[np.int16]]:
@@ -69,9 +79,28 @@ def spots_of(engine: SpotsPhrases, blocks: Iterable[npt.NDArray[np.int16]]) -> t
     found: list[OfflineSpot] = []
     for block in pieces(blocks):
         stream.feed(block)
-        found += stream.take(flush=False)
-    found += stream.take(flush=True)
+        found += map(checked, stream.take(flush=False))
+    found += map(checked, stream.take(flush=True))
     return in_order(found)
+
+
+def checked(found: _Found) -> _Found:
+    """What an engine says of a place in the sound, in numbers that a journal takes, such as numpy's are not.
+
+    EngineError where it cannot be: every plug-in's answers go on from here to where nobody expects such a thing.
+    """
+    text = found.phrase if isinstance(found, OfflineSpot) else found.text
+    try:
+        start, end = operator.index(found.start), operator.index(found.end)
+        score = None if found.score is None else float(found.score)
+    except (TypeError, ValueError) as error:
+        raise EngineError(f"the engine tells a place or a score that is no number: {error}", remedy=_REMEDY) from error
+    if not isinstance(text, str) or len(text) > LONGEST_TEXT:
+        raise EngineError("the engine tells a phrase that is no text, or none of sensible length", remedy=_REMEDY)
+    if not 0 <= start <= end < FARTHEST or (score is not None and not math.isfinite(score)):
+        what = f"the engine tells what cannot be: from sample {start:.15g} to {end:.15g}, score {score}"
+        raise EngineError(what, remedy=_REMEDY)
+    return replace(found, start=start, end=end, score=score)
 
 
 def in_order(found: Iterable[OfflineSpot]) -> tuple[OfflineSpot, ...]:
