@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.model.errors import EngineError, InputError
 from harness.model.offline import EngineFacts
-from harness.rig.offline.cluster_link import Answered, ClusterLink
+from harness.rig.offline.cluster_link import ClusterLink, Failed, Killed
 from harness.rig.offline.cluster_order import Order, likeness, shortly
 from harness.rig.offline.cluster_worker import introduce
 from harness.rig.offline.plain_json import restored
@@ -59,21 +59,24 @@ class ClusterWorkers:
                     f"the scheduler at {self._link.address} has had no worker for {WORKERS_WITHIN_S:g} s",
                     remedy=f"Start some: dask worker {self._link.address}",
                 )
-        self.ask_new(order)
         facts: dict[str, EngineFacts] = {}
         until_s = time.monotonic() + order.limits.load_within_s + WORKERS_WITHIN_S
-        while self._asked:
-            if stop.is_set():
-                raise KeyboardInterrupt
-            for future in self._link.arrived(TICK_S):
-                self._introduced(future, facts)
+        while True:
             self._look()
             for future in [one for one, address in self._asked.items() if address not in self._here]:
                 del self._asked[future]
+            self.ask_new(order)
+            if not self._asked and (facts or self.misfits):
+                break
+            if stop.is_set():
+                raise KeyboardInterrupt
+            for future in self._link.arrived(TICK_S):
+                if future in self._asked:
+                    self._introduced(future, facts)
             if time.monotonic() > until_s:
                 raise EngineError(
-                    f"workers do not answer: {shortly(sorted(self._asked.values()))}",
-                    remedy="They may be busy with other work, or be stopped",
+                    f"workers do not answer: {shortly(sorted(self._asked.values())) or 'none is there'}",
+                    remedy="They may be busy with other work, or have been stopped",
                 )
         self._demand_alike(facts)
         return next(facts[one] for one in sorted(facts))
@@ -132,7 +135,9 @@ class ClusterWorkers:
         if found is None:
             return
         address = self._asked.pop(future)
-        if not isinstance(found, Answered):
+        if isinstance(found, Killed):
+            return  # It is gone.
+        if isinstance(found, Failed):
             missing = "No module named 'harness'" in found.words
             self.misfits[address] = "it has not the harness" if missing else f"it cannot run ours: {found.words}"
         elif "misfit" in found.answer:
@@ -145,7 +150,7 @@ class ClusterWorkers:
         engines: dict[str, list[str]] = {}
         for address in sorted(facts):
             engines.setdefault(likeness(facts[address]), []).append(address)
-        problems = [f"{address}: {why}" for address, why in sorted(self.misfits.items())]
+        problems = [f"{address}: {why}" for address, why in sorted(self.misfits.items()) if address in self._here]
         if len(engines) > 1:
             for alike in engines.values():
                 one = facts[alike[0]]

@@ -222,3 +222,36 @@ def test_what_is_no_cluster_and_workers_that_are_unfit_are_named_before_anything
 
 def _all_but_python(folder: str, names: list[str]) -> list[str]:
     return [one for one in names if Path(folder, one).is_file() and not one.endswith((".py", ".so"))]
+
+
+@pytest.mark.soak
+def test_workers_that_come_and_go_all_the_time(sounds: Sounds, tmp_path: Path, cluster: Callable[..., Cluster]) -> None:
+    wrongs = {50: Wrong.ABORT, 150: Wrong.RAISE, 250: Wrong.KILL_PARENT}
+    files = listed([sounds(f"{number}.wav", 30, [1.5], wrong=wrongs.get(number)) for number in range(300)])
+    here = cluster()
+    here.add("0", "1", "2")
+    ended, killed, number = threading.Event(), 0, 3
+
+    def replace_workers() -> None:
+        nonlocal killed, number
+        while not ended.wait(1.0):
+            for name in [name for name, one in here.workers.items() if one.poll() is not None]:
+                here.kill(name)
+            if len(here.workers) >= 3 and killed < 10:
+                here.kill(next(iter(here.workers)))
+                killed += 1
+            while len(here.workers) < 3:
+                here.start(str(number))
+                number += 1
+
+    replacing = threading.Thread(target=replace_workers)
+    replacing.start()
+    try:
+        shared = Shared(here, files, tmp_path / "a.jsonl", task_s=30.0)
+    finally:
+        ended.set()
+        replacing.join()
+    assert (shared.ran.done, shared.ran.rejected) == (300, 3)
+    assert {one for one, outcome in shared.outcomes.items() if outcome.rejected} == set(wrongs)
+    assert "in each of 3 tasks" in shared.outcomes[250].error
+    assert killed
