@@ -1,20 +1,56 @@
-"""Runs for tests: files to lists, a journal, and what came of it."""
+"""Runs for tests: by the command line or without it; files to lists, a journal, and what came of it."""
 
 from __future__ import annotations
 
+import re
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from click.testing import CliRunner, Result
+
+from harness.cli import group
 from harness.engines.offline_loading import task_of
+from harness.model.errors import InputError
 from harness.model.offline import Counting, EngineFacts, Evaluation, FileOutcome, ListedFile, ListKind
 from harness.rig.offline.journal import Journal
 from harness.rig.offline.journal_header import JournalHeader, ListFacts, Shard
 from harness.rig.offline.journal_lines import JournalledOutcome
 from harness.rig.offline.pool import Limits
 from harness.rig.offline.run import Ran, run
+
+COMMAND = (sys.executable, "-c", "from harness.cli import main; main()")
+"""The command line in a process of its own, for what only a process can show."""
+_TIMES = re.compile(
+    r"^INFO (start-time|completion-time|duration|real-time-factor|command-line|x-cpu-seconds) .*\n", re.MULTILINE
+)
+
+
+def harness(*arguments: object) -> Result:
+    """The command line within this process."""
+    return CliRunner(env={"COLUMNS": "100"}).invoke(group, list(map(str, arguments)))
+
+
+def refused(*arguments: object) -> str:
+    """The words with which the command line refuses wrong input, whose status is 2."""
+    result = harness(*arguments)
+    assert isinstance(result.exception, InputError), result.output
+    assert result.exception.exit_code == 2
+    return str(result.exception)
+
+
+def untimed(log: Path) -> str:
+    """A log without the lines that differ from one run to the next."""
+    return _TIMES.sub("", log.read_text())
+
+
+def list_of(path: Path, files: Sequence[Path | str]) -> Path:
+    """Writes a list of files, as -i and -o take it."""
+    path.write_text("".join(f"{file}\n" for file in files))
+    return path
 
 
 def listed(inv: Sequence[Path] = (), oov: Sequence[Path] = ()) -> list[ListedFile]:

@@ -8,25 +8,19 @@ import pty
 import re
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 import soundfile
-import soxr
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from harness.cli import group
-from harness.model.errors import InputError
-from harness.model.stimulus import VoiceSpec
 from harness.reports.wake_log import differences
 from harness.reports.wake_log_text import read
-from harness.stimuli.voices.espeak import EspeakVoice
 from tests.conformance.offline.conftest import Sounds
 from tests.conformance.offline.loudness import Wrong
+from tests.conformance.offline.offline_runs import COMMAND, harness, list_of, refused, untimed
+from tests.conformance.offline.said import say
 
-TIMES = re.compile(r"^INFO (start-time|completion-time|duration|real-time-factor|x-cpu-seconds|command-line) .*$", re.M)
 ALEXA, OTHER = "alexa", "the weather is fine today, and we walk to the lake"
 
 
@@ -36,30 +30,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def harness(*arguments: object) -> Result:
-    return CliRunner(env={"COLUMNS": "100"}).invoke(group, list(map(str, arguments)))
-
-
 def evaluate(*arguments: object) -> Result:
     return harness("evaluate", *arguments)
-
-
-def refused(result: Result) -> str:
-    """The words of an error of wrong input, whose status is 2."""
-    assert isinstance(result.exception, InputError), result.output
-    assert result.exception.exit_code == 2
-    return str(result.exception)
-
-
-def spoken(path: Path, text: str, voice: str, *leads_in_s: float) -> Path:
-    """A sentence in quiet noise, at 16 kHz, as often as there are times before it; once after 1.3 s without any."""
-    said = EspeakVoice().speak(text, VoiceSpec(name=voice))
-    sound = 0.7 * soxr.resample(said.samples, said.rate_hz, 16_000)
-    parts = [part for lead_in_s in leads_in_s or (1.3,) for part in (np.zeros(round(lead_in_s * 16_000)), sound)]
-    samples = np.concatenate([*parts, np.zeros(12_000)])
-    samples += np.random.default_rng(len(path.name)).normal(0, 0.001, len(samples))
-    soundfile.write(path, (samples.clip(-1, 1) * 32_767).astype(np.int16), 16_000, subtype="PCM_16")
-    return path
 
 
 @pytest.fixture
@@ -67,12 +39,12 @@ def voices(here: Path) -> None:
     """Lists inv.txt and oov.txt of synthetic voices; their names stand relative to the lists' folder."""
     for name in ("inv", "oov"):
         (here / name).mkdir()
-    inv = [spoken(here / "inv" / f"a{at}.wav", ALEXA, voice) for at, voice in enumerate(("en-us", "en-gb", "en-029"))]
+    inv = [say(here / "inv" / f"a{at}.wav", ALEXA, voice) for at, voice in enumerate(("en-us", "en-gb", "en-029"))]
     # Said within the lead-in, and then again where it belongs.
     inv.append(here / "inv" / "early, twice.wav")
-    spoken(inv[-1], ALEXA, "en-us", 0.1, 2.0)
-    oov = [spoken(here / "oov" / f"o{at}.wav", OTHER, voice) for at, voice in enumerate(("en-us", "en-gb"))]
-    oov.append(spoken(here / "oov" / "wrong.wav", ALEXA, "en-us"))
+    say(inv[-1], ALEXA, "en-us", 0.1, 2.0)
+    oov = [say(here / "oov" / f"o{at}.wav", OTHER, voice) for at, voice in enumerate(("en-us", "en-gb"))]
+    oov.append(say(here / "oov" / "wrong.wav", ALEXA, "en-us"))
     (here / "inv.txt").write_text("".join(f"{file.relative_to(here)}\n" for file in inv))
     (here / "oov.txt").write_text("".join(f"{file.relative_to(here)}\n" for file in oov))
 
@@ -134,7 +106,7 @@ def test_more_jobs_change_times_and_nothing_else(here: Path) -> None:
     for jobs in (1, 2):
         done = evaluate("-t", "microwakeword:alexa", "-i", "inv.txt", "-o", "oov.txt", "-j", jobs, "-l", f"j{jobs}.log")
         assert done.exit_code == 0, done.output
-        texts.append(TIMES.sub("", (here / f"j{jobs}.log").read_text()))
+        texts.append(untimed(here / f"j{jobs}.log"))
     assert texts[0] == texts[1]
 
 
@@ -145,7 +117,7 @@ def test_commands_and_their_words(here: Path) -> None:
     for at, (said, reference) in enumerate(
         [("turn the light on", "Turn the light on."), ("stop the music", "turn the light off")]
     ):
-        spoken(here / f"c{at}.wav", said, "en-us", 0.3)
+        say(here / f"c{at}.wav", said, "en-us", 0.3)
         (here / f"c{at}.txt").write_text(reference + "\n")
         rows.append(f"c{at}.wav,c{at}.txt\n")
     (here / "c.csv").write_text("".join(rows))
@@ -166,14 +138,14 @@ def test_commands_and_their_words(here: Path) -> None:
         done.stdout,
     )
     assert differences(read((here / "w.log").read_text())) == ()
-    assert "is a recogniser of commands, and -i" in refused(evaluate("-t", grammar, "-i", "c.csv", "-l", "x.log"))
+    assert "is a recogniser of commands, and -i" in refused("evaluate", "-t", grammar, "-i", "c.csv", "-l", "x.log")
     assert not (here / "x.log.jsonl").exists()
 
 
 @pytest.fixture
 def loud(sounds: Sounds, here: Path, loudness_plugin: Path) -> Sounds:
     inv = [sounds(f"in{at}.wav", 3, [1.5] * (at != 2)) for at in range(4)]
-    (here / "i.txt").write_text("".join(f"{file}\n" for file in inv))
+    list_of(here / "i.txt", inv)
     (here / "o.txt").write_text(f"{sounds('out.wav', 20, [5, 12])}\n")
     return sounds
 
@@ -222,7 +194,8 @@ def test_a_file_that_is_no_use_is_out_of_all_figures_and_told(loud: Sounds, here
     assert re.search(r'^REJECT ".*/rate.wav" wrong rate', log, re.M)
     assert len(re.findall(r"^ERROR ", log, re.M)) == 2
     assert "INFO rejected-files 10\n" in log
-    assert "10 files rejected:" in done.stderr
+    assert re.search(r"10 files rejected: .*1 wrong rate \(--resample takes them\)", done.stderr)
+    assert "2 errors: the ERROR lines of the log say what went wrong" in done.stderr
     # The out-of-vocabulary file stands in both lists by now, and is out; the in-vocabulary figures are as before.
     assert re.findall(r"25\.00% FR, 3 TA", done.stdout) == re.findall(r"25\.00% FR, 3 TA", whole) != []
     assert " 0 FA n/a/hr" in done.stdout
@@ -233,15 +206,15 @@ def test_a_file_that_is_no_use_is_out_of_all_figures_and_told(loud: Sounds, here
 def test_a_log_is_replaced_only_when_that_is_asked_for(here: Path) -> None:
     assert evaluate(*BOOM).exit_code == 0
     before = (here / "loudness-boom.log").read_bytes()
-    said = refused(evaluate(*BOOM))
+    said = refused("evaluate", *BOOM)
     assert "loudness-boom.log: this is there already. --force begins anew and replaces it; -l names another" in said
     assert (here / "loudness-boom.log").read_bytes() == before
     assert evaluate(*BOOM, "--force").exit_code == 0
     assert evaluate(*BOOM, "--resume").exit_code == 0  # nothing is left to be done
-    assert "is the journal of another evaluation" in refused(evaluate(*BOOM, "-u", "--resume"))
+    assert "is the journal of another evaluation" in refused("evaluate", *BOOM, "-u", "--resume")
     (here / "precious.txt").write_text("a letter\n")
-    assert "no wake-evaluation log" in refused(evaluate(*BOOM, "-l", "precious.txt", "--force"))
-    assert "to be read and to be written" in refused(evaluate(*BOOM, "-l", "i.txt", "--force"))
+    assert "no wake-evaluation log" in refused("evaluate", *BOOM, "-l", "precious.txt", "--force")
+    assert "to be read and to be written" in refused("evaluate", *BOOM, "-l", "i.txt", "--force")
     assert (here / "precious.txt").read_text() == "a letter\n"
 
 
@@ -268,7 +241,7 @@ def test_a_log_is_replaced_only_when_that_is_asked_for(here: Path) -> None:
     ],
 )
 def test_what_is_wrong_is_refused_before_any_audio_is_read(here: Path, arguments: list[str], said: str) -> None:
-    assert said in refused(evaluate(*arguments))
+    assert said in refused("evaluate", *arguments)
     assert not list(here.glob("*.log*"))
 
 
@@ -304,7 +277,7 @@ def test_an_interrupted_run_has_a_partial_log_and_goes_on(loud: Sounds, here: Pa
     hangs = loud("hangs.wav", 20, [5, 12], wrong=Wrong.HANG)
     with (here / "o.txt").open("a") as listed:
         listed.write(f"{hangs}\n")
-    command = [sys.executable, "-c", "from harness.cli import main; main()", "evaluate", *BOOM, "-vvv"]
+    command = [*COMMAND, "evaluate", *BOOM, "-vvv"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
         assert child.stderr is not None
         child.stderr.readline()  # the first event
@@ -317,7 +290,7 @@ def test_an_interrupted_run_has_a_partial_log_and_goes_on(loud: Sounds, here: Pa
     assert differences(partial) == ()
     assert json.loads((here / "loudness-boom.log.json").read_text())["partial"]
     assert harness("report", "loudness-boom.log").stdout.startswith("Partial: ")
-    assert "It is partial: --resume goes on with it" in refused(evaluate(*BOOM))
+    assert "It is partial: --resume goes on with it" in refused("evaluate", *BOOM)
     loud("hangs.wav", 20, [5, 12])  # mended meanwhile
     assert evaluate(*BOOM, "--resume").exit_code == 0
     whole = read((here / "loudness-boom.log").read_text())
@@ -327,7 +300,7 @@ def test_an_interrupted_run_has_a_partial_log_and_goes_on(loud: Sounds, here: Pa
 
 @pytest.mark.usefixtures("loud")
 def test_progress_is_drawn_on_a_terminal_and_nowhere_else() -> None:
-    command = [sys.executable, "-c", "from harness.cli import main; main()", "evaluate", *BOOM]
+    command = [*COMMAND, "evaluate", *BOOM]
     piped = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     assert piped.stderr == ""
     for term, drawn in (("xterm", True), ("dumb", False)):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import signal
 import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -17,18 +15,24 @@ from harness.rig.offline.journal_file import read_journal
 from harness.rig.offline.journal_lines import Mark
 from tests.conformance.offline.conftest import Sounds
 from tests.conformance.offline.loudness import Wrong
-from tests.conformance.offline.offline_runs import Played, comparable, evaluation_of, listed, wait_for, workers_of
+from tests.conformance.offline.offline_runs import (
+    COMMAND,
+    Played,
+    comparable,
+    evaluation_of,
+    list_of,
+    listed,
+    untimed,
+    wait_for,
+    workers_of,
+)
 
 pytestmark = pytest.mark.usefixtures("loudness_plugin")
-TIMES = re.compile(
-    r"^INFO (start-time|completion-time|duration|real-time-factor|command-line|x-cpu-seconds|x-shard) .*\n",
-    re.MULTILINE,
-)
 
 
 def begun(*arguments: object, folder: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", "from harness.cli import main; main()", *map(str, arguments)],
+        [*COMMAND, *map(str, arguments)],
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -43,10 +47,6 @@ def ended(*arguments: object, folder: Path, status: int = 0) -> str:
     return out + err
 
 
-def untimed(log: Path) -> str:
-    return TIMES.sub("", log.read_text())
-
-
 def test_a_run_that_is_killed_and_interrupted_ends_as_if_it_had_not_been(sounds: Sounds, tmp_path: Path) -> None:
     """With a file that hangs the engine while `flag` is not there, so that a run is caught in its middle."""
     flag = tmp_path / "flag"
@@ -55,7 +55,7 @@ def test_a_run_that_is_killed_and_interrupted_ends_as_if_it_had_not_been(sounds:
     inv[21] = sounds("short.wav", 0.5)
     oov = [sounds(f"out{number}.wav", 40 + 10 * number, [12.0, 20.5]) for number in range(4)]
     for name, files in (("in.txt", inv), ("out.txt", oov)):
-        (tmp_path / name).write_text("".join(f"{file}\n" for file in files))
+        list_of(tmp_path / name, files)
     arguments = ("evaluate", "-t", "loudness:boom", "-i", "in.txt", "-o", "out.txt", "-j", "2", "-u")
     arguments += ("-s", f"flag={flag}", "-l")
     flag.touch()

@@ -7,10 +7,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-import click.testing
 import pytest
 
-from harness.cli import group
 from harness.model.offline import EngineFacts, EngineKind, ListedFile, ListKind
 from harness.rig.offline.journal import Journal
 from harness.rig.offline.journal_file import read_journal
@@ -19,19 +17,17 @@ from harness.rig.offline.journal_lines import Mark
 from harness.rig.offline.shards import PartOfFiles
 from tests.conformance.offline.conftest import Sounds
 from tests.conformance.offline.loudness import Wrong
-from tests.conformance.offline.offline_runs import evaluation_of, header_for
+from tests.conformance.offline.offline_runs import evaluation_of, harness, header_for, list_of, untimed
 
-TIMED = re.compile(
-    r"^INFO (start-time|completion-time|duration|real-time-factor|command-line|x-cpu-seconds) .*\n", re.MULTILINE
-)
 TIMED_KEYS = ("start_time", "completion_time", "duration_s", "cpu_s", "real_time_factor", "command_line")
 
 
-def harness(*arguments: object, status: int = 0) -> str:
-    done = click.testing.CliRunner().invoke(group, [str(one) for one in arguments])
-    told = done.output + (f"harness: {done.exception}" if done.exception else "")
-    assert (getattr(done.exception, "exit_code", done.exit_code)) == status, told
-    return told
+def told(*arguments: object, status: int = 0) -> str:
+    """What the command line says, with this status."""
+    done = harness(*arguments)
+    said = done.output + (f"harness: {done.exception}" if done.exception else "")
+    assert getattr(done.exception, "exit_code", done.exit_code) == status, said
+    return said
 
 
 def sized(folder: Path, sizes: Sequence[int]) -> list[ListedFile]:
@@ -71,25 +67,25 @@ def test_parts_merge_to_the_bytes_of_one_run(sounds: Sounds, tmp_path: Path, mon
     inv += [sounds("refused.wav", 2, wrong=Wrong.REFUSE), sounds("rate.wav", 2, rate_hz=8000), tmp_path / "none.wav"]
     oov = [sounds(f"out{number}.wav", 10 + 10 * number, [2.0, 8.5]) for number in range(4)]
     for name, files in (("in.txt", inv), ("out.txt", oov)):
-        Path(name).write_text("".join(f"{file}\n" for file in files))
+        list_of(Path(name), files)
     lists = ("evaluate", "-t", "loudness:boom", "-i", "in.txt", "-o", "out.txt", "-u", "-l")
-    harness(*lists, "whole.log", status=3)
+    told(*lists, "whole.log", status=3)
     for number in (1, 2, 3):
-        part = click.testing.CliRunner().invoke(group, [*lists, f"{number}.log", "--shard", f"{number}/3"])
+        part = harness(*lists, f"{number}.log", "--shard", f"{number}/3")
         assert part.exit_code in (0, 3), part.output
-    harness("merge", "3.log", "1.log", "2.log.jsonl", "-l", "all.log")
-    assert TIMED.sub("", Path("all.log").read_text()) == TIMED.sub("", Path("whole.log").read_text())
+    told("merge", "3.log", "1.log", "2.log.jsonl", "-l", "all.log")
+    assert untimed(Path("all.log")) == untimed(Path("whole.log"))
     both = [json.loads(Path(f"{name}.log.json").read_text()) for name in ("all", "whole")]
     for one in both:
         for key in TIMED_KEYS:
             del one[key]
     assert both[0] == both[1]
     assert read_journal(tmp_path / "all.log.jsonl").complete
-    assert "both part 1/3" in harness("merge", "1.log", "2.log", "1.log", "-l", "b.log", status=2)
-    assert "missing: part 2/3" in harness("merge", "1.log", "3.log", "-l", "b.log", status=2)
-    assert "it is of whole lists" in harness("merge", "whole.log", "-l", "b.log", status=2)
+    assert "both part 1/3" in told("merge", "1.log", "2.log", "1.log", "-l", "b.log", status=2)
+    assert "missing: part 2/3" in told("merge", "1.log", "3.log", "-l", "b.log", status=2)
+    assert "it is of whole lists" in told("merge", "whole.log", "-l", "b.log", status=2)
     assert not Path("b.log").exists()
-    harness("merge", "1.log", "3.log", "-l", "b.log", "--partial")
+    told("merge", "1.log", "3.log", "-l", "b.log", "--partial")
     assert re.search(r"^INFO x-partial \d+ of 19 files$", Path("b.log").read_text(), re.MULTILINE)
 
 
@@ -106,6 +102,6 @@ def test_parts_of_other_evaluations_and_partial_ones_are_refused(tmp_path: Path)
 
     one, two = part("1", {}, Mark.COMPLETE), part("2", {}, Mark.COMPLETE)
     other = part("2-other", {"threshold": "0.5"}, Mark.COMPLETE)
-    told = harness("merge", one, other, "-l", tmp_path / "all.log", status=2)
-    assert "settings are none in 1.log.jsonl, threshold=0.5 in 2-other.log.jsonl" in told
-    assert "is partial: 0 of 4 files" in harness("merge", one, two, "-l", tmp_path / "all.log", status=2)
+    said = told("merge", one, other, "-l", tmp_path / "all.log", status=2)
+    assert "settings are none in 1.log.jsonl, threshold=0.5 in 2-other.log.jsonl" in said
+    assert "is partial: 0 of 4 files" in told("merge", one, two, "-l", tmp_path / "all.log", status=2)

@@ -7,17 +7,11 @@ import json
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
-import soundfile
-import soxr
-from click.testing import CliRunner, Result
 
-from harness.cli import group
-from harness.model.errors import InputError
-from harness.model.stimulus import VoiceSpec
-from harness.stimuli.voices.espeak import EspeakVoice
 from tests.conformance.offline.conftest import Sounds
+from tests.conformance.offline.offline_runs import harness, list_of, refused
+from tests.conformance.offline.said import say
 
 ALEXA = "microwakeword:alexa"
 
@@ -28,32 +22,15 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def harness(*arguments: object) -> Result:
-    return CliRunner(env={"COLUMNS": "100"}).invoke(group, list(map(str, arguments)))
-
-
-def refused(*arguments: object) -> str:
-    result = harness(*arguments)
-    assert isinstance(result.exception, InputError), result.output
-    return str(result.exception)
-
-
-def spoken(name: str, text: str, voice: str, noise: float) -> str:
-    said = EspeakVoice().speak(text, VoiceSpec(name=voice))
-    sound = 0.5 * soxr.resample(said.samples, said.rate_hz, 16_000)
-    samples = np.concatenate([np.zeros(20_000), sound, np.zeros(12_000)])
-    samples += np.random.default_rng(len(name)).normal(0, noise, len(samples))
-    soundfile.write(name, (samples.clip(-1, 1) * 32_767).astype(np.int16), 16_000, subtype="PCM_16")
-    return name
-
-
 def lists() -> None:
     voices = ("en-us", "en-gb", "en-gb-scotland", "en-us+f3", "en-us+m3", "en-gb+f2")
-    inv = [spoken(f"inv{n}.wav", "alexa", voice, 0.02 * (n % 3)) for n, voice in enumerate(voices)]
+    inv = [
+        say(Path(f"inv{n}.wav"), "alexa", voice, 1.25, gain=0.5, noise=0.02 * (n % 3)) for n, voice in enumerate(voices)
+    ]
     text = "alas, a lexicon. a lecture, he said. Alex and Alexander ask a question. electric sir. " * 2
-    oov = [spoken(f"oov{n}.wav", text, voice, 0.003) for n, voice in enumerate(voices[:2])]
+    oov = [say(Path(f"oov{n}.wav"), text, voice, 1.25, gain=0.5, noise=0.003) for n, voice in enumerate(voices[:2])]
     for name, files in (("inv", inv[::2]), ("oov", oov[::2]), ("dev-inv", inv[1::2]), ("dev-oov", oov[1::2])):
-        Path(f"{name}.txt").write_text("".join(f"{file}\n" for file in files))
+        list_of(Path(f"{name}.txt"), files)
 
 
 def test_a_sweep_says_what_the_log_of_each_operating_point_says() -> None:
@@ -112,7 +89,7 @@ def test_what_cannot_be_swept_is_refused_before_any_audio_is_read(sounds: Sounds
 
 def test_damaged_scores_are_told_and_worked_out_anew(sounds: Sounds) -> None:
     files = [sounds(f"{name}.wav", 4.0, [1.5]) for name in ("a", "bb")]
-    Path("oov.txt").write_text("".join(f"{file}\n" for file in files))
+    list_of(Path("oov.txt"), files)
     evaluate = ("evaluate", "-t", ALEXA, "-o", "oov.txt", "--sweep", "det", "--force", "-l", "a.log")
     assert harness(*evaluate).exit_code == 0
     before = Path("det.csv").read_text()
