@@ -120,10 +120,10 @@ def _in_full(entry: CataloguedEngine, models: Sequence[LoadedModel]) -> None:
     for setting in entry.settings:
         _row(table, setting.name, _default(setting), _range(setting), setting.what)
     _print(table)
-    if entry.operating_points:
+    by_model = [one for one in models if one.facts is not None and one.facts.operating_points]
+    if entry.operating_points and not by_model:
         click.echo()
         _print(_points(["threshold"], [entry.operating_points]))
-    by_model = [one for one in models if one.facts is not None and one.facts.operating_points]
     if by_model:
         click.echo()
         points = [one.facts.operating_points for one in by_model if one.facts is not None]

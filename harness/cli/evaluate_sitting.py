@@ -158,7 +158,7 @@ class Sitting:
             for line in point_lines(facts.operating_point, [one.number for one in facts.operating_points]):
                 _say(line)
         _say(summary_line(done, found))
-        for line in _hidden(found):
+        for line in _hidden(found, resampling=done.header.evaluation.resample):
             self._warns(line)
         if done.partial:
             self._warns(
@@ -184,12 +184,15 @@ def _tells_nothing(outcome: FileOutcome, file: ListedFile) -> None:
     """Below -vvv."""
 
 
-def _hidden(found: Figures) -> Iterator[str]:
+def _hidden(found: Figures, *, resampling: bool) -> Iterator[str]:
     """What a summary line hides."""
     counts = found.counts
     if counts.rejected_files:
         reasons = ", ".join(f"{count} {reason.value}" for reason, count in sorted(counts.rejected.items()))
-        yield f"{counted(counts.rejected_files, 'file')} rejected: {reasons}"
+        hint = " (--resample takes them)" if counts.rejected.get(RejectReason.RATE) and not resampling else ""
+        yield f"{counted(counts.rejected_files, 'file')} rejected: {reasons}{hint}"
+    if errors := counts.count(Key.ERROR):
+        yield f"{counted(errors, 'error')}: the ERROR lines of the log say what went wrong"
     if not counts.inv_files and not counts.oov_files:
         yield "no file could be used"
     if found.clustered and found.clustering is not None:

@@ -27,6 +27,7 @@ from harness.log.folder import write_whole
 from harness.metrics.det import TWV_BETA, ChosenBy
 from harness.model.errors import InputError
 from harness.model.offline import EngineFacts, FileOutcome
+from harness.reports.cells import counted
 from harness.reports.offline.det_csv import det_csv
 from harness.reports.offline.det_lines import chosen_json, chosen_lines, sweep_json, twv_json, twv_lines
 from harness.rig.offline.journal import Journal
@@ -121,9 +122,11 @@ class SweepAsked:
             dev = self._develop(asked, header, journal, on_progress, warn)
             developed, on_dev = self._swept(dev, cache)
             if developed.rejected_files:
-                warn(f"{developed.rejected_files} development files were rejected")
+                warn(f"rejected: {counted(developed.rejected_files, 'development file')}")
             if both := len(reported & on_dev):
-                warn(f"{both} development files have the very bytes of reported ones: the report is not of new audio")
+                warn(
+                    f"{counted(both, 'development file')} with the very bytes of reported ones: the report is not of new audio"
+                )
         prefix = self.prefix if self.prefix != BESIDE_LOG else f"{log.with_suffix('')}.det"
         for line in self._told(report, developed, str(prefix), header):
             say(line)
@@ -270,7 +273,7 @@ def _target(
 _OPTIONS = (
     click.option(
         "--sweep", "sweep_prefix", is_flag=False, flag_value=BESIDE_LOG, default=None, metavar="[PREFIX]",
-        help="Count at every threshold: PREFIX.csv, .json, .png, .svg; without PREFIX beside the log, as LOG.det.*.",
+        help="Count at every threshold: PREFIX.csv, .json, .png, .svg; without PREFIX X.det.* beside X.log.",
     ),
     click.option("--dev-inv", multiple=True, metavar="FILE", help="In-vocabulary list to choose a point on."),
     click.option("--dev-oov", multiple=True, metavar="FILE", help="Out-of-vocabulary list to choose a point on."),

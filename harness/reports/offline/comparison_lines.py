@@ -73,7 +73,12 @@ def _difference(found: WerDifference, scale: float, unit: str) -> str:
 
 
 def _between(interval: Interval | None, scale: float, unit: str) -> str:
-    return "" if interval is None else f" [{scale * interval[0]:.4g}, {scale * interval[1]:.4g}]{unit}"
+    return "" if interval is None else f" [{_end(scale * interval[0])}, {_end(scale * interval[1])}]{unit}"
+
+
+def _end(value: float) -> str:
+    """An end of an interval that is never below 0; tiny ones without an exponent."""
+    return "<0.0001" if 0 < value < 1e-4 else f"{value:.4g}"
 
 
 def _word(found: SpokenFile) -> str:

@@ -10,6 +10,7 @@ from harness.evaluate.offline.counts import Tally
 from harness.evaluate.offline.verdicts import ACCEPTED, Key, Verdict
 from harness.model.errors import InputError
 from harness.model.offline import ListKind
+from harness.reports.cells import counted
 from harness.reports.wake_log import Command, Missed, Rejected, Spot, WakeLog, Words, computed
 from harness.reports.wake_log_text import read
 from harness.rig.offline.journal_file import JournalFile, read_journal
@@ -62,7 +63,7 @@ def _of_journal(journal: JournalFile, name: str) -> Evaluated:
     notes = [] if journal.complete else [f"it is partial, {len(journal):,} of {header.planned:,} files"]
     counts = tally.counts
     if counts.rejected_files:
-        notes.append(f"{counts.rejected_files:,} files were rejected")
+        notes.append(f"rejected: {counted(counts.rejected_files, 'file')}")
     rule = header.facts.rule
     told = {
         "x-lead-in-ms": f"{counting.lead_in_ms:g}",
@@ -122,7 +123,7 @@ def _of_log(log: WakeLog, name: str) -> Evaluated:
     settings.setdefault(_SETTINGS["x-count-in-vocabulary"], "yes" if log.counts_in_vocabulary else "no")
     notes = [f"it is partial, {partial}"] if (partial := log.about("x-partial")) else []
     if rejected:
-        notes.append(f"{rejected:,} files were rejected")
+        notes.append(f"rejected: {counted(rejected, 'file')}")
     return Evaluated(
         name,
         spoken,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness.evaluate.offline.verdicts import Fact, Key, Verdict
-from harness.model.offline import FileOutcome, OfflineSpot
+from harness.model.offline import FileOutcome, OfflineSpot, RejectReason
 from harness.reports.wake_log import Command, Extras, Failure, Happening, ManySpots, Missed, Rejected, Spot, Words
 from harness.reports.wake_log_text import quoted
 
@@ -45,7 +45,10 @@ def _happening(fact: Fact, outcome: FileOutcome, verdict: Verdict, file: str) ->
             return Failure(f"{quoted(file)}: {fact.text}")
         case Key.REJECT:
             reason = verdict.rejected.value if verdict.rejected else ""
-            return Rejected(file, reason, (("x-detail", outcome.detail),) if outcome.detail else ())
+            detail = outcome.detail
+            if outcome.rejected is None and verdict.rejected is RejectReason.REFERENCE:
+                detail = "it has no words"  # readable, and found to be none only when it was compared
+            return Rejected(file, reason, (("x-detail", detail),) if detail else ())
 
 
 def _words(fact: Fact, file: str, span: tuple[float, float], phrase: str, extras: Extras) -> Words:

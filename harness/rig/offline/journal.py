@@ -81,7 +81,7 @@ class Journal:
             if differs:
                 raise InputError(
                     f"{path} is the journal of another evaluation: {'; '.join(differs)}",
-                    remedy="Give the same lists and options as then, or leave --resume out to begin anew",
+                    remedy="Give the same lists and options as then, or --force in place of --resume to begin anew",
                 )
             os.ftruncate(descriptor, found.whole_bytes)
             os.lseek(descriptor, 0, os.SEEK_END)

@@ -1,0 +1,17 @@
+"""The lines of a comparison of two evaluations."""
+
+from __future__ import annotations
+
+from harness.evaluate.offline.comparison import Clusters, Evaluated, SpokenFile, compare
+from harness.reports.offline.comparison_lines import lines
+
+
+def test_an_end_of_an_interval_is_never_written_with_an_exponent() -> None:
+    def heard(name: str, wrong: int) -> Evaluated:
+        spoken = {f"{talker}/{n}.wav": SpokenFile(talker >= wrong) for talker in range(3) for n in range(40)}
+        return Evaluated(name, spoken, None, 0, 0.0, {})
+
+    text = "\n".join(lines(compare(heard("a", 2), heard("b", 1), Clusters("folder"))))
+    assert "over 3 clusters" in text
+    assert "[<0.0001, " in text
+    assert not any("e-" in line for line in text.splitlines() if " wrong, " in line)
