@@ -1,8 +1,8 @@
 """The samples of an open sound file in blocks: by memory map, by plain reading, or decoded by libsndfile.
 
-A map costs half of what reading costs, but an I/O error in it ends the process and a file that shrinks reads as
-silence. So only files on this machine's own file systems are mapped, and a file that has changed while it was read is
-refused at the block in which it shows.
+A map costs half of what reading a long file costs, but an I/O error in it ends the process and a file that shrinks
+reads as silence. So only long files on this machine's own file systems are mapped, and a file that has changed while it
+was read is refused at the block in which it shows.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ Samples = npt.NDArray[np.int16]
 
 BLOCK_SAMPLES = 960_000
 """60 s at 16 kHz: longer blocks fall out of the processor's cache, shorter ones cost calls (bench_sound_files.py)."""
+READ_SAMPLES = 1 << 19
+"""Sounds up to here, 33 s at 16 kHz, are read: making and unmaking a map costs more than their copy."""
 _DECODED_BLOCK = 1 << 17
 _OWN_FILE_SYSTEMS = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "tmpfs", "overlay", "vfat"})
 _NO_TOTAL = 1 << 62
@@ -76,6 +78,8 @@ class StreamedWave:
 
     def blocks(self) -> Iterator[Samples]:
         try:
+            if self._before is not None:
+                self._file.seek(0, os.SEEK_END)  # Drops what was read along with the head, before the look at it.
             self._file.seek(self._offset)
             for first in range(0, self.samples, BLOCK_SAMPLES):
                 wanted = 2 * min(BLOCK_SAMPLES, self.samples - first)
@@ -182,7 +186,7 @@ def _decoded(sound: Any) -> Iterator[Samples]:
 
 def wave_source(file: BinaryIO, sound: WaveSound) -> PcmSource:
     """The way to read a WAVE file that is open, local."""
-    if sound.frames and sound.offset % 2 == 0 and _is_own(os.fstat(file.fileno()).st_dev):
+    if sound.frames > READ_SAMPLES and sound.offset % 2 == 0 and _is_own(os.fstat(file.fileno()).st_dev):
         return MappedWave(file, sound)
     return StreamedWave(file, sound)
 

@@ -18,7 +18,7 @@ import soxr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.audio.pcm_source import BLOCK_SAMPLES, MappedWave, StreamedWave, wave_source
+from harness.audio.pcm_source import BLOCK_SAMPLES, READ_SAMPLES, MappedWave, StreamedWave, wave_source
 from harness.audio.sound_files import UnusableSound, file_sha256, open_sound, rough_seconds
 from harness.audio.wave_file import WaveSound
 from harness.model.offline import RejectReason
@@ -89,11 +89,12 @@ def test_what_is_not_mapped_gives_the_same(tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.concatenate(blocks), sound)
 
 
-def test_the_map_is_for_file_systems_of_this_machine() -> None:
+def test_the_map_is_for_long_files_on_file_systems_of_this_machine() -> None:
     """/dev/shm is a tmpfs; /proc is none that sound would lie in, and stands for all that are not known."""
-    sound = WaveSound(44, 4, RATE_HZ, 1)
+    sound = WaveSound(44, READ_SAMPLES + 1, RATE_HZ, 1)
     with tempfile.TemporaryFile(dir="/dev/shm") as file:
         assert isinstance(wave_source(file, sound), MappedWave)
+        assert isinstance(wave_source(file, WaveSound(44, READ_SAMPLES, RATE_HZ, 1)), StreamedWave)
     with open("/proc/version", "rb") as file:
         assert isinstance(wave_source(file, sound), StreamedWave)
 
