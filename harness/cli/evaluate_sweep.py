@@ -124,9 +124,8 @@ class SweepAsked:
             if developed.rejected_files:
                 warn(f"rejected: {counted(developed.rejected_files, 'development file')}")
             if both := len(reported & on_dev):
-                warn(
-                    f"{counted(both, 'development file')} with the very bytes of reported ones: the report is not of new audio"
-                )
+                same = counted(both, "development file")
+                warn(f"{same} with the very bytes of reported ones: the report is not of new audio")
         prefix = self.prefix if self.prefix != BESIDE_LOG else f"{log.with_suffix('')}.det"
         for line in self._told(report, developed, str(prefix), header):
             say(line)
