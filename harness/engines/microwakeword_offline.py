@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.engines.flatbuffer import Broken
+from harness.engines.kernel_library import NoKernel
 from harness.engines.microwakeword_kernel.agreement import disagreement
-from harness.engines.microwakeword_kernel.native import Listener, NoKernel, processor
+from harness.engines.microwakeword_kernel.native import Listener, processor
 from harness.engines.microwakeword_kernel.network import NotKnown, network_of
 from harness.engines.microwakeword_models import ModelFile, find_model, packaged
 from harness.engines.microwakeword_package import Interpreter, Streaming, logged_features

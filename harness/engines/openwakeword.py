@@ -14,11 +14,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from harness.engines.kernel_library import NoKernel
 from harness.engines.offline_loading import fingerprint
 from harness.engines.openwakeword_classifier import Classifier, Listens, listening_classifier, load_classifier
 from harness.engines.openwakeword_features import CALL_SAMPLES, STEP_SAMPLES, Features
 from harness.engines.openwakeword_kernel.native import VERSION as KERNEL_VERSION
-from harness.engines.openwakeword_kernel.native import NoKernel
 from harness.engines.openwakeword_streams import CallByCall, FastScores, StreamingScores
 from harness.engines.settings import LEAD_IN, OF_SCORES, number, operating_points, spot_rule
 from harness.model.errors import InputError, PluginError

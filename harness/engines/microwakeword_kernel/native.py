@@ -5,12 +5,12 @@ from __future__ import annotations
 import ctypes
 import functools
 from dataclasses import dataclass
-from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from harness.engines.kernel_library import load_kernel
 from harness.engines.microwakeword_kernel.network import Kind, Layer, Network, NotKnown
 
 VERSION = 1
@@ -21,10 +21,6 @@ _LEVELS = 2048
 _ALIGNED = 64
 _MOST_STRIDE = 32
 _PROCESSOR = {0: "plain", 1: "AVX2", 2: "AVX-512"}
-
-
-class NoKernel(RuntimeError):
-    """The kernel is not here, or is of another version."""
 
 
 class _CLayer(ctypes.Structure):
@@ -45,14 +41,7 @@ class _CNetwork(ctypes.Structure):
 @functools.cache
 def library() -> ctypes.CDLL:
     """The kernel; NoKernel when it was not built."""
-    folder = Path(__file__).parent
-    found = [path for suffix in EXTENSION_SUFFIXES if (path := folder / f"_kernel{suffix}").is_file()]
-    if not found:
-        raise NoKernel("the kernel was not built when voice-harness was installed")
-    try:
-        kernel = ctypes.CDLL(str(found[0]))
-    except OSError as error:
-        raise NoKernel(f"the kernel does not load: {error}") from error
+    kernel = load_kernel(Path(__file__).parent, VERSION)
     pointer, count = ctypes.c_void_p, ctypes.c_long
     kernel.vh_features_bytes.restype = kernel.vh_network_bytes.restype = ctypes.c_size_t
     kernel.vh_listen.restype = count
@@ -62,8 +51,6 @@ def library() -> ctypes.CDLL:
     kernel.vh_network_restart.argtypes = [pointer, pointer]
     kernel.vh_network_run.argtypes = [pointer, pointer, pointer, count, pointer]
     kernel.vh_listen.argtypes = [pointer, pointer, pointer, pointer, count, pointer]
-    if kernel.vh_version() != VERSION:
-        raise NoKernel(f"the kernel is of version {kernel.vh_version()}, not {VERSION}")
     return kernel
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from harness.engines.kernel_library import NoKernel, load_kernel
 from harness.engines.openwakeword_kernel.layers import Array, Convolution, Pool, layers, with_next
 from harness.engines.tflite_file import Graph
 
@@ -21,10 +22,6 @@ _SPARE_ROWS = 8
 _POINTS = np.array(
     [[6, 0, 0], [-4, -4, -4], [-4, 4, -4], [1, 2, 4], [1, -2, 4], [0, 0, 24]], np.float64
 ) / 24  # fmt: skip
-
-
-class NoKernel(RuntimeError):
-    """The kernel is not here, is of another version, or this processor has not what it needs."""
 
 
 class _CTaps(ctypes.Structure):
@@ -40,13 +37,7 @@ class _CTaps(ctypes.Structure):
 @functools.cache
 def library() -> ctypes.CDLL:
     """The kernel; NoKernel when it was not built, or cannot run here."""
-    found = sorted(Path(__file__).parent.glob("_kernel*.so"))
-    if not found:
-        raise NoKernel("the kernel was not built when voice-harness was installed")
-    try:
-        kernel = ctypes.CDLL(str(found[0]))
-    except OSError as error:
-        raise NoKernel(f"the kernel does not load: {error}") from error
+    kernel = load_kernel(Path(__file__).parent, VERSION)
     pointer, number = ctypes.c_void_p, ctypes.c_float
     kernel.vh_three_taps.argtypes = [pointer, pointer, pointer]
     kernel.vh_dense.argtypes = [pointer, pointer, ctypes.c_long, ctypes.c_int32, ctypes.c_int32, pointer, pointer,
@@ -58,8 +49,6 @@ def library() -> ctypes.CDLL:
     kernel.vh_clear_sides.argtypes = [pointer, length, length, length, whole]
     for function in (kernel.vh_three_taps, kernel.vh_first, kernel.vh_dense, kernel.vh_pool, kernel.vh_clear_sides):
         function.restype = None
-    if kernel.vh_version() != VERSION:
-        raise NoKernel(f"the kernel is of version {kernel.vh_version()}, not {VERSION}")
     if not kernel.vh_ready():
         raise NoKernel("this processor has not AVX2")
     return kernel
