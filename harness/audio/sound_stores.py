@@ -53,17 +53,21 @@ def open_address(address: str) -> BinaryIO:
     """
     check_store(address)
     try:
-        return cast(BinaryIO, io.BufferedReader(_StoreFile(_fsspec(address).open(address, "rb").open()), _READ_AHEAD))
+        return cast(BinaryIO, io.BufferedReader(_StoreFile(_fsspec(address).open(address, "rb")), _READ_AHEAD))
     except Exception as error:  # every store has its own errors, and none may end the run
         raise UnusableSound(RejectReason.UNREADABLE, _words(error)) from error
 
 
 class _StoreFile(io.RawIOBase):
-    """A store's file whose errors are all OSErrors."""
+    """A store's file whose errors are all OSErrors.
 
-    def __init__(self, file: Any) -> None:
+    opened: fsspec's OpenFile. It is kept, since the files that it holds below (of a zip, say) close with it.
+    """
+
+    def __init__(self, opened: Any) -> None:
         super().__init__()
-        self._file = file
+        self._opened = opened
+        self._file = opened.open()
 
     def readable(self) -> bool:
         return True

@@ -97,6 +97,14 @@ def test_a_file_in_an_archive_in_a_store(memory: MemoryFileSystem) -> None:
     assert file_sha256(address) == hashlib.sha256(sound).hexdigest()
 
 
+def test_a_file_in_an_archive_on_the_disk(tmp_path: Path) -> None:
+    sound, archive = tmp_path / "a.wav", tmp_path / "all.zip"
+    soundfile.write(sound, tone(20_000), RATE_HZ, subtype="PCM_16")
+    with zipfile.ZipFile(archive, "w") as into:
+        into.write(sound, "a.wav")
+    np.testing.assert_array_equal(all_of(f"zip://a.wav::file://{archive}"), tone(20_000))
+
+
 def test_another_rate_behind_an_address(memory: MemoryFileSystem) -> None:
     put(memory, "/sound/a.wav", 48_000, rate_hz=48_000)
     assert refusal("memory://sound/a.wav").reason is RejectReason.RATE
