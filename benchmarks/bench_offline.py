@@ -77,6 +77,7 @@ def at_work(files: Sequence[ListedFile], folder: Path) -> tuple[float, float]:
     """Processor time of this process and its one worker: until the engine is loaded, and from then to the last
     outcome."""
     looks = [time.process_time()]
+    left = len(files)
 
     def look() -> None:
         children = Path("/proc/self/task", str(threading.get_native_id()), "children").read_text().split()
@@ -89,7 +90,6 @@ def at_work(files: Sequence[ListedFile], folder: Path) -> tuple[float, float]:
         if not left:
             look()
 
-    left = len(files)
     played(files, 1, folder, loaded=look, on_outcome=told)
     began_s, loaded_s, ended_s = looks
     return loaded_s - began_s, ended_s - loaded_s
