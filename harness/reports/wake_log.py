@@ -103,9 +103,6 @@ class Failure:
 
 
 Happening = Spot | Missed | ManySpots | Command | Words | Rejected | Failure
-COUNTS = ("FACOUNT", "FRCOUNT", "FR+SBCOUNT", "TACOUNT", "WER_WORDS", "WER_SUBSTITUTIONS", "WER_INSERTIONS",
-          "WER_DELETIONS")  # fmt: skip
-RATES = ("FARATE", "FRRATIO", "FR+SBRATIO", "WER")
 TOTALS = ("FACOUNT", "FARATE", "FRCOUNT", "FRRATIO", "FR+SBCOUNT", "FR+SBRATIO", "TACOUNT", "WER", "WER_WORDS",
           "WER_SUBSTITUTIONS", "WER_INSERTIONS", "WER_DELETIONS")  # fmt: skip
 _WITH_U = re.compile(r"-[anvw]*u[anuvw]*")
