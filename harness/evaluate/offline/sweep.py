@@ -93,14 +93,6 @@ class Sweep:
         targets = self.inv_files if self.counting.count_in_vocabulary else 0
         return Det(asked, self.inv_files - accepted, self.inv_files, false_accepts, hours, targets)
 
-    @property
-    def oov_hours(self) -> float:
-        return _ms(self._oov) / 3_600_000
-
-    @property
-    def inv_hours(self) -> float:
-        return _ms(self._inv) / 3_600_000
-
     def _in_vocabulary(self, outcome: FileOutcome, found: list[tuple[ScoreTrack, Spans]]) -> None:
         """The first spot after the lead-in is the file's own; there is one where any spot lies after the lead-in."""
         low = np.concatenate([np.zeros(0, np.float32), *(one.low for _, one in found)])
