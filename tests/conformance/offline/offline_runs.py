@@ -20,7 +20,7 @@ from harness.rig.offline.journal import Journal
 from harness.rig.offline.journal_header import JournalHeader, ListFacts, Shard
 from harness.rig.offline.journal_lines import JournalledOutcome
 from harness.rig.offline.pool import Limits
-from harness.rig.offline.run import Ran, run
+from harness.rig.offline.run import OpensJournal, Ran, run
 
 COMMAND = (sys.executable, "-c", "from harness.cli import main; main()")
 """The command line in a process of its own, for what only a process can show."""
@@ -73,6 +73,16 @@ def header_for(
     return JournalHeader(evaluation, Counting(), facts, lists, len(files), 1e9, shard=shard)
 
 
+def opens(journal: Path, evaluation: Evaluation, files: Sequence[ListedFile], *, resume: bool) -> OpensJournal:
+    """What a run opens its journal with: a new one, or the one that is gone on with."""
+
+    def opened(facts: EngineFacts) -> Journal:
+        make = Journal.reopen if resume else Journal.create
+        return make(journal, header_for(evaluation, files, facts))
+
+    return opened
+
+
 class Played:
     """A run to its end. outcomes: as they came."""
 
@@ -97,15 +107,11 @@ class Played:
             if on_outcome is not None:
                 on_outcome(outcome, file)
 
-        def opened(facts: EngineFacts) -> Journal:
-            make = Journal.reopen if resume else Journal.create
-            return make(journal, header_for(evaluation, files, facts))
-
         self.ran: Ran = run(
             evaluation,
             files,
             jobs=jobs,
-            journal=opened,
+            journal=opens(journal, evaluation, files, resume=resume),
             on_outcome=take,
             stop=stop or threading.Event(),
             on_told=self.told.append,

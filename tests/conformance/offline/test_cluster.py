@@ -7,15 +7,16 @@ import shutil
 import site
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from harness.model.errors import EngineError, InputError
-from harness.model.offline import EngineFacts, FileOutcome, ListedFile, RejectReason
+from harness.model.offline import FileOutcome, ListedFile, RejectReason
 from harness.rig.offline.cluster import run_on_cluster
-from harness.rig.offline.journal import Journal
+from harness.rig.offline.cluster_workers import LOOK_S
 from harness.rig.offline.journal_file import read_journal
 from harness.rig.offline.journal_lines import Mark
 from harness.rig.offline.pool import Limits
@@ -27,8 +28,8 @@ from tests.conformance.offline.offline_runs import (
     Played,
     comparable,
     evaluation_of,
-    header_for,
     listed,
+    opens,
     wait_for,
     workers_of,
 )
@@ -77,15 +78,11 @@ class Shared:
             if on_outcome is not None:
                 on_outcome(outcome, file)
 
-        def opened(facts: EngineFacts) -> Journal:
-            make = Journal.reopen if resume else Journal.create
-            return make(journal, header_for(evaluation, files, facts))
-
         self.ran: Ran = run_on_cluster(
             evaluation,
             files,
             address=cluster.address,
-            journal=opened,
+            journal=opens(journal, evaluation, files, resume=resume),
             on_outcome=take,
             stop=stop or threading.Event(),
             on_told=self.told.append,
@@ -107,6 +104,9 @@ def test_killed_workers_cost_time_alone_and_a_lost_scheduler_nothing(
     def kill(outcome: FileOutcome, file: ListedFile) -> None:
         if to_kill:
             here.kill(to_kill.pop())
+            # What is not sent out yet has to wait, or all is played before anybody looks who is there.
+            killed_s = time.monotonic()
+            wait_for(lambda: time.monotonic() - killed_s > LOOK_S)
 
     shared = Shared(here, files, tmp_path / "shared.jsonl", on_outcome=kill)
     assert not to_kill
