@@ -1,7 +1,0 @@
-#include <Python.h>
-
-/* An empty module, so that the kernel is built and installed as any extension is; its functions are called by ctypes. */
-static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_kernel", "The kernel, for ctypes.", 0, NULL, NULL,
-                                        NULL, NULL, NULL};
-
-PyMODINIT_FUNC PyInit__kernel(void) { return PyModule_Create(&definition); }
