@@ -243,7 +243,8 @@ def test_a_flood_is_borne(watch: Watch, board: FramedBoard) -> None:
 def test_old_events_that_the_broker_kept_are_none_of_now(broker: Broker, board: FramedBoard, tmp_path: Path) -> None:
     old = '{"boot": "0000abcd", "seq": 7, "time_us": 1, "sample": 5, "score": 0.5, "phrase": "click"}'
     board.client.publish("vh/board/wake", old, qos=1, retain=True).wait_for_publish(5)
-    board.client.publish("vh/board/status", '{"boot": "0000abcd", "state": "gone"}', qos=1, retain=True)
+    gone = '{"boot": "0000abcd", "state": "gone"}'
+    board.client.publish("vh/board/status", gone, qos=1, retain=True).wait_for_publish(5)
     watch = framed(broker, tmp_path)
     try:
         play_whole(watch, "one", 1.0)
