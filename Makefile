@@ -18,7 +18,7 @@ TEST := $(BIN)/python -m pytest $(SHARED) $(patsubst %,--ignore=%,$(ENGINES)) \
 
 setup: $(STAMP)
 
-$(STAMP): requirements.lock pyproject.toml setup/packages.txt setup/install.sh
+$(STAMP): requirements.lock pyproject.toml setup/packages.txt setup/torch.txt setup/install.sh
 	PYTHON=$(PYTHON) sh setup/install.sh $(VENV)
 	touch $@
 
@@ -45,7 +45,7 @@ bench: setup
 # Re-pins every dependency. Needs `uv` on the path.
 lock:
 	uv pip compile --universal --python-version 3.11 --all-extras --generate-hashes \
-		--no-emit-index-url --no-annotate --no-header pyproject.toml -o requirements.lock
+		--no-emit-package torch --no-emit-index-url --no-annotate --no-header pyproject.toml -o requirements.lock
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

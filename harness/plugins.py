@@ -19,6 +19,8 @@ class Group(StrEnum):
     WAKE_ENGINES = "harness.wake_engines"
     RECOGNISERS = "harness.recognisers"
     OFFLINE_ENGINES = "harness.offline_engines"
+    INTENT_CLASSIFIERS = "harness.intent_classifiers"
+    UNDERSTANDERS = "harness.understanders"
 
 
 def names(group: Group) -> tuple[str, ...]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ from harness.model.observation import Observation
 from harness.model.offline import EngineFacts, OfflineModel, OfflineSpot, Said, ScoreTrack, Setting
 from harness.model.record import Entry, Record
 from harness.model.stimulus import RenderedStimulus, StimulusRecipe, VoiceSpec, Waveform
+from harness.model.understanding import Prediction, Utterance
 
 Sink = Callable[[Observation], None]
 """Where a driver puts what it saw; may be called from any thread, never blocks, never raises."""
@@ -262,4 +263,59 @@ class Understands(Protocol):
 
     def understand(self, samples: npt.NDArray[np.int16]) -> Said | None:
         """None where nothing was understood. EngineError when it failed."""
+        ...
+
+
+class IntentClassifier(Protocol):
+    """A multi-label classifier of texts. Plug-ins: entry points of `harness.intent_classifiers`.
+
+    settings: names of `settings` with checked texts, those that were given only. PluginError or InputError, with a
+    remedy, when it cannot be. The same seed, settings and data give the same probabilities.
+    """
+
+    settings: ClassVar[tuple[Setting, ...]]
+
+    def __init__(self, settings: Mapping[str, str], *, seed: int) -> None: ...
+
+    def fit(self, texts: Sequence[str], intents: Sequence[tuple[str, ...]], labels: Sequence[str]) -> None:
+        """Learns from texts and their label sets; labels: all there are, in the order of the columns below.
+
+        May be called again with more, and then learns anew or goes on, as it likes. A label that no text has is never
+        predicted.
+        """
+        ...
+
+    def probabilities(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:
+        """Shape (texts, labels), 0–1, independent of each other."""
+        ...
+
+
+class Understander(Protocol):
+    """A model of text → intents and BIO slots. Plug-ins: entry points of `harness.understanders`.
+
+    settings: as in `IntentClassifier`. One process and one thread.
+    """
+
+    settings: ClassVar[tuple[Setting, ...]]
+
+    def __init__(self, settings: Mapping[str, str], *, seed: int) -> None: ...
+
+    def fit(self, train: Sequence[Utterance], held_out: Sequence[Utterance], tell: Callable[[str], None]) -> None:
+        """Learns from utterances with intents and tags; held_out (may be empty) decides when to end, never more.
+
+        tell: takes a line on how far it is.
+        """
+        ...
+
+    def predict(self, words: Sequence[tuple[str, ...]]) -> list[Prediction]:
+        """One for each; words that it has never seen are no error, and neither is a text without words."""
+        ...
+
+    def save(self, folder: Path) -> None:
+        """Writes all that `load` needs into an empty folder; nothing that runs code when it is read."""
+        ...
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """InputError, with the file, when the folder holds no model of this kind or a damaged one."""
         ...

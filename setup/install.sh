@@ -42,6 +42,12 @@ if [ -n "$missing" ]; then
 fi
 
 [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
+install="$venv/bin/python -m pip install --quiet --disable-pip-version-check"
+torch_cpu=https://download.pytorch.org/whl/cpu
+echo "setup: installing PyTorch's CPU build"
+# Where no package index at hand has that very file: PyTorch's own index, and there the build for this Python.
+$install --no-deps --require-hashes -r "$here/torch.txt" 2>/dev/null \
+    || $install --no-deps --index-url "$torch_cpu" torch==2.13.0
 echo "setup: installing Python packages from requirements.lock"
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r "$here/../requirements.lock"
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps -e "$here/.."
+$install --require-hashes -r "$here/../requirements.lock"
+$install --no-deps -e "$here/.."

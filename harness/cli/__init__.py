@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
-from importlib import import_module
 
 import click
 
 from harness import __version__
 from harness.cli.streams import write_all
+from harness.cli.verbs import Verbs
 from harness.model.errors import HarnessError
 
 VERBS: dict[str, tuple[str, str]] = {
@@ -42,50 +41,20 @@ VERBS: dict[str, tuple[str, str]] = {
     "report": ("harness.cli.report", "Read a wake-evaluation log, of ours or of the original tool, and sum it up."),
     "compare": ("harness.cli.compare", "Compare two evaluations: on the same files, or two rates on different audio."),
     "offline": ("harness.cli.offline", "Put a session's stimuli through an engine: what the acoustic path cost."),
+    "understanding": (
+        "harness.cli.understanding",
+        "Score intents and slots; train and use a model of them; say what recognition cost.",
+    ),
+    "annotate": ("harness.cli.annotate", "Give utterances their intents: proposals, review by groups, agreement."),
     "plan": ("harness.cli.plan", "Work out the hours and utterances that a claim needs."),
     "devices": ("harness.cli.devices", "List device profiles, test them, watch what they make of a device."),
     "doctor": ("harness.cli.doctor", "Check ports, rights, sound, broker, disk and clock of this host."),
     "demo": ("harness.cli.demo", "Run the demonstration in the virtual lab."),
 }
 LONGEST_TOLD = 2000
-INTERRUPTED = 130  # what shells say of a program that Ctrl-C ended
 
 
-class Verbs(click.Group):
-    """Verbs by name, imported on use; a wrong one is answered with the nearest right one."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(VERBS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in VERBS:
-            return None
-        command: click.Command = import_module(VERBS[cmd_name][0]).command
-        return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in VERBS and not args[0].startswith("-"):
-            near = difflib.get_close_matches(args[0], VERBS, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            ctx.fail(f"There is no verb {args[0]!r}.{hint}")
-        return super().resolve_command(ctx, args)
-
-    def invoke(self, ctx: click.Context) -> object:
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt:
-            # click would leave with 1, which says here that a declared limit failed.
-            click.echo("harness: interrupted", err=True)
-            sys.exit(INTERRUPTED)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Verbs"):
-            formatter.write_dl([(name, text) for name, (_, text) in VERBS.items()])
-
-
-@click.command(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=Verbs, verbs=VERBS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="voice-harness")
 def group() -> None:
     """A live test harness for voice devices.

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator, Sequence
 
 from harness import __version__
-from harness.cli import INTERRUPTED
 from harness.cli.evaluate_cluster import runner
 from harness.cli.evaluate_files import EvaluationFiles
 from harness.cli.evaluate_limits import DeclaredLimits
@@ -16,6 +15,7 @@ from harness.cli.evaluate_options import Asked
 from harness.cli.evaluate_progress import ProgressLine
 from harness.cli.evaluate_sweep import SweepAsked
 from harness.cli.score_output import print_lines
+from harness.cli.verbs import INTERRUPTED
 from harness.evaluate.offline.figures import Figures
 from harness.evaluate.offline.verdicts import Key, judged
 from harness.library.audio_lists import Listing

@@ -13,11 +13,11 @@ from typing import TypeVar
 
 import click
 
-from harness.cli import INTERRUPTED
 from harness.cli.operator_prompt import OperatorPrompt
 from harness.cli.plain import JsonPrinter, PlainPrinter, end_of_session, next_steps
 from harness.cli.sessions import figures_of, user_name
 from harness.cli.streams import standard_output
+from harness.cli.verbs import INTERRUPTED
 from harness.model.errors import EngineError, InputError
 from harness.model.feed import Goodbye, Hello, Message
 from harness.rig.client import EngineClient

@@ -1,0 +1,119 @@
+"""What an utterance means: its intents and its slots, as annotated by people or as told by a system.
+
+Words of the field (seed MEDIA): an *intent* says what is wanted, and an utterance has one or more; a *slot* is a
+*concept* (attribute, or attribute and specifier) with a value, over words of the utterance; intents and slots together
+are the *semantic frame*.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from harness.model.errors import Place
+
+JOINT = "#"
+"""What stands between the intents of one utterance in files; an order is never meant."""
+
+
+class Chunking(StrEnum):
+    """How BIO tags are read as chunks.
+
+    CONLLEVAL: a chunk may also begin with I- (as the CoNLL-2000 script reads it). IOB2: only B- begins one, and an I-
+    that continues nothing is no part of any.
+    """
+
+    CONLLEVAL = "conlleval"
+    IOB2 = "iob2"
+
+
+class Detail(StrEnum):
+    """FULL: concepts as they stand. RELAX: without their specifiers, which stand after a separator."""
+
+    FULL = "full"
+    RELAX = "relax"
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A concept with its value. start, end: of its words, from 0, half open; both None where it has no place.
+
+    value: as written, or normalised; None where none is given.
+    """
+
+    concept: str
+    value: str | None = None
+    start: int | None = None
+    end: int | None = None
+
+    def __post_init__(self) -> None:
+        if (self.start is None) != (self.end is None):
+            raise ValueError(f"the slot {self.concept!r} has half a place")
+        if self.start is not None and self.end is not None and not 0 <= self.start < self.end:
+            raise ValueError(f"the slot {self.concept!r} cannot stand at words {self.start} to {self.end}")
+
+
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    """One utterance with what it means. intents: sorted, each once; () is "none", None is "not annotated".
+
+    tags: BIO, one a word, as written (a system's may be no well-formed sequence); slots: a list instead of tags, or
+    beside them where values are given. Both None: not annotated in slots. words: () where no text is known. groups:
+    column → label, for tables (split, voice, …). place: where it was read.
+    """
+
+    id: str
+    words: tuple[str, ...] = ()
+    intents: tuple[str, ...] | None = None
+    tags: tuple[str, ...] | None = None
+    slots: tuple[Slot, ...] | None = None
+    groups: tuple[tuple[str, str], ...] = ()
+    place: Place | None = None
+
+    def __post_init__(self) -> None:
+        if self.intents is not None and list(self.intents) != sorted(set(self.intents)):
+            raise ValueError(f"the intents of {self.id!r} are not sorted, or one stands twice")
+        if self.tags is not None and len(self.tags) != len(self.words):
+            raise ValueError(f"{self.id!r} has {len(self.words)} words and {len(self.tags)} tags")
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.words)
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """Utterances of one source, each id once. path: file or folder, as it was named."""
+
+    path: str
+    utterances: tuple[Utterance, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What a device should understand of a trial's query.
+
+    intents: as in `Utterance`. slots: without place, in the order of the scenario; None: slots are not looked at.
+    """
+
+    intents: tuple[str, ...]
+    slots: tuple[Slot, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What an understander makes of words. tags: BIO, one a word. scores: label → probability, 0–1, of every label."""
+
+    intents: tuple[str, ...]
+    tags: tuple[str, ...]
+    scores: tuple[tuple[str, float], ...] = ()
+
+
+def intent_set(written: str) -> tuple[str, ...]:
+    """The intents of a label such as `a#b`: sorted, each once; () of "" and of blanks."""
+    return tuple(sorted({part.strip() for part in written.split(JOINT)} - {""}))
+
+
+def joined(intents: tuple[str, ...]) -> str:
+    """Intents as they stand in files."""
+    return JOINT.join(intents)

@@ -1,0 +1,1 @@
+"""Annotation, tri-training, and models of intents and slots."""
