@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import resources
 from typing import Any
-
-from jinja2 import DictLoader, Environment, StrictUndefined, select_autoescape
 
 from harness.model.effect import EffectSource, EffectWord
 from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, JudgmentStatus, SubFlag
@@ -18,16 +15,10 @@ from harness.rating.categories import LABELS
 from harness.rating.guide import FLAG_TEXTS, GUIDE, RULES, SUB_FLAG_TEXTS
 from harness.rating.items import Item
 from harness.rating.sitting_view import Phase, SittingView
+from harness.web.rendering import SiteWords, Templates
 from harness.web.seats import Seat
-from harness.wire.foreign import plain_text
 
-TEMPLATES = ("base.html", "login.html", "instructions.html", "desk.html", "guide.html", "notice.html")
-STATIC = {
-    "site.css": "text/css; charset=utf-8",
-    "site.js": "text/javascript; charset=utf-8",
-    "login.js": "text/javascript; charset=utf-8",
-    "icon.svg": "image/svg+xml",
-}
+TEMPLATES = ("instructions.html", "desk.html", "guide.html")
 MENU_KEYS = "abcdefghij"
 EFFECT_TEXTS = {
     EffectWord.RIGHT: "it was done",
@@ -40,55 +31,31 @@ SOURCE_TEXTS = {
     EffectSource.OPERATOR: "an operator looked",
     EffectSource.NONE: "nobody has looked yet",
 }
-_KEY_NAMES = {"space": "Space", "enter": "Enter", "tab": "Tab", "backspace": "⌫", "left": "←", "right": "→"}
-_KEY_NAMES |= {"up": "↑", "down": "↓"}
+WORDS = SiteWords(
+    name="Rating",
+    welcome="Rating first responses",
+    main="Go to the response",
+    kept="what you judge, when, and how often and how long you listened, under your pseudonym",
+    go_on="Go on rating",
+    rest="All that you judged is saved. You may close this window.",
+)
 
 
-class Pages:
-    """Renders templates; every value is escaped where it is put into a page. names: adjudicators see them."""
-
-    def __init__(self, keys: RaterKeys, round_: RatingRound, *, names: bool) -> None:
-        folder = resources.files("harness.web") / "templates"
-        self._environment = Environment(
-            loader=DictLoader({name: (folder / name).read_text(encoding="utf-8") for name in TEMPLATES}),
-            autoescape=select_autoescape(),
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        self._environment.filters["plain"] = lambda text, limit=500: plain_text(str(text), limit)
-        self._environment.filters["minutes"] = _minutes
-        self._environment.filters["words"] = lambda text: str(text).replace("_", " ")
-        self._environment.globals.update(
-            round=round_,
-            names=names,
-            categories=[
-                {"id": one.value, "label": LABELS[one], "key": keys.categories[one], "guide": GUIDE[one]}
-                for one in Category
-            ],
-            labels=LABELS,
-            rules=RULES,
-            key={action.value: key for action, key in keys.actions.items()},
-            action_of=RaterAction,
-            key_name=key_name,
-        )
-
-    def page(self, template: str, **values: object) -> str:
-        return self._environment.get_template(template).render(**values)
-
-
-def key_name(key: str) -> str:
-    """A key as it is called on screen."""
-    return _KEY_NAMES.get(key, key.upper() if key.startswith("f") and len(key) > 1 else key)
-
-
-def _minutes(seconds: float | None) -> str:
-    if seconds is None:
-        return "n/a"
-    minutes = round(seconds / 60)
-    if minutes < 1:
-        return "under a minute"
-    return f"{minutes} min" if minutes < 100 else f"{minutes / 60:.1f} h"
+def pages(keys: RaterKeys, round_: RatingRound, *, names: bool) -> Templates:
+    """The raters' pages. names: adjudicators see those of raters."""
+    values = {
+        "round": round_,
+        "names": names,
+        "categories": [
+            {"id": one.value, "label": LABELS[one], "key": keys.categories[one], "guide": GUIDE[one]}
+            for one in Category
+        ],
+        "labels": LABELS,
+        "rules": RULES,
+        "key": {action.value: key for action, key in keys.actions.items()},
+        "action_of": RaterAction,
+    }
+    return Templates(TEMPLATES, WORDS, values)
 
 
 @dataclass(frozen=True, slots=True)

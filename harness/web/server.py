@@ -1,4 +1,4 @@
-"""Serves the raters' site from this process until it is asked to end."""
+"""Serves a site from this process until it is asked to end."""
 
 from __future__ import annotations
 
@@ -8,14 +8,19 @@ import socket
 import ssl
 import sys
 import time
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
 from harness.model.errors import HarnessError, InputError, Place, PluginError
 from harness.model.rater_keys import RaterKeys
 from harness.rig.rating_room import RatingRoom
 from harness.web.invitations import Invitations
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
 
 WAIT_FOR_REQUESTS_S = 5
 
@@ -39,10 +44,37 @@ class WebOptions:
     names: bool = False
 
 
+class Servable(Protocol):
+    """A site: `app` is the ASGI application, and `close` returns when nothing of it is under way any more."""
+
+    @property
+    def app(self) -> ASGIApp: ...
+
+    def close(self) -> None: ...
+
+
+class MakeSite(Protocol):
+    """Makes the site. names: host names by which it is known. secure: visitors reach it by TLS."""
+
+    def __call__(self, invitations: Invitations, *, names: Collection[str], secure: bool) -> Servable: ...
+
+
 def serve(room: RatingRoom, options: WebOptions) -> int:
+    """Serves the raters' site as `serve_site` does."""
+
+    def make(invitations: Invitations, *, names: Collection[str], secure: bool) -> Servable:
+        from harness.web.site import Site
+
+        return Site(room, invitations, options.keys, names=names, secure=secure, rater_names=options.names)
+
+    return serve_site(make, options, "raters' site")
+
+
+def serve_site(make: MakeSite, options: WebOptions, called: str) -> int:
     """Serves until SIGINT or SIGTERM, and returns 0; what was asked until then is answered and on the disk.
 
-    InputError for options that do not go together, a port that is taken, or when nobody is invited.
+    InputError for options that do not go together, a port that is taken, or when nobody is invited; PluginError when
+    the web framework is not installed. make: may import it.
     """
     tls = _tls(options)
     url = _public(options)
@@ -54,11 +86,11 @@ def serve(room: RatingRoom, options: WebOptions) -> int:
     try:
         import uvicorn
 
+        from harness.web import entrance  # noqa: F401 - it needs all that the extra brings
         from harness.web.connections import PromptConnection
-        from harness.web.site import Site
     except ModuleNotFoundError as error:
         raise PluginError(
-            f"the raters' site is not installed ({error.name} is missing)",
+            f"the {called} is not installed ({error.name} is missing)",
             remedy="Install it: pip install 'voice-harness[web]'",
         ) from error
     invitations = Invitations(options.invitations)
@@ -71,14 +103,7 @@ def serve(room: RatingRoom, options: WebOptions) -> int:
     listening = _listen(options)
     port = listening.getsockname()[1]
     names = {"localhost", socket.gethostname(), f"{socket.gethostname()}.local", url[1] if url else ""} - {""}
-    site = Site(
-        room,
-        invitations,
-        options.keys,
-        names=names,
-        secure=tls or (url is not None and url[0] == "https"),
-        rater_names=options.names,
-    )
+    site = make(invitations, names=names, secure=tls or (url is not None and url[0] == "https"))
     config = uvicorn.Config(
         site.app,
         ssl_certfile=options.tls_cert,
@@ -100,23 +125,23 @@ def serve(room: RatingRoom, options: WebOptions) -> int:
     scheme = "https" if tls else "http"
     host = f"[{options.address}]" if ":" in options.address else options.address
     print(  # noqa: T201
-        f"raters' site at {options.public_url or f'{scheme}://{host}:{port}'} (Ctrl-C ends it)",
+        f"{called} at {options.public_url or f'{scheme}://{host}:{port}'} (Ctrl-C ends it)",
         file=sys.stderr,
         flush=True,
     )
-    _run(server.run, listening)
-    site.readings.wait()
+    _run(server.run, listening, called)
+    site.close()
     return 0
 
 
-def _run(run: object, listening: socket.socket) -> None:
+def _run(run: object, listening: socket.socket, called: str) -> None:
     """uvicorn raises the signal again that ended it; by then all is done, and it must not end this process."""
     assert callable(run)
     before = {one: signal.signal(one, lambda *_: None) for one in (signal.SIGINT, signal.SIGTERM)}
     try:
         run(sockets=[listening])
     except SystemExit as error:
-        raise HarnessError("the raters' site could not start") from error
+        raise HarnessError(f"the {called} could not start") from error
     finally:
         for one, handler in before.items():
             signal.signal(one, handler)
