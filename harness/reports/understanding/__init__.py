@@ -1,0 +1,1 @@
+"""Figures of understanding, and annotated utterances, as files: text, JSON, pages, corpora."""
