@@ -1,13 +1,20 @@
-"""Plug-ins by entry point: names are listed without importing, a wrong name lists those that are installed."""
+"""Plug-ins by entry point: names are listed without importing, a wrong name lists those that are installed.
+
+Their settings are texts, checked by name, kind and range before anything is loaded.
+"""
 
 from __future__ import annotations
 
 import difflib
+import math
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import Any
 
-from harness.model.errors import Place, PluginError
+from harness.model.errors import InputError, Place, PluginError
+from harness.model.offline import Setting, SettingKind
 
 
 class Group(StrEnum):
@@ -49,3 +56,47 @@ def load(group: Group, name: str, *, place: Place | None = None) -> Any:
             place=place,
             remedy="Install the extra that carries it: pip install 'voice-harness[all]'",
         ) from error
+
+
+def checked_settings(known: Sequence[Setting], given: Iterable[tuple[str, str]], plugin: str) -> dict[str, str]:
+    """Settings that were given, the last of a name; InputError for an unknown name or a wrong value."""
+    by_name = {setting.name: setting for setting in known}
+    found: dict[str, str] = {}
+    for name, value in given:
+        setting = by_name.get(name)
+        if setting is None:
+            near = difflib.get_close_matches(name, by_name, n=1)
+            meant = f"Did you mean {near[0]!r}? " if near else ""
+            raise InputError(
+                f"{plugin} has no setting {name!r}", remedy=f"{meant}It has: {', '.join(sorted(by_name)) or 'none'}"
+            )
+        _check(setting, value)
+        found[name] = value
+    return found
+
+
+def _check(setting: Setting, value: str) -> None:
+    match setting.kind:
+        case SettingKind.NUMBER | SettingKind.WHOLE:
+            try:
+                found = float(value) if setting.kind is SettingKind.NUMBER else int(value)
+            except ValueError:
+                raise _wrong(setting, value, f"it is a {setting.kind.value}") from None
+            if not math.isfinite(found):
+                raise _wrong(setting, value, "it is finite")
+            if setting.low is not None and found < setting.low:
+                raise _wrong(setting, value, f"it is at least {setting.low:g}")
+            if setting.high is not None and found > setting.high:
+                raise _wrong(setting, value, f"it is at most {setting.high:g}")
+        case SettingKind.CHOICE:
+            if value not in setting.choices:
+                raise _wrong(setting, value, f"it is one of: {', '.join(setting.choices)}")
+        case SettingKind.FILE:
+            if not Path(value).is_file():
+                raise _wrong(setting, value, "there is no such file")
+        case SettingKind.TEXT:
+            pass
+
+
+def _wrong(setting: Setting, value: str, why: str) -> InputError:
+    return InputError(f"{setting.name} cannot be {value!r}: {why}", remedy=f"{setting.name}: {setting.what}")

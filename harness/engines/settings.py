@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
 from harness.model.errors import InputError
 from harness.model.offline import OperatingPoint, Setting, SettingKind, SpotRule
+from harness.plugins import checked_settings
 
 LEAD_IN = Setting(
     "min-in-vocab-duration",
@@ -45,18 +44,7 @@ OWN_POINT = 10
 
 def checked(known: Sequence[Setting], given: Iterable[tuple[str, str]], engine: str) -> dict[str, str]:
     """Settings that were given, the last of a name; InputError for an unknown name or a wrong value."""
-    by_name = {setting.name: setting for setting in known}
-    found: dict[str, str] = {}
-    for name, value in given:
-        setting = by_name.get(name)
-        if setting is None:
-            near = difflib.get_close_matches(name, by_name, n=1)
-            meant = f"Did you mean {near[0]!r}? " if near else ""
-            raise InputError(
-                f"{engine} has no setting {name!r}", remedy=f"{meant}It has: {', '.join(sorted(by_name)) or 'none'}"
-            )
-        _check(setting, value)
-        found[name] = value
+    found = checked_settings(known, given, engine)
     if THRESHOLD.name in found and OPERATING_POINT.name in found:
         raise InputError(
             "threshold and operating-point are both set, and each decides what a spot is", remedy="Set one of them"
@@ -97,30 +85,3 @@ def spot_rule(settings: Mapping[str, str], own_threshold: float, rate_hz: int) -
         threshold = operating_points(own_threshold)[point - 1].threshold
     refractory = round(number(settings, REFRACTORY) / 1000 * rate_hz)
     return SpotRule(threshold, refractory, round(number(settings, SPOT_DURATION) / 1000 * rate_hz)), point
-
-
-def _check(setting: Setting, value: str) -> None:
-    match setting.kind:
-        case SettingKind.NUMBER | SettingKind.WHOLE:
-            try:
-                found = float(value) if setting.kind is SettingKind.NUMBER else int(value)
-            except ValueError:
-                raise _wrong(setting, value, f"it is a {setting.kind.value}") from None
-            if not math.isfinite(found):
-                raise _wrong(setting, value, "it is finite")
-            if setting.low is not None and found < setting.low:
-                raise _wrong(setting, value, f"it is at least {setting.low:g}")
-            if setting.high is not None and found > setting.high:
-                raise _wrong(setting, value, f"it is at most {setting.high:g}")
-        case SettingKind.CHOICE:
-            if value not in setting.choices:
-                raise _wrong(setting, value, f"it is one of: {', '.join(setting.choices)}")
-        case SettingKind.FILE:
-            if not Path(value).is_file():
-                raise _wrong(setting, value, "there is no such file")
-        case SettingKind.TEXT:
-            pass
-
-
-def _wrong(setting: Setting, value: str, why: str) -> InputError:
-    return InputError(f"{setting.name} cannot be {value!r}: {why}", remedy=f"{setting.name}: {setting.what}")
