@@ -20,6 +20,7 @@ import soxr
 from harness.lab.assistant.dialogue import Dialogue, Reply
 from harness.lab.assistant.ears import Asked, Called, Ears, NothingSaid
 from harness.lab.assistant.faults import Faults, Worse
+from harness.lab.assistant.frame import acted_out, frame, misunderstood
 from harness.lab.assistant.memory import Moment
 from harness.lab.assistant.mouth import PAUSE_S, Mouth, in_a_row
 from harness.lab.assistant.report import Reporter
@@ -244,8 +245,8 @@ class Device:
         if worse.restart:
             self.restart = True
             return
-        hear = self._dialogue.pretend if worse.no_effect else self._dialogue.hear
-        reply = hear(worse.text, replace(self._now(), called_s=self._called_s))
+        reply = self._answered(worse)
+        self._reporter.say(Report.INTENT, **reply.frame.told())
         if worse.odd_words and reply.text:
             reply = replace(reply, text=ODD)
         if not reply.text or worse.silent:
@@ -254,6 +255,19 @@ class Device:
             return
         self._pending = (time.monotonic() + worse.late_s, reply, worse)
 
+    def _answered(self, worse: Worse) -> Reply:
+        """What it says, understood and does, with the faults of this query."""
+        before = self._dialogue.kept
+        reply = self._dialogue.hear(worse.text, replace(self._now(), called_s=self._called_s))
+        told = misunderstood(reply.frame, worse.slips)
+        if worse.no_effect or told != reply.frame:
+            self._dialogue.put_back(before)
+        if told == reply.frame:
+            return reply
+        _log.info("understood %s on purpose", told.told())
+        self._dialogue.close()
+        return Reply(acted_out(told), frame=told)
+
     def _understood_while_ringing(self, text: str, ringing: _Ringing) -> None:
         """Whatever is said without the wake phrase is not for it, but for the words that end the ringing."""
         _log.info("heard %r while ringing", text)
@@ -261,6 +275,7 @@ class Device:
             self._ring(ringing)
             return
         self._reporter.say(Report.TRANSCRIPT, text=text, final=True)
+        self._reporter.say(Report.INTENT, **frame("cancel").told())
         self._ringing = None
         self._enter(DeviceState.IDLE)
 

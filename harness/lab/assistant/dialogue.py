@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from harness.lab.assistant.memory import Memory, Moment
+from harness.lab.assistant.frame import NOTHING, Frame, frame
+from harness.lab.assistant.memory import Answer, Memory, Moment
 from harness.lab.assistant.settings import AssistantSettings
 from harness.lab.assistant.skills import Skill
 from harness.lab.assistant.skills.arithmetic import Arithmetic
 from harness.lab.assistant.skills.clock import Clock
 from harness.lab.assistant.skills.facts import Facts
 from harness.lab.assistant.skills.shopping import Shopping
-from harness.lab.assistant.skills.timers import Timers
+from harness.lab.assistant.skills.timers import Alarm, Timer, Timers
 from harness.lab.assistant.skills.weather import Weather
 from harness.lab.assistant.words import plain
 
@@ -23,14 +24,27 @@ _CLOSING = re.compile(
 _CLOSING_WORD = re.compile(r"\b(cancel(?:l?ed)?|never ?mind|stop|forget it)\b")
 _THANKS = re.compile(r"(?:thanks|thank you)(?: \w+){0,2}")
 _SLOTS = re.compile(r"^For (?:how long|what time)\?$")
+_ONE_MORE = re.compile(
+    r" and (?:then )?(?=(?:set|start|cancel|add|put|clear|empty|delete|what(?:'s)?|which|tell|read|wake|how)\b)"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """text "" means that nothing is said. open: it listens on without its wake phrase."""
+    """text "" means that nothing is said. open: it listens on without its wake phrase. frame: what it understood."""
 
     text: str
     open: bool = False
+    frame: Frame = NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What the dialogue keeps for its user."""
+
+    timers: tuple[Timer, ...]
+    alarms: tuple[Alarm, ...]
+    things: tuple[str, ...]
 
 
 class Dialogue:
@@ -63,10 +77,12 @@ class Dialogue:
             return Reply("")
         if _CLOSING.fullmatch(said) or _THANKS.fullmatch(said):
             self._memory.forget()
-            return Reply("" if was_open else "You're welcome." if _THANKS.fullmatch(said) else "Okay.")
+            thanks = bool(_THANKS.fullmatch(said))
+            text = "" if was_open else "You're welcome." if thanks else "Okay."
+            return Reply(text, frame=frame("thank" if thanks else "cancel"))
         if was_open and _CLOSING_WORD.search(said):
             self._memory.forget()
-            return Reply("")
+            return Reply("", frame=frame("cancel"))
         reply = self._asked(said, moment)
         if reply is None and was_open and slot:
             reply = self._asked(f"{slot} {said}", moment)
@@ -76,12 +92,15 @@ class Dialogue:
                 reply = None
         return reply or Reply(UNKNOWN)
 
-    def pretend(self, text: str, moment: Moment) -> Reply:
-        """As `hear`, but timers, alarms and the list stay as they are: it only says that it has done it."""
-        timers, alarms, things = [*self.timers.timers], [*self.timers.alarms], [*self.shopping.things]
-        reply = self.hear(text, moment)
-        self.timers.timers, self.timers.alarms, self.shopping.things = timers, alarms, things
-        return reply
+    @property
+    def kept(self) -> Kept:
+        """Timers, alarms and the list as they are now."""
+        return Kept((*self.timers.timers,), (*self.timers.alarms,), (*self.shopping.things,))
+
+    def put_back(self, kept: Kept) -> None:
+        """Undoes what was done since."""
+        self.timers.timers, self.timers.alarms = [*kept.timers], [*kept.alarms]
+        self.shopping.things = [*kept.things]
 
     @property
     def state(self) -> dict[str, str]:
@@ -118,15 +137,34 @@ class Dialogue:
         return self.timers.due(moment)
 
     def _asked(self, said: str, moment: Moment) -> Reply | None:
+        answer = self._two_wishes(said, moment) or self._one_wish(said, moment)
+        if answer is None:
+            return None
+        wait_s = self._settings.dialogue_s if answer.asks else self._settings.memory_s
+        self._memory.keep(answer.subject, moment.now_s, wait_s)
+        if answer.asks:
+            self._awaits_s = moment.now_s + self._settings.dialogue_s
+            # "For how long?" — the answer makes sense only with the request before it.
+            self._slot = said if _SLOTS.match(answer.text) else ""
+        return Reply(answer.text, open=answer.asks, frame=answer.frame)
+
+    def _one_wish(self, said: str, moment: Moment) -> Answer | None:
         for skill in self._skills:
             answer = skill.answer(said, self._memory, moment)
-            if answer is None:
-                continue
-            wait_s = self._settings.dialogue_s if answer.asks else self._settings.memory_s
-            self._memory.keep(answer.subject, moment.now_s, wait_s)
-            if answer.asks:
-                self._awaits_s = moment.now_s + self._settings.dialogue_s
-                # "For how long?" — the answer makes sense only with the request before it.
-                self._slot = said if _SLOTS.match(answer.text) else ""
-            return Reply(answer.text, open=answer.asks)
+            if answer is not None:
+                return answer
+        return None
+
+    def _two_wishes(self, said: str, moment: Moment) -> Answer | None:
+        """ "… and …", each of which makes sense by itself, and the first without a question back."""
+        where = _ONE_MORE.search(said)
+        if where is None:
+            return None
+        before = self.kept
+        first = self._one_wish(said[: where.start()], moment)
+        if first is not None and not first.asks:
+            second = self._two_wishes(said[where.end() :], moment) or self._one_wish(said[where.end() :], moment)
+            if second is not None:
+                return replace(second, text=f"{first.text} {second.text}", frame=first.frame + second.frame)
+        self.put_back(before)
         return None

@@ -6,12 +6,15 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.lab.assistant.settings import Deed, FaultRule
+from harness.lab.assistant.settings import SLIPS, Deed, FaultRule
 
 
 @dataclass(frozen=True, slots=True)
 class Worse:
-    """What the faults make of one query: the words that it believes it heard, and how it answers."""
+    """What the faults make of one query: the words that it believes it heard, and how it answers.
+
+    slips: the faults of understanding that strike it, for `frame.misunderstood`.
+    """
 
     text: str
     late_s: float = 0.0
@@ -21,6 +24,7 @@ class Worse:
     two_parts: bool = False
     no_effect: bool = False
     odd_words: bool = False
+    slips: tuple[FaultRule, ...] = ()
 
 
 class Faults:
@@ -47,6 +51,7 @@ class Faults:
     def worsen(self, wake: int, text: str) -> Worse:
         """What becomes of a text that was recognised after that wake event; `when` looks at what was really heard."""
         heard, late_s, deeds = text, 0.0, set()
+        slips: list[FaultRule] = []
         for number in self._numbers(missing_wake=False):
             rule = self._rules[number]
             if not self._strikes(number, wake, text):
@@ -56,6 +61,8 @@ class Faults:
                 heard = rule.heard_as
             elif rule.deed is Deed.LATE:
                 late_s = max(late_s, rule.late_s)
+            elif rule.deed in SLIPS:
+                slips.append(rule)
         return Worse(
             heard,
             late_s=late_s,
@@ -65,6 +72,7 @@ class Faults:
             two_parts=Deed.TWO_PART_ANSWER in deeds,
             no_effect=Deed.NO_EFFECT in deeds,
             odd_words=Deed.ODD_WORDS in deeds,
+            slips=tuple(slips),
         )
 
     def _numbers(self, *, missing_wake: bool) -> list[int]:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
+from harness.lab.assistant.frame import Frame
+
 T = TypeVar("T")
 
 
@@ -27,9 +29,13 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a skill says. subject: what a follow-up may refer to. asks: a question back; the dialogue stays open."""
+    """What a skill says, and what it understood before (`frame`).
+
+    subject: what a follow-up may refer to. asks: a question back; the dialogue stays open.
+    """
 
     text: str
+    frame: Frame
     subject: object = None
     asks: bool = False
 

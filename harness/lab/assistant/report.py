@@ -1,4 +1,4 @@
-"""What the assistant tells over MQTT: `vh/<device>/{wake,transcript,response,status,heartbeat}`, JSON, numbered.
+"""What the assistant tells over MQTT: `vh/<device>/{wake,transcript,intent,response,status,heartbeat}`, JSON, numbered.
 
 `vh/<device>/state/<name>` is a piece of its state, and retained.
 

@@ -20,11 +20,13 @@ from harness.plugins import Group, names
 class Report(StrEnum):
     """What the assistant tells over MQTT; each is a topic of its own.
 
-    HEARTBEAT: that its ears are at work. STATE: timers, alarms and the list, when they change.
+    INTENT: what it understood, also when that is nothing. HEARTBEAT: that its ears are at work. STATE: timers, alarms
+    and the list, when they change.
     """
 
     WAKE = "wake"
     TRANSCRIPT = "transcript"
+    INTENT = "intent"
     RESPONSE = "response"
     STATUS = "status"
     HEARTBEAT = "heartbeat"
@@ -39,6 +41,7 @@ class Deed(StrEnum):
     KEEP_TALKING does not come to an end          RESTART          starts again instead of answering
     TWO_PART_ANSWER  says something, pauses, and goes on
     NO_EFFECT    says that it has done it, and has not       ODD_WORDS    does it, and says something odd
+    OTHER_INTENT, LOSE_SLOT, WRONG_VALUE  hears the words, understands something else by them, and does nothing
     """
 
     MISHEAR = "mishear"
@@ -50,6 +53,14 @@ class Deed(StrEnum):
     TWO_PART_ANSWER = "two_part_answer"
     NO_EFFECT = "no_effect"
     ODD_WORDS = "odd_words"
+    OTHER_INTENT = "other_intent"
+    LOSE_SLOT = "lose_slot"
+    WRONG_VALUE = "wrong_value"
+
+
+SLIPS = frozenset((Deed.OTHER_INTENT, Deed.LOSE_SLOT, Deed.WRONG_VALUE))
+"""Faults of understanding: the words are right, what it makes of them is not."""
+_IN_OTHER_WORDS = (Deed.MISHEAR, Deed.OTHER_INTENT, Deed.WRONG_VALUE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +68,9 @@ class FaultRule:
     """Does `deed` when everything that the rule names holds.
 
     when: regular expression that the recognised text contains. wakes: numbers of wake events since the start, from 1.
-    probability: 0–1, drawn with the settings' seed. times: at most that often; None: always. heard_as: for MISHEAR.
-    late_s: for LATE.
+    probability: 0–1, drawn with the settings' seed. times: at most that often; None: always. heard_as: other words for
+    MISHEAR, an intent for OTHER_INTENT, a value for WRONG_VALUE. slot: of LOSE_SLOT and WRONG_VALUE, "" is the first
+    that there is. late_s: for LATE.
     """
 
     deed: Deed
@@ -68,6 +80,7 @@ class FaultRule:
     times: int | None = None
     heard_as: str = ""
     late_s: float = 6.0
+    slot: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +130,7 @@ class _FaultKeys(Keys):
     # Written `as`, which is no name in Python.
     heard_as: str | None = Field(default=None, alias="as")
     late_s: float | None = Field(default=None, gt=0, le=120)
+    slot: str | None = None
 
 
 class _SettingsKeys(Keys):
@@ -186,8 +200,11 @@ def _rule(findings: Findings, number: int, fault: _FaultKeys) -> FaultRule | Non
         findings.add(["faults", number, "do"], f"there is no fault {fault.do!r}", f"Known: {', '.join(Deed)}")
         return None
     deed = Deed(fault.do)
-    if (deed is Deed.MISHEAR) != (fault.heard_as is not None):
-        findings.add(["faults", number], "`as` belongs to mishear, and mishear needs it", "as: other words")
+    if (deed in _IN_OTHER_WORDS) != (fault.heard_as is not None):
+        those = ", ".join(_IN_OTHER_WORDS)
+        findings.add(["faults", number], f"`as` belongs to {those}, which need it", "as: other words")
+    if fault.slot is not None and deed not in (Deed.LOSE_SLOT, Deed.WRONG_VALUE):
+        findings.add(["faults", number], "`slot` belongs to lose_slot and wrong_value", "do: lose_slot")
     if fault.late_s is not None and deed is not Deed.LATE:
         findings.add(["faults", number], "`late_s` belongs to late", "do: late")
     if deed is Deed.MISS_WAKE and fault.when is not None:
@@ -205,4 +222,5 @@ def _rule(findings: Findings, number: int, fault: _FaultKeys) -> FaultRule | Non
         times=fault.times,
         heard_as=fault.heard_as or "",
         late_s=fault.late_s or 6.0,
+        slot=fault.slot or "",
     )

@@ -18,6 +18,7 @@ faults:
   - {do: mishear, when: moons, times: 1, as: what are the names of the movies of Mars}
   - {do: late, late_s: 3.5, probability: 0.25}
   - {do: miss_wake, wakes: [2, 5]}
+  - {do: wrong_value, slot: duration, as: 15 minutes}
 """
 
 
@@ -31,7 +32,7 @@ def test_what_is_written_is_what_is_set(tmp_path: Path) -> None:
     settings = read_settings(written(tmp_path, GOOD))
     assert (settings.device, settings.memory_s, settings.reports) == ("kitchen", 4, frozenset())
     assert settings.voice.name == "slt"
-    mishear, late, miss = settings.faults
+    mishear, late, miss, wrong = settings.faults
     assert (mishear.deed, mishear.times, mishear.heard_as) == (
         Deed.MISHEAR,
         1,
@@ -39,6 +40,7 @@ def test_what_is_written_is_what_is_set(tmp_path: Path) -> None:
     )
     assert (late.late_s, late.probability) == (3.5, 0.25)
     assert miss.wakes == {2, 5}
+    assert (wrong.deed, wrong.slot, wrong.heard_as) == (Deed.WRONG_VALUE, "duration", "15 minutes")
     assert read_settings(written(tmp_path, "assistant: a")).reports == frozenset(Report)
 
 
@@ -53,6 +55,9 @@ def test_what_is_written_is_what_is_set(tmp_path: Path) -> None:
         ("assistant: a\nfaults: [{do: dance}]", "mishear"),
         ("assistant: a\nfaults: [{do: mishear}]", "as"),
         ("assistant: a\nfaults: [{do: silent, as: x}]", "mishear"),
+        ("assistant: a\nfaults: [{do: other_intent}]", "other_intent"),
+        ("assistant: a\nfaults: [{do: lose_slot, as: x}]", "wrong_value"),
+        ("assistant: a\nfaults: [{do: silent, slot: x}]", "lose_slot"),
         ("assistant: a\nfaults: [{do: silent, when: '('}]", "regular expression"),
         ("assistant: a\nfaults: [{do: silent, late_s: 3}]", "late"),
         ("assistant: a\nfaults: [{do: miss_wake, when: x}]", "no text"),

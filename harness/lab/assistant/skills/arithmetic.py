@@ -6,6 +6,7 @@ import math
 import re
 from dataclasses import dataclass
 
+from harness.lab.assistant.frame import Frame, frame
 from harness.lab.assistant.memory import Answer, Memory, Moment
 from harness.lab.assistant.words import say_number
 
@@ -47,14 +48,17 @@ class Arithmetic:
     def _sum(self, said: str) -> Answer | None:
         if found := re.search(rf"\b{_N} percent of {_N}\b", said):
             share, whole = float(found[1]), float(found[2])
-            return _told(f"{say_number(share)} percent of {say_number(whole)} is", share * whole / 100)
+            asked = _asked(share, "percent of", whole)
+            return _told(f"{say_number(share)} percent of {say_number(whole)} is", share * whole / 100, asked)
         if found := re.search(rf"\bsquare root of {_N}\b", said):
             value = float(found[1])
+            asked = _asked(None, "square root of", value)
             if value < 0:
-                return Answer("A negative number has no real square root.")
-            return _told(f"The square root of {say_number(value)} is", math.sqrt(value))
+                return Answer("A negative number has no real square root.", asked)
+            return _told(f"The square root of {say_number(value)} is", math.sqrt(value), asked)
         if found := _SUM.search(said):
-            return _calculated(float(found[1]), found[2], float(found[3]))
+            left, word, right = float(found[1]), _operator(found[2]), float(found[3])
+            return _calculated(left, word, right, _asked(left, word, right))
         return None
 
     def _follow_up(self, said: str, memory: Memory, moment: Moment) -> Answer | None:
@@ -62,26 +66,39 @@ class Arithmetic:
         if last is None:
             return None
         if found := re.fullmatch(rf"(?:and )?(add|subtract|take) {_N} (?:to|from) (?:that|it)", said):
-            return _calculated(last.value, "plus" if found[1] == "add" else "minus", float(found[2]))
+            return _gone_on(last, "plus" if found[1] == "add" else "minus", float(found[2]))
         if found := re.fullmatch(rf"(?:and )?(multiply|divide) (?:that|it) by {_N}", said):
-            return _calculated(last.value, "times" if found[1] == "multiply" else "divided by", float(found[2]))
+            return _gone_on(last, "times" if found[1] == "multiply" else "divided by", float(found[2]))
         if found := re.fullmatch(rf"(?:and )?(?:that )?(plus|minus|times|divided by) {_N}", said):
-            return _calculated(last.value, found[1], float(found[2]))
+            return _gone_on(last, found[1], float(found[2]))
         return None
 
     def _length(self, said: str, memory: Memory, moment: Moment) -> Answer | None:
         if found := _HOW_MANY.search(said):
             count = 1.0 if found[2].startswith("a") else float(found[2])
             words = f"{say_number(count)} {found[3]}{'' if count == 1 else 's'}"
-            return _converted(Length(count * _UNIT_S[found[3]], words), found[1])
+            return _converted(Length(count * _UNIT_S[found[3]], words), found[1], ("duration", words))
         length = memory.recall(Length, moment.now_s)
         if length is not None and (found := _IN_UNITS.match(said)):
             return _converted(length, found[1])
         return None
 
 
-def _calculated(left: float, word: str, right: float) -> Answer:
-    name = next(name for pattern, name in _OPERATORS if word in pattern.split("|"))
+def _operator(word: str) -> str:
+    return next(name for pattern, name in _OPERATORS if word in pattern.split("|"))
+
+
+def _asked(left: float | None, operator: str, right: float) -> Frame:
+    first = [] if left is None else [("number", say_number(left))]
+    return frame("calculate", *first, ("operator", operator), ("number", say_number(right)))
+
+
+def _gone_on(last: Result, name: str, right: float) -> Answer:
+    """With the number that was said before, which is no part of what was asked now."""
+    return _calculated(last.value, name, right, _asked(None, name, right))
+
+
+def _calculated(left: float, name: str, right: float, asked: Frame) -> Answer:
     match name:
         case "plus":
             value = left + right
@@ -91,18 +108,19 @@ def _calculated(left: float, word: str, right: float) -> Answer:
             value = left * right
         case _:
             if right == 0:
-                return Answer("Nothing can be divided by zero.")
+                return Answer("Nothing can be divided by zero.", asked)
             value = left / right
-    return _told(f"{say_number(left)} {name} {say_number(right)} is", value)
+    return _told(f"{say_number(left)} {name} {say_number(right)} is", value, asked)
 
 
-def _told(sentence: str, value: float) -> Answer:
+def _told(sentence: str, value: float, asked: Frame) -> Answer:
     if not math.isfinite(value) or abs(value) >= 1e15:
-        return Answer("That number is too large for me.")
-    return Answer(f"{sentence} {say_number(value)}.", subject=Result(value))
+        return Answer("That number is too large for me.", asked)
+    return Answer(f"{sentence} {say_number(value)}.", asked, Result(value))
 
 
-def _converted(length: Length, unit: str) -> Answer:
+def _converted(length: Length, unit: str, *named: tuple[str, str]) -> Answer:
     value = length.seconds / _UNIT_S[unit]
     name = unit if value == 1 else f"{unit}s"
-    return Answer(f"{length.words[0].upper()}{length.words[1:]} is {say_number(value)} {name}.", subject=length)
+    asked = frame("convert_time", *named, ("unit", unit))
+    return Answer(f"{length.words[0].upper()}{length.words[1:]} is {say_number(value)} {name}.", asked, length)

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from harness.lab.assistant.frame import frame
 from harness.lab.assistant.memory import Answer, Memory, Moment
 
 
@@ -25,24 +26,25 @@ class Clock:
 
     def answer(self, said: str, memory: Memory, moment: Moment) -> Answer | None:
         if re.search(r"\bwhat('s| is)? (the )?time\b|\btime is it\b|\btell me the time\b", said):
-            return Answer(f"It is {spoken_time(moment.wall)}", subject=None)
+            return Answer(f"It is {spoken_time(moment.wall)}", frame("get_time"))
         if re.search(
             r"\b(what|which)('s| is)? (the |today's |tomorrow's )?(date|day)\b|\bwhat day\b|\bthe date\b", said
         ):
             day = re.search(r"\b(yesterday|today|tomorrow)", said)
-            return self._date(_DAYS[day[1]] if day else 0, moment)
+            return self._date(_DAYS[day[1]] if day else 0, day[1] if day else "", moment)
         follow_up = _FOLLOW_UP.match(said)
         asked = memory.recall(DateAsked, moment.now_s)
         if follow_up and asked is not None:
             word = follow_up[3]
             days = asked.days_ahead if word == "that" else _DAYS[word]
-            return self._date(days + (1 if follow_up[2] else 0), moment)
+            return self._date(days + (1 if follow_up[2] else 0), f"{follow_up[2] or ''}{word}", moment)
         return None
 
-    def _date(self, days_ahead: int, moment: Moment) -> Answer:
+    def _date(self, days_ahead: int, said_day: str, moment: Moment) -> Answer:
         day = moment.wall + timedelta(days=days_ahead)
         word = {-1: "Yesterday was", 0: "Today is", 1: "Tomorrow is"}.get(days_ahead, "That is")
-        return Answer(f"{word} {day:%A}, {day:%B} {day.day}, {day.year}.", subject=DateAsked(days_ahead))
+        asked = frame("get_date", *([("day", said_day)] if said_day else []))
+        return Answer(f"{word} {day:%A}, {day:%B} {day.day}, {day.year}.", asked, DateAsked(days_ahead))
 
 
 def spoken_time(at: datetime) -> str:

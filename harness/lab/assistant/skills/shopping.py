@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from harness.lab.assistant.frame import frame
 from harness.lab.assistant.memory import Answer, Memory, Moment
 from harness.lab.assistant.words import say_list
 
@@ -20,14 +21,15 @@ class Shopping:
         if not re.search(r"\blist\b", said):
             return None
         if found := re.search(rf"\b(?:add|put|and) (.+?) (?:to|on|onto|in) {_LIST}\b", said):
-            thing = re.sub(r"^(?:some|a|an|the) ", "", found[1])
-            self.things.append(thing)
-            return Answer(f"I added {thing} to your shopping list.")
+            things = [re.sub(r"^(?:some|a|an|the) ", "", thing) for thing in found[1].split(" and ")]
+            self.things.extend(things)
+            wanted = frame("add_to_list", *(("item", thing) for thing in things))
+            return Answer(f"I added {say_list(things)} to your shopping list.", wanted)
         if re.search(r"\b(clear|empty|delete)\b", said):
             self.things.clear()
-            return Answer("Your shopping list is empty now.")
+            return Answer("Your shopping list is empty now.", frame("clear_list"))
         if re.search(rf"\b(what|read|tell|show|say)\b.*\b{_LIST}\b", said):
             if not self.things:
-                return Answer("Your shopping list is empty.")
-            return Answer(f"On your shopping list: {say_list(self.things)}.")
+                return Answer("Your shopping list is empty.", frame("read_list"))
+            return Answer(f"On your shopping list: {say_list(self.things)}.", frame("read_list"))
         return None

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from harness.lab.assistant.frame import frame
 from harness.lab.assistant.memory import Answer, Memory, Moment
 from harness.lab.assistant.skills.arithmetic import Length
 from harness.lab.assistant.skills.clock import spoken_time
@@ -52,8 +53,9 @@ class Timers:
             return self._left(moment)
         if re.search(r"\b(what|any|list|which)\b.*\balarms?\b", said):
             if not self.alarms:
-                return Answer("You have no alarms.")
-            return Answer(f"You have an alarm for {say_list([spoken_time(alarm.at) for alarm in self.alarms])}")
+                return Answer("You have no alarms.", frame("check_alarms"))
+            times = say_list([spoken_time(alarm.at) for alarm in self.alarms])
+            return Answer(f"You have an alarm for {times}", frame("check_alarms"))
         if re.search(r"\btimer\b", said) and ("alarm" not in said or _AMOUNT.search(said)):
             return self._set_timer(said, moment)
         if re.search(r"\balarm\b|\bwake me\b", said):
@@ -78,50 +80,59 @@ class Timers:
             seconds += count * _UNIT_S[unit]
             parts.append(f"{say_number(count)} {unit}{'' if count == 1 else 's'}")
         if not parts:
-            return Answer("For how long?", subject=None, asks=True)
-        if not 0 < seconds <= 24 * 3600:
-            return Answer("I can only set timers of up to a day.")
+            return Answer("For how long?", frame("set_timer"), asks=True)
         words = say_list(parts)
+        wanted = frame("set_timer", ("duration", words))
+        if not 0 < seconds <= 24 * 3600:
+            return Answer("I can only set timers of up to a day.", wanted)
         self.timers.append(Timer(words, moment.now_s + seconds))
-        return Answer(f"Timer set for {words}.", subject=Length(seconds, words))
+        return Answer(f"Timer set for {words}.", wanted, Length(seconds, words))
 
     def _ask_alarm(self, said: str, moment: Moment) -> Answer:
         found = _TIME.search(said)
         if found is None:
-            return Answer("For what time?", subject=None, asks=True)
+            return Answer("For what time?", frame("set_alarm"), asks=True)
         hour, minute = int(found[1]), int(found[2] or 0)
-        if hour > 23 or minute > 59:
-            return Answer("There is no such time.")
         half = _half(said)
+        wanted = frame("set_alarm", ("time", _said_time(hour, minute, half)))
+        if hour > 23 or minute > 59:
+            return Answer("There is no such time.", wanted)
         if half is None and 1 <= hour <= 12:
-            return Answer("Is that a.m. or p.m.?", subject=HalfAsked(hour, minute), asks=True)
+            return Answer("Is that a.m. or p.m.?", wanted, HalfAsked(hour, minute), asks=True)
         return self._set_alarm(hour, minute, half, moment)
 
     def _set_alarm(self, hour: int, minute: int, half: str | None, moment: Moment) -> Answer:
+        wanted = frame("set_alarm", ("time", _said_time(hour, minute, half)))
         if half is not None and hour <= 12:
             hour = hour % 12 + (12 if half == "pm" else 0)
         at = moment.wall.replace(hour=hour, minute=minute, second=0, microsecond=0)
         if at <= moment.wall:
             at += timedelta(days=1)
         self.alarms.append(Alarm(at))
-        return Answer(f"Alarm set for {spoken_time(at)}")
+        return Answer(f"Alarm set for {spoken_time(at)}", wanted)
 
     def _left(self, moment: Moment) -> Answer:
         if not self.timers:
-            return Answer("No timer is running.")
+            return Answer("No timer is running.", frame("check_timer"))
         first = min(self.timers, key=lambda timer: timer.ends_s)
         seconds = max(0, round(first.ends_s - moment.now_s))
         minutes, rest = divmod(seconds, 60)
         parts = [f"{n} {unit}{'' if n == 1 else 's'}" for n, unit in ((minutes, "minute"), (rest, "second")) if n]
         words = say_list(parts or ["0 seconds"])
-        return Answer(f"There are {words} left.", subject=Length(float(seconds), words))
+        return Answer(f"There are {words} left.", frame("check_timer"), Length(float(seconds), words))
 
     def _cancel(self, alarms: bool) -> Answer:
         name, count = ("alarm", len(self.alarms)) if alarms else ("timer", len(self.timers))
         (self.alarms if alarms else self.timers).clear()
         if not count:
-            return Answer(f"There is no {name} to cancel.")
-        return Answer(f"{name.capitalize()} cancelled." if count == 1 else f"{count} {name}s cancelled.")
+            return Answer(f"There is no {name} to cancel.", frame(f"cancel_{name}"))
+        text = f"{name.capitalize()} cancelled." if count == 1 else f"{count} {name}s cancelled."
+        return Answer(text, frame(f"cancel_{name}"))
+
+
+def _said_time(hour: int, minute: int, half: str | None) -> str:
+    """As "7:30 am", "1", "14"."""
+    return f"{hour}{f':{minute:02}' if minute else ''}{f' {half}' if half else ''}"
 
 
 def _half(said: str) -> str | None:

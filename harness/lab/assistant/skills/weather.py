@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from harness.lab.assistant.frame import Frame, frame
 from harness.lab.assistant.memory import Answer, Memory, Moment
 
 _NAMESAKES = {
@@ -13,6 +14,7 @@ _NAMESAKES = {
     "springfield": ("Springfield, Illinois", "Springfield, Missouri"),
     "cambridge": ("Cambridge, Massachusetts", "Cambridge, England"),
 }
+_DAYS = ("today", "tomorrow")
 _PLACE = re.compile(r"\b(?:in|at|for|of) (?!the )([a-z' ]+?)(?: (?:today|tomorrow|now|like|right now))*$")
 
 
@@ -39,24 +41,36 @@ class Weather:
             for number, place in enumerate(asked.places):
                 region = place.partition(", ")[2].lower()
                 if region in said or re.search(("first|former", "second|latter|last")[number], said):
-                    return _none(place)
+                    return _none(place, _asked_for(place, ""))
         if re.search(r"\b(weather|forecast|temperature|rain|whether)\b", said):
             found = _PLACE.search(said)
-            return self._about(found[1].strip()) if found else _none("here")
+            if found is None:
+                return _none("here", _asked_for("", said))
+            return self._about(found[1].strip(), said)
         spoken_of = memory.recall(PlaceSpokenOf, moment.now_s)
         found = re.match(r"^(?:and |what about |how about )+(?:in )?([a-z' ]+)$", said)
         if spoken_of is not None and found:
-            return _none(spoken_of.place) if found[1] in ("today", "tomorrow") else self._about(found[1])
+            if found[1] in _DAYS:
+                return _none(spoken_of.place, _asked_for("", said))
+            return self._about(found[1], said)
         return None
 
-    def _about(self, place: str) -> Answer:
+    def _about(self, place: str, said: str) -> Answer:
         name = re.sub(r"^st ", "saint ", place)
         places = _NAMESAKES.get(name)
         if places is None:
-            return _none(name.title())
-        return Answer(f"Do you mean {places[0]}, or {places[1]}?", subject=PlaceAsked(places), asks=True)
+            return _none(name.title(), _asked_for(name, said))
+        question = f"Do you mean {places[0]}, or {places[1]}?"
+        return Answer(question, _asked_for(name, said), PlaceAsked(places), asks=True)
 
 
-def _none(place: str) -> Answer:
+def _none(place: str, asked: Frame) -> Answer:
     where = "here" if place == "here" else f"for {place}"
-    return Answer(f"Sorry, I have no weather {where}.", subject=PlaceSpokenOf(place))
+    return Answer(f"Sorry, I have no weather {where}.", asked, PlaceSpokenOf(place))
+
+
+def _asked_for(place: str, said: str) -> Frame:
+    """The place in lower case, without commas; the day that was named."""
+    day = re.search(rf"\b({'|'.join(_DAYS)})\b", said)
+    named = [("place", place.lower().replace(",", ""))] if place else []
+    return frame("get_weather", *named, *([("day", day[1])] if day else []))
