@@ -1,0 +1,1 @@
+"""Predicted intents and slots against gold ones."""

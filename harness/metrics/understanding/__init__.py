@@ -1,0 +1,1 @@
+"""Counts and figures of intents and slots."""
