@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from harness.model.bench import LineMapping, ObservationKind
@@ -38,14 +39,18 @@ class LineFields:
     audio_s: float | None = None
     block_score: float | None = None
 
-    def with_groups(self, groups: dict[str, str]) -> LineFields:
+    def with_groups(self, groups: dict[str, str], pairs: Sequence[tuple[str, str]] = ()) -> LineFields:
         """Also those of one more line; a `slot` with its `value`, and each slot_NAME, is a slot more.
 
-        A `value` without a `slot` is a field (of a piece of state).
+        A `value` without a `slot` is a field (of a piece of state). pairs: of a `slot` and its `value` that matched
+        several times in the line, all of them.
         """
         slots = [(name.removeprefix(SLOT), text) for name, text in groups.items() if name.startswith(SLOT)]
+        slots += pairs
         kept = groups
-        if "slot" in groups:
+        if pairs:
+            kept = {name: text for name, text in groups.items() if name not in ("slot", "value")}
+        elif "slot" in groups:
             slots.append((groups["slot"], groups.get("value", "")))
             kept = {name: text for name, text in groups.items() if name not in ("slot", "value")}
         return replace(self, groups={**kept, **self.groups}, slots=(*self.slots, *slots))

@@ -145,7 +145,7 @@ class Lines:
             if score is not None and len(opened.scores) < MAX_SLOTS:
                 opened.scores[part.text(rule.mapping, "phrase")] = score
         elif len(opened.fields.slots) < MAX_SLOTS:
-            opened.fields = opened.fields.with_groups(groups)
+            opened.fields = opened.fields.with_groups(groups, _pairs(found))
         complete = rule.until is None and rule.mapping.block is None and len(opened.seen) == len(rule.more)
         if not complete:
             return [Reading(raw, at, (), rule.number)]
@@ -175,16 +175,16 @@ class Lines:
                 self._clock.add(time, at)
             else:
                 time = time or line_time
-            return [self._take_by(rule, groups, raw, at, time)]
+            return [self._take_by(rule, match, raw, at, time)]
         return [Reading(raw, at, device_s=line_time.device_s if line_time else None)]
 
-    def _take_by(self, rule: _Rule, groups: dict[str, str], raw: str, at: Stamp, time: DeviceTime | None) -> Reading:
-        mapping = rule.mapping
+    def _take_by(self, rule: _Rule, found: regex.Match[str], raw: str, at: Stamp, time: DeviceTime | None) -> Reading:
+        mapping, groups = rule.mapping, _groups(found)
         is_audio = mapping.clock in _AUDIO_UNIT and "time" in groups
         stamp = self._clock.narrowed(time, at) if time is not None and not is_audio else at
         device_s = time.device_s if time is not None else None
         fields = LineFields(device_s=device_s, audio_s=device_s if is_audio and self._takes_audio else None)
-        fields = fields.with_groups(groups)
+        fields = fields.with_groups(groups, _pairs(found))
         opened = _Opened(rule, raw, stamp, at.at_s, fields)
         if not mapping.more and not mapping.until:
             done = self._made(opened)
@@ -231,6 +231,16 @@ def _rule(number: int, mapping: LineMapping) -> _Rule:
 
 def _groups(found: regex.Match[str]) -> dict[str, str]:
     return {name: text for name, text in found.groupdict().items() if text is not None}
+
+
+def _pairs(found: regex.Match[str]) -> tuple[tuple[str, str], ...]:
+    """Slots with their values where both groups matched several times in one line; () where they matched once."""
+    if not {"slot", "value"} <= set(found.re.groupindex):
+        return ()
+    slots, values = found.captures("slot"), found.captures("value")
+    if len(slots) < 2 or len(slots) != len(values):
+        return ()
+    return tuple(zip(slots, values, strict=True))[:MAX_SLOTS]
 
 
 def _best(opened: _Opened) -> str | None:

@@ -114,3 +114,12 @@ def test_scores_and_audio_times() -> None:
     assert seen == Wake("dev", AT, "yes", 0.8, 4.056)
     (seen,) = said(lines(rule), "yes (999) @4056ms")
     assert seen == Wake("dev", AT, "yes", None)
+
+
+def test_all_pairs_of_one_line_are_slots_in_their_order() -> None:
+    reader = lines(LineMapping(r"^do (?P<name>\w+)(?: (?P<slot>\w+)=(?P<value>\w*))*$", KIND.INTENT))
+    assert said(reader, "do heat room=bath degrees=21 room=hall") == [
+        Intent("dev", AT, "heat", (("room", "bath"), ("degrees", "21"), ("room", "hall")))
+    ]
+    assert said(reader, "do heat room=bath") == [Intent("dev", AT, "heat", (("room", "bath"),))]
+    assert said(reader, "do heat") == [Intent("dev", AT, "heat")]
