@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from harness.metrics.understanding.counts import FrameCounts, total
-from harness.metrics.understanding.frame import count_frame
-from harness.metrics.understanding.rule import Rule
+from harness.metrics.understanding.frame import count_frame, valued_items
+from harness.metrics.understanding.rule import Rule, Values
 from harness.model.understanding import Corpus, Utterance
 
 Groups = tuple[tuple[str, tuple[tuple[str, FrameCounts], ...]], ...]
@@ -35,7 +35,8 @@ class Scoring:
     groups: column → label → counts, columns as asked for, labels sorted. missing: ids of gold without prediction,
     counted as predicted nothing. unknown: ids of predictions without gold, which count nowhere. unannotated: ids of
     gold without intents and slots, which count nowhere. intents_told, slots_told: whether any prediction has some or
-    says that there are none; where none does, those figures are n/a, and not all wrong.
+    says that there are none; where none does, those figures are n/a, and not all wrong. values_told: whether both sides
+    give values; where not, there are no figures with them.
     """
 
     gold: str
@@ -49,6 +50,7 @@ class Scoring:
     unannotated: tuple[str, ...]
     intents_told: bool
     slots_told: bool
+    values_told: bool
 
 
 def score(gold: Corpus, predicted: Corpus, rule: Rule, by: Sequence[str] | None = None) -> Scoring:
@@ -56,6 +58,8 @@ def score(gold: Corpus, predicted: Corpus, rule: Rule, by: Sequence[str] | None 
     said = {one.id: one for one in predicted.utterances}
     intents_told = any(one.intents is not None for one in predicted.utterances)
     slots_told = any(one.tags is not None or one.slots is not None for one in predicted.utterances)
+    values_told = _gives_values(gold, rule) and (not said or _gives_values(predicted, rule))
+    counted = rule if values_told else replace(rule, values=Values.NONE)
     frames, missing, unannotated = [], [], []
     for one in gold.utterances:
         if one.intents is None and one.tags is None and one.slots is None:
@@ -64,7 +68,7 @@ def score(gold: Corpus, predicted: Corpus, rule: Rule, by: Sequence[str] | None 
         heard = said.get(one.id)
         if heard is None:
             missing.append(one.id)
-        frames.append(_scored(one, heard, rule, intents=intents_told or not said, slots=slots_told or not said))
+        frames.append(_scored(one, heard, counted, intents=intents_told or not said, slots=slots_told or not said))
     known = {one.id for one in gold.utterances}
     return Scoring(
         gold.path,
@@ -78,6 +82,13 @@ def score(gold: Corpus, predicted: Corpus, rule: Rule, by: Sequence[str] | None 
         tuple(unannotated),
         intents_told,
         slots_told,
+        values_told,
+    )
+
+
+def _gives_values(corpus: Corpus, rule: Rule) -> bool:
+    return rule.values is not Values.NONE and any(
+        slot.value is not None for one in corpus.utterances for slot in valued_items(one, rule) or ()
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import NamedTuple
 
 from harness.metrics.alignment import align, count
@@ -11,7 +11,7 @@ from harness.metrics.intervals import Share
 from harness.metrics.understanding.chunks import OUTSIDE, chunks
 from harness.metrics.understanding.counts import FrameCounts, IntentCounts, Matched, SlotCounts
 from harness.metrics.understanding.rule import Rule, Values
-from harness.model.understanding import Utterance
+from harness.model.understanding import Detail, Slot, Utterance
 
 
 class Item(NamedTuple):
@@ -36,12 +36,15 @@ def count_frame(gold: Utterance, predicted: Utterance, rule: Rule) -> FrameCount
         return FrameCounts(1, intents)
     heard = items(predicted, rule) or ()
     placed = rule.places and _same_words(gold, predicted)
-    slots = _count_slots(of, heard, placed=placed, right=right, valued=False)
+    slots = _count_slots(_bare(of), _bare(heard), placed=placed, right=right)
     valued = SlotCounts()
-    if rule.values is not Values.NONE and gold.slots is not None:
-        of, heard = listed(gold, rule), listed(predicted, rule)
-        if _all_valued(of) and _all_valued(heard) and (of or heard):
-            valued = _count_slots(of, heard, placed=placed, right=right, valued=True)
+    of = valued_items(gold, rule)
+    if of is not None:
+        heard = valued_items(predicted, rule) or ()
+        free = {one.concept for one in of if one.value is None}
+        if free:
+            of, heard = _without_values(of, free), _without_values(heard, free)
+        valued = _count_slots(of, heard, placed=placed, right=right)
     return FrameCounts(1, intents, slots, valued)
 
 
@@ -56,25 +59,49 @@ def count_intents(gold: Sequence[str], predicted: Sequence[str]) -> IntentCounts
 
 def items(utterance: Utterance, rule: Rule) -> tuple[Item, ...] | None:
     """The slots of an utterance in their order, from its tags where it has some; None where it is not annotated."""
-    if utterance.tags is not None:
-        found = (
-            Item(rule.concept(one.concept), None, (one.start, one.end)) for one in chunks(utterance.tags, rule.chunking)
-        )
-        return _in_order(found, rule)
-    return None if utterance.slots is None else listed(utterance, rule)
-
-
-def listed(utterance: Utterance, rule: Rule) -> tuple[Item, ...]:
-    """The slots that an utterance lists, with their values, in their order."""
-    found = (
-        Item(
-            rule.concept(slot.concept),
-            rule.value(slot.value),
-            None if slot.start is None or slot.end is None else (slot.start, slot.end),
-        )
-        for slot in utterance.slots or ()
+    if utterance.tags is None:
+        return None if utterance.slots is None else _listed(utterance.slots, rule)
+    # Specifiers go before chunks are told apart, as in a corpus that was written without them.
+    tags = utterance.tags if rule.detail is Detail.FULL else [_relaxed(tag, rule) for tag in utterance.tags]
+    words = utterance.words if rule.spoken else ()
+    return _in_order(
+        (
+            Item(concept, rule.value(" ".join(words[start:end])) if words else None, (start, end))
+            for concept, start, end in chunks(tags, rule.chunking)
+        ),
+        rule,
     )
-    return _in_order(found, rule)
+
+
+def valued_items(utterance: Utterance, rule: Rule) -> tuple[Item, ...] | None:
+    """The slots with their values, in their order; None where the utterance gives none, or the rule asks for none."""
+    if rule.values is Values.NONE:
+        return None
+    if utterance.slots is not None:
+        return _listed(utterance.slots, rule)
+    return items(utterance, rule) if rule.spoken else None
+
+
+def _listed(slots: Sequence[Slot], rule: Rule) -> tuple[Item, ...]:
+    return _in_order(
+        (
+            Item(
+                rule.concept(slot.concept),
+                rule.value(slot.value),
+                None if slot.start is None or slot.end is None else (slot.start, slot.end),
+            )
+            for slot in slots
+        ),
+        rule,
+    )
+
+
+def _bare(found: Sequence[Item]) -> tuple[Item, ...]:
+    return tuple(one if one.value is None else one._replace(value=None) for one in found)
+
+
+def _without_values(found: Sequence[Item], concepts: Set[str]) -> tuple[Item, ...]:
+    return tuple(one._replace(value=None) if one.concept in concepts else one for one in found)
 
 
 def _relaxed(tag: str, rule: Rule) -> str:
@@ -95,24 +122,18 @@ def _same_words(gold: Utterance, predicted: Utterance) -> bool:
     return not gold.words or not predicted.words or len(gold.words) == len(predicted.words)
 
 
-def _all_valued(found: Sequence[Item]) -> bool:
-    return all(one.value is not None for one in found)
-
-
-def _count_slots(
-    gold: Sequence[Item], predicted: Sequence[Item], *, placed: bool, right: bool | None, valued: bool
-) -> SlotCounts:
+def _count_slots(gold: Sequence[Item], predicted: Sequence[Item], *, placed: bool, right: bool | None) -> SlotCounts:
+    """right: whether the intents are; None where they are not annotated."""
     placed = placed and all(one.place for one in gold) and all(one.place for one in predicted)
-    of = [Item(one.concept, one.value if valued else None, None) for one in gold]
-    said = [Item(one.concept, one.value if valued else None, None) for one in predicted]
+    of = [one._replace(place=None) for one in gold]
+    said = [one._replace(place=None) for one in predicted]
     where: dict[str, Matched] = {}
     frames_placed = Share()
     if placed:
-        in_place = Counter(one._replace(place=slot.place) for one, slot in zip(of, gold, strict=True))
-        said_there = Counter(one._replace(place=slot.place) for one, slot in zip(said, predicted, strict=True))
-        where = _matched(in_place, said_there)
+        there, said_there = Counter(gold), Counter(predicted)
+        where = _matched(there, said_there)
         if right is not None:
-            frames_placed = Share(int(right and in_place == said_there), 1)
+            frames_placed = Share(int(right and there == said_there), 1)
     return SlotCounts(
         1,
         int(placed),

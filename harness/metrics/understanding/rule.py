@@ -22,7 +22,8 @@ class Rule:
     """separator, attributes: how RELAX finds a specifier: the longest known attribute that the concept is, or begins
     with before a separator, stays; a concept of no known attribute loses what stands after its last separator.
 
-    values: how they are compared, beside the figures without; only where both sides give them. ordered: False where
+    values: how they are compared, beside the figures without; a gold slot without value is right with any. spoken: the
+    words of a slot are its value where an utterance has tags and lists no slots. ordered: False where
     slots have no order, as those of live devices: both sides are then ordered by concept and value. places: False
     where words of the two sides are not the same words, as in transcripts; slot F1 is then n/a.
     """
@@ -32,6 +33,7 @@ class Rule:
     separator: str = "-"
     attributes: tuple[str, ...] = ()
     values: Values = Values.VERBATIM
+    spoken: bool = False
     ordered: bool = True
     places: bool = True
 
