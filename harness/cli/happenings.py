@@ -60,6 +60,7 @@ IN_WORDS: dict[Outcome, str] = {
     Outcome.SKIPPED: "skipped",
     Outcome.ABORTED: "aborted",
     Outcome.COUNTED: "heard in full, and counted",
+    Outcome.UNDERSTOOD: "understood, without an answer",
 }
 REVIEW_WORDS: dict[ReviewWord, str] = {
     ReviewWord.FALSE_ACCEPT: "false accept",

@@ -50,6 +50,7 @@ OUTCOMES: dict[Outcome, str] = {
     Outcome.SKIPPED: QUIET,
     Outcome.ABORTED: QUIET,
     Outcome.COUNTED: BLUE,
+    Outcome.UNDERSTOOD: GREEN,
 }
 
 MARKS: dict[MarkKind, str] = {

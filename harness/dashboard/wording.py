@@ -28,6 +28,7 @@ OUTCOME_WORDS: dict[Outcome, str] = {
     Outcome.SKIPPED: "skipped",
     Outcome.ABORTED: "aborted",
     Outcome.COUNTED: "counted",
+    Outcome.UNDERSTOOD: "understood",
 }
 
 REVIEW_WORDS: dict[ReviewWord, str] = {

@@ -187,6 +187,8 @@ def _end_of(one: TrialProgress) -> Fate:
             return Fate.INCONCLUSIVE
         case Outcome.RESPONDED | Outcome.LATE:
             return Fate.NO_RECORDING
+        case Outcome.UNDERSTOOD:
+            return Fate.SILENT
         case Outcome.INTERRUPTED | Outcome.SKIPPED | Outcome.ABORTED | Outcome.COUNTED:
             return Fate.NOT_TESTED
 

@@ -12,7 +12,16 @@ from harness.model.time import Measured
 from harness.model.transcript import WordCounts
 from harness.model.trial import Outcome, Recognition, Trial
 
-DECIDED = frozenset({Outcome.RESPONDED, Outcome.LATE, Outcome.MISHEARD, Outcome.NO_WAKE, Outcome.NO_RESPONSE})
+DECIDED = frozenset(
+    {
+        Outcome.RESPONDED,
+        Outcome.LATE,
+        Outcome.MISHEARD,
+        Outcome.NO_WAKE,
+        Outcome.NO_RESPONSE,
+        Outcome.UNDERSTOOD,
+    }
+)
 """Outcomes that say something of the device; the others say something of the bench or the operator."""
 
 

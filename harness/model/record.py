@@ -17,6 +17,7 @@ from harness.model.judgment import Judgment
 from harness.model.observation import Observation
 from harness.model.time import Measured, Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
+from harness.model.understood import Understood
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +131,7 @@ class AttemptFinished:
 
     errors and words: of `heard` against the best of reference and alternatives (None without a transcript).
     wake_delay: end of wake phrase → wake event. latency: end of query → first speech. length: of the response.
+    understood: of its frame, where the trial expects something.
     """
 
     trial_id: str
@@ -145,6 +147,7 @@ class AttemptFinished:
     latency: Measured | None = None
     length: Measured | None = None
     cause: str = ""
+    understood: Understood | None = None
     kind: Literal["attempt_finished"] = "attempt_finished"
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
+from harness.model.ambient import AmbientSource as AmbientSource
+from harness.model.ambient import AmbientSpec as AmbientSpec
+from harness.model.ambient import ProbeSpec as ProbeSpec
 from harness.model.effect import EffectCheck
+from harness.model.limits import Limits as Limits
 from harness.model.normalisation import Normalisation as Normalisation
 from harness.model.rewriting import Rewriting
-from harness.model.stimulus import NoiseKind, NoiseSpec, Utterance, VoiceSpec
+from harness.model.stimulus import NoiseSpec, Utterance, VoiceSpec
+from harness.model.understanding import Expected
 
 
 class Evidence(StrEnum):
@@ -26,9 +30,19 @@ class Evidence(StrEnum):
     NONE = "none"
 
 
+class Until(StrEnum):
+    """What ends the repetition of a query: that its words were recognised, or that its frame was understood."""
+
+    RECOGNISED = "recognised"
+    UNDERSTOOD = "understood"
+
+
 @dataclass(frozen=True, slots=True)
 class RepromptRule:
-    """When a query is said again, and for how long an answer is waited for (seconds unless named)."""
+    """When a query is said again, and for how long an answer is waited for (seconds unless named).
+
+    until: None is what suits the kind of trial: understood where something is expected, else recognised.
+    """
 
     max_attempts: int = 3
     context_wait_s: float = 5.0
@@ -38,6 +52,7 @@ class RepromptRule:
     evidence_wait_s: float = 2.0
     operator_wait_s: float = 60.0
     max_interruptions: int = 5
+    until: Until | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +80,8 @@ class Query:
 class TrialKind(StrEnum):
     """What a trial is for.
 
-    QUERY: asked until it is recognised, and answered. WAKE: a lead-in, then one wake phrase (in-vocabulary).
+    QUERY: asked until it is recognised, and answered. UNDERSTAND: asked until its intents and slots are understood,
+    and perhaps answered. WAKE: a lead-in, then one wake phrase (in-vocabulary).
     COMMAND: as WAKE, with a command whose words are checked. AMBIENT: sound without the phrase (out-of-vocabulary).
     PROBE: the phrase, to see that devices still listen: planned around ambient sound, and no scenario writes it.
     MEMORY: a query, a wait, and a follow-up that makes sense only to a device which remembers the query.
@@ -77,11 +93,12 @@ class TrialKind(StrEnum):
     AMBIENT = "ambient"
     PROBE = "probe"
     MEMORY = "memory"
+    UNDERSTAND = "understand"
 
     @property
     def asks(self) -> bool:
         """Whether its trials are queries that one device answers; else they are listened to."""
-        return self in (TrialKind.QUERY, TrialKind.MEMORY)
+        return self in (TrialKind.QUERY, TrialKind.MEMORY, TrialKind.UNDERSTAND)
 
 
 class Route(StrEnum):
@@ -134,39 +151,6 @@ class Stopping:
 
 
 @dataclass(frozen=True, slots=True)
-class AmbientSource:
-    """One source of sound without the phrase: exactly one of recordings, noise and texts.
-
-    recordings: absolute paths of sound files, in a fixed order, and durations_s their lengths, one for one.
-    texts: spoken one after another by `voices`.
-    share: part of the time that this source gets, relative to the others'.
-    """
-
-    id: str
-    recordings: tuple[str, ...] = ()
-    noise: NoiseKind | None = None
-    texts: tuple[str, ...] = ()
-    voices: tuple[VoiceSpec, ...] = ()
-    share: float = 1.0
-    durations_s: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ProbeSpec:
-    """A wake phrase before, after, and every `every_s` of ambient sound, which proves that devices listen.
-
-    None is the devices' first phrase, the default voice and level. tail_s: sound after it, in which a device that says
-    nothing of its state may come to rest.
-    """
-
-    every_s: float
-    phrase: str | None = None
-    voice: VoiceSpec | None = None
-    level_dbfs: float | None = None
-    tail_s: float = 1.5
-
-
-@dataclass(frozen=True, slots=True)
 class MemorySpec:
     """A context-memory probe: `query` primes, and after each of waits_s the follow-up is said once.
 
@@ -181,34 +165,13 @@ class MemorySpec:
     forgets: tuple[str, ...] = ()
 
 
-SHORTEST_SEGMENT_S = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class AmbientSpec:
-    """An ambient soak, in segments that are trials of their own; looped and shuffled by the scenario's seed.
-
-    hours: of audio, per run of the template. segment_s: the longest segment.
-    """
-
-    hours: float
-    sources: tuple[AmbientSource, ...]
-    segment_s: float = 60.0
-    probe: ProbeSpec | None = None
-
-    @property
-    def segments(self) -> int:
-        """How many trials it takes; a rest of less than 0.1 s is not played."""
-        return max(1, math.ceil((self.hours * 3600 - SHORTEST_SEGMENT_S) / self.segment_s))
-
-
 @dataclass(frozen=True, slots=True)
 class TrialTemplate:
     """One entry under `trials:`, before matrix and repetitions are worked out; None means "as in defaults".
 
     kind WAKE and AMBIENT have no query (""). devices: for all kinds but QUERY, who listens; () is every device of the
     bench that reports wake events. phrase: None is the device's first wake phrase (they must agree). recordings: of the
-    wake phrase, taken in turn by repetition, instead of a voice.
+    wake phrase, taken in turn by repetition, instead of a voice. expects: of kind UNDERSTAND, and of no other.
     """
 
     id: str
@@ -235,6 +198,7 @@ class TrialTemplate:
     ambient: AmbientSpec | None = None
     effect: EffectCheck | None = None
     memory: MemorySpec | None = None
+    expects: Expected | None = None
 
 
 AxisName = Literal["voice", "level_dbfs", "gap_ms", "position", "noise"]
@@ -261,8 +225,9 @@ def axes_of(template: TrialTemplate, through_air: bool = True) -> frozenset[Axis
     device hears it by loudspeaker, so that positions matter.
     """
     match template.kind:
-        case TrialKind.QUERY | TrialKind.MEMORY:
-            return frozenset(("voice", "level_dbfs", "gap_ms", "position", "noise"))
+        case TrialKind.QUERY | TrialKind.MEMORY | TrialKind.UNDERSTAND:
+            said: tuple[AxisName, ...] = ("voice", "level_dbfs", "gap_ms", "noise")
+            return frozenset((*said, "position") if through_air else said)
         case TrialKind.AMBIENT | TrialKind.PROBE:
             return frozenset()
         case TrialKind.WAKE | TrialKind.COMMAND:
@@ -291,32 +256,6 @@ class Matrix:
     seed: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What must hold for exit status 0; None: not asked. Shares are 0–1, of the trials that were decided.
-
-    …_wer: word errors per reference word, of what devices heard at the first and at the deciding attempt; 0 and up.
-    Limits on wake figures must hold for every device. …_upper: the upper end of the 95 % interval (Clopper–Pearson,
-    Garwood). min_command_share: commands understood, of those said.
-    min_effect_share: effects that are right, of those that are known. A sequential test that fails a device fails too.
-    """
-
-    min_recognised_share: float | None = None
-    min_first_attempt_share: float | None = None
-    max_latency_p95_ms: float | None = None
-    max_inconclusive: int | None = None
-    max_interrupted: int | None = None
-    max_false_reject_share: float | None = None
-    max_false_reject_upper: float | None = None
-    max_false_accepts_per_hour: float | None = None
-    max_false_accepts_upper_per_hour: float | None = None
-    min_exposure_hours: float | None = None
-    min_command_share: float | None = None
-    max_first_attempt_wer: float | None = None
-    max_final_wer: float | None = None
-    min_effect_share: float | None = None
-
-
 class Need(StrEnum):
     """What a scenario may ask of a bench."""
 
@@ -329,6 +268,7 @@ class Need(StrEnum):
     NOISE = "noise"
     POSITIONS = "positions"
     INJECTION = "injection"
+    INTENTS = "intents"
 
 
 @dataclass(frozen=True, slots=True)

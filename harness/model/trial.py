@@ -8,8 +8,9 @@ from enum import StrEnum
 from harness.model.bench import ObservationKind
 from harness.model.effect import EffectCheck
 from harness.model.observation import DeviceState
-from harness.model.scenario import CloseDialogue, Evidence, Recognised, RepromptRule, TrialKind, WakeSettings
+from harness.model.scenario import CloseDialogue, Evidence, Recognised, RepromptRule, TrialKind, Until, WakeSettings
 from harness.model.stimulus import StimulusRecipe
+from harness.model.understanding import Expected
 
 
 class Outcome(StrEnum):
@@ -20,6 +21,7 @@ class Outcome(StrEnum):
     LATE       recognised and answered after the time limit  INTERRUPTED  link, sound or engine was lost
     INCONCLUSIVE  an answer, but no evidence of recognition and nobody to ask
     SKIPPED / ABORTED  by the operator, because the bench lacks something, or because the question is decided
+    UNDERSTOOD  an understand trial that needs no saying again (as RESPONDED), and no response was heard, nor is needed
     COUNTED  a wake, command or ambient trial that was heard in full; what it counts as is worked out for each device
     """
 
@@ -33,6 +35,7 @@ class Outcome(StrEnum):
     SKIPPED = "skipped"
     ABORTED = "aborted"
     COUNTED = "counted"
+    UNDERSTOOD = "understood"
 
     @property
     def answered(self) -> bool:
@@ -121,7 +124,8 @@ class Trial:
     loudspeaker: id of the bench's equipment that plays it. microphone, connection: ids of the equipment that hears the
     device and that carries its own reports ("" when there is none). reports: what it can be believed to tell us.
     wake_phrases: the device's, taken off the front of its transcripts. listening: None for a query; otherwise `device`
-    and `loudspeaker` are the first target's, and attempts end as COUNTED or INTERRUPTED.
+    and `loudspeaker` are the first target's, and attempts end as COUNTED or INTERRUPTED. expects: what it
+    should understand; None: nobody says. responds: a response of its device can be heard, and is waited for.
     """
 
     id: str
@@ -148,6 +152,21 @@ class Trial:
     listening: Listening | None = None
     effect: EffectCheck | None = None
     memory: MemoryPart | None = None
+    expects: Expected | None = None
+    responds: bool = True
+
+    @property
+    def kind(self) -> TrialKind:
+        if self.listening is not None:
+            return self.listening.kind
+        if self.memory is not None:
+            return TrialKind.MEMORY
+        return TrialKind.QUERY if self.expects is None else TrialKind.UNDERSTAND
+
+    @property
+    def until_understood(self) -> bool:
+        """Whether it is said again until its frame is understood; else until its words are recognised."""
+        return self.expects is not None and self.reprompt.until is not Until.RECOGNISED
 
     @property
     def players(self) -> tuple[str, ...]:

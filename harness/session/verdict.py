@@ -17,6 +17,7 @@ _DECISIVE = (
     Outcome.LATE,
     Outcome.INCONCLUSIVE,
     Outcome.COUNTED,
+    Outcome.UNDERSTOOD,
     Outcome.SKIPPED,
     Outcome.ABORTED,
 )
