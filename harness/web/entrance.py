@@ -20,6 +20,7 @@ from harness.web.rendering import Templates
 
 STATIC = {
     "site.css": "text/css; charset=utf-8",
+    "page.js": "text/javascript; charset=utf-8",
     "site.js": "text/javascript; charset=utf-8",
     "login.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",

@@ -1,36 +1,15 @@
 "use strict";
-// Keys, sound and cursor of a rater's page. Without this file all works too: by its buttons, one page after another.
+// Keys, sound and cursor of a rater's page, with page.js. Without both all works too: by its buttons, one page after
+// another.
 
 const DRAFT_AFTER_MS = 500;
 const LOOK_AFTER_MS = 5000;
 const BY_ITSELF = "play-by-itself";
 const wide = matchMedia("(min-width: 87rem)"); // as in site.css
-let busy = false;
 let armed = null; // the open menu, whose letters come before all other keys
 let heard = { plays: 0, ms: 0 };
 let draftTimer = 0;
 let drafted = Promise.resolve();
-
-document.documentElement.classList.add("js");
-
-const main = () => document.getElementById("main");
-const form = () => document.getElementById("desk");
-
-function tell(text) {
-  document.getElementById("said").textContent = text;
-}
-
-function alertOf(text) {
-  form().querySelector(".said")?.remove();  // it is of the key before
-  let box = form().querySelector(".alert");
-  if (!box) {
-    box = document.createElement("p");
-    box.className = "alert";
-    box.setAttribute("role", "alert");
-    form().querySelector(".bar").after(box);
-  }
-  box.textContent = text;
-}
 
 // Sound
 
@@ -116,21 +95,8 @@ function body(button) {
 
 async function send(button) {
   if (busy) return;
-  busy = true;
   clearTimeout(draftTimer);
-  main().classList.add("busy");
-  try {
-    await drafted;
-    const answer = await fetch(form().action, { method: "POST", body: body(button) });
-    if (new URL(answer.url).pathname !== location.pathname) location.assign(answer.url);
-    else if (answer.headers.get("content-type")?.startsWith("text/html")) show(await answer.text());
-    else alertOf("Not saved. Load the page again.");
-  } catch {
-    alertOf("Not saved: the site does not answer. Press the key again when it is back; nothing else is lost.");
-  } finally {
-    busy = false;
-    main().classList.remove("busy");
-  }
+  await post(async () => { await drafted; return body(button); }, show);
 }
 
 function show(text) {
@@ -164,17 +130,6 @@ function keepDraft(soon) {
 }
 
 // Keys
-
-const NAMES = { " ": "space", Enter: "enter", Tab: "tab", Backspace: "backspace", ArrowLeft: "left", ArrowRight: "right",
-  ArrowUp: "up", ArrowDown: "down" };
-
-function keyOf(event) {
-  return NAMES[event.key] ?? (/^F\d+$/.test(event.key) ? event.key.toLowerCase() : event.key);
-}
-
-function isTyping(target) {
-  return target.matches("textarea, input:not([type=radio]):not([type=checkbox])");
-}
 
 function found(box, key) {
   for (const wanted of [key, key.toLowerCase()]) {
