@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+from harness.metrics.presence import Presence
 from harness.model.effect import EffectWord
 from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, Judgment, SubFlag
 from harness.model.rating_round import RatingRound, TranscriptPolicy
@@ -15,7 +16,6 @@ from harness.rating.categories import LABELS
 from harness.rating.items import Item
 from harness.rating.judgments import Sitting, withdrawal
 from harness.rating.own_rows import OwnRows
-from harness.rating.presence import Presence
 from harness.rating.sitting_view import Draft, Explained, Phase, SittingView
 from harness.rating.standing import Standing
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from harness.metrics.presence import Presence
 from harness.model.judgment import Category
 from harness.model.rating_round import Exercise, RatingRound
-from harness.rating.presence import Presence
 from tests.dashboard.bench import shows, until
 from tests.dashboard.seats import SIZES, adjudication, ready, seated
 from tests.dashboard.test_snapshots import Compare

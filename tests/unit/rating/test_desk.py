@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from harness.metrics.presence import REST_S
 from harness.model.judgment import Category, Flag, SubFlag, in_force
 from harness.model.rating_round import RatingRound, TranscriptPolicy
 from harness.rating.aid import AID, Known
-from harness.rating.presence import REST_S
 from harness.rating.sitting_view import Count, Phase
 from tests.unit.rating.sittings import CANNOT_TELL, SEEN, WAITS, Bench, exercises, in_sight, item, items
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from harness.metrics.presence import REST_S
 from harness.model.judgment import Category
 from harness.rating.desk import Desk
-from harness.rating.presence import REST_S
 from tests.unit.rating.sittings import Bench, items
 
 NIGHT_S = 9 * 3600.0

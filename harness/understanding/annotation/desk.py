@@ -1,0 +1,413 @@
+"""One annotator's sitting at a project: what is in sight, and what each key does. No I/O and no screen of its own."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+
+from harness.metrics.presence import Presence
+from harness.model.annotation import (
+    Accepted,
+    Act,
+    Adjudicated,
+    AnnotationProject,
+    AnnotationRow,
+    Intents,
+    Labelled,
+    ProposalShown,
+    Skipped,
+    Struck,
+    Withdrawn,
+    utterances_of,
+)
+from harness.model.label_set import LabelSet
+from harness.model.understanding import Utterance, joined
+from harness.understanding.annotation.draft import HandDraft, PageDraft
+from harness.understanding.annotation.ledger import Ledger, settles
+from harness.understanding.annotation.pace import pace_s
+from harness.understanding.annotation.queue import Group, Queue, Queues
+from harness.understanding.annotation.view import (
+    AnnotationInput,
+    AnnotationPhase,
+    AnnotationView,
+    GroupView,
+    LabellingItem,
+    PageLine,
+)
+
+Keep = Callable[[Sequence[AnnotationRow]], None]
+"""Puts rows on the disk, all or none, and returns then; raises LogError or LogFull when it cannot."""
+
+
+class AnnotationDesk:
+    """What a front-end calls for each key, and then shows `view`.
+
+    Each call that writes returns after its rows are on the disk; when that fails the error passes through, and the
+    same page or utterance stays in sight with what was done to it. Each returns whether something was done; `said` of
+    the view says what, or why not. rows: all of the project so far. adjudicating: settles what annotators disagree
+    on. Not thread-safe.
+    """
+
+    def __init__(
+        self,
+        annotator: str,
+        project: AnnotationProject,
+        label_set: LabelSet,
+        utterances: Sequence[Utterance],
+        rows: Iterable[AnnotationRow],
+        keep: Keep,
+        *,
+        adjudicating: bool = False,
+        now_s: Callable[[], float] = time.monotonic,
+        wall_s: Callable[[], float] = time.time,
+    ) -> None:
+        self.annotator = annotator
+        self.adjudicating = adjudicating
+        self.label_set = label_set
+        self._project = project
+        self._text = {one.id: one.text for one in utterances}
+        self._place = {one.id: at for at, one in enumerate(utterances)}
+        self._queues = Queues(project, utterances)
+        self._ledger = Ledger(label_set, rows)
+        self._keep = keep
+        self._wall_s = wall_s
+        self._presence = Presence(now_s)
+        self._shown_wall_s = 0.0
+        self._wanted = AnnotationPhase.REVIEWING
+        self._later: list[Intents] = []
+        self._page: PageDraft | None = None
+        self._hand: HandDraft | None = None
+        self._said = ""
+        self._queue = self._read_queue()
+        self._next()
+
+    # What is shown
+
+    @property
+    def view(self) -> AnnotationView:
+        """The sitting as it stands."""
+        count, pace = self._queue.count, pace_s(self._ledger.acts, self.annotator, adjudicating=self.adjudicating)
+        return AnnotationView(
+            phase=self._phase,
+            annotator=self.annotator,
+            adjudicating=self.adjudicating,
+            group=self._group_view(),
+            page=self._page_lines(),
+            cursor=0 if self._page is None else self._page.cursor,
+            item=self._item(),
+            count=count,
+            pace_s=pace,
+            left_s=None if pace is None else pace * count.left,
+            said=self._said,
+            can_undo=self._last() is not None,
+        )
+
+    # Reviewing a page
+
+    def move(self, step: int) -> bool:
+        """Moves the cursor of the page; it stops at the ends."""
+        self._presence.sign()
+        if self._page is None:
+            return False
+        self._said = ""
+        return self._page.move(step)
+
+    def strike(self) -> bool:
+        """Strikes the utterance under the cursor, or takes that back."""
+        return self.strike_number(1 + self._page.cursor) if self._page is not None else self._refuse(NO_PAGE)
+
+    def strike_number(self, number: int) -> bool:
+        """Strikes an utterance of the page by its number, from 1, or takes that back; the cursor goes there."""
+        self._presence.sign()
+        if self._page is None:
+            return self._refuse(NO_PAGE)
+        if not 1 <= number <= len(self._page.utterances):
+            return self._refuse(f"the page has the utterances 1 to {len(self._page.utterances)}")
+        self._said = f"{number} is struck" if self._page.strike(number - 1) else f"{number} is not struck"
+        return True
+
+    def accept_page(self) -> bool:
+        """Accepts all that is not struck, sends what is struck to labelling by hand, in one commit, and goes on."""
+        self._presence.sign()
+        page = self._page
+        if page is None:
+            return self._refuse(NO_PAGE)
+        name, rows = _id(), []
+        for batch, utterances in self._by_batch(page):
+            for kind, wanted in ((Accepted, False), (Struck, True)):
+                these = tuple(one for one in utterances if (one in page.struck) is wanted)
+                if these:
+                    times = (self._shown_wall_s, self._wall_s(), self._presence.time_to_answer_s)
+                    rows.append(kind(_id(), self.annotator, batch, name, page.intents, these, *times))
+        self._write(rows)
+        struck = len(page.struck)
+        self._said = f"accepted {len(page.utterances) - struck}" + (f", struck {struck}" if struck else "")
+        self._next()
+        return True
+
+    # Labelling by hand
+
+    def toggle(self, label_id: str) -> bool:
+        """Gives the utterance in sight a label, or takes it away."""
+        self._presence.sign()
+        if self._hand is None:
+            return self._refuse(NO_ITEM)
+        if self.label_set.label(label_id) is None:
+            return self._refuse(f"there is no label {label_id!r}")
+        self._hand.toggle(label_id)
+        self._said = ""
+        return True
+
+    def save(self) -> bool:
+        """Keeps the labels chosen, unless the rules of the label set forbid them, and goes on.
+
+        Where a proposal was hidden and is another one, it comes in sight once the choice is on the disk: `save` again
+        keeps the choice, or what it was changed to.
+        """
+        self._presence.sign()
+        hand = self._hand
+        if hand is None:
+            return self._refuse(NO_ITEM)
+        intents = tuple(sorted(hand.chosen))
+        refusal = self.label_set.refusal(intents)
+        if refusal:
+            return self._refuse(refusal)
+        if hand.saved != (intents, hand.comment):
+            self._write([self._row(hand, intents)])
+            hand.saved = (intents, hand.comment)
+            self._said = f"saved as {joined(intents) or 'no label'}"
+        else:
+            self._said = f"kept as {joined(intents) or 'no label'}"
+        proposal = self._proposal(hand)
+        if not self.adjudicating and proposal is not None and not hand.seen and proposal != intents:
+            hand.seen = True
+            self._said += f"; proposed is {joined(proposal) or 'no label'}: save again to keep yours, or change it"
+            return True
+        self._next()
+        return True
+
+    def skip(self) -> bool:
+        """Leaves the utterance in sight for the end; when reviewing, the group, without a row."""
+        self._presence.sign()
+        if self._page is not None:
+            self._later.append(self._page.intents)
+            self._said = "group left for later"
+        elif self._hand is None:
+            return self._refuse("nothing is in sight")
+        elif self._hand.saved is not None:
+            self._said = "kept as it was saved"
+        else:
+            hand = self._hand
+            times = (self._shown_wall_s, self._wall_s())
+            self._write([Skipped(_id(), self.annotator, hand.utterance, self.adjudicating, hand.comment, *times)])
+            self._said = "left for the end"
+        self._next()
+        return True
+
+    def comment(self, text: str) -> bool:
+        """Kept with the labels of the utterance in sight when they are saved."""
+        self._presence.sign()
+        if self._hand is None:
+            return self._refuse(NO_ITEM)
+        self._hand.comment, self._said = text.strip(), ""
+        return True
+
+    # Both
+
+    def undo(self) -> bool:
+        """Takes back the annotator's latest act in this project, a page as a whole; it is in sight again."""
+        self._presence.sign()
+        last = self._last()
+        if last is None:
+            return self._refuse("nothing is left to undo")
+        together = self._together(last)
+        self._write([Withdrawn(_id(), self.annotator, tuple(row.id for row in together), self._wall_s())])
+        if isinstance(last, Accepted | Struck):
+            these = sorted((one for row in together for one in utterances_of(row)), key=self._order_on_page)
+            struck = {one for row in together if isinstance(row, Struck) for one in row.utterances}
+            self._show(page=PageDraft(last.intents, tuple(these), struck))
+            self._wanted = AnnotationPhase.REVIEWING
+        else:
+            hand = self._new_hand(last.utterance)
+            hand.comment = last.comment
+            if isinstance(last, Labelled | Adjudicated):
+                hand.chosen = set(last.intents)
+            self._show(hand=hand)
+            self._wanted = AnnotationPhase.LABELLING
+        self._said = "taken back"
+        return True
+
+    def go_to(self, phase: AnnotationPhase) -> bool:
+        """Reviewing or labelling first; False when there is nothing of it to do."""
+        self._presence.sign()
+        if phase is AnnotationPhase.REVIEWING and not self._queue.count.to_review:
+            return self._refuse("there is no proposal to review")
+        if phase is AnnotationPhase.LABELLING and not self._queue.by_hand:
+            return self._refuse("there is nothing to label by hand")
+        if phase is AnnotationPhase.FINISHED:
+            return self._refuse("choose reviewing or labelling")
+        if phase is not self._phase:
+            self._wanted, self._said = phase, ""
+            self._next()
+        return True
+
+    def present(self) -> None:
+        """The annotator is there: any key, a page that is loaded, a window that has the focus again."""
+        self._presence.sign()
+
+    def refresh(self, rows: Iterable[AnnotationRow]) -> bool:
+        """Takes in rows that were given elsewhere; what is in sight stays, as far as it is still to be done."""
+        if not self._ledger.add_all(rows):
+            return False
+        self._queue = self._read_queue()
+        if self._page is not None:
+            still = {one for group in self._queue.groups if group.intents == self._page.intents for one in group.open}
+            self._page = self._page.only(still)
+        elif self._hand is not None and self._hand.saved is None and self._hand.utterance not in self._queue.by_hand:
+            self._hand = None
+        if self._page is None and self._hand is None:
+            self._next()
+        return True
+
+    # Inside
+
+    @property
+    def _phase(self) -> AnnotationPhase:
+        if self._page is not None:
+            return AnnotationPhase.REVIEWING
+        return AnnotationPhase.FINISHED if self._hand is None else AnnotationPhase.LABELLING
+
+    def _read_queue(self) -> Queue:
+        read = self._queues.of_disputed if self.adjudicating else self._queues.of
+        return read(self.annotator, self._ledger)
+
+    def _write(self, rows: Sequence[AnnotationRow]) -> None:
+        self._keep(rows)
+        self._ledger.add_all(rows)
+        self._queue = self._read_queue()
+
+    def _refuse(self, why: str) -> bool:
+        self._said = why
+        return False
+
+    def _next(self) -> None:
+        group = self._next_group()
+        by_hand = self._queue.by_hand
+        if group is not None and (self._wanted is AnnotationPhase.REVIEWING or not by_hand):
+            self._show(page=PageDraft(group.intents, group.open[: self._project.page_size]))
+        else:
+            self._show(hand=self._new_hand(by_hand[0]) if by_hand else None)
+
+    def _next_group(self) -> Group | None:
+        """The largest with something open; those that were left for later come last, the longest ago first."""
+        opened = [group for group in self._queue.groups if group.open]
+        now = [group for group in opened if group.intents not in self._later]
+        if now:
+            return now[0]
+        return min(opened, key=lambda group: _last_index(self._later, group.intents), default=None)
+
+    def _show(self, *, page: PageDraft | None = None, hand: HandDraft | None = None) -> None:
+        self._page, self._hand = page, hand
+        self._shown_wall_s = self._wall_s()
+        self._presence.begin()
+
+    def _new_hand(self, utterance: str) -> HandDraft:
+        ledger = self._ledger
+        seen = (
+            self._project.proposal is ProposalShown.BEFORE
+            or ledger.has_struck(utterance, self.annotator)
+            or ledger.is_taken_back(utterance, self.annotator)
+        )
+        return HandDraft(utterance, seen=seen and not self.adjudicating)
+
+    def _proposal(self, hand: HandDraft) -> Intents | None:
+        found = self._ledger.proposal(hand.utterance)
+        return None if found is None else found.proposal.intents
+
+    def _row(self, hand: HandDraft, intents: Intents) -> Labelled | Adjudicated:
+        times = (self._shown_wall_s, self._wall_s(), self._presence.time_to_answer_s)
+        if self.adjudicating:
+            inputs = tuple(row.id for row in self._ledger.choices(hand.utterance).values())
+            return Adjudicated(_id(), self.annotator, hand.utterance, intents, inputs, hand.comment, *times)
+        found = self._ledger.proposal(hand.utterance)
+        batch = "" if found is None else found.batch
+        seen = hand.seen and self._proposal(hand) is not None
+        return Labelled(_id(), self.annotator, hand.utterance, intents, batch, seen, hand.comment, "", *times)
+
+    def _by_batch(self, page: PageDraft) -> list[tuple[str, list[str]]]:
+        """Utterances of a page by the batch that proposes it: two batches may propose the same labels."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for utterance in page.utterances:
+            proposed = self._ledger.proposal(utterance)
+            found["" if proposed is None else proposed.batch].append(utterance)
+        return list(found.items())
+
+    def _last(self) -> Act | None:
+        """The annotator's latest row in force that belongs to this sort of sitting."""
+        for row in reversed(self._ledger.acts):
+            if row.annotator == self.annotator and settles(row) is self.adjudicating:
+                return row
+        return None
+
+    def _together(self, last: Act) -> list[Act]:
+        """What is taken back with it: the whole page; all that was chosen for the utterance in one look."""
+        own = [row for row in self._ledger.acts if row.annotator == self.annotator]
+        match last:
+            case Accepted() | Struck():
+                return [row for row in own if isinstance(row, Accepted | Struck) and row.page == last.page]
+            case Labelled():
+                return [row for row in own if isinstance(row, Labelled) and row.utterance == last.utterance]
+        return [last]
+
+    def _order_on_page(self, utterance: str) -> tuple[str, str]:
+        return self._text.get(utterance, "").casefold(), utterance
+
+    def _group_view(self) -> GroupView | None:
+        if self._page is None:
+            return None
+        intents, groups = self._page.intents, self._queue.groups
+        found = next((at for at, group in enumerate(groups) if group.intents == intents), None)
+        if found is None:
+            return GroupView(intents, 0, len(groups), len(self._page.utterances), len(self._page.utterances))
+        return GroupView(intents, found + 1, len(groups), len(groups[found].open), groups[found].total)
+
+    def _page_lines(self) -> tuple[PageLine, ...]:
+        page = self._page
+        if page is None:
+            return ()
+        return tuple(
+            PageLine(number, one, self._text.get(one, ""), one in page.struck)
+            for number, one in enumerate(page.utterances, 1)
+        )
+
+    def _item(self) -> LabellingItem | None:
+        hand = self._hand
+        if hand is None:
+            return None
+        choices = self._ledger.choices(hand.utterance).values() if self.adjudicating else ()
+        inputs = [AnnotationInput(row.intents, getattr(row, "comment", "")) for row in choices]
+        return LabellingItem(
+            utterance=hand.utterance,
+            text=self._text.get(hand.utterance, ""),
+            chosen=tuple(one for one in self.label_set.ids if one in hand.chosen),
+            saved=hand.saved is not None,
+            proposal=self._proposal(hand) if hand.seen else None,
+            struck=self._ledger.has_struck(hand.utterance, self.annotator),
+            refusal=self.label_set.refusal(tuple(sorted(hand.chosen))),
+            comment=hand.comment,
+            inputs=tuple(sorted(inputs, key=lambda one: (one.intents, one.comment))),
+        )
+
+
+NO_PAGE = "no page of proposals is in sight"
+NO_ITEM = "no utterance to label is in sight"
+
+
+def _id() -> str:
+    return str(uuid.uuid4())
+
+
+def _last_index(of: Sequence[Intents], one: Intents) -> int:
+    return max((at for at, other in enumerate(of) if other == one), default=-1)

@@ -1,0 +1,117 @@
+"""What an annotator has to do: groups of proposals to review, and utterances to label by hand, in their order."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.model.annotation import Accepted, Act, AnnotationProject, Intents, SecondWork, Skipped, Struck
+from harness.model.understanding import Utterance
+from harness.understanding.annotation.ledger import Ledger, State, settles
+from harness.understanding.annotation.shares import Shares, drawn
+from harness.understanding.annotation.view import AnnotationCount
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Utterances with the same proposal. open: those still to be reviewed, by their texts; total: with those done."""
+
+    intents: Intents
+    open: tuple[str, ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """groups: largest first, also those with nothing open. by_hand: in order, those that were skipped last."""
+
+    groups: tuple[Group, ...]
+    by_hand: tuple[str, ...]
+    count: AnnotationCount
+
+
+class Queues:
+    """Of one project; worked out anew from the ledger whenever it is asked."""
+
+    def __init__(self, project: AnnotationProject, utterances: Sequence[Utterance]) -> None:
+        self._project = project
+        self._text = {one.id: one.text for one in utterances}
+        self.shares = Shares(project, utterances)
+
+    def of(self, annotator: str, ledger: Ledger) -> Queue:
+        """The annotator's own queue; nothing in it depends on which labels others have given."""
+        opened: dict[Intents, list[str]] = defaultdict(list)
+        totals: dict[Intents, int] = defaultdict(int)
+        by_hand: list[str] = []
+        skipped: dict[str, int] = {}
+        total = done = struck = 0
+        for utterance in self._text:
+            acts = [row for row in ledger.acts_on(utterance) if row.annotator == annotator and not settles(row)]
+            chosen = annotator in ledger.choices(utterance)
+            if not chosen and not self.shares.is_for(annotator, utterance, ledger):
+                continue
+            total += 1
+            done += chosen
+            reviewed = next((row for row in reversed(acts) if isinstance(row, Accepted | Struck)), None)
+            struck += isinstance(reviewed, Struck)
+            if reviewed is not None:
+                totals[reviewed.intents] += 1
+            if chosen:
+                continue
+            proposed = self._to_review(annotator, utterance, reviewed, ledger)
+            if proposed is not None:
+                opened[proposed].append(utterance)
+                totals[proposed] += reviewed is None or reviewed.intents != proposed
+                continue
+            by_hand.append(utterance)
+            if acts and isinstance(acts[-1], Skipped):
+                skipped[utterance] = ledger.number(acts[-1])
+        groups = tuple(
+            Group(intents, tuple(sorted(opened.get(intents, ()), key=self._by_text)), many)
+            for intents, many in sorted(totals.items(), key=lambda pair: (-pair[1], pair[0]))
+        )
+        to_review = sum(len(group.open) for group in groups)
+        count = AnnotationCount(total, done, total - done, to_review, len(by_hand), struck=struck, skipped=len(skipped))
+        return Queue(groups, self._ordered(by_hand, skipped, annotator), count)
+
+    def of_disputed(self, annotator: str, ledger: Ledger) -> Queue:
+        """What annotators disagree on and nobody has settled, and what this one has settled."""
+        left: list[str] = []
+        skipped: dict[str, int] = {}
+        done = 0
+        for utterance in self._text:
+            state = ledger.standing(utterance, self.shares.wanted(utterance)).state
+            if state is State.ADJUDICATED:
+                settled = ledger.adjudication(utterance)
+                done += settled is not None and settled.annotator == annotator
+            elif state is State.DISPUTED:
+                left.append(utterance)
+                number = _skipped_last(ledger, ledger.acts_on(utterance), annotator)
+                if number is not None:
+                    skipped[utterance] = number
+        count = AnnotationCount(done + len(left), done, len(left), to_label=len(left), skipped=len(skipped))
+        return Queue((), self._ordered(left, skipped, annotator), count)
+
+    def _to_review(self, annotator: str, utterance: str, reviewed: Act | None, ledger: Ledger) -> Intents | None:
+        """The proposal that the annotator is to accept or strike; None when it is to be labelled by hand."""
+        found = ledger.proposal(utterance)
+        if found is None or found.proposal.intents is None:
+            return None
+        if isinstance(reviewed, Struck) and reviewed.intents == found.proposal.intents:
+            return None
+        second = self._project.second is SecondWork.HAND and self.shares.is_second(annotator, utterance, ledger)
+        return None if second else found.proposal.intents
+
+    def _ordered(self, utterances: list[str], skipped: dict[str, int], annotator: str) -> tuple[str, ...]:
+        """In an order of the annotator's own; skipped ones last, the longest ago first."""
+        seed = self._project.seed
+        return tuple(sorted(utterances, key=lambda id_: (skipped.get(id_, -1), drawn(seed, annotator, id_))))
+
+    def _by_text(self, utterance: str) -> tuple[str, str]:
+        return self._text[utterance].casefold(), utterance
+
+
+def _skipped_last(ledger: Ledger, acts: Sequence[Act], annotator: str) -> int | None:
+    own = [row for row in acts if row.annotator == annotator and settles(row)]
+    return ledger.number(own[-1]) if own else None
