@@ -19,12 +19,14 @@ from harness.library import (
     planned_of,
     planned_trials,
 )
+from harness.library.grammar_file import load_grammar
 from harness.library.kinds import FileKind, is_foreign, kind_of
 from harness.library.normalisation_file import load_normalisation
 from harness.library.profile_samples import check_samples
 from harness.library.rounds import load_gold, load_rater_keys, load_round, load_training
 from harness.model.bench import Bench, DeviceProfile
 from harness.model.errors import InputError, InputProblems, Place, UnmetNeed
+from harness.model.grammar import Grammar
 from harness.model.rewriting import Rewriting
 from harness.model.scenario import Scenario, TrialKind
 from harness.reports.cells import counted
@@ -42,6 +44,7 @@ class Findings:
     benches: dict[Path, Bench] = field(default_factory=dict)
     profiles: dict[Path, DeviceProfile] = field(default_factory=dict)
     normalisations: dict[Path, Rewriting] = field(default_factory=dict)
+    grammars: dict[Path, Grammar] = field(default_factory=dict)
     of_rating: dict[Path, tuple[FileKind, str]] = field(default_factory=dict)
     problems: list[InputError] = field(default_factory=list)
     unmet: list[UnmetNeed] = field(default_factory=list)
@@ -66,6 +69,8 @@ class Findings:
                     self._try_samples(path)
                 case FileKind.NORMALISATION:
                     self.normalisations[path] = load_normalisation(path)
+                case FileKind.GRAMMAR:
+                    self.grammars[path] = load_grammar(path)
                 case FileKind.ROUND | FileKind.TRAINING | FileKind.GOLD | FileKind.RATER_KEYS as kind:
                     self.of_rating[path] = (kind, rating_summary(kind, path))
         except InputError as error:
@@ -165,6 +170,9 @@ def _summaries(findings: Findings) -> Iterator[tuple[Path, str]]:
         yield path, f"device {profile.id}: wakes to {', '.join(profile.wake_phrases) or 'nothing'}; reports {reports}"
     for path, list_ in findings.normalisations.items():
         yield path, f"normalisation {list_.id}: {list_.base.value}, then {counted(len(list_.same), 'pair')}"
+    for path, grammar in findings.grammars.items():
+        patterns = sum(len(intent.sentences) for intent in grammar.intents)
+        yield path, f"grammar {grammar.name}: {counted(patterns, 'pattern')}, {counted(len(grammar.values), 'list')}"
     for path, (kind, summary) in findings.of_rating.items():
         yield path, f"{kind.value.replace('_', ' ')} {summary}"
 

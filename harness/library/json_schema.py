@@ -10,6 +10,7 @@ from harness import plugins
 from harness.library.bench_file import BenchKeys
 from harness.library.driver_options import adapter
 from harness.library.findings import Keys
+from harness.library.grammar_file import GrammarKeys
 from harness.library.kinds import FileKind
 from harness.library.normalisation_file import NormalisationKeys
 from harness.library.profile_file import ProfileKeys
@@ -28,6 +29,7 @@ _MODELS: dict[FileKind, type[Keys]] = {
     FileKind.TRAINING: TrainingKeys,
     FileKind.GOLD: GoldFileKeys,
     FileKind.RATER_KEYS: RaterKeysKeys,
+    FileKind.GRAMMAR: GrammarKeys,
 }
 _NULL: Schema = {"type": "null"}
 _MAY_BE_NULL = {("DefaultsKeys", "noise"), ("DefaultsKeys", "close_dialogue"), ("ExcludeKeys", "noise")}

@@ -23,6 +23,7 @@ class FileKind(StrEnum):
     TRAINING = "training"
     GOLD = "gold"
     RATER_KEYS = "rater_keys"
+    GRAMMAR = "grammar"
 
 
 def kind_of(path: Path) -> FileKind:

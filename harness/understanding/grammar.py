@@ -1,0 +1,250 @@
+"""Annotated utterances out of grammars and a seed: the same on every machine, each sentence once in all splits.
+
+Only `random.Random.random` is drawn from, whose numbers Python promises to keep; each split has a source of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from random import Random
+from typing import TypeVar
+
+from harness.model import grammar as parts
+from harness.model.errors import InputError, Place
+from harness.model.grammar import Grammar, Intent, Part, Sentence, Value
+from harness.model.understanding import Corpus, Slot, Utterance, joined
+
+SPLIT, DOMAIN = "split", "domain"
+TEST = "test"
+TRIES_OF_ONE = 30
+MOST_IN_VAIN = 400
+LONGEST_FALSE_START = 3
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """Words, all of one slot or of none. list_: the slot's list of values, of which another could stand there."""
+
+    words: tuple[str, ...]
+    concept: str = ""
+    value: str = ""
+    list_: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    grammar: Grammar
+    intents: tuple[str, ...]
+    said: tuple[_Said, ...]
+
+
+def generate(grammars: Sequence[Grammar], seed: int, sizes: Mapping[str, int]) -> Corpus:
+    """A corpus of so many utterances a split, with intents, tags, slots with values, and groups `split` and `domain`.
+
+    sizes: split → number, in the order in which they are made; what is unseen in a grammar comes in `test` alone. Ids
+    are `split/number`. No sentence is there twice, whatever its split. InputError when the grammars cannot give so
+    many different sentences.
+    """
+    sources = [_Source(one) for one in grammars]
+    found: list[Utterance] = []
+    known: set[tuple[str, ...]] = set()
+    for split, size in sizes.items():
+        if size:
+            found += _split(sources, Random(f"{seed}/{split}"), split, size, known)
+    return Corpus(" ".join(one.path for one in grammars), tuple(found))
+
+
+def fingerprint(corpus: Corpus) -> str:
+    """sha256 over ids, words, intents and tags."""
+    digest = hashlib.sha256()
+    for one in corpus.utterances:
+        row = (one.id, one.text, joined(one.intents or ()), " ".join(one.tags or ()))
+        digest.update(("\t".join(row) + "\n").encode())
+    return digest.hexdigest()
+
+
+def _split(
+    sources: Sequence[_Source], random: Random, split: str, size: int, known: set[tuple[str, ...]]
+) -> list[Utterance]:
+    found: list[Utterance] = []
+    weights = tuple(accumulate(source.grammar.weight for source in sources))
+    in_vain = 0
+    while len(found) < size:
+        source = _weighted(random, sources, weights)
+        drawn = source.utterance(random, unseen=split == TEST, is_new=lambda words: words not in known)
+        if drawn is None:
+            in_vain += 1
+            if in_vain == MOST_IN_VAIN:
+                what = f"the grammars hardly give more than {len(known):,} different sentences, and more are wanted"
+                raise InputError(what, place=Place(" ".join(source.grammar.path for source in sources)),
+                                 remedy="Add patterns or values, or ask for fewer utterances")  # fmt: skip
+            continue
+        in_vain = 0
+        found.append(_annotated(drawn, f"{split}/{len(found) + 1}", split))
+        known.add(found[-1].words)
+    return found
+
+
+def _annotated(drawn: _Drawn, id_: str, split: str) -> Utterance:
+    words: list[str] = []
+    tags: list[str] = []
+    slots: list[Slot] = []
+    for one in drawn.said:
+        start = len(words)
+        words += one.words
+        if one.concept:
+            tags += [f"B-{one.concept}", *[f"I-{one.concept}"] * (len(one.words) - 1)]
+            slots.append(Slot(one.concept, one.value, start, len(words)))
+        else:
+            tags += ["O"] * len(one.words)
+    groups = ((SPLIT, split), (DOMAIN, drawn.grammar.name))
+    return Utterance(id_, tuple(words), drawn.intents, tuple(tags), tuple(slots), groups)
+
+
+class _Source:
+    """Draws utterances of one grammar."""
+
+    def __init__(self, grammar: Grammar) -> None:
+        self.grammar = grammar
+        self._phrases = dict(grammar.phrases)
+        self._values = {one.name: one for one in grammar.values}
+        self._intents = tuple(accumulate(one.weight for one in grammar.intents))
+        self._joinable = [one for one in grammar.intents if not one.alone]
+        self._joinable_weights = tuple(accumulate(one.weight for one in self._joinable))
+        self._value_weights: dict[int, tuple[float, ...]] = {}
+
+    def utterance(self, random: Random, *, unseen: bool, is_new: Callable[[tuple[str, ...]], bool]) -> _Drawn | None:
+        """One that is new, of the intents that were drawn first; None when no try gave one."""
+        habits = self.grammar.habits
+        two = len(self._joinable) > 1 and random.random() < habits.two_intents
+        first = (
+            _weighted(random, self._joinable, self._joinable_weights)
+            if two
+            else _weighted(random, self.grammar.intents, self._intents)
+        )
+        second = self._other(random, first) if two else None
+        for _ in range(TRIES_OF_ONE):
+            said = self._sentence(random, first, unseen)
+            if second is not None:
+                said += (_Said(_any(random, habits.connectives)), *self._sentence(random, second, unseen))
+            said = self._as_people_speak(random, said, unseen)
+            if is_new(tuple(word for one in said for word in one.words)):
+                intents = {*first.label, *(second.label if second else ())}
+                return _Drawn(self.grammar, tuple(sorted(intents)), said)
+        return None
+
+    def _other(self, random: Random, first: Intent) -> Intent | None:
+        """Another intent that can stand beside it."""
+        for _ in range(TRIES_OF_ONE):
+            second = _weighted(random, self._joinable, self._joinable_weights)
+            if not set(second.label) & set(first.label):
+                return second
+        return None
+
+    def _sentence(self, random: Random, intent: Intent, unseen: bool) -> tuple[_Said, ...]:
+        sentences: list[Sentence] = [one for one in intent.sentences if unseen or not one.unseen]
+        chosen = _weighted(random, sentences, tuple(accumulate(one.weight for one in sentences)))
+        return tuple(self._said(random, chosen.part, unseen))
+
+    def _said(self, random: Random, part: Part, unseen: bool) -> list[_Said]:
+        match part:
+            case parts.Text(words):
+                return [_Said(words)]
+            case parts.Sequence(inner):
+                return [said for one in inner for said in self._said(random, one, unseen)]
+            case parts.Choice(options):
+                return self._said(random, _any(random, options), unseen)
+            case parts.Maybe(inner_part):
+                return self._said(random, inner_part, unseen) if random.random() < 0.5 else []
+            case parts.Phrase(name):
+                return self._said(random, self._phrases[name], unseen)
+            case parts.SlotPart(concept, values):
+                return [self._slot(random, concept, values, unseen)]
+
+    def _slot(self, random: Random, concept: str, name: str, unseen: bool) -> _Said:
+        listed = self._values[name]
+        new = unseen and listed.unseen_share > 0 and random.random() < listed.unseen_share
+        values: tuple[Value, ...] = listed.unseen if new else listed.values
+        weights = self._value_weights.setdefault(id(values), tuple(accumulate(one.weight for one in values)))
+        value = _weighted(random, values, weights)
+        return _Said(value.words, concept, value.value if value.value is not None else " ".join(value.words), name)
+
+    def _as_people_speak(self, random: Random, said: tuple[_Said, ...], unseen: bool) -> tuple[_Said, ...]:
+        habits = self.grammar.habits
+        if random.random() < habits.corrected:
+            said = self._corrected(random, said, unseen)
+        if random.random() < habits.false_starts:
+            said = _false_start(random, said, habits.restarts)
+        if habits.hesitations and random.random() < habits.hesitant:
+            said = _hesitant(random, said, habits.hesitations)
+        return said
+
+    def _corrected(self, random: Random, said: tuple[_Said, ...], unseen: bool) -> tuple[_Said, ...]:
+        """With another value of a slot before it, which is taken back and so is no slot."""
+        slots = [at for at, one in enumerate(said) if one.concept]
+        if not slots:
+            return said
+        at = _any(random, slots)
+        wrong = self._slot(random, said[at].concept, said[at].list_, unseen)
+        if wrong.words == said[at].words:
+            return said
+        back = (_Said(wrong.words), _Said(_any(random, self.grammar.habits.corrections)))
+        return (*said[:at], *back, *said[at:])
+
+
+def _false_start(random: Random, said: tuple[_Said, ...], restarts: Sequence[tuple[str, ...]]) -> tuple[_Said, ...]:
+    """With its first words before it, which count as no slots."""
+    words = [word for one in said for word in one.words]
+    if len(words) < 2:
+        return said
+    begun = words[: 1 + _below(random, min(LONGEST_FALSE_START, len(words) - 1))]
+    between = _any(random, restarts) if random.random() < 0.5 else ()
+    return (_Said((*begun, *between)), *said)
+
+
+def _hesitant(random: Random, said: tuple[_Said, ...], hesitations: Sequence[tuple[str, ...]]) -> tuple[_Said, ...]:
+    """With a hesitation before one of its words that is not within a slot's value."""
+    places = [(at, word) for at, one in enumerate(said) for word in range(1 if one.concept else len(one.words))]
+    if not places:
+        return said
+    at, word = _any(random, places)
+    uh = _Said(_any(random, hesitations))
+    one = said[at]
+    split = (uh, one) if word == 0 else (_Said(one.words[:word]), uh, _Said(one.words[word:]))
+    return (*said[:at], *split, *said[at + 1 :])
+
+
+def _below(random: Random, number: int) -> int:
+    """0 to number - 1."""
+    return int(random.random() * number)
+
+
+def _any(random: Random, items: Sequence[T]) -> T:
+    return items[_below(random, len(items))]
+
+
+def _weighted(random: Random, items: Sequence[T], sums: Sequence[float]) -> T:
+    """One of the items; sums: of their weights, up to each."""
+    at = random.random() * sums[-1]
+    low, high = 0, len(sums) - 1
+    while low < high:
+        middle = (low + high) // 2
+        if at < sums[middle]:
+            high = middle
+        else:
+            low = middle + 1
+    return items[low]
+
+
+def counts_of(corpus: Corpus) -> dict[str, Counter[str]]:
+    """Utterances of each intent by split, and under `all` and `several` how many there are and have more than one."""
+    found: dict[str, Counter[str]] = {}
+    for one in corpus.utterances:
+        counter = found.setdefault(dict(one.groups).get(SPLIT, ""), Counter())
+        counter.update(one.intents or ())
+    return found
