@@ -2,74 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from harness.metrics.recognition import recognised
+from harness.metrics.understood import understood
 from harness.model.bench import ObservationKind
-from harness.model.observation import OperatorAnswer, StateTold
+from harness.model.observation import Intent, OperatorAnswer, StateTold
 from harness.model.record import AttemptFinished
-from harness.model.scenario import Evidence, RepromptRule
+from harness.model.scenario import Evidence
 from harness.model.time import Measured, Stamp, between
 from harness.model.transcript import WordCounts
 from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
+from harness.model.understanding import joined
+from harness.model.understood import Understood
 from harness.session.actions import StimulusTiming
-
-GUARD_S = 0.1
-"""Speech that starts up to this much before the end of the query still counts as after it (error of the onset)."""
-DETECTION_LAG_S = 0.3
-"""How much later than its stamp an onset or end of speech may arrive from a detector."""
-
-
-@dataclass(slots=True)
-class Span:
-    """Speech of the device; ends is None while it speaks."""
-
-    starts: Stamp
-    ends: Stamp | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Response:
-    """The first response as far as it is known; closes_s: when it is complete if nothing more is heard."""
-
-    starts: Stamp
-    ends: Stamp
-    closes_s: float
-    complete: bool
-    truncated: bool
-
-
-def first_response(spans: Sequence[Span], query_end_s: float, now_s: float, rule: RepromptRule) -> Response | None:
-    """The first speech after the query, with what follows it within `end_silence_ms`; None when there is none yet.
-
-    Speech that began during the query is talked over and left out, unless it goes on past the query's end.
-    """
-    silence_s = rule.end_silence_ms / 1000
-    chain: list[Span] = []
-    broken = False
-    for span in spans:
-        if not chain:
-            over = span.starts.at_s < query_end_s - GUARD_S
-            until_s = now_s if span.ends is None else span.ends.at_s
-            if not over or until_s > query_end_s:
-                chain.append(span)
-            continue
-        ends = chain[-1].ends
-        if ends is not None and span.starts.at_s - ends.at_s > silence_s:
-            broken = True
-            break
-        chain.append(span)
-    if not chain:
-        return None
-    starts, ends = chain[0].starts, chain[-1].ends
-    limit_s = starts.at_s + rule.response_max_s
-    if (now_s if ends is None else ends.at_s) >= limit_s:
-        return Response(starts, Stamp(limit_s, starts.error_s), limit_s, complete=True, truncated=True)
-    if ends is None:
-        return Response(starts, Stamp(max(now_s, starts.at_s)), limit_s, complete=False, truncated=False)
-    closes_s = ends.at_s + silence_s + DETECTION_LAG_S
-    return Response(starts, ends, closes_s, complete=broken or now_s >= closes_s, truncated=False)
+from harness.session.first_response import GUARD_S, Response, Span, first_response
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +45,8 @@ class Attempt:
     spans: list[Span] = field(default_factory=list)
     wake: Stamp | None = None
     transcripts: list[str] = field(default_factory=list)
+    intents: list[Intent] = field(default_factory=list)
+    told_s: float | None = None
     answer: OperatorAnswer | None = None
     asked: bool = False
     told: list[StateTold] = field(default_factory=list)
@@ -148,8 +97,41 @@ class Attempt:
             return False
         return not (self.missed_wake and self.before_answering(at.at_s))
 
+    def standing(self) -> Recognition:
+        """What decides whether the query is said again: its words, or where the rule asks for it, its frame."""
+        if not self.trial.until_understood:
+            return self.judge().recognition
+        found = self.understood()
+        if found is None or found.right is None:
+            return Recognition.UNKNOWN
+        return Recognition.YES if found.right else Recognition.NO
+
+    def understood(self) -> Understood | None:
+        """What is known of its frame, against what was expected; None where nothing is.
+
+        By the device's intents, else by the operator, who is asked about the frame where that decides.
+        """
+        expected, by_frame = self.trial.expects, self.trial.until_understood
+        if expected is None:
+            return None
+        told = understood(expected, self.intents, self.trial.recognised)
+        if (self.trial.evidence is Evidence.DEVICE and self.intents) or not by_frame:
+            return told
+        says = None if self.answer is None else self.answer.recognised
+        source = EvidenceSource.NONE if says is None else EvidenceSource.OPERATOR
+        return replace(told, intents_right=says or None, right=says, source=source)
+
     def judge(self) -> Judgement:
-        """Recognised or not: by the device's transcripts, else by the operator; missing evidence is unknown."""
+        """Recognised or not: by the device's transcripts, else by the operator; missing evidence is unknown.
+
+        Where the frame decides, nobody is asked about words: without any they are not assessed.
+        """
+        if self.trial.until_understood:
+            if self.transcripts:
+                return self._by_device()
+            if self.answer is not None and self.answer.heard:
+                return self._by_operator(replace(self.answer, recognised=None))
+            return Judgement(Recognition.NOT_ASSESSED, EvidenceSource.NONE)
         if self.trial.evidence is Evidence.NONE:
             return Judgement(Recognition.NOT_ASSESSED, EvidenceSource.NONE)
         if self.trial.evidence is Evidence.DEVICE and self.transcripts:
@@ -208,22 +190,47 @@ class Attempt:
             latency=between(query_end, frozen.starts) if query_end and frozen else None,
             length=between(frozen.starts, frozen.ends) if frozen else None,
             cause=cause,
+            understood=self.understood(),
         )
 
     def _outcome(self, judged: Judgement) -> tuple[Outcome, str]:
         if self.interruption:
             return Outcome.INTERRUPTED, self.interruption
-        if judged.recognition is Recognition.NO:
-            differ = f": {judged.counts.errors} errors in {judged.counts.words} words" if judged.counts else ""
-            return Outcome.MISHEARD, f"words_differ{differ}" if judged.heard is not None else "operator_says_no"
+        standing = self.standing()
+        if standing is Recognition.NO:
+            return Outcome.MISHEARD, self._how_differs() if self.trial.until_understood else _words_differ(judged)
         if self.frozen is None:
-            if self.missed_wake and judged.recognition is not Recognition.YES:
-                return Outcome.NO_WAKE, "no_wake_event"
-            limit_s = self.trial.reprompt.response_timeout_s
-            return Outcome.NO_RESPONSE, f"silent: no speech within {limit_s:g} s after the query"
-        if judged.recognition is Recognition.UNKNOWN:
+            return self._silent(standing)
+        if standing is Recognition.UNKNOWN:
             return Outcome.INCONCLUSIVE, self._why_unknown()
         return self._answered(self.frozen)
+
+    def _silent(self, standing: Recognition) -> tuple[Outcome, str]:
+        """Without a response, and not misheard."""
+        if self.trial.expects is not None and standing is not Recognition.UNKNOWN:
+            found = self.understood()
+            words_only = found is None or not found.right
+            return Outcome.UNDERSTOOD, "words_only: its frame is wrong, or not known" if words_only else ""
+        if self.missed_wake and standing is not Recognition.YES:
+            return Outcome.NO_WAKE, "no_wake_event"
+        limit_s = self.trial.reprompt.response_timeout_s
+        if self.trial.responds:
+            return Outcome.NO_RESPONSE, f"silent: no speech within {limit_s:g} s after the query"
+        if self.trial.evidence is Evidence.DEVICE and not self.asked:
+            return Outcome.NO_RESPONSE, f"silent: it told nothing within {limit_s:g} s after the query"
+        return Outcome.INCONCLUSIVE, self._why_unknown()
+
+    def _how_differs(self) -> str:
+        found, expected = self.understood(), self.trial.expects
+        assert found is not None, self.trial.id
+        assert expected is not None, self.trial.id
+        if found.source is EvidenceSource.OPERATOR:
+            return "operator_says_no"
+        if not found.intents:
+            return "nothing_understood"
+        if not found.intents_right:
+            return f"intents_differ: {joined(found.intents)} instead of {joined(expected.intents) or 'none'}"
+        return "slots_differ"
 
     def _answered(self, response: Response) -> tuple[Outcome, str]:
         query_end = self.query_end
@@ -243,4 +250,13 @@ class Attempt:
             return "operator_silent"
         if self.trial.evidence is Evidence.OPERATOR:
             return "nobody_to_ask"
+        if self.trial.until_understood:
+            return "no_intent: the device reported none, and nobody was there to ask"
         return "no_transcript: the device reported none, and nobody was there to ask"
+
+
+def _words_differ(judged: Judgement) -> str:
+    if judged.heard is None:
+        return "operator_says_no"
+    counts = judged.counts
+    return f"words_differ: {counts.errors} errors in {counts.words} words" if counts else "words_differ"

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from harness.model.observation import (
     DeviceState,
     Earcon,
+    Intent,
     LinkBack,
     LinkLost,
     LogLine,
@@ -31,7 +32,8 @@ from harness.model.observation import (
 from harness.model.record import AttemptFinished
 from harness.model.trial import Outcome, Recognition
 from harness.session.actions import Action, Credit, FinishAttempt, StopStimulus
-from harness.session.attempt import Attempt, Span
+from harness.session.attempt import Attempt
+from harness.session.first_response import Span
 from harness.session.take import Phase
 from harness.session.trial_steps import THE_DEVICE, TRANSCRIBE_LIMIT_S, UNDER_WAY, TrialSteps
 from harness.session.verdict import Verdict, trial_verdict
@@ -176,17 +178,19 @@ class TrialMachine(TrialSteps):
                 return next((each for each in (current, previous) if each and each.play_id == play_id), None)
             case LinkLost() | LinkBack():
                 return None
-            case Wake() | Transcript() | ResponseText() | Status() | StateTold() | LogLine() if not self._of_device(
-                observation.source
+            case Wake() | Transcript() | Intent() | ResponseText() | Status() | StateTold() | LogLine() if (
+                not self._of_device(observation.source)
             ):
                 return None
-            case Transcript(at=at) if current is not None and not current.may_have_heard(at):
+            case Transcript(at=at) | Intent(at=at) if current is not None and not current.may_have_heard(at):
                 return previous if previous is not None and not previous.interruption else None
             case _ if current is None or previous is None or not current.before_answering(observation.at.at_s):
                 return current
             case SpeechStarted() if previous.awaits(observation.at.at_s) and current.is_open:
                 return previous
             case Transcript() | ResponseText() if not previous.interruption and not previous.transcripts:
+                return previous
+            case Intent() if not previous.interruption and not previous.intents:
                 return previous
             case Wake() if observation.at.at_s < (current.origin.at_s if current.origin else self._now_s):
                 return previous
@@ -199,7 +203,7 @@ class TrialMachine(TrialSteps):
                 self._take_in_own_sound(observation, owner)
             case SpeechStarted(at=at):
                 span = self._quiet.speech_started(at)
-                if span is not None and owner is not None:
+                if span is not None and owner is not None and self.trial.responds:
                     self._take_in_speech(span, owner)
             case SpeechEnded(at=at):
                 self._quiet.speech_ended(at)
@@ -210,6 +214,11 @@ class TrialMachine(TrialSteps):
                 self._revise(owner)
             case Transcript(final=True, text=text) if owner is not None:
                 owner.transcripts.append(text)
+                owner.told_s = self._now_s
+                self._revise(owner)
+            case Intent() if owner is not None:
+                owner.intents.append(observation)
+                owner.told_s = self._now_s
                 self._revise(owner)
             case StateTold() if owner is not None:
                 owner.told.append(observation)

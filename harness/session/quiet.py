@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.model.time import Stamp
-from harness.session.attempt import Span
+from harness.session.first_response import Span
 
 
 class Quiet:

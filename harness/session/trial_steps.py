@@ -16,8 +16,10 @@ from harness.session.actions import (
     StimulusTiming,
     StopStimulus,
 )
-from harness.session.attempt import DETECTION_LAG_S, Attempt, Response
+from harness.session.attempt import Attempt
 from harness.session.effect_look import looks_until_s, question
+from harness.session.first_response import DETECTION_LAG_S, Response
+from harness.session.frame_evidence import frame_question, settled_s
 from harness.session.quiet import Quiet
 from harness.session.take import Phase, Take
 from harness.session.verdict import Verdict, trial_verdict
@@ -83,15 +85,15 @@ class TrialSteps(Take):
             case Phase.PLAYING if attempt:
                 return attempt.begun_s + self._timing.duration_s + SOUND_GUARD_S
             case Phase.LISTENING if attempt:
-                end = attempt.query_end
-                return (end.at_s if end else self._since_s) + self._rule.response_timeout_s + DETECTION_LAG_S
+                return self._listens_until(attempt)
             case Phase.RESPONDING if attempt:
                 response = attempt.response(self._now_s)
                 return response.closes_s if response else self._now_s
             case Phase.FREEZING:
                 return self._since_s + FREEZE_GUARD_S
             case Phase.CHECKING if attempt:
-                return self._since_s + (self._rule.evidence_wait_s if self.trial.evidence is Evidence.DEVICE else 0.0)
+                wait_s = self._rule.evidence_wait_s if self.trial.evidence is Evidence.DEVICE else 0.0
+                return self._settled_before(attempt, self._since_s + wait_s)
             case Phase.LOOKING if attempt:
                 return looks_until_s(attempt) or self._since_s
             case Phase.ASKING | Phase.ASKING_EFFECT:
@@ -104,6 +106,18 @@ class TrialSteps(Take):
                 return self._since_s + (DEVICE_BACK_S if self._lost == {THE_DEVICE} else self._link_wait_s)
             case _:
                 return None
+
+    def _listens_until(self, attempt: Attempt) -> float:
+        """Where no response can be heard, as soon as its own word is there, or at once where only people have one."""
+        end = attempt.query_end
+        until_s = (end.at_s if end else self._since_s) + self._rule.response_timeout_s + DETECTION_LAG_S
+        if self.trial.responds:
+            return until_s
+        return self._settled_before(attempt, until_s) if self.trial.evidence is Evidence.DEVICE else self._since_s
+
+    def _settled_before(self, attempt: Attempt, until_s: float) -> float:
+        found_s = settled_s(attempt, self._since_s)
+        return until_s if found_s is None else min(until_s, found_s)
 
     def _waiting_until(self) -> float:
         until_s = max(self._not_before_s, self._transcribing_until_s or 0.0)
@@ -145,16 +159,18 @@ class TrialSteps(Take):
             case Phase.LISTENING if attempt:
                 if attempt.response(self._now_s) is not None:
                     self._enter(Phase.RESPONDING, "")
+                elif due and not self.trial.responds and self.trial.evidence is Evidence.OPERATOR:
+                    self._ask(attempt)
                 elif due:
                     self._conclude(attempt)
             case Phase.RESPONDING if attempt:
                 self._respond(attempt, attempt.response(self._now_s))
             case Phase.FREEZING if due:
                 self._interrupt("clip_lost: it was not stored in time")
-            case Phase.CHECKING if attempt:
-                if attempt.judge().recognition is not Recognition.UNKNOWN:
+            case Phase.CHECKING if attempt and due:
+                if self._known(attempt):
                     self._conclude(attempt)
-                elif due:
+                else:
                     self._ask(attempt)
             case Phase.ASKING if attempt and (due or attempt.answer or self._known(attempt)):
                 self._conclude(attempt)
@@ -178,7 +194,7 @@ class TrialSteps(Take):
                 pass
 
     def _known(self, attempt: Attempt) -> bool:
-        return attempt.judge().recognition is not Recognition.UNKNOWN
+        return attempt.standing() is not Recognition.UNKNOWN
 
     def _respond(self, attempt: Attempt, response: Response | None) -> None:
         if response is None:  # the end of the query moved when the stimulus was found on the recording
@@ -193,8 +209,9 @@ class TrialSteps(Take):
             self._conclude(attempt)
             return
         attempt.asked = True
-        self._enter(Phase.ASKING, QUESTION)
-        self._actions.append(AskOperator(attempt.number, QUESTION))
+        asked = frame_question(self.trial) or QUESTION
+        self._enter(Phase.ASKING, asked)
+        self._actions.append(AskOperator(attempt.number, asked))
 
     def _conclude(self, attempt: Attempt) -> None:
         self._write(attempt)
@@ -244,7 +261,7 @@ class TrialSteps(Take):
     def _why_waiting(self) -> str:
         if trial_verdict(self._rule, self._rows) is None:
             return "so that the device forgets"
-        return "for a late answer" if self._current and self._current.is_open else ""
+        return "for a late answer" if self._may_answer_late() else ""
 
     def _close(self, due: bool) -> None:
         close = self.trial.close_dialogue
@@ -267,7 +284,7 @@ class TrialSteps(Take):
     def _after_closing(self) -> None:
         """The trial ends here if it is decided; after silence a late answer is waited for first."""
         verdict = trial_verdict(self._rule, self._rows)
-        late_answer_possible = self._current is not None and self._current.is_open
+        late_answer_possible = self._may_answer_late()
         if verdict is not None and not late_answer_possible and self._transcribing_until_s is None:
             self._finish(verdict)
         else:
@@ -275,6 +292,11 @@ class TrialSteps(Take):
             self._late_window = (
                 verdict is not None and late_answer_possible
             )  # so that a late answer is not taken for the next trial's
+
+    def _may_answer_late(self) -> bool:
+        """Whether a first response may still come; without a voice, its word on what it understood."""
+        attempt = self._current
+        return attempt is not None and attempt.is_open and (self.trial.responds or not self._known(attempt))
 
     def _go_on(self) -> None:
         verdict = trial_verdict(self._rule, self._rows)
@@ -291,7 +313,9 @@ class TrialSteps(Take):
         self._previous = self._current
         play_id = self._play_id(self._last_number)
         self._current = Attempt(self.trial, self.take, self._last_number, play_id, self._timing, self._now_s)
-        if self._quiet.span is not None:  # it talks over the query; if it goes on, that is its response
+        if (
+            self._quiet.span is not None and self.trial.responds
+        ):  # it talks over the query; if it goes on, that is its response
             self._current.spans.append(self._quiet.span)
         self._enter(Phase.PLAYING, "")
         self._ask_for_sound(quiet_since_s)
