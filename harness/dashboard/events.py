@@ -193,7 +193,7 @@ def _observation(seen: Observation) -> tuple[str, Tone]:
             return f"{seen.source}: woke{f' to “{seen.phrase}”' if seen.phrase else ''}", Tone.PLAIN
         case Intent():
             slots = "".join(f", {name} “{value}”" for name, value in seen.slots)
-            return f"{seen.source} understood {seen.name}{slots}", Tone.PLAIN
+            return f"{seen.source} understood {seen.name or 'nothing'}{slots}", Tone.PLAIN
         case ListeningProved():
             return f"{seen.source}: listens ({seen.proof.value})", Tone.QUIET
         case ClockFitted():

@@ -10,10 +10,15 @@ CSS = """
 #events { height: 2fr; }
 #response { height: 6; }
 #response Waveform { height: 2; }
+#frame { display: none; height: 5; }
 #totals { height: 1fr; }
+/* Where frames are expected, what was understood stands where the shape of the sound did. */
+.-frames #frame { display: block; }
+.-frames #response { height: 4; }
+.-frames #response Waveform { display: none; }
 #devices { height: 8; }
 #unmatched { height: 1fr; min-height: 6; }
-#trials, #events, #response, #totals, #devices, #unmatched {
+#trials, #events, #response, #frame, #totals, #devices, #unmatched {
     border-top: solid $panel-lighten-3;
     border-title-color: $foreground-muted;
     border-title-align: left;
@@ -35,6 +40,9 @@ CSS = """
 .-wide #right { width: 46; }
 .-tall #response { height: 10; }
 .-tall #response Waveform { height: 4; }
+.-tall.-frames #response { height: 8; }
+.-tall.-frames #response Waveform { display: block; height: 3; }
+.-tall.-frames #frame { height: 7; }
 .-tall StateWordBanner { height: 5; }
 .-tall ItemText { height: 6; padding: 1 1; }
 .-tall #wave { height: 5; }

@@ -1,23 +1,29 @@
-"""Looks every few seconds for what has come to the sessions of a round from elsewhere."""
+"""Looks every few seconds for what has come from elsewhere to what a rater or an annotator works on."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Protocol
 
 from textual.message import Message
 
 from harness.dashboard.messages import RoomRead
 from harness.model.errors import HarnessError
-from harness.rig.rating_room import RatingRoom
 
 EVERY_S = 10.0
+
+
+class Refreshes(Protocol):
+    """A room: it reads again what it is made of. HarnessError when that cannot be read."""
+
+    def refresh(self) -> object: ...
 
 
 class Refreshing:
     """A thread that reads the room again; tell: posts a message to the screen, never after `close`."""
 
-    def __init__(self, room: RatingRoom, tell: Callable[[Message], object], every_s: float = EVERY_S) -> None:
+    def __init__(self, room: Refreshes, tell: Callable[[Message], object], every_s: float = EVERY_S) -> None:
         self._room, self._tell, self._every_s = room, tell, every_s
         self._closed = threading.Event()
         self._lock = threading.Lock()

@@ -1,4 +1,4 @@
-"""A rater's desk in the site: one for all windows of that rater, one request at a time."""
+"""A rater's or an annotator's desk in a site: one for all windows of theirs, one request at a time."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
 
 from harness.model.errors import HarnessError
 from harness.rating.aid import AidState
 from harness.rating.desk import Desk
-from harness.rig.rating_room import RatingRoom
 
 REFRESH_S = 60.0
-"""So often the sessions are read again while somebody rates."""
+"""So often what comes from elsewhere is read again while somebody works."""
 WAITING_S = 5.0
 """… and while somebody has judged all and waits for more."""
 NEW_PLAYS = 50
@@ -32,25 +32,36 @@ class Heard:
     heard_ms: int = 0
 
 
-@dataclass(slots=True)
-class Seat:
-    """turn: changes whenever another item comes in sight, so that a page of before is known as old.
+@dataclass(slots=True, kw_only=True)
+class Turns:
+    """turn: changes whenever something else comes in sight, so that a page of before is known as old.
 
     done: the turn and the content of the last post that changed the turn, so that its repetition is known as one.
+    read: the number of the reading of what comes from elsewhere that the desk has taken in.
     """
 
-    desk: Desk
     lock: threading.RLock = field(default_factory=threading.RLock)
     start: str = field(default_factory=lambda: secrets.token_hex(4))
     number: int = 0
     done: tuple[str, str] | None = None
-    aid: AidState | None = None
     read: int = 0
-    pages: dict[str, Heard] = field(default_factory=dict)
 
     @property
     def turn(self) -> str:
         return f"{self.start}.{self.number}"
+
+    def next_turn(self, done: tuple[str, str] | None = None) -> None:
+        self.number += 1
+        self.done = done
+
+
+@dataclass(slots=True)
+class Seat(Turns):
+    """A rater's. pages: those that were sent and may tell of plays."""
+
+    desk: Desk
+    aid: AidState | None = None
+    pages: dict[str, Heard] = field(default_factory=dict)
 
     @property
     def item_id(self) -> str:
@@ -59,8 +70,7 @@ class Seat:
         return item.id if item else ""
 
     def next_turn(self, done: tuple[str, str] | None = None) -> None:
-        self.number += 1
-        self.done = done
+        Turns.next_turn(self, done)  # super() knows no class that has slots
         self.aid = None
         self.pages.clear()
 
@@ -91,31 +101,38 @@ class Seat:
         self.aid = self.desk.begin_aid() or self.aid
 
 
-class Seats:
-    """The seats of one kind, made at a rater's first request from the rows on the disk; thread-safe."""
+AnySeat = TypeVar("AnySeat", bound=Turns)
 
-    def __init__(self, make: Callable[[str], Desk]) -> None:
+
+class Seats(Generic[AnySeat]):
+    """The seats of one kind, made at a rater's first request from the rows on the disk; thread-safe.
+
+    make: of a rater and the number of the reading that the seat is made from.
+    """
+
+    def __init__(self, make: Callable[[str, int], AnySeat]) -> None:
         self._make = make
         self._lock = threading.Lock()
-        self._seats: dict[str, Seat] = {}
+        self._seats: dict[str, AnySeat] = {}
 
-    def of(self, rater: str, reading: int) -> Seat:
+    def of(self, rater: str, reading: int) -> AnySeat:
         """The rater's seat. reading: the number of the reading of the sessions that a new one is made from."""
         with self._lock:
             if rater not in self._seats:
-                self._seats[rater] = Seat(self._make(rater), read=reading)
+                self._seats[rater] = self._make(rater, reading)
             return self._seats[rater]
 
-    @property
-    def all(self) -> tuple[Seat, ...]:
-        with self._lock:
-            return tuple(self._seats.values())
+
+class Refreshes(Protocol):
+    """A room: it reads again what it is made of. HarnessError when that cannot be read."""
+
+    def refresh(self) -> object: ...
 
 
 class Readings:
-    """Reads the sessions again now and then, beside the requests, so that nobody waits for it."""
+    """Reads what came from elsewhere now and then, beside the requests, so that nobody waits for it."""
 
-    def __init__(self, room: RatingRoom, now_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, room: Refreshes, now_s: Callable[[], float] = time.monotonic) -> None:
         self._room = room
         self._now_s = now_s
         self._lock = threading.Lock()

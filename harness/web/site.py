@@ -42,7 +42,10 @@ class Site(Entrance):
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._room = room
-        self._seats = {JUDGE: Seats(room.desk), ADJUDICATE: Seats(room.adjudication)}
+        self._seats = {
+            JUDGE: Seats(lambda rater, reading: Seat(room.desk(rater), read=reading)),
+            ADJUDICATE: Seats(lambda rater, reading: Seat(room.adjudication(rater), read=reading)),
+        }
         self.readings = Readings(room)
         self._shelf = SoundShelf()
         self._now_s = now_s

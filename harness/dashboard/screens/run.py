@@ -19,6 +19,7 @@ from harness.dashboard.screens.sheet import Sheet
 from harness.dashboard.watch import View
 from harness.dashboard.widgets.bars import GoneBanner, KeyBar, NoticeLine, ProgressLine, StateLine, TitleLine
 from harness.dashboard.widgets.event_log import EventLog
+from harness.dashboard.widgets.frame_panel import FramePanel
 from harness.dashboard.widgets.last_response import LastResponse
 from harness.dashboard.widgets.meters import LevelMeters
 from harness.dashboard.widgets.state_word import StateWordBanner
@@ -34,6 +35,7 @@ The large word is what goes on now. PAUSED and INTERRUPTED are the two that want
 Trials are listed in the order of playing: number, name, outcome, attempts (×2), latency.
 A figure in brackets is its 95 % interval; n/a means that nothing was counted yet, ? that it takes more trials to say.
 WER 1st: word errors at first attempts (transcripts/attempts); its interval is by query from six different ones on.
+Last frame: = is right, ≠ has another value, − is missing, + is too many, · was not looked at; × are the tries before.
 "our transcription" is what our own recogniser makes of the response. It is never evidence of what the device heard.
 
 p       pause after the attempt that is running; p again goes on
@@ -110,6 +112,7 @@ class RunScreen(Sheet):
                 yield EventLog(id="events")
             with Vertical(id="right"):
                 yield LastResponse(id="response")
+                yield FramePanel(id="frame")
                 yield TotalsPanel(id="totals")
         yield NoticeLine()
         yield KeyBar(KEYS)
@@ -128,6 +131,8 @@ class RunScreen(Sheet):
         self.query_one(TrialList).show(view.progress)
         folder = Path(view.welcome.session_folder) if view.welcome else Path()
         self.query_one(LastResponse).show(view.progress, folder)
+        self.set_class(any(one.trial.expects is not None for one in view.progress.trials), "-frames")
+        self.query_one(FramePanel).show(view.progress)
         self.query_one(TotalsPanel).show(view.progress, view.wake)
         self.query_one(NoticeLine).show(view.notice)
         self.query_one(KeyBar).offer(WAKE_KEYS if view.wake.planned else KEYS)

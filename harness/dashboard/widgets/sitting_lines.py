@@ -104,8 +104,9 @@ class Trouble(Painted):
     Trouble.-shown { display: block; }
     """
 
-    def __init__(self) -> None:
+    def __init__(self, stays: str = "the response") -> None:
         super().__init__()
+        self._stays = stays
         self._what, self._remedy = "", ""
 
     def show(self, what: str, remedy: str) -> None:
@@ -114,7 +115,7 @@ class Trouble(Painted):
         self.refresh()
 
     def paint(self, width: int, height: int) -> Text:
-        text = Text.assemble(("NOT SAVED, so the response stays in sight\n", f"bold {palette.RED}"))
+        text = Text.assemble((f"NOT SAVED, so {self._stays} stays in sight\n", f"bold {palette.RED}"))
         text.append(f"{self._what}\n", style=palette.TEXT)
         text.append(self._remedy or "Press the key again when that is mended.", style=palette.YELLOW)
         return text

@@ -1,0 +1,288 @@
+"""Proposals by groups, and labels by hand: a key does it, and it is on the disk before the next page shows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import ClassVar
+
+from rich.text import Text
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.screen import Screen
+
+from harness.dashboard import palette
+from harness.dashboard.annotation_words import offered
+from harness.dashboard.judging_keys import key_name
+from harness.dashboard.messages import RoomRead
+from harness.dashboard.refreshing import Refreshing
+from harness.dashboard.screens.annotating_guide import GuidePanel
+from harness.dashboard.screens.prompts import LinePrompt
+from harness.dashboard.screens.reading import ReadingPanel
+from harness.dashboard.widgets.annotation_lines import (
+    LONGEST,
+    AnnotationEnd,
+    AnnotationProgress,
+    AnnotationTitle,
+    ChoiceLines,
+    GroupHead,
+    InputColumns,
+    UtteranceText,
+)
+from harness.dashboard.widgets.label_grid import LabelGrid
+from harness.dashboard.widgets.page_lines import PageLines
+from harness.dashboard.widgets.sitting_lines import MessageLine, OfferedKeys, Trouble
+from harness.model.annotation_keys import AnnotationAction, action_of, label_keys, line_of
+from harness.model.errors import HarnessError
+from harness.rig.annotation_room import AnnotationRoom
+from harness.understanding.annotation.desk import AnnotationDesk
+from harness.understanding.annotation.view import AnnotationPhase, AnnotationView
+from harness.wire.foreign import plain_text
+
+REPEAT_S = 0.08
+"""A key that comes again within this time is held down: it would accept pages that nobody has seen."""
+WRITING = (AnnotationAction.ENTER, AnnotationAction.SKIP, AnnotationAction.UNDO)
+
+
+class AnnotatingScreen(Screen[None]):
+    """Shows the desk's view after every key. What is given is written by the desk; nothing is kept here."""
+
+    HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-narrow"), (110, "-wide")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-flat"), (20, "-low"), (32, "-tall")]  # noqa: RUF012
+    AUTO_FOCUS: ClassVar[str | None] = ""
+    DEFAULT_CSS = """
+    AnnotatingScreen #review, AnnotatingScreen #label, AnnotatingScreen AnnotationEnd { display: none; }
+    AnnotatingScreen.-reviewing #review, AnnotatingScreen.-labelling #label { display: block; }
+    AnnotatingScreen.-finished AnnotationEnd { display: block; }
+    AnnotatingScreen #review, AnnotatingScreen #label { height: 1fr; }
+    AnnotatingScreen.-flat AnnotationProgress { display: none; }
+    AnnotatingScreen.-flat GroupHead { max-height: 2; }
+    AnnotatingScreen.-tall GroupHead, AnnotatingScreen.-tall UtteranceText { margin: 1 0; }
+    AnnotatingScreen.-tall ChoiceLines { margin-top: 1; }
+    """
+
+    def __init__(self, room: AnnotationRoom, desk: AnnotationDesk) -> None:
+        super().__init__()
+        self._room, self._desk, self._labels = room, desk, room.label_set
+        self._keys = label_keys(room.label_set)
+        self._at = 0
+        self._in_sight: object = None
+        self._drawn = True
+        self._last_key, self._last_key_s = "", 0.0
+        self._said, self._colour = "", palette.GREEN
+
+    def compose(self) -> ComposeResult:
+        yield AnnotationTitle()
+        yield AnnotationProgress()
+        with Vertical(id="review"):
+            yield GroupHead(self._labels)
+            yield PageLines()
+        with Vertical(id="label"):
+            yield UtteranceText()
+            yield InputColumns()
+            yield LabelGrid(self._labels)
+            yield ChoiceLines()
+        yield AnnotationEnd(plain_text(str(self._room.folder.path), 200))
+        yield Trouble("the page")
+        yield MessageLine()
+        yield OfferedKeys()
+
+    def on_mount(self) -> None:
+        self._refreshing = Refreshing(self._room, self.post_message)
+        self.show()
+
+    def close(self) -> None:
+        """Before the app leaves: the thread tells nothing any more."""
+        self._refreshing.close()
+
+    # What is shown
+
+    def show(self) -> None:
+        """Draws what the desk says now."""
+        view = self._desk.view
+        in_sight = _in_sight(view)
+        if in_sight != self._in_sight:
+            self._in_sight, self._at = in_sight, 0
+            self._drawn = False
+            self.call_after_refresh(self._is_drawn)
+        for phase in AnnotationPhase:
+            self.set_class(view.phase is phase, f"-{phase.value}")
+        self.query_one(AnnotationTitle).show(view, self._room.project.id)
+        self.query_one(AnnotationProgress).show(view)
+        match view.phase:
+            case AnnotationPhase.REVIEWING:
+                self.query_one(GroupHead).show(view)
+                self.query_one(PageLines).show(view.page, view.cursor)
+            case AnnotationPhase.LABELLING:
+                self.query_one(UtteranceText).show(view.item)
+                self.query_one(InputColumns).show(view.item)
+                self.query_one(LabelGrid).show(view.item.chosen if view.item else (), self._at)
+                self.query_one(ChoiceLines).show(view.item)
+            case AnnotationPhase.FINISHED:
+                self.query_one(AnnotationEnd).show(view)
+        said, colour = (self._said, self._colour) if self._said else (view.said, palette.GREEN)
+        self.query_one(MessageLine).show(said, colour, break_due=False)
+        self.query_one(OfferedKeys).offer(offered(view, self._labels))
+
+    def _is_drawn(self) -> None:
+        self._drawn = True
+
+    def _tell(self, said: str, colour: str = palette.YELLOW) -> None:
+        self._said, self._colour = said, colour
+
+    # Keys
+
+    def on_key(self, event: events.Key) -> None:
+        key = key_name(event)
+        view = self._desk.view
+        label = next((id_ for id_, its in self._keys.items() if its == key), None)
+        labelling = view.phase is AnnotationPhase.LABELLING
+        action = action_of(key) if label is None or not labelling else None
+        line = line_of(key) if view.phase is AnnotationPhase.REVIEWING else None
+        if action is None and line is None and not (label is not None and labelling):
+            return
+        event.stop()
+        event.prevent_default()
+        held_down = self._held_down(key)
+        self._said = ""
+        if action in WRITING and (held_down or not self._drawn):
+            self.app.bell()
+            self._tell("too fast: that page was not in sight yet; press again")
+        elif action is not None:
+            self._act(action, view)
+        elif line is not None:
+            self._strike(line)
+        elif label is not None and not held_down:
+            self._desk.toggle(label)
+        self.show()
+
+    def _held_down(self, key: str) -> bool:
+        now_s = time.monotonic()
+        again = key == self._last_key and now_s - self._last_key_s < REPEAT_S
+        self._last_key, self._last_key_s = key, now_s
+        return again
+
+    def _act(self, action: AnnotationAction, view: AnnotationView) -> None:
+        labelling = view.phase is AnnotationPhase.LABELLING
+        match action:
+            case AnnotationAction.ENTER:
+                self._write(self._desk.save) if labelling else self._accept(view)
+            case AnnotationAction.MARK:
+                self._mark(view)
+            case AnnotationAction.UP:
+                self._move(view, -1)
+            case AnnotationAction.DOWN:
+                self._move(view, 1)
+            case AnnotationAction.UNDO:
+                self._write(self._desk.undo)
+            case AnnotationAction.SKIP:
+                self._write(self._desk.skip)
+            case AnnotationAction.COMMENT if labelling:
+                self._comment(view)
+            case AnnotationAction.WHOLE:
+                self._whole(view)
+            case AnnotationAction.GUIDE:
+                self.app.push_screen(GuidePanel(self._labels))
+            case AnnotationAction.REVIEW:
+                self._desk.go_to(AnnotationPhase.REVIEWING)
+            case AnnotationAction.LABEL:
+                self._desk.go_to(AnnotationPhase.LABELLING)
+            case AnnotationAction.QUIT:
+                self.app.exit(0)
+            case _:
+                self.app.bell()
+
+    def _accept(self, view: AnnotationView) -> None:
+        """Only what has been in sight is accepted: what is below comes into sight first."""
+        if view.phase is not AnnotationPhase.REVIEWING:
+            return
+        lines = self.query_one(PageLines)
+        if (unseen := lines.unseen) is not None:
+            self._desk.move(unseen - view.cursor)
+            lines.turn_to(unseen)
+            self._tell(f"{len(view.page) - unseen} lines of this page were not in sight yet: here they are")
+            return
+        self._write(self._desk.accept_page)
+
+    def _strike(self, line: int) -> None:
+        lines = self.query_one(PageLines)
+        if line not in lines.in_sight:
+            self.app.bell()
+            self._tell("that line is not in sight")
+        else:
+            self._desk.strike_number(line + 1)
+
+    def _mark(self, view: AnnotationView) -> None:
+        if view.phase is AnnotationPhase.REVIEWING:
+            self._desk.strike()
+        elif view.phase is AnnotationPhase.LABELLING and self._at < len(self._labels.ids):
+            self._desk.toggle(self._labels.ids[self._at])
+
+    def _move(self, view: AnnotationView, step: int) -> None:
+        if view.phase is AnnotationPhase.REVIEWING:
+            self._desk.move(step)
+        else:
+            self._at = max(0, min(len(self._labels.ids) - 1, self._at + step))
+
+    def _write(self, give: Callable[[], bool]) -> None:
+        """What fails is shown, and the page stays with its draft."""
+        try:
+            done = give()
+        except HarnessError as error:
+            self.app.bell()
+            self.query_one(Trouble).show(error.what, error.remedy)
+            return
+        self.query_one(Trouble).show("", "")
+        if not done:
+            self.app.bell()
+
+    # Panels
+
+    def _comment(self, view: AnnotationView) -> None:
+        if view.item is None:
+            return
+        asked = view.item.utterance
+
+        def answered(answer: str | None) -> None:
+            self._said = ""
+            now = self._desk.view.item
+            if answer is not None and now is not None and now.utterance == asked:
+                self._desk.comment(answer)
+            elif answer is not None:
+                self._tell("that utterance is no longer in sight; nothing was done")
+            self.show()
+
+        self.app.push_screen(
+            LinePrompt("Comment, kept with the labels", needed=False, line=view.item.comment), answered
+        )
+
+    def _whole(self, view: AnnotationView) -> None:
+        """The utterance under the cursor, or the one to be labelled, with its id."""
+        if view.item is not None:
+            id_, text = view.item.utterance, view.item.text
+        elif view.page:
+            id_, text = view.page[view.cursor].utterance, view.page[view.cursor].text
+        else:
+            return
+        whole = Text.assemble((f"{plain_text(id_, 200)}\n", palette.QUIET), plain_text(text, 10 * LONGEST), "\n")
+        self.app.push_screen(ReadingPanel(whole))
+
+    # From elsewhere
+
+    def on_room_read(self, message: RoomRead) -> None:
+        """Rows of others; what is in sight stays while it is still to be done."""
+        message.stop()
+        if message.fault:
+            self._tell(f"what has come since cannot be read: {message.fault}")
+        else:
+            self._desk.refresh(self._room.rows)
+        if isinstance(self.app.screen, AnnotatingScreen):
+            self.show()
+
+
+def _in_sight(view: AnnotationView) -> object:
+    """What a key that writes would be about."""
+    if view.item is not None:
+        return view.item.utterance, view.item.proposal
+    return tuple(line.utterance for line in view.page)

@@ -1,0 +1,265 @@
+"""Lines about an annotator's sitting: where they are, how far, and what is asked of them now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.text import Text
+
+from harness.dashboard import palette
+from harness.dashboard.widgets.bars import Line
+from harness.dashboard.widgets.painted import Painted
+from harness.dashboard.wording import time_left
+from harness.model.label_set import LabelSet
+from harness.understanding.annotation.view import AnnotationPhase, AnnotationView, LabellingItem
+from harness.wire.foreign import plain_text
+
+LONGEST = 4000
+MOST_LINES = 8
+"""Of an utterance that is to be labelled."""
+
+
+def labels_words(intents: Iterable[str]) -> str:
+    """A set of labels as it is read; harmless."""
+    return " + ".join(plain_text(one, 60) for one in intents) or "(no label)"
+
+
+class AnnotationTitle(Line):
+    """What is done here, of which project, and by whom."""
+
+    DEFAULT_CSS = "AnnotationTitle { background: $panel; }"
+
+    def show(self, view: AnnotationView, project: str) -> None:
+        text = Text()
+        match view.phase:
+            case AnnotationPhase.REVIEWING:
+                text.append("Reviewing", style=f"bold {palette.TEXT}")
+                if view.group is not None:
+                    text.append(f" group {view.group.number} of {view.group.groups}", style=palette.TEXT)
+            case AnnotationPhase.LABELLING:
+                text.append("Settling" if view.adjudicating else "Labelling", style=f"bold {palette.TEXT}")
+                if view.item is not None:
+                    text.append(f" {plain_text(view.item.utterance, 30)}", style=palette.TEXT)
+            case AnnotationPhase.FINISHED:
+                text.append("Finished", style=f"bold {palette.GREEN}")
+        text.append(f"   {plain_text(project, 30)}   annotator {plain_text(view.annotator, 24)}", style=palette.QUIET)
+        self.write(text)
+
+
+def count_words(view: AnnotationView) -> str:
+    """How far they are, and what is left."""
+    count = view.count
+    words = f"{count.done} of {count.total} done, "
+    words += (
+        f"{count.left} left to settle"
+        if view.adjudicating
+        else f"{count.to_review} to review, {count.to_label} to label"
+    )
+    words += f", {count.skipped} skipped" * bool(count.skipped)
+    if count.left and view.pace_s is not None:
+        words += f" · {view.pace_s:.1f} s each · {time_left(view.left_s)}"
+    return words
+
+
+class AnnotationProgress(Painted):
+    """A bar, the counts, the pace and the time left."""
+
+    DEFAULT_CSS = "AnnotationProgress { height: 1; padding: 0 1; }"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._view: AnnotationView | None = None
+
+    def show(self, view: AnnotationView) -> None:
+        self._view = view
+        self.refresh()
+
+    def paint(self, width: int, height: int) -> Text:
+        if self._view is None:
+            return Text()
+        count, words = self._view.count, count_words(self._view)
+        room = width - len(words) - 2
+        text = Text()
+        if room >= 4:
+            filled = round(room * count.done / count.total) if count.total else 0
+            text.append("━" * filled, style=palette.GREEN)
+            text.append("─" * (room - filled), style=palette.RULE)
+            text.append("  ")
+        text.append(words, style=palette.TEXT)
+        return text
+
+
+class GroupHead(Painted):
+    """The proposal of a group, with what the guide says of each of its labels."""
+
+    DEFAULT_CSS = "GroupHead { height: auto; max-height: 9; padding: 0 1; border-left: thick $primary; }"
+
+    def __init__(self, labels: LabelSet) -> None:
+        super().__init__()
+        self._labels = labels
+        self._view: AnnotationView | None = None
+
+    def show(self, view: AnnotationView) -> None:
+        self._view = view
+        self.refresh(layout=True)
+
+    def paint(self, width: int, height: int) -> Text:
+        group = self._view.group if self._view is not None else None
+        if group is None or self._view is None:
+            return Text()
+        text = Text("proposed  ", style=palette.QUIET)
+        text.append(labels_words(group.intents), style=f"bold {palette.YELLOW}")
+        struck = sum(line.struck for line in self._view.page)
+        text.append(f"   {group.left} of {group.total} left", style=palette.QUIET)
+        text.append(f" · {struck} struck here" * bool(struck), style=palette.RED)
+        lines = [text]
+        most = 2 if len(group.intents) < 3 else 1
+        for id_ in group.intents:
+            label = self._labels.label(id_)
+            known = label is not None and bool(label.description)
+            words = (
+                plain_text(label.description, 600) if label is not None and known else "the guide says nothing of it"
+            )
+            whole = Text.assemble((f"{plain_text(id_, 60)}: ", palette.TEXT), (words, palette.QUIET))
+            folded = list(whole.wrap(self.app.console, width))
+            if len(folded) > most:
+                folded = folded[:most]
+                folded[-1].truncate(max(1, width - 2))
+                folded[-1].append(" …", style=palette.QUIET)
+            lines += folded
+        return Text("\n").join(lines)
+
+
+class UtteranceText(Painted):
+    """What is to be labelled, folded."""
+
+    DEFAULT_CSS = f"UtteranceText {{ height: auto; max-height: {MOST_LINES + 1}; padding: 0 1; }}"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._text = ""
+
+    def show(self, item: LabellingItem | None) -> None:
+        self._text = plain_text(item.text, LONGEST) or "(no words)" if item is not None else ""
+        self.refresh(layout=True)
+
+    def paint(self, width: int, height: int) -> Text:
+        lines = list(Text(self._text, style=f"bold {palette.TEXT}").wrap(self.app.console, width))
+        most = MOST_LINES if self.app.size.height >= 30 else 4
+        if len(lines) > most:
+            lines = lines[:most]
+            lines[-1].truncate(max(1, width - 11))
+            lines[-1].append(" … v: whole", style=palette.YELLOW)
+        return Text("\n").join(lines)
+
+
+class ChoiceLines(Painted):
+    """What is chosen, whether it can be saved, what was proposed, and the comment."""
+
+    DEFAULT_CSS = "ChoiceLines { height: auto; padding: 0 1; }"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._item: LabellingItem | None = None
+
+    def show(self, item: LabellingItem | None) -> None:
+        self._item = item
+        self.refresh(layout=True)
+
+    def paint(self, width: int, height: int) -> Text:
+        item = self._item
+        if item is None:
+            return Text()
+        text = Text("chosen    ", style=palette.QUIET)
+        text.append(labels_words(item.chosen) if item.chosen else "nothing yet", style=f"bold {palette.GREEN}")
+        text.append("  saved" * item.saved, style=palette.GREEN)
+        lines = [text]
+        if item.refusal and item.chosen:
+            lines.append(Text(f"not like this: {plain_text(item.refusal, 200)}", style=f"bold {palette.ORANGE}"))
+        if item.proposal is not None:
+            differs = tuple(sorted(item.proposal)) != tuple(sorted(item.chosen))
+            line = Text("proposed  ", style=palette.QUIET)
+            line.append(labels_words(item.proposal), style=palette.YELLOW)
+            line.append("  you struck it" * item.struck, style=palette.RED)
+            line.append("  it differs from yours" * (item.saved and differs), style=palette.ORANGE)
+            lines.append(line)
+        elif item.struck:
+            lines.append(Text("you struck what was proposed here", style=palette.QUIET))
+        if item.comment:
+            lines.append(Text.assemble(("comment   ", palette.QUIET), f"“{plain_text(item.comment, 300)}”"))
+        for line in lines:
+            line.truncate(width, overflow="ellipsis")
+        return Text("\n").join(lines)
+
+
+class InputColumns(Painted):
+    """What each annotator gave, side by side and without names; a label that not all gave is marked."""
+
+    DEFAULT_CSS = "InputColumns { height: auto; padding: 0 1; border-left: thick $warning; }"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._item: LabellingItem | None = None
+
+    def show(self, item: LabellingItem | None) -> None:
+        self._item = item
+        self.display = item is not None and bool(item.inputs)
+        self.refresh(layout=True)
+
+    def paint(self, width: int, height: int) -> Text:
+        inputs = self._item.inputs if self._item is not None else ()
+        if not inputs:
+            return Text()
+        each = max(8, (width - 2 * (len(inputs) - 1)) // len(inputs))
+        shared = set.intersection(*(set(one.intents) for one in inputs))
+        columns = []
+        for number, one in enumerate(inputs, start=1):
+            lines = [Text(f"annotator {number}", style=palette.QUIET)]
+            for intent in one.intents or ("",):
+                mark, colour = ("= ", palette.TEXT) if intent in shared else ("≠ ", f"bold {palette.ORANGE}")
+                lines.append(Text(mark + (plain_text(intent, 60) if intent else "(no label)"), style=colour))
+            if one.comment:
+                words = Text(f"“{plain_text(one.comment, 300)}”", style=palette.QUIET)
+                lines += list(words.wrap(self.app.console, each))[:3]
+            columns.append(lines)
+        rows = []
+        for at in range(max(map(len, columns))):
+            row = Text()
+            for lines in columns:
+                cell = lines[at].copy() if at < len(lines) else Text()
+                cell.truncate(each, overflow="ellipsis", pad=True)
+                row.append_text(cell)
+                row.append("  ")
+            rows.append(row)
+        return Text("\n").join(rows)
+
+
+class AnnotationEnd(Painted):
+    """What was done, and what to do next."""
+
+    DEFAULT_CSS = "AnnotationEnd { height: 1fr; padding: 1 2; }"
+
+    def __init__(self, folder: str) -> None:
+        super().__init__()
+        self._folder = folder
+        self._view: AnnotationView | None = None
+
+    def show(self, view: AnnotationView) -> None:
+        self._view = view
+        self.refresh()
+
+    def paint(self, width: int, height: int) -> Text:
+        if self._view is None:
+            return Text()
+        count = self._view.count
+        head = "All is done. Thank you." if count.total else "There is nothing to annotate here for you yet."
+        text = Text.assemble((f"{head}\n\n", f"bold {palette.GREEN}"))
+        pace = "n/a" if self._view.pace_s is None else f"{self._view.pace_s:.1f} s each"
+        rows = [("done", f"{count.done} of {count.total}"), ("struck", str(count.struck)), ("pace", pace)]
+        for label, words in rows:
+            text.append(f"{label:<9}", style=palette.QUIET)
+            text.append(f"{words}\n", style=palette.TEXT)
+        text.append("\nHow it was labelled:  ", style=palette.QUIET)
+        text.append(f"harness annotate report {self._folder}\n", style=palette.TEXT)
+        text.append("What comes from elsewhere shows here by itself.", style=palette.QUIET)
+        return Text("\n").join(list(text.wrap(self.app.console, width))[:height])

@@ -1,0 +1,105 @@
+"""The labels with their keys and whether they are given; with as much of the guide beside them as there is room."""
+
+from __future__ import annotations
+
+from rich.style import Style
+from rich.text import Text
+
+from harness.dashboard import palette
+from harness.dashboard.widgets.painted import Painted
+from harness.model.annotation_keys import label_keys
+from harness.model.label_set import Label, LabelSet
+from harness.wire.foreign import plain_text
+
+LONGEST_NAME = 40
+_GAP = 2
+
+
+def label_name(label: Label) -> str:
+    """As it is called on screen: its title with the id of the files behind it, harmless."""
+    id_ = plain_text(label.id, LONGEST_NAME)
+    return id_ if not label.title or label.title == label.id else f"{plain_text(label.title, LONGEST_NAME)} ({id_})"
+
+
+class LabelGrid(Painted):
+    """One column with descriptions where all fit below each other, else as many columns as are needed."""
+
+    DEFAULT_CSS = "LabelGrid { height: 1fr; padding: 0 1; }"
+
+    def __init__(self, labels: LabelSet) -> None:
+        super().__init__()
+        self._labels = labels
+        self._keys = label_keys(labels)
+        self._given: tuple[str, ...] = ()
+        self._cursor = 0
+        self._columns = 1
+
+    @property
+    def rows(self) -> int:
+        """Lines that the labels take as they were drawn last."""
+        return -(-len(self._labels.labels) // self._columns)
+
+    def show(self, given: tuple[str, ...], cursor: int) -> None:
+        self._given, self._cursor = given, cursor
+        self.refresh()
+
+    def paint(self, width: int, height: int) -> Text:
+        labels = self._labels.labels
+        names = [label_name(label) for label in labels]
+        if len(labels) <= height:
+            self._columns = 1
+            room = max(map(len, names), default=0)
+            rows = [self._row(index, names[index], room, width) for index in range(len(labels))]
+            # Descriptions are read in full where there is room, and their beginnings else.
+            if sum(map(len, rows)) > height:
+                rows = [self._cut(parts[0], len(parts) > 1, width) for parts in rows]
+            return Text("\n").join(line for parts in rows for line in parts)
+        longest = max(map(len, names)) + 7
+        self._columns = max(2, min(-(-len(labels) // max(1, height)), len(labels)))
+        each = max(10, (width - _GAP * (self._columns - 1)) // self._columns)
+        if longest > each:
+            # The id alone is what files have; a title without room says nothing.
+            names = [plain_text(label.id, LONGEST_NAME) for label in labels]
+        rows = []
+        top = self._top(height)
+        for at in range(top, min(self.rows, top + height)):
+            row = Text()
+            for index in range(at, len(labels), self.rows):
+                cell = self._cell(index, names[index], each)
+                cell.truncate(each, overflow="ellipsis", pad=True)
+                row.append_text(cell)
+                row.append(" " * _GAP)
+            rows.append(row)
+        return Text("\n").join(rows)
+
+    def _top(self, height: int) -> int:
+        return max(0, min(self._cursor % max(1, self.rows) - height + 1, self.rows - height))
+
+    def _row(self, index: int, name: str, room: int, width: int) -> list[Text]:
+        label = self._labels.labels[index]
+        head = self._cell(index, f"{name:<{room}}  ", width)
+        words = f"{'stands alone. ' if label.alone else ''}{plain_text(label.description, 600)}".strip()
+        left = width - head.cell_len
+        if not words or left < 12:
+            head.truncate(width, overflow="ellipsis")
+            return [head]
+        folded = list(Text(words, style=palette.QUIET).wrap(self.app.console, left))
+        rest = [Text.assemble(" " * head.cell_len, line) for line in folded[1:]]
+        return [Text.assemble(head, folded[0]), *rest]
+
+    def _cut(self, line: Text, longer: bool, width: int) -> list[Text]:
+        if longer:
+            line.truncate(width - 2)
+            line.append(" …", style=palette.QUIET)
+        return [line]
+
+    def _cell(self, index: int, name: str, width: int) -> Text:
+        label = self._labels.labels[index]
+        given, at = label.id in self._given, index == self._cursor
+        text = Text("›" if at else " ", style=f"bold {palette.TEXT}")
+        text.append(f"{plain_text(self._keys[label.id], 1) if self._keys[label.id] else ' '} ", f"bold {palette.BLUE}")
+        text.append("[x] " if given else "[ ] ", f"bold {palette.GREEN if given else palette.QUIET}")
+        text.append(name, Style(color=palette.GREEN if given else palette.TEXT, bold=given))
+        if at:
+            text.stylize(Style(bgcolor=palette.SELECTED))
+        return text
