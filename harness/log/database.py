@@ -1,4 +1,4 @@
-"""The SQLite file of a session log: schema, ways to open it, and what its errors mean."""
+"""The SQLite files of rows that are only added: schema, ways to open them, and what their errors mean."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import resource
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 from urllib.parse import quote
@@ -21,6 +22,28 @@ SCHEMA_VERSION = 1
 BATCH = 500
 SMALL_ROOM_BYTES = 1 << 20
 
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """Whose rows a file holds. whole: what it is a part of; name: of the file, for people."""
+
+    application_id: int
+    version: int
+    whole: str
+    name: str
+    other_version: str
+
+
+SESSION = Content(
+    APPLICATION_ID,
+    SCHEMA_VERSION,
+    "a session",
+    "a session log",
+    "Use the version of the tool that session.json names",
+)
+Row = tuple[int, int, float, float, str]
+"""seq, run, at_s, wall_s, body."""
+
 _SCHEMA = (
     """CREATE TABLE entries (
         seq INTEGER PRIMARY KEY,
@@ -32,14 +55,20 @@ _SCHEMA = (
     ) STRICT""",
     "CREATE TRIGGER never_changed BEFORE UPDATE ON entries BEGIN SELECT RAISE(ABORT, 'rows are only added'); END",
     "CREATE TRIGGER never_removed BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'rows are only added'); END",
-    f"PRAGMA application_id={APPLICATION_ID}",
-    f"PRAGMA user_version={SCHEMA_VERSION}",
 )
 
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 
-def open_for_writing(path: Path) -> sqlite3.Connection:
+def _schema(content: Content) -> tuple[str, ...]:
+    return (
+        *_SCHEMA,
+        f"PRAGMA application_id={content.application_id}",
+        f"PRAGMA user_version={content.version}",
+    )
+
+
+def open_for_writing(path: Path, content: Content = SESSION) -> sqlite3.Connection:
     """A connection for one thread in autocommit mode: WAL, synchronous=FULL. Creates the schema in an empty file.
 
     LogError when the file is damaged, foreign or of another version; LogFull.
@@ -51,16 +80,17 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
     try:
         if connection.execute("PRAGMA journal_mode=WAL").fetchone()[0] != "wal":
             raise LogError(
-                f"{path}: this file system cannot hold a write-ahead log", remedy="Put the session on a local disk"
+                f"{path}: this file system cannot hold a write-ahead log",
+                remedy="Put the folder on a local disk",
             )
         connection.execute("PRAGMA synchronous=FULL")
         if _is_empty(connection):
             connection.execute("BEGIN IMMEDIATE")
             if _is_empty(connection):  # another process may have been quicker
-                for statement in _SCHEMA:
+                for statement in _schema(content):
                     connection.execute(statement)
             connection.execute("COMMIT")
-        demand_ours(connection, path)
+        demand_ours(connection, path, content)
     except sqlite3.Error as error:
         connection.close()
         explain(error, path)
@@ -70,13 +100,13 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def open_for_reading(path: Path, *, may_be_blank: bool = False) -> sqlite3.Connection:
+def open_for_reading(path: Path, *, may_be_blank: bool = False, content: Content = SESSION) -> sqlite3.Connection:
     """A read-only connection that sees what is committed while a writer goes on; LogError.
 
     may_be_blank: a file whose maker was killed, or has not come further yet, reads as one without rows.
     """
     if not path.is_file():
-        raise LogError(f"{path} does not exist", remedy="Name a session folder")
+        raise LogError(f"{path} does not exist", remedy=f"Name the folder of {content.whole}")
     mode = "mode=ro"
     wal = path.with_name(path.name + "-wal")
     if not wal.exists() and not _may_write(path.parent):
@@ -91,9 +121,9 @@ def open_for_reading(path: Path, *, may_be_blank: bool = False) -> sqlite3.Conne
         if may_be_blank and _is_empty(connection):
             connection.close()
             connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-            for statement in _SCHEMA:
+            for statement in _schema(content):
                 connection.execute(statement)
-        demand_ours(connection, path)
+        demand_ours(connection, path, content)
     except sqlite3.Error as error:
         connection.close()
         explain(error, path)
@@ -104,7 +134,13 @@ def open_for_reading(path: Path, *, may_be_blank: bool = False) -> sqlite3.Conne
 
 
 def rows(connection: sqlite3.Connection, path: Path, after_seq: int) -> Iterator[Entry]:
-    """Entries after a seq, in order, read in batches; LogError naming the row that cannot be read."""
+    """Entries of a session after a seq, in order, read in batches; LogError naming the row that cannot be read."""
+    for row in texts(connection, path, after_seq):
+        yield entry_of(row, path)
+
+
+def texts(connection: sqlite3.Connection, path: Path, after_seq: int) -> Iterator[Row]:
+    """Rows after a seq as they stand, in order, read in batches; LogError."""
     while True:
         try:
             found = connection.execute(
@@ -114,13 +150,13 @@ def rows(connection: sqlite3.Connection, path: Path, after_seq: int) -> Iterator
         except sqlite3.Error as error:
             explain(error, path)
         for row in found:
-            yield entry_of(row, path)
+            yield row
             after_seq = row[0]
         if len(found) < BATCH:
             return
 
 
-def entry_of(row: tuple[int, int, float, float, str], path: Path) -> Entry:
+def entry_of(row: Row, path: Path) -> Entry:
     """The entry of (seq, run, at_s, wall_s, body); LogError naming the row when it cannot be read."""
     seq, run, at_s, wall_s, body = row
     try:
@@ -133,17 +169,17 @@ def entry_of(row: tuple[int, int, float, float, str], path: Path) -> Entry:
     return Entry(seq=seq, run=run, at_s=at_s, wall_s=wall_s, record=record)
 
 
-def demand_ours(connection: sqlite3.Connection, path: Path) -> None:
-    """LogError when the database is not a session log of this version."""
+def demand_ours(connection: sqlite3.Connection, path: Path, content: Content = SESSION) -> None:
+    """LogError when the database holds other rows, or rows of another version."""
     found = connection.execute("PRAGMA application_id").fetchone()[0]
-    if found != APPLICATION_ID:
-        what = f"{path} is no file of a session (application id {found:#x})"
+    if found != content.application_id:
+        what = f"{path} is no file of {content.whole} (application id {found:#x})"
         raise LogError(what, remedy="Name another folder, or put the file aside if it does not belong there")
     version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version != SCHEMA_VERSION:
+    if version != content.version:
         raise LogError(
-            f"{path} is a session log of version {version}; this tool reads version {SCHEMA_VERSION}",
-            remedy="Use the version of the tool that session.json names",
+            f"{path} is {content.name} of version {version}; this tool reads version {content.version}",
+            remedy=content.other_version,
         )
 
 
