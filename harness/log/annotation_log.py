@@ -1,0 +1,67 @@
+"""What was proposed for a project's utterances and what annotators said of it, in a file beside them.
+
+As with judgments, several processes may add rows at the same time: screens, the annotators' site, tri-training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, TypeAdapter
+
+from harness.log.annotation_folder import AnnotationFolder
+from harness.log.database import Content, Row
+from harness.log.shared_rows import SharedRows
+from harness.model.annotation import AnnotationRow
+from harness.model.errors import LogError
+from harness.wire.codec import CodecError, decode
+
+ANNOTATION = Content(
+    0x5648414E,  # "VHAN"
+    1,
+    "an annotation project",
+    "an annotation log",
+    "Use the version of the tool that project.json names",
+)
+_ROWS: TypeAdapter[AnnotationRow] = TypeAdapter(Annotated[AnnotationRow, Field(discriminator="kind")])
+
+
+class AnnotationLog(SharedRows[AnnotationRow]):
+    """The annotation.sqlite of one project; thread-safe, and any number of processes may have it open.
+
+    LogError when the folder holds no project or the file cannot be written; LogFull.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        project = AnnotationFolder(folder)
+        super().__init__(project.demand().rows, ANNOTATION, project.demand)
+
+    def append_all(self, rows: Sequence[AnnotationRow]) -> None:
+        """Returns when the rows are on the disk, all or none; those that are there already are not written again."""
+        self.add(rows)
+
+    def rows(self, after_seq: int = 0) -> Iterator[tuple[int, AnnotationRow]]:
+        """Committed rows after a seq, with their seq, by whichever process, in order; LogError."""
+        for row, record in self.read(after_seq):
+            yield row[0], record
+
+    def _id(self, record: AnnotationRow) -> str:
+        return record.id
+
+    def _kind(self, record: AnnotationRow) -> str:
+        return record.kind
+
+    def _record(self, row: Row) -> AnnotationRow:
+        try:
+            return decode(_ROWS, row[4])
+        except CodecError as error:
+            raise LogError(
+                f"{self._path}: row {row[0]} cannot be read: {error.what}",
+                remedy="Keep the folder, and go on with a copy from a backup",
+            ) from error
+
+    @property
+    def _adapter(self) -> TypeAdapter[AnnotationRow]:
+        return _ROWS
