@@ -21,6 +21,7 @@ from harness.library import (
 )
 from harness.library.grammar_file import load_grammar
 from harness.library.kinds import FileKind, is_foreign, kind_of
+from harness.library.label_sets import load_label_set
 from harness.library.normalisation_file import load_normalisation
 from harness.library.profile_samples import check_samples
 from harness.library.rounds import load_gold, load_rater_keys, load_round, load_training
@@ -71,7 +72,9 @@ class Findings:
                     self.normalisations[path] = load_normalisation(path)
                 case FileKind.GRAMMAR:
                     self.grammars[path] = load_grammar(path)
-                case FileKind.ROUND | FileKind.TRAINING | FileKind.GOLD | FileKind.RATER_KEYS as kind:
+                case (
+                    FileKind.ROUND | FileKind.TRAINING | FileKind.GOLD | FileKind.RATER_KEYS | FileKind.LABEL_SET
+                ) as kind:
                     self.of_rating[path] = (kind, rating_summary(kind, path))
         except InputError as error:
             self.note(error)
@@ -178,7 +181,7 @@ def _summaries(findings: Findings) -> Iterator[tuple[Path, str]]:
 
 
 def rating_summary(kind: FileKind, path: Path) -> str:
-    """What a file for raters holds, when it is right."""
+    """What a file for raters or annotators holds, when it is right."""
     match kind:
         case FileKind.ROUND:
             read = load_round(path).round
@@ -187,6 +190,9 @@ def rating_summary(kind: FileKind, path: Path) -> str:
             return f"of {counted(len(load_training(path)), 'exercise')}"
         case FileKind.GOLD:
             return f"of {counted(len(load_gold(path)), 'known answer')}"
+        case FileKind.LABEL_SET:
+            labels = load_label_set(path)
+            return f"{labels.id}: {counted(len(labels.labels), 'label')}"
         case _:
             load_rater_keys(path)
             return "as they are to be"

@@ -12,6 +12,7 @@ from harness.library.driver_options import adapter
 from harness.library.findings import Keys
 from harness.library.grammar_file import GrammarKeys
 from harness.library.kinds import FileKind
+from harness.library.label_set_file import LabelSetKeys
 from harness.library.normalisation_file import NormalisationKeys
 from harness.library.profile_file import ProfileKeys
 from harness.library.round_file import GoldFileKeys, RaterKeysKeys, RoundKeys, TrainingKeys
@@ -30,6 +31,7 @@ _MODELS: dict[FileKind, type[Keys]] = {
     FileKind.GOLD: GoldFileKeys,
     FileKind.RATER_KEYS: RaterKeysKeys,
     FileKind.GRAMMAR: GrammarKeys,
+    FileKind.LABEL_SET: LabelSetKeys,
 }
 _NULL: Schema = {"type": "null"}
 _MAY_BE_NULL = {("DefaultsKeys", "noise"), ("DefaultsKeys", "close_dialogue"), ("ExcludeKeys", "noise")}

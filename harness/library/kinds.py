@@ -24,6 +24,7 @@ class FileKind(StrEnum):
     GOLD = "gold"
     RATER_KEYS = "rater_keys"
     GRAMMAR = "grammar"
+    LABEL_SET = "label_set"
 
 
 def kind_of(path: Path) -> FileKind:
