@@ -1,0 +1,53 @@
+"""Where the reports of scored understanding go: lines for people, JSON, a page."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from harness.cli import score_output as output
+from harness.cli.read_once import STDIN
+from harness.evaluate.understanding.scoring import Scoring
+from harness.reports.cells import shown, width_of
+from harness.reports.understanding.figure_rows import Reported
+from harness.reports.understanding.score_json import score_json
+from harness.reports.understanding.summary import MOST_CONFUSIONS, lines
+
+
+def write_reports(
+    systems: Sequence[Reported],
+    *,
+    json_target: str | None,
+    html_target: str | None,
+    scorings: Sequence[Scoring] = (),
+    confusions: int = MOST_CONFUSIONS,
+    notes: Sequence[str] = (),
+) -> None:
+    """Files first, then the lines, unless JSON is on standard output.
+
+    scorings: of each system, under the first rule, where their utterances are there. notes: lines at the end.
+    """
+    if json_target is not None:
+        pieces = [score_json(systems)]
+        if json_target == STDIN:
+            output.print_pieces(pieces)
+        else:
+            output.write_pieces(Path(json_target), pieces)
+    if html_target is not None:
+        from harness.reports.understanding.html import write_html  # here, since few want a page
+
+        write_html(systems, Path(html_target), scorings)
+    if json_target != STDIN:
+        output.print_lines([*_lines(systems, confusions), *notes])
+
+
+def _lines(systems: Sequence[Reported], confusions: int) -> Iterator[str]:
+    width = output.width()
+    for number, one in enumerate(systems):
+        if len(systems) > 1:
+            title = f"── {shown(one.counts.predicted, max(8, width - 8))} "
+            heading = title + "─" * (width - width_of(title))
+            yield from ([""] if number else [])
+            yield f"\x1b[1m{heading}\x1b[0m" if output.in_colour(sys.stdout) else heading
+        yield from lines(one, width, confusions=confusions)
