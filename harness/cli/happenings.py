@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness.evaluate.understanding.parts import compared, parts_of, verdict_in_words, written
 from harness.model.cause import in_words
 from harness.model.observation import (
     Intent,
@@ -44,6 +45,7 @@ from harness.model.scenario import TrialKind
 from harness.model.stimulus import Ambience, Recording, SpokenText
 from harness.model.time import Measured
 from harness.model.trial import Listening, Outcome, Recognition, Trial
+from harness.model.understood import Understood
 from harness.reports.cells import counted
 from harness.wire.foreign import plain_text
 
@@ -141,6 +143,8 @@ class Happenings:
             case EffectAnswered():
                 saw = f", {quoted(record.detail)}" if record.detail else ""
                 return f"    effect of {record.trial_id}: {record.word.value}{saw}, by {plain_text(record.by, 40)}"
+            case AttemptFinished(trial_id=trial_id):
+                return _verdict(record, self._trials.get(trial_id))
             case NoteWritten(text=text, by=by):
                 return f"note by {plain_text(by, 40)}: {quoted(text)}"
             case MarkSet(label=label, by=by):
@@ -187,7 +191,9 @@ class Happenings:
         said = quoted(asked.text if isinstance(asked, SpokenText) else trial.reference)
         where = "".join(f" · {axis} {plain_text(label, 40)}" for axis, label in trial.conditions)
         place = f"{trial.number}/{len(self._trials)}"
-        return f"TRIAL {place} {trial.id}{again}: {said} to {trial.device}, {trial.recipe.voice.label()}{where}"
+        wants = trial.expects
+        frame = "" if wants is None else f", to be understood as {written(wants.intents, wants.slots)}"
+        return f"TRIAL {place} {trial.id}{again}: {said} to {trial.device}{frame}, {trial.recipe.voice.label()}{where}"
 
     def _trial_end(self, row: TrialFinished) -> str:
         attempts = counted(row.attempts, "attempt")
@@ -224,20 +230,26 @@ def _of_attempt(record: Record) -> str | None:
             )
         case OperatorAsked(question=question):
             return f"    ASKING {plain_text(question)}"
-        case AttemptFinished():
-            return _verdict(record)
         case _:
             return None
 
 
-def _verdict(row: AttemptFinished) -> str:
+def _verdict(row: AttemptFinished, trial: Trial | None) -> str:
     if row.outcome is Outcome.COUNTED:
         return f"  attempt {row.attempt}: {IN_WORDS[row.outcome]}"
     heard = f"; heard {quoted(row.heard)}" if row.heard is not None else ""
     latency = f"; latency {milliseconds(row.latency)}" if row.latency is not None else ""
     assessed = row.recognition is not Recognition.NOT_ASSESSED or row.outcome is not Outcome.INTERRUPTED
     words = f"{IN_WORDS[row.outcome]}{', ' if assessed else ''}{_RECOGNITION[row.recognition] if assessed else ''}"
-    return f"  attempt {row.attempt}: {words}{heard}{latency}{_because(in_words(row.cause))}"
+    frame = "" if row.understood is None else f"; {_frame(row, row.understood, trial)}"
+    return f"  attempt {row.attempt}: {words}{heard}{frame}{latency}{_because(in_words(row.cause))}"
+
+
+def _frame(row: AttemptFinished, told: Understood, trial: Trial | None) -> str:
+    """What was understood, part by part with signs where something was told."""
+    found = () if trial is None else parts_of(trial, row)
+    what = compared(found) or ("nothing, as it should" if told.right else "nothing" if told.intents is not None else "")
+    return f"{verdict_in_words(told)}{': ' if what else ''}{what}"
 
 
 def _observed(observation: object) -> str | None:
@@ -246,7 +258,7 @@ def _observed(observation: object) -> str | None:
             return f"    {source} woke{' on ' + quoted(phrase, 60) if phrase else ''}"
         case Intent(source=source, name=name, slots=slots):
             found = "".join(f", {slot} {quoted(value, 60)}" for slot, value in slots[:20])
-            return f"    {source} reports that it understood {plain_text(name, 80)}{found}"
+            return f"    {source} reports that it understood {plain_text(name, 80) or 'nothing'}{found}"
         case Transcript(source=source, text=text, final=True):
             return f"    {source} reports that it heard {quoted(text)}"
         case ResponseText(source=source, text=text):

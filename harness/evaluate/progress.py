@@ -43,7 +43,8 @@ class Progress:
 
     trials: in the order of playing. running: id of the trial that is going on. pace_s: mean wall time of the last
     trials, pauses left out. overruns: late or lost sound blocks. unplaced: rows that name a trial that is not
-    planned; more than 0 says that the log is damaged.
+    planned; more than 0 says that the log is damaged. last_response: trial, take and attempt of the last that was
+    kept; last_frame: of the last attempt of which it is known, or known to be unknown, what was understood.
     """
 
     seq: int = 0
@@ -52,6 +53,7 @@ class Progress:
     totals: Totals = field(default_factory=Totals)
     running: str | None = None
     last_response: tuple[str, int, int] | None = None
+    last_frame: tuple[str, int, int] | None = None
     runs: int = 0
     faults: int = 0
     pauses: int = 0
@@ -212,6 +214,8 @@ class SessionFigures:
             case AttemptFinished():
                 attempt = replace(attempt, verdict=row, words=words_heard(found.trial, row))
                 self._totals = None
+                if row.understood is not None:
+                    self._head = replace(self._head, last_frame=(row.trial_id, row.take, row.attempt))
             case ResponseFrozen():
                 attempt = replace(attempt, frozen=row)
                 self._head = replace(self._head, last_response=(row.trial_id, row.take, row.attempt))

@@ -18,7 +18,7 @@ from harness.wire.foreign import plain_text
 TITLE = "Last frame"
 _STYLES: dict[Mark, Style] = {
     Mark.RIGHT: Style(color=palette.GREEN),
-    Mark.OTHER_VALUE: Style(color=palette.ORANGE),
+    Mark.OTHER_VALUE: Style(color=palette.ORANGE, strike=True),
     Mark.MISSING: Style(color=palette.RED),
     Mark.TOO_MANY: Style(color=palette.RED, strike=True),
     Mark.ASIDE: Style(color=palette.QUIET),

@@ -6,16 +6,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from harness.metrics.recognition import words_of
+from harness.metrics.understood import normalised
 from harness.model.record import AttemptFinished
 from harness.model.scenario import Recognised
 from harness.model.trial import Trial
-from harness.model.understanding import Expected, Slot, joined
+from harness.model.understanding import Expected, Slot, frame_text
 from harness.model.understood import Understood
 from harness.wire.foreign import plain_text
 
 LONGEST = 120
 """Characters of a name or a value that are shown."""
+LONGEST_FRAME = 500
 
 
 class Mark(StrEnum):
@@ -72,10 +73,8 @@ def parts_of(trial: Trial, row: AttemptFinished) -> tuple[Part, ...]:
 
 
 def written(intents: Sequence[str] | None, slots: Sequence[Slot] | None) -> str:
-    """A frame on one line, harmless: `set_timer, duration "10 minutes"`; `nothing` of no intents and no slots."""
-    said = [plain_text(joined(tuple(intents)), LONGEST)] if intents else []
-    said += [_named(slot.concept, slot.value) for slot in slots or ()]
-    return ", ".join(said) or "nothing"
+    """A frame on one line, harmless: `set_timer (duration: 10 minutes)`; `nothing` without an intent."""
+    return plain_text(frame_text(tuple(intents or ()), None if slots is None else tuple(slots)), LONGEST_FRAME)
 
 
 def compared(found: Sequence[Part]) -> str:
@@ -121,8 +120,10 @@ def _slots(wanted: Sequence[Slot] | None, told: Sequence[Slot], rule: Recognised
             yield Part(Mark.ASIDE, slot.concept, True, slot.value)
         return
     left = list(told)
-    # Equal ones first: of two items the other may stand for a third only when its own is taken.
-    same: list[Slot | None] = [_take(left, slot, lambda one, want: _same(want, one, rule)) for slot in wanted]
+    # Equal ones first, then those that any value does for: an item that is there stands for no other that is not.
+    same: dict[int, Slot | None] = {}
+    for number, slot in sorted(enumerate(wanted), key=lambda one: one[1].value is None):
+        same[number] = _take(left, slot, lambda one, want: _same(want, one, rule))
     for number, slot in enumerate(wanted):
         found = same[number]
         if found is not None:
@@ -146,4 +147,4 @@ def _take(left: list[Slot], want: Slot, fits: Callable[[Slot, Slot], bool]) -> S
 def _same(want: Slot, told: Slot, rule: Recognised) -> bool:
     if want.concept != told.concept:
         return False
-    return want.value is None or words_of(want.value, rule) == words_of(told.value or "", rule)
+    return want.value is None or normalised(want.value, rule) == normalised(told.value or "", rule)

@@ -1,5 +1,8 @@
 """What happens is said in one clear line, whatever a device sends."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -7,7 +10,7 @@ from hypothesis import strategies as st
 from harness.cli.happenings import Happenings
 from harness.model.clip import Clip
 from harness.model.effect import EffectWord
-from harness.model.observation import LinkLost, StateTold, Transcript
+from harness.model.observation import Intent, LinkLost, StateTold, Transcript
 from harness.model.record import (
     AttemptFinished,
     AttemptStarted,
@@ -20,10 +23,16 @@ from harness.model.record import (
     ResponseFrozen,
     ResponseTranscribed,
     SessionFinished,
+    SessionStarted,
     TrialFinished,
+    TrialStarted,
 )
 from harness.model.time import Measured, Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition
+from harness.model.understanding import Expected, Slot
+from harness.model.understood import Understood
+from tests.dashboard.frame_bench import some_frames
+from tests.unit.evaluate.rows import planned
 from tests.unit.log.records import KINDS, rows_of
 
 HOSTILE = "\x1b]0;owned\x07[/red]\u202e\r\n" + "x" * 10_000
@@ -47,6 +56,8 @@ HOSTILE = "\x1b]0;owned\x07[/red]\u202e\r\n" + "x" * 10_000
         (Observed(StateTold("lamp", Stamp(0.0), "timer", "10 min")), '    lamp tells that timer is "10 min"'),
         (Observed(StateTold("lamp", Stamp(0.0), "timer")), "    lamp tells that timer is no more"),
         (EffectAnswered("t", 1, 1, EffectWord.WRONG, "ann", "none"), '    effect of t: wrong, "none", by ann'),
+        (Observed(Intent("lamp", Stamp(0.0), "set", (("x", "1"),))), '    lamp reports that it understood set, x "1"'),
+        (Observed(Intent("lamp", Stamp(0.0), "")), "    lamp reports that it understood nothing"),
         (FaultMet("broker", "refused"), "FAULT broker: refused"),
         (SessionFinished(EndReason.STOPPED), "END stopped; it can be resumed"),
     ],
@@ -81,3 +92,34 @@ def test_every_row_is_one_printable_line_or_none(drawn: st.DataObject) -> None:
     record = drawn.draw(rows_of(drawn.draw(st.sampled_from(KINDS))))
     line = Happenings().line(record)
     assert line is None or line.isprintable()
+
+
+def test_of_a_frame_it_says_what_was_expected_and_how_each_attempt_stands(tmp_path: Path) -> None:
+    said = Happenings()
+    lines = [said.line(entry.record) for entry in some_frames(tmp_path).entries]
+    found = [line for line in lines if line and ("TRIAL 4" in line or ("  attempt" in line and ": " in line))]
+    assert found[0].startswith(
+        '  attempt 1: misheard, recognised; heard "set a timer for ten minutes"; intents right, '
+    )
+    assert 'slots not: = set_timer, ≠ duration "15 minutes" (wanted "10 minutes"); latency 800' in found[0]
+    assert '; understood: = set_timer, = duration "10 minutes"; latency' in found[1]
+    assert found[2] == "  attempt 1: understood, without an answer, recognised; understood: = get_time"
+    assert "; understood: nothing, as it should; latency" in found[3]
+    assert (
+        " to kitchen, to be understood as add_to_list#set_timer (duration: 5 minutes, item: eggs), espeak" in found[4]
+    )
+    assert "; not understood: − add_to_list, − set_timer, " in found[5]
+
+
+def test_a_hostile_frame_is_harmless() -> None:
+    row = AttemptFinished(
+        "t", 1, 1, Outcome.MISHEARD, Recognition.NO, EvidenceSource.DEVICE,
+        understood=Understood((HOSTILE,), (Slot(HOSTILE, HOSTILE),), False, False, EvidenceSource.DEVICE),
+    )  # fmt: skip
+    trial = replace(planned(1), id="t", expects=Expected((HOSTILE[::-1],), (Slot(HOSTILE, "x"),)))
+    said = Happenings()
+    for record in (SessionStarted("s", "k", "t", "a", "b", "c", 1, "in", (), (trial,)), TrialStarted("t", 1), row):
+        line = said.line(record)
+        assert line is not None
+        assert line.isprintable()
+        assert len(line) <= 1000

@@ -22,6 +22,7 @@ from harness.model.scenario import Evidence, Recognised, RepromptRule
 from harness.model.stimulus import SpokenText, StimulusRecipe, VoiceSpec
 from harness.model.time import Measured, Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
+from harness.model.understood import Understood
 
 
 def planned(number: int, text: str = "what time is it", trial_id: str = "", device: str = "kitchen") -> Trial:
@@ -78,6 +79,7 @@ class Rows:
         text: str | None = None,
         heard: str | None = None,
         evidence: EvidenceSource = EvidenceSource.DEVICE,
+        understood: Understood | None = None,
     ) -> None:
         self.add(AttemptStarted(trial_id, take, attempt, f"p{len(self.entries)}", "c", 0.5, 1.5, 1.6, None), 1.0)
         if clip is not None:
@@ -98,6 +100,7 @@ class Rows:
                 heard=heard,
                 latency=None if latency_s is None else Measured(latency_s, error_s),
                 length=None if clip is None else Measured(clip.duration_s, error_s),
+                understood=understood,
             ),
             1.0,
         )

@@ -11,6 +11,7 @@ from harness.model.record import Record
 from harness.model.rewriting import Rewriting
 from harness.model.stimulus import StimulusRecipe
 from harness.model.time import Measured, Stamp
+from harness.model.understanding import Slot
 
 # A lone surrogate is no character: it has no UTF-8, and drivers decode with replacement.
 texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=40)
@@ -45,6 +46,9 @@ _phrases = st.lists(texts, max_size=3).map(tuple)
 # A phrase has words and one meaning.
 _same = st.dictionaries(_phrases.filter(bool), _phrases, max_size=3).map(lambda pairs: tuple(pairs.items()))
 st.register_type_strategy(Rewriting, st.builds(Rewriting, id=texts, base=st.sampled_from(Normalisation), same=_same))
+
+# Half a place is refused.
+st.register_type_strategy(Slot, st.builds(Slot, concept=texts, value=st.none() | texts, start=st.none(), end=st.none()))
 
 KINDS: tuple[type, ...] = get_args(Record)
 recipes = st.from_type(StimulusRecipe)

@@ -32,6 +32,7 @@ def slots(*named: str) -> tuple[Slot, ...]:
         ),
         (("set_timer", "duration=10 minutes"), ("set_timer",), '= set_timer, − duration "10 minutes"'),
         (("set_timer", "duration"), ("set_timer", "duration=3 s"), '= set_timer, = duration "3 s"'),
+        (("a", "x", "x=2"), ("a", "x=2", "x=1"), '= a, = x "1", = x "2"'),
         (("set_timer",), ("read_list", "item=milk"), '− set_timer, + read_list, + item "milk"'),
         (("a#b", "x=1"), ("b#c", "x=1", "x=1"), '− a, = b, + c, = x "1", + x "1"'),
         # The second milk stands for the missing bread, and not for the milk that is there.
@@ -69,8 +70,8 @@ def test_where_the_device_told_nothing_there_are_no_parts() -> None:
 def test_a_frame_on_one_line_is_harmless() -> None:
     assert written((), ()) == "nothing"
     assert written(None, None) == "nothing"
-    assert written(("a", "b"), slots("x=1", "y")) == 'a#b, x "1", y'
-    assert written(("a\x1b[31m",), slots("x=\x07")) == 'a\\e[31m, x "\\x07"'
+    assert written(("a", "b"), slots("x=1", "y")) == "a#b (x: 1, y)"
+    assert written(("a\x1b[31m",), slots("x=\x07")) == r"a\e[31m (x: \x07)"
     assert "\x1b" not in compared(parts(Expected(("a",)), Understood(("\x1b]0;x\x07",)), RULE))
 
 

@@ -1,0 +1,126 @@
+"""What was understood beside what was expected: readable without colours, harmless, the last attempt first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from rich.text import Text
+
+from harness.dashboard.widgets.frame_panel import FramePanel
+from harness.evaluate.progress import Progress, SessionFigures
+from harness.model.record import TrialStarted
+from harness.model.trial import EvidenceSource, Outcome
+from harness.model.understanding import Expected
+from harness.model.understood import Understood
+from tests.dashboard.bench import LARGE, SMALL, dashboard, double, screen_text, shows, until
+from tests.dashboard.frame_bench import TIMER, frame_double, some_frames, told, wanting
+from tests.unit.evaluate.rows import Rows, planned
+
+sizes = pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
+
+
+def progress_of(rows: Rows) -> Progress:
+    figures = SessionFigures()
+    for entry in rows.entries:
+        figures.add(entry)
+    return figures.snapshot()
+
+
+def after(expects: Expected, *understood: Understood) -> Rows:
+    rows = Rows()
+    rows.start(wanting(1, "set a timer for ten minutes", "timer", expects))
+    rows.add(TrialStarted("timer", 1))
+    for number, one in enumerate(understood, start=1):
+        rows.attempt("timer", number, Outcome.MISHEARD, understood=one)
+    return rows
+
+
+def painted(rows: Rows, height: int = 9) -> Text:
+    panel = FramePanel()
+    panel.show(progress_of(rows))
+    return panel.paint(60, height)
+
+
+def lines(rows: Rows, height: int = 9) -> list[str]:
+    return painted(rows, height).plain.splitlines()
+
+
+def test_each_part_says_by_its_sign_how_it_stands(tmp_path: Path) -> None:
+    assert lines(some_frames(tmp_path)) == [
+        "not understood",
+        "− add_to_list",
+        "= set_timer",
+        "+ read_list",
+        "≠ duration “9 minutes”, not “5 minutes”",
+        "− item “eggs”",
+        "+ day “today”",
+        '×2 − add_to_list, = set_timer, = duration "5 minutes", − item "eggs"',
+        '×1 − add_to_list, − set_timer, − duration "5 minutes", − item "eggs"',
+    ]
+
+
+def test_what_is_too_many_or_has_another_value_is_struck_through_as_well(tmp_path: Path) -> None:
+    text = painted(some_frames(tmp_path))
+    struck = [text.plain[span.start : span.end] for span in text.spans if getattr(span.style, "strike", False)]
+    assert struck == ["read_list", "duration “9 minutes”", "day “today”"]
+
+
+def test_what_does_not_fit_is_counted(tmp_path: Path) -> None:
+    assert lines(some_frames(tmp_path), 4) == ["not understood", "− add_to_list", "= set_timer", "… 6 more"]
+
+
+@pytest.mark.parametrize(
+    ("expects", "understood", "said"),
+    [
+        (TIMER, told("set_timer", "duration=ten minutes", right=True),
+         "understood|= set_timer|= duration “ten minutes”"),
+        (TIMER, told("set_timer", right=False, intents_right=True),
+         "intents right, slots not|= set_timer|− duration “10 minutes”"),
+        (Expected((), ()), told("", right=True), "understood: nothing, as it should"),
+        (Expected((), None), told("", "x=1", right=True), "understood|· x “1”"),
+        (TIMER, Understood(), "nothing says what it understood"),
+        (TIMER, Understood(right=True, intents_right=True, source=EvidenceSource.OPERATOR),
+         "understood, by the operator"),
+    ],
+)  # fmt: skip
+def test_wording(expects: Expected, understood: Understood, said: str) -> None:
+    assert "|".join(lines(after(expects, understood))) == said
+
+
+def test_names_of_a_device_are_harmless() -> None:
+    hostile = told("\x1b]0;owned\x07[/red]", "[bold]\u202e=\r\n\x1b[2J", right=False)
+    text = painted(after(TIMER, hostile)).plain
+    assert not set(text) & set("\x1b\x07\r\u202e")
+    assert "[/red]" in text
+    assert "[bold]" in text
+
+
+def test_a_run_without_such_trials_has_no_panel_to_show(tmp_path: Path) -> None:
+    rows = Rows()
+    rows.start(planned(1))
+    rows.trial("time-1")
+    assert progress_of(rows).last_frame is None
+    assert lines(rows) == ["none yet"]
+
+
+@sizes
+async def test_the_run_screen_shows_the_last_frame(tmp_path: Path, size: tuple[int, int]) -> None:
+    with frame_double(tmp_path) as engine:
+        app = dashboard(engine)
+        async with app.run_test(size=size) as pilot:
+            await until(pilot, shows(pilot, "4 of 5"))
+            await until(pilot, shows(pilot, "Last frame, ×3: timer_and_eggs"))
+            text = screen_text(pilot)
+            for words in ("not understood", "− add_to_list", "= set_timer", "our transcription"):
+                assert words in text
+            assert all(len(line) <= size[0] for line in text.splitlines())
+
+
+@sizes
+async def test_other_runs_keep_the_shape_of_the_response(tmp_path: Path, size: tuple[int, int]) -> None:
+    with double(tmp_path) as engine:
+        app = dashboard(engine)
+        async with app.run_test(size=size) as pilot:
+            await until(pilot, shows(pilot, "7 of 12"))
+            assert "Last frame" not in screen_text(pilot)
