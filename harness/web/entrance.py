@@ -22,6 +22,8 @@ STATIC = {
     "site.css": "text/css; charset=utf-8",
     "page.js": "text/javascript; charset=utf-8",
     "site.js": "text/javascript; charset=utf-8",
+    "annotation.css": "text/css; charset=utf-8",
+    "annotation.js": "text/javascript; charset=utf-8",
     "login.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }

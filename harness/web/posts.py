@@ -51,7 +51,7 @@ def read_post(fields: Mapping[str, str], sub_flags: tuple[str, ...]) -> Post:
         page=fields.get("page", ""),
         plays=_count(fields.get("plays", "")),
         heard_ms=_count(fields.get("heard_ms", "")),
-        comment=_comment(fields["comment"]) if "comment" in fields else None,
+        comment=comment_of(fields["comment"]) if "comment" in fields else None,
         confidence=int(confidence) if confidence in ("1", "2", "3") else None,
         sub_flags=tuple(flag for flag in SubFlag if flag.value in sub_flags),
         claimed=fields.get("claimed", ""),
@@ -162,7 +162,8 @@ def _count(text: str) -> int:
     return min(int(text), MOST_MS) if re.fullmatch(r"[0-9]{1,9}", text) else 0
 
 
-def _comment(text: str) -> str:
+def comment_of(text: str) -> str:
+    """A comment as it is kept: without what cannot be printed, and not too long."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
     return "".join(sign for sign in lines if sign == "\n" or sign.isprintable())[:LONGEST_COMMENT]
 

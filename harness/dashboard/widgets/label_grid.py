@@ -49,11 +49,11 @@ class LabelGrid(Painted):
         if len(labels) <= height:
             self._columns = 1
             room = max(map(len, names), default=0)
-            rows = [self._row(index, names[index], room, width) for index in range(len(labels))]
+            folded = [self._row(index, names[index], room, width) for index in range(len(labels))]
             # Descriptions are read in full where there is room, and their beginnings else.
-            if sum(map(len, rows)) > height:
-                rows = [self._cut(parts[0], len(parts) > 1, width) for parts in rows]
-            return Text("\n").join(line for parts in rows for line in parts)
+            if sum(map(len, folded)) > height:
+                folded = [self._cut(parts[0], len(parts) > 1, width) for parts in folded]
+            return Text("\n").join(line for parts in folded for line in parts)
         longest = max(map(len, names)) + 7
         self._columns = max(2, min(-(-len(labels) // max(1, height)), len(labels)))
         each = max(10, (width - _GAP * (self._columns - 1)) // self._columns)

@@ -1,0 +1,92 @@
+"""Annotation projects for tests: utterances of travellers, with proposals of which some are wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.log.annotation_folder import AnnotationFolder, project_text
+from harness.log.annotation_log import AnnotationLog
+from harness.model.annotation import AnnotationProject, AnnotationRow, Intents, Proposal, Proposed
+from harness.rig.annotation_room import AnnotationRoom
+
+LABELS = """\
+label_set: travel
+title: Travel talk
+intro: Label what is wanted, not how it is said.
+labels:
+  - id: greeting
+    title: Greeting
+    description: Says hello or goodbye, alone or before something else.
+    examples:
+      - text: good morning
+    counterexamples:
+      - text: good
+        labels: [yes_please]
+        why: It says yes to what was asked.
+  - id: yes_please
+    title: "Yes"
+    description: Says yes to what was asked or offered, in whatever words.
+  - id: booking
+    title: Booking
+    description: Wants a room, or gives a date, a place or a price that belongs to one.
+  - id: information
+    title: Information
+    description: Asks for something to be told.
+  - id: filler
+    title: Filler
+    description: Fills the time; says nothing of what is wanted.
+    alone: true
+never_together:
+  - [yes_please, information]
+"""
+TALK: tuple[tuple[str, Intents | None], ...] = (
+    ("yes please", ("yes_please",)),
+    ("yes that is fine", ("yes_please",)),
+    ("yes two nights in lyon from the fifth of july", ("booking", "yes_please")),
+    ("hello there", ("greeting",)),
+    ("what does breakfast cost", ("information",)),
+    ("er", None),
+)
+"""Text, and what is proposed; None: no consensus."""
+
+
+def annotation_project(
+    folder: Path,
+    talk: Sequence[tuple[str, Intents | None]] = TALK,
+    labels: str = LABELS,
+    **project: Any,
+) -> Path:
+    """A project in a new folder. Ids are u0, u1, … in the order of the talk; the batch of proposals is b1."""
+    folder.mkdir(parents=True)
+    files = AnnotationFolder(folder)
+    files.labels.write_text(labels, encoding="utf-8")
+    with files.utterances.open("w", encoding="utf-8") as file:
+        for number, (text, _) in enumerate(talk):
+            file.write(json.dumps({"id": f"u{number}", "text": text}) + "\n")
+    files.project.write_bytes(project_text(AnnotationProject(project.pop("id", "talk"), len(talk), **project)))
+    proposals = tuple(Proposal(f"u{number}", intents) for number, (_, intents) in enumerate(talk))
+    log = AnnotationLog(folder)
+    log.append_all([Proposed("b1", "tri-training", proposals)])
+    log.close()
+    return folder
+
+
+def repeated(times: int) -> list[tuple[str, Intents | None]]:
+    """The talk so many times, each time in other words."""
+    return [(f"{text} {number}" if number else text, intents) for number in range(times) for text, intents in TALK]
+
+
+def rows(folder: Path) -> list[AnnotationRow]:
+    """What annotators gave, as it is on the disk, oldest first."""
+    log = AnnotationLog(folder)
+    try:
+        return [row for _, row in log.rows(0) if not isinstance(row, Proposed)]
+    finally:
+        log.close()
+
+
+def opened(folder: Path) -> AnnotationRoom:
+    return AnnotationRoom(folder)
