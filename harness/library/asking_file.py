@@ -8,6 +8,7 @@ from pydantic import Discriminator, Field, Tag
 
 from harness.library.findings import Keys
 from harness.library.words import Language, Spoken, Text, word
+from harness.model.scenario import Until
 from harness.model.stimulus import NoiseKind
 
 LevelDbfs = Annotated[float, Field(ge=-90, le=0)]
@@ -84,6 +85,11 @@ class RepromptKeys(Keys):
     )
     max_interruptions: int | None = Field(
         default=None, ge=0, le=1000, description="A trial is given up after so many interruptions. Default 5."
+    )
+    until: Annotated[Until, word(Until)] | None = Field(
+        default=None,
+        description="It is said again until its words are recognised, or its intents and slots understood. Default: "
+        "understood in trials of that kind, else recognised.",
     )
 
 

@@ -29,11 +29,12 @@ _CALLING = ("phrase", "recordings", "lead_in_s", "tail_s")
 _SOAKING = ("hours", "segment_s", "sources", "probe")
 _REMEMBERING = ("follow_up", "waits_s", "shows", "forgets")
 _FOREIGN: Mapping[TrialKind, tuple[str, ...]] = {
-    TrialKind.QUERY: (*_HEARING, *_CALLING, *_SOAKING, *_REMEMBERING),
-    TrialKind.WAKE: (*_ASKING, *_SOAKING, *_REMEMBERING),
-    TrialKind.COMMAND: ("close_dialogue", "evidence", "wake", *_SOAKING, *_REMEMBERING),
-    TrialKind.AMBIENT: (*_ASKING, *_CALLING, *_REMEMBERING, "voice"),
-    TrialKind.MEMORY: (*_HEARING, *_CALLING, *_SOAKING, "close_dialogue"),
+    TrialKind.QUERY: (*_HEARING, *_CALLING, *_SOAKING, *_REMEMBERING, "expects"),
+    TrialKind.WAKE: (*_ASKING, *_SOAKING, *_REMEMBERING, "expects"),
+    TrialKind.COMMAND: ("close_dialogue", "evidence", "wake", *_SOAKING, *_REMEMBERING, "expects"),
+    TrialKind.AMBIENT: (*_ASKING, *_CALLING, *_REMEMBERING, "voice", "expects"),
+    TrialKind.MEMORY: (*_HEARING, *_CALLING, *_SOAKING, "close_dialogue", "expects"),
+    TrialKind.UNDERSTAND: ("devices", *_CALLING, *_SOAKING, *_REMEMBERING),
 }
 _WANTED: Mapping[TrialKind, tuple[str, ...]] = {
     TrialKind.QUERY: ("query",),
@@ -41,6 +42,7 @@ _WANTED: Mapping[TrialKind, tuple[str, ...]] = {
     TrialKind.COMMAND: ("query",),
     TrialKind.AMBIENT: ("hours", "sources"),
     TrialKind.MEMORY: ("query", "follow_up", "waits_s", "shows"),
+    TrialKind.UNDERSTAND: ("query", "expects"),
 }
 _EXAMPLES = {
     "query": "…",
@@ -49,6 +51,7 @@ _EXAMPLES = {
     "follow_up": "…",
     "waits_s": "[2, 4, 8, 16]",
     "shows": "[some words]",
+    "expects": "{intents: [set_timer], slots: {duration: ten minutes}}",
 }
 
 VoiceOf = Callable[[str | VoiceKeys | None, KeyPath], VoiceSpec | None]
@@ -78,7 +81,7 @@ def check_wanted(written: Mapping[str, object], at: KeyPath, found: Findings) ->
 
 def name_of(keys: TrialKeys) -> str:
     """What a trial is called that has no id."""
-    if keys.kind in (TrialKind.QUERY, TrialKind.COMMAND):
+    if keys.kind in (TrialKind.QUERY, TrialKind.COMMAND, TrialKind.UNDERSTAND):
         return keys.query or ""
     return keys.kind.value
 

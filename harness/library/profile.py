@@ -63,6 +63,7 @@ def load_profile(path_or_id: Path | str, *, beside: Path) -> DeviceProfile:
         close_dialogue_say=keys.close_dialogue.say if keys.close_dialogue else None,
         note=keys.note,
         listening_states=frozenset(keys.listening_states),
+        responds=keys.responds,
         transport=transport_of(keys),
         lines=tuple(_line(rule) for rule in keys.lines),
         console=ConsoleSettings(**{**keys.console.model_dump(), "time": keys.console.time or ""}),

@@ -17,6 +17,7 @@ FIELDS: dict[ObservationKind, tuple[str, ...]] = {
     ObservationKind.WAKE: ("phrase", "score"),
     ObservationKind.TRANSCRIPT: ("text", "final"),
     ObservationKind.INTENT: ("name", "slots", "score"),
+    ObservationKind.NOT_UNDERSTOOD: (),
     ObservationKind.RESPONSE: ("text",),
     ObservationKind.STATUS: ("state", "detail"),
     ObservationKind.STATE: ("name", "value"),
@@ -130,6 +131,9 @@ class ProfileKeys(Keys):
     audio: AudioKeys | None = Field(default=None, description="How it takes sound over its wire. Default: it does not.")
     listening_states: list[Annotated[DeviceState, word(DeviceState)]] = Field(
         default=[], description="States that it only says of itself while it hears what could wake it. Default: none."
+    )
+    responds: bool = Field(
+        default=True, description="Whether it has a voice; false: it only tells, and no response is waited for."
     )
     samples: list[SampleKeys] = Field(default=[], description="What it said, and what must come of it: its tests.")
     note: Text = Field(default="", description="For people.")

@@ -30,6 +30,7 @@ _DEFAULTS: dict[str, Fields] = {
     "wake": {"phrase": "", "score": None},
     "transcript": {"text": "", "final": True},
     "intent": {"name": "", "slots": {}, "score": None},
+    "not_understood": {},
     "response": {"text": ""},
     "status": {"state": "", "detail": ""},
     "state": {"name": "", "value": ""},
@@ -59,6 +60,8 @@ def sample_fields(seen: Observation) -> Fields:
             fields: Fields = {"kind": "wake", "phrase": phrase, "score": _rounded(score)}
         case Transcript(text=text, final=final):
             fields = {"kind": "transcript", "text": text, "final": final}
+        case Intent(name=""):
+            fields = {"kind": "not_understood"}
         case Intent(name=name, slots=slots, score=score):
             fields = {"kind": "intent", "name": name, "slots": dict(slots), "score": _rounded(score)}
         case ResponseText(text=text):

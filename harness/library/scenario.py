@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from harness import plugins
-from harness.library import effects, kinds, listening, memory, strict_yaml
+from harness.library import effects, expecting, kinds, listening, memory, strict_yaml
 from harness.library.asking_file import CloseDialogueKeys, NoiseKeys, RepromptKeys, VoiceKeys
 from harness.library.assets import Assets
 from harness.library.findings import Findings, Keys, KeysT, attempt, nearest
@@ -121,6 +121,7 @@ def _null_may_stand(path: KeyPath) -> bool:
             | ("matrix", "axes", "noise", int())
             | ("matrix", "exclude", int(), "noise")
             | ("trials", int(), "effect", "state", str())
+            | ("trials", int(), "expects", "slots", str())
         ):
             return True
     return False
@@ -235,6 +236,7 @@ class _Reader:
         if keys is None:
             return None
         listening.check_kind(keys, at, self._found)
+        expecting.check_rule(keys, self._section("defaults", DefaultsKeys), at, self._found)
         files: tuple[tuple[str, float], ...] = ()
         if keys.recordings is not None:
             files = listening.sounds(keys.recordings, (*at, "recordings"), self._assets)
@@ -263,6 +265,7 @@ class _Reader:
             note=keys.note,
             effect=effects.effect(keys, at, self._found, self._text),
             memory=memory.memory(keys, at, self._found, self._text),
+            expects=expecting.expected(keys, at, self._found, self._text),
         )
         template = replace(template, ambient=listening.spoken_by_default(template, self._default_voice))
         axes = self._mapping("matrix").get("axes")

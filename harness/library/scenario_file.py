@@ -187,6 +187,10 @@ class LimitsKeys(Keys):
     min_effect_share: Share | None = Field(
         default=None, description="Effects that are right, share 0-1 of those that are known."
     )
+    min_understood_share: Share | None = Field(
+        default=None, description="Queries whose intents and slots were understood, share 0-1 of those decided."
+    )
+    min_intent_share: Share | None = Field(default=None, description="… whose intents were understood, share 0-1.")
     max_latency_p95_ms: float | None = Field(
         default=None, gt=0, description="End of speech to response, 95th percentile, ms."
     )

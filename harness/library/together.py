@@ -6,6 +6,7 @@ from pathlib import Path
 
 from harness.library import strict_yaml
 from harness.library.effects import demand_state
+from harness.library.expecting import demand_intents
 from harness.library.findings import Findings, nearest
 from harness.library.memory import demand_evidence
 from harness.library.strict_yaml import Mark, Node
@@ -24,6 +25,7 @@ ADD: dict[Need, str] = {
     Need.MONITOR: "Add `monitor: {driver: loudspeaker, …}` to the bench",
     Need.NOISE: "Add a loudspeaker to the bench: noise is played with the stimulus",
     Need.INJECTION: "Use a device whose connection carries audio, by serial or mqtt",
+    Need.INTENTS: "Use a device with a connection, whose profile reports intent",
     Need.POSITIONS: "Add a second loudspeaker at another position to the bench",
 }
 """What to do about a need that is not met."""
@@ -46,6 +48,9 @@ def check_together(scenario: Scenario, bench: Bench) -> None:
         if trial.kind.asks:
             device = _device(trial.device, bench)
             wanted = trial.evidence or scenario.defaults.evidence
+            if trial.expects is not None:
+                demand_intents(trial, scenario, device, bench, found.place(("trials", number)))
+                continue
             if wanted is Evidence.DEVICE and not _reports(device, ObservationKind.TRANSCRIPT):
                 what = (
                     f"the trial {trial.id!r} wants the device's own evidence, and {device.id!r} reports no transcript"
@@ -82,14 +87,18 @@ def _listening(trial: TrialTemplate, bench: Bench) -> list[Device]:
     return [device for device in bench.devices if _reports(device, ObservationKind.WAKE)]
 
 
+def _hearing(trial: TrialTemplate, bench: Bench) -> list[Device]:
+    return [_device(trial.device, bench)] if trial.kind.asks else _listening(trial, bench)
+
+
 def _all_injected(scenario: Scenario, bench: Bench) -> bool:
     """Whether no trial needs a loudspeaker."""
     return all(
-        not trial.kind.asks
+        (trial.expects is not None or not trial.kind.asks)
         and trial.route is not Route.LOUDSPEAKER
         and (
             trial.route is Route.INJECTION  # what lacks it is named below
-            or all(device.connection and device.connection.injects for device in _listening(trial, bench))
+            or all(device.connection and device.connection.injects for device in _hearing(trial, bench))
         )
         for trial in scenario.trials
     )
@@ -138,7 +147,7 @@ def _check_devices(scenario: Scenario, bench: Bench, found: Findings) -> list[De
             if name not in names:
                 what = f"the bench {bench.id!r} has no device {name!r}"
                 found.add(("trials", number, "devices", at), what, nearest(name, names, listed="Devices"))
-        devices += [_device(trial.device, bench)] if trial.kind.asks else _listening(trial, bench)
+        devices += _hearing(trial, bench)
     return devices
 
 
@@ -168,6 +177,8 @@ def _met(need: Need, bench: Bench, devices: list[Device]) -> bool:
             return bench.microphone is not None
         case Need.TRANSCRIPTS:
             return any(_reports(device, ObservationKind.TRANSCRIPT) for device in devices)
+        case Need.INTENTS:
+            return any(_reports(device, ObservationKind.INTENT) for device in devices)
         case Need.WAKE_EVENTS:
             return any(_reports(device, ObservationKind.WAKE) for device in devices)
         case Need.OPERATOR:

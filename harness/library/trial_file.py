@@ -8,12 +8,20 @@ from pydantic import Field
 
 from harness.library.asking_file import CloseDialogueKeys, GapMs, LevelDbfs, PathText, RepromptKeys, Voice
 from harness.library.effect_file import EffectKeys
+from harness.library.expects_file import ExpectsKeys
 from harness.library.findings import Keys
 from harness.library.memory_file import Waits
 from harness.library.words import Id, Spoken, Text, word
 from harness.model.scenario import Evidence, Route, TrialKind
 
-WrittenKind = Literal[TrialKind.QUERY, TrialKind.WAKE, TrialKind.COMMAND, TrialKind.AMBIENT, TrialKind.MEMORY]
+WrittenKind = Literal[
+    TrialKind.QUERY,
+    TrialKind.WAKE,
+    TrialKind.COMMAND,
+    TrialKind.AMBIENT,
+    TrialKind.MEMORY,
+    TrialKind.UNDERSTAND,
+]
 
 
 class SourceKeys(Keys):
@@ -46,10 +54,10 @@ class TrialKeys(Keys):
 
     id: Id | None = Field(default=None, description="Name of the trial; without it, the query's.")
     kind: Annotated[WrittenKind, word(TrialKind, TrialKind.PROBE)] = Field(
-        default=TrialKind.QUERY, description="query (the default), wake, command, ambient or memory."
+        default=TrialKind.QUERY, description="query (the default), understand, wake, command, ambient or memory."
     )
     query: str | None = Field(
-        default=None, description="The id of a stimulus; of query and command trials, and what primes a memory."
+        default=None, description="The id of a stimulus: what is asked or commanded, and what primes a memory."
     )
     repeat: int = Field(default=1, ge=1, le=10_000, description="How many trials of this kind are run. Default 1.")
     device: Id | None = Field(default=None, description="A device of the bench; without it, the bench's first.")
@@ -68,6 +76,9 @@ class TrialKeys(Keys):
     )
     note: Text = Field(default="", description="For people; kept in the log.")
     effect: EffectKeys | None = Field(default=None, description="What it should bring about, and who can tell.")
+    expects: ExpectsKeys | None = Field(
+        default=None, description="What the device should understand: intents, and slots where they are looked at."
+    )
     devices: list[Id] | None = Field(
         default=None,
         min_length=1,
@@ -75,7 +86,8 @@ class TrialKeys(Keys):
     )
     route: Annotated[Route, word(Route)] = Field(
         default=Route.AUTO,
-        description="How the sound reaches them: auto (over the wire if possible), loudspeaker, injection.",
+        description="How the sound of wake, command, ambient and understand trials reaches devices: auto (over the "
+        "wire if possible), loudspeaker, injection.",
     )
     phrase: Spoken | None = Field(default=None, description="What wakes them; without it, their first wake phrase.")
     recordings: PathText | list[PathText] | None = Field(

@@ -18,12 +18,14 @@ PlainValue = TypeAliasType("PlainValue", "str | int | float | bool | list[PlainV
 class ObservationKind(StrEnum):
     """What a mapping of a device profile may turn a message into; LISTENING: a proof that it listens (a heartbeat).
 
+    NOT_UNDERSTOOD: it heard something, and understood nothing (an intent without a name).
     STATE: a piece of what it is about (a timer, a list), for effect checks.
     """
 
     WAKE = "wake"
     TRANSCRIPT = "transcript"
     INTENT = "intent"
+    NOT_UNDERSTOOD = "not_understood"
     RESPONSE = "response"
     STATUS = "status"
     STATE = "state"
@@ -199,7 +201,8 @@ class DeviceProfile:
     reports: what it can be believed to tell us (its evidence), e.g. {TRANSCRIPT, WAKE}.
     context_wait_s: how long to wait before a query is repeated, so that it has forgotten; None: the scenario's.
     mappings: of MQTT messages; lines: of console lines. audio: None when it has ears only. listening_states: those that
-    it only says of itself while it hears what could wake it.
+    it only says of itself while it hears what could wake it. responds: it has a voice; without one, no response is
+    waited for where something else decides.
     """
 
     id: str
@@ -220,6 +223,7 @@ class DeviceProfile:
     audio: AudioInput | None = None
     samples: tuple[Sample, ...] = ()
     listening_states: frozenset[DeviceState] = frozenset()
+    responds: bool = True
 
 
 @dataclass(frozen=True, slots=True)

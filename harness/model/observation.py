@@ -124,7 +124,10 @@ class Transcript:
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A device says what it understood to be wanted; slots: name → value, in its order; score 0–1."""
+    """A device says what it understood to be wanted; slots: name → value, in its order; score 0–1.
+
+    name: one intent, or several with `#` between; "" when it says that it understood nothing.
+    """
 
     source: str
     at: Stamp

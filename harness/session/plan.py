@@ -9,23 +9,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-from harness.model.bench import Bench, Device, DeviceProfile, ObservationKind
-from harness.model.errors import InputError, Place, UnmetNeed
+from harness.model.bench import Bench, Device
 from harness.model.scenario import (
     AxisName,
     AxisValue,
-    CloseDialogue,
     Evidence,
     Matrix,
     Order,
-    Query,
-    RepromptRule,
     Scenario,
     TrialKind,
     TrialTemplate,
     axes_of,
 )
-from harness.model.stimulus import NoiseSpec, Recording, SpokenText, StimulusRecipe, Utterance, VoiceSpec
+from harness.model.stimulus import Recording, SpokenText, Utterance
 from harness.model.trial import Listening, Target, Trial
 from harness.session.listening_plan import (
     AIR_HZ,
@@ -38,11 +34,9 @@ from harness.session.listening_plan import (
 )
 from harness.session.memory_plan import Pair, in_blocks, pair, wait_slug
 from harness.session.probes import with_probes
+from harness.session.query_plan import Cell, asked_trial, loudspeaker_of, own_cells, query_of, recipe_of
 
 _SHORT: dict[AxisName, str] = {"voice": "v", "level_dbfs": "l", "gap_ms": "g", "position": "p", "noise": "n"}
-
-Cell = tuple[tuple[AxisName, str, AxisValue], ...]
-"""One combination of the matrix: axis, label, value."""
 
 
 def plan(scenario: Scenario, bench: Bench, seed: int | None = None) -> tuple[Trial, ...]:
@@ -64,8 +58,9 @@ def plan(scenario: Scenario, bench: Bench, seed: int | None = None) -> tuple[Tri
         if not template.kind.asks:
             units.extend((trial,) for trial in _listening_trials(scenario, bench, template, cells, taken, seed))
             continue
-        for cell, repetition in itertools.product(cells, range(1, template.repeat + 1)):
-            units.append((_trial(scenario, bench, template, cell, _trial_id(template, cell, repetition, taken)),))
+        own = own_cells(scenario, bench, template, cells)
+        for cell, repetition in itertools.product(own, range(1, template.repeat + 1)):
+            units.append((asked_trial(scenario, bench, template, cell, _trial_id(template, cell, repetition, taken)),))
     if scenario.matrix.order is Order.SHUFFLED:
         chosen = next(s for s in (seed, scenario.matrix.seed, scenario.seed) if s is not None)
         random.Random(chosen).shuffle(units)
@@ -107,8 +102,8 @@ def _memory_pairs(
         block: list[Pair] = []
         for cell, wait_s in itertools.product(cells, spec.waits_s):
             trial_id = _trial_id(template, cell, repetition, taken, wait_slug(wait_s))
-            prime = _trial(scenario, bench, template, cell, trial_id)
-            block.append(pair(prime, _trial(scenario, bench, asked_again, cell, trial_id), spec, wait_s))
+            prime = asked_trial(scenario, bench, template, cell, trial_id)
+            block.append(pair(prime, asked_trial(scenario, bench, asked_again, cell, trial_id), spec, wait_s))
         repetitions.append(block)
     return in_blocks(repetitions, f"{scenario.seed if seed is None else seed}:{template.id}")
 
@@ -125,72 +120,6 @@ def _trial_id(template: TrialTemplate, cell: Cell, repetition: int, taken: set[s
         found = f"{stem}~{count}"
     taken.add(found)
     return found
-
-
-def _trial(scenario: Scenario, bench: Bench, template: TrialTemplate, cell: Cell, trial_id: str) -> Trial:
-    defaults = scenario.defaults
-    query = _query(scenario, template)
-    device = _device(scenario, bench, template)
-    axis: dict[AxisName, AxisValue] = {name: value for name, _, value in cell}
-    profile = device.profile
-    wakes = template.wake and bool(profile.wake_phrases)
-    reports = tuple(sorted(profile.reports)) if device.connection else ()
-    return Trial(
-        id=trial_id,
-        number=0,
-        template=template.id,
-        query_id=query.id,
-        device=device.id,
-        loudspeaker=_loudspeaker(scenario, bench, axis.get("position")),
-        recipe=replace(
-            _recipe(scenario, template, query, profile, axis),
-            query=query.utterance,
-            wake_phrase=SpokenText(profile.wake_phrases[0]) if wakes else None,
-        ),
-        reference=query.reference,
-        alternatives=query.alternatives,
-        recognised=scenario.recognised,
-        evidence=_evidence(template.evidence or defaults.evidence, reports),
-        reprompt=_rule(template.reprompt or defaults.reprompt, profile),
-        close_dialogue=_close(template.close_dialogue or defaults.close_dialogue, profile),
-        conditions=tuple((name, label) for name, label, _ in cell),
-        query_class=template.query_class,
-        core_capability=template.core_capability,
-        note=template.note,
-        microphone=bench.microphone.id if bench.microphone else "",
-        connection=device.connection.id if device.connection else "",
-        reports=reports,
-        wake_phrases=profile.wake_phrases,
-        effect=template.effect,
-    )
-
-
-def _recipe(
-    scenario: Scenario,
-    template: TrialTemplate,
-    query: Query | None,
-    profile: DeviceProfile,
-    axis: dict[AxisName, AxisValue],
-) -> StimulusRecipe:
-    """How it sounds, by the matrix, else the trial, the query or the defaults; what it says the caller puts in."""
-    defaults = scenario.defaults
-    own = query.voice if query else None
-    voice = next(v for v in (axis.get("voice"), template.voice, own, defaults.voice) if v is not None)
-    level = next(v for v in (axis.get("level_dbfs"), template.level_dbfs, defaults.level_dbfs) if v is not None)
-    gap = next(v for v in (axis.get("gap_ms"), template.gap_ms, defaults.gap_ms) if v is not None)
-    noise = axis.get("noise", defaults.noise)
-    assert isinstance(voice, VoiceSpec), voice
-    assert isinstance(level, int | float), level
-    assert isinstance(gap, int | float), gap
-    assert noise is None or isinstance(noise, NoiseSpec), noise
-    return StimulusRecipe(
-        query=SpokenText(""),
-        wake_phrase=None,
-        voice=_in_language(voice, profile),
-        gap_ms=int(gap),
-        level_dbfs=float(level),
-        noise=noise,
-    )
 
 
 def _listening_trials(
@@ -253,7 +182,7 @@ def _probe(scenario: Scenario, bench: Bench, template: TrialTemplate, number: in
 
 def _target(scenario: Scenario, bench: Bench, template: TrialTemplate, device: Device, position: AxisValue) -> Target:
     injected = is_injected(device, template, scenario) and device.connection is not None
-    player = device.connection.id if injected and device.connection else _loudspeaker(scenario, bench, position)
+    player = device.connection.id if injected and device.connection else loudspeaker_of(scenario, bench, position)
     return target(device, player)
 
 
@@ -272,8 +201,8 @@ def _listening_trial(
     phrase: Utterance = SpokenText(heard.phrase)
     if template.recordings:
         phrase = Recording(template.recordings[(repetition - 1) % len(template.recordings)])
-    asked = _query(scenario, template) if template.kind is TrialKind.COMMAND else None
-    common = _recipe(scenario, template, asked, device.profile, {name: value for name, _, value in cell})
+    asked = query_of(scenario, template) if template.kind is TrialKind.COMMAND else None
+    common = recipe_of(scenario, template, asked, device.profile, {name: value for name, _, value in cell})
     rate_hz = INJECTED_HZ if all(one.injected for one in heard.targets) else AIR_HZ
     # The same samples again would tell a deterministic device nothing new, and make intervals too narrow.
     timed = replace(common, lead_in_s=heard.lead_in_s, tail_s=heard.tail_s, rate_hz=rate_hz, variant=repetition)
@@ -304,58 +233,3 @@ def _listening_trial(
         wake_phrases=device.profile.wake_phrases,
         listening=heard,
     )
-
-
-def _query(scenario: Scenario, template: TrialTemplate) -> Query:
-    for query in scenario.queries:
-        if query.id == template.query:
-            return query
-    raise InputError(
-        f"trial {template.id!r} asks {template.query!r}, which is no stimulus of this scenario",
-        place=Place(scenario.path),
-        remedy=f"There are: {', '.join(query.id for query in scenario.queries)}",
-    )
-
-
-def _device(scenario: Scenario, bench: Bench, template: TrialTemplate) -> Device:
-    if template.device is None and bench.devices:
-        return bench.devices[0]
-    for device in bench.devices:
-        if device.id == template.device:
-            return device
-    raise InputError(
-        f"trial {template.id!r} asks device {template.device!r}, which is not on bench {bench.id!r}",
-        place=Place(scenario.path),
-        remedy=f"There are: {', '.join(device.id for device in bench.devices) or 'none'}",
-    )
-
-
-def _loudspeaker(scenario: Scenario, bench: Bench, position: AxisValue) -> str:
-    for loudspeaker in bench.loudspeakers:
-        if position is None or loudspeaker.position == position:
-            return loudspeaker.id
-    where = "" if position is None else f" at position {position!r}"
-    raise UnmetNeed(
-        f"bench {bench.id!r} has no loudspeaker{where}", place=Place(scenario.path), remedy=f"Add one to {bench.path}"
-    )
-
-
-def _in_language(voice: VoiceSpec, profile: DeviceProfile) -> VoiceSpec:
-    """A voice that names no language of its own speaks the device's."""
-    return replace(voice, language=profile.language) if voice.language == VoiceSpec().language else voice
-
-
-def _evidence(asked: Evidence, reports: tuple[ObservationKind, ...]) -> Evidence:
-    if asked is not Evidence.AUTO:
-        return asked
-    return Evidence.DEVICE if ObservationKind.TRANSCRIPT in reports else Evidence.OPERATOR
-
-
-def _rule(rule: RepromptRule, profile: DeviceProfile) -> RepromptRule:
-    return replace(rule, context_wait_s=max(rule.context_wait_s, profile.context_wait_s or 0.0))
-
-
-def _close(asked: CloseDialogue | None, profile: DeviceProfile) -> CloseDialogue | None:
-    if asked is None and profile.close_dialogue_say is not None:
-        return CloseDialogue(say=profile.close_dialogue_say)
-    return asked

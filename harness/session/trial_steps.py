@@ -313,9 +313,8 @@ class TrialSteps(Take):
         self._previous = self._current
         play_id = self._play_id(self._last_number)
         self._current = Attempt(self.trial, self.take, self._last_number, play_id, self._timing, self._now_s)
-        if (
-            self._quiet.span is not None and self.trial.responds
-        ):  # it talks over the query; if it goes on, that is its response
+        # It talks over the query; if it goes on, that is its response.
+        if self._quiet.span is not None and self.trial.responds:
             self._current.spans.append(self._quiet.span)
         self._enter(Phase.PLAYING, "")
         self._ask_for_sound(quiet_since_s)

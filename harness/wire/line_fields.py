@@ -103,6 +103,8 @@ def observation(mapping: LineMapping, fields: LineFields, at: Stamp, source: str
             if not name:
                 raise Unmapped("the intent has no name")
             return Intent(source, at, name, fields.slots, fields.score(mapping), fields.audio_s)
+        case ObservationKind.NOT_UNDERSTOOD:
+            return Intent(source, at, "", audio_s=fields.audio_s)
         case ObservationKind.RESPONSE:
             return ResponseText(source, at, fields.text(mapping, "text"))
         case ObservationKind.STATUS:

@@ -146,6 +146,8 @@ def _observation(mapping: MessageMapping, document: PlainValue, at: Stamp, sourc
             slots = _slots(pointed(document, fields["slots"])) if "slots" in fields else ()
             named = dict(mapping.values).get(name, name)
             return Intent(source, at, named, slots, _scored(mapping, document, fields))
+        case ObservationKind.NOT_UNDERSTOOD:
+            return Intent(source, at, "")
         case ObservationKind.RESPONSE:
             return ResponseText(source, at, _text(pointed(document, fields.get("text", ""))))
         case ObservationKind.STATUS:
