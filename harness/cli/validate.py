@@ -21,7 +21,7 @@ from harness.library import (
 )
 from harness.library.grammar_file import load_grammar
 from harness.library.kinds import FileKind, is_foreign, kind_of
-from harness.library.label_sets import load_label_set
+from harness.library.label_set_file import load_label_set
 from harness.library.normalisation_file import load_normalisation
 from harness.library.profile_samples import check_samples
 from harness.library.rounds import load_gold, load_rater_keys, load_round, load_training

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.library.label_sets import load_label_set
+from harness.library.label_set_file import load_label_set
 from harness.library.understanding import read_corpus
 from harness.log.annotation_folder import AnnotationFolder, read_project
 from harness.log.annotation_log import AnnotationLog

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness import __version__
-from harness.library.label_sets import load_label_set
+from harness.library.label_set_file import load_label_set
 from harness.library.understanding import read_corpus
 from harness.log.annotation_folder import AnnotationFolder, project_text
 from harness.log.annotation_log import AnnotationLog
