@@ -23,7 +23,7 @@ def wanting(number: int, text: str, name: str, expects: Expected) -> Trial:
 
 def told(intents: str, *slots: str, right: bool, intents_right: bool | None = None) -> Understood:
     """intents: joined with `#`; slots: "concept=value"."""
-    found = tuple(Slot(*one.split("=", 1)) for one in slots)
+    found = tuple(Slot(concept, value) for concept, _, value in (one.partition("=") for one in slots))
     names = tuple(filter(None, intents.split("#")))
     return Understood(names, found, right if intents_right is None else intents_right, right, EvidenceSource.DEVICE)
 

@@ -36,14 +36,14 @@ def after(expects: Expected, *understood: Understood) -> Rows:
     return rows
 
 
-def painted(rows: Rows, height: int = 9) -> Text:
+def painted(rows: Rows, height: int = 9, width: int = 60) -> Text:
     panel = FramePanel()
     panel.show(progress_of(rows))
-    return panel.paint(60, height)
+    return panel.paint(width, height)
 
 
-def lines(rows: Rows, height: int = 9) -> list[str]:
-    return painted(rows, height).plain.splitlines()
+def lines(rows: Rows, height: int = 9, width: int = 60) -> list[str]:
+    return painted(rows, height, width).plain.splitlines()
 
 
 def test_each_part_says_by_its_sign_how_it_stands(tmp_path: Path) -> None:
@@ -66,8 +66,18 @@ def test_what_is_too_many_or_has_another_value_is_struck_through_as_well(tmp_pat
     assert struck == ["read_list", "duration “9 minutes”", "day “today”"]
 
 
+def test_where_there_are_few_lines_several_parts_share_one(tmp_path: Path) -> None:
+    assert lines(some_frames(tmp_path), 4, 44) == [
+        "not understood",
+        "− add_to_list  = set_timer  + read_list",
+        "≠ duration “9 minutes”, not “5 minutes”",
+        "− item “eggs”  + day “today”",
+    ]
+
+
 def test_what_does_not_fit_is_counted(tmp_path: Path) -> None:
-    assert lines(some_frames(tmp_path), 4) == ["not understood", "− add_to_list", "= set_timer", "… 6 more"]
+    assert lines(some_frames(tmp_path), 3, 44)[1:] == ["− add_to_list  = set_timer  + read_list", "… 2 more lines"]
+    assert lines(some_frames(tmp_path), 7)[-1] == "+ day “today”"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.style import Style
 from rich.text import Text
 from textual.content import Content
@@ -54,20 +56,35 @@ class FramePanel(Painted):
         if self._trial is None or not self._attempts:
             return Text("none yet", style=palette.QUIET)
         *before, last = self._attempts
-        lines = [*_last(self._trial, last), *(_before(self._trial, one) for one in reversed(before))]
-        if len(lines) > height:
-            lines = [*lines[: height - 1], Text(f"… {len(lines) - height + 1} more", style=palette.QUIET)]
-        return Text("\n").join(lines)
+        head, *found = _last(self._trial, last)
+        if 1 + len(found) > height:
+            found = _packed(found, width)
+        lines = [head, *found, *(_before(self._trial, one) for one in reversed(before))]
+        if 1 + len(found) > height:
+            lines = [*lines[: height - 1], Text(f"… {1 + len(found) - height + 1} more lines", style=palette.QUIET)]
+        return Text("\n").join(lines[:height])
 
 
 def _told(attempt: AttemptProgress) -> Understood | None:
     return None if attempt.verdict is None else attempt.verdict.understood
 
 
+def _packed(parts: Sequence[Text], width: int) -> list[Text]:
+    """As many parts on a line as fit."""
+    lines: list[Text] = []
+    for part in parts:
+        if lines and lines[-1].cell_len + 2 + part.cell_len <= width:
+            lines[-1] = Text("  ").join((lines[-1], part))
+        else:
+            lines.append(part)
+    return lines
+
+
 def _last(trial: Trial, attempt: AttemptProgress) -> list[Text]:
+    """The verdict, and a line for each part."""
     told, row = _told(attempt), attempt.verdict
     if told is None or row is None:
-        return []
+        return [Text()]
     colour = palette.CYAN if told.right is None else palette.GREEN if told.right else palette.RED
     head = Text(verdict_in_words(told), style=colour)
     if told.source is EvidenceSource.OPERATOR:

@@ -14,7 +14,8 @@ RULE = Recognised()
 
 def slots(*named: str) -> tuple[Slot, ...]:
     """Of "concept=value", or "concept"."""
-    return tuple(Slot(*one.split("=", 1)) for one in named)
+    pairs = (one.partition("=") for one in named)
+    return tuple(Slot(concept, value if given else None) for concept, given, value in pairs)
 
 
 @pytest.mark.parametrize(
