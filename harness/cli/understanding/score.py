@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 
 import click
@@ -13,8 +14,9 @@ from harness.cli.orderly_end import orderly_end
 from harness.cli.read_once import STDIN, Readable, named, readable, refuse_overwriting
 from harness.cli.understanding.declared_labels import declared_labels
 from harness.cli.understanding.limits import Limits, limit_options
-from harness.cli.understanding.scored_files import Scored, grouped, read_gold, read_predicted, scored
+from harness.cli.understanding.scored_files import grouped, read_gold, read_predicted, scored
 from harness.cli.understanding.writing import write_reports
+from harness.evaluate.understanding.comparison import compare
 from harness.evaluate.understanding.session import Which
 from harness.library.understanding import CorpusFormat
 from harness.metrics.understanding.rule import Rule, Values
@@ -169,12 +171,15 @@ def command(
     with ExitStack() as stack:
         corpora, notes = _corpora(wanted, stack)
         systems = [scored(of, said, rule, details, by or None) for of, said in corpora]
-    reported = [Reported(one.counts, PRESETS[ZEROS[zero]], declared) for one in systems]
+    choices = PRESETS[ZEROS[zero]], declared
+    comparisons = [compare(one.scorings[0], other.scorings[0], *choices) for one, other in combinations(systems, 2)]
+    reported = [Reported(one.counts, *choices) for one in systems]
     write_reports(
         reported,
         json_target=json_target,
         html_target=html_target,
         scorings=[one.scorings[0] for one in systems],
+        comparisons=comparisons,
         confusions=confusions,
         notes=notes,
     )
@@ -206,6 +211,3 @@ def _with_groups(gold: Corpus, listed: Readable | None) -> Corpus:
         return grouped(gold, Path(listed.path), listed.name)
     except InputError as error:
         raise named(error, listed) from error
-
-
-__all__ = ["Scored", "command"]

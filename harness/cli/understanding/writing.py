@@ -8,8 +8,11 @@ from pathlib import Path
 
 from harness.cli import score_output as output
 from harness.cli.read_once import STDIN
+from harness.evaluate.understanding.comparison import FrameComparison
 from harness.evaluate.understanding.scoring import Scoring
 from harness.reports.cells import shown, width_of
+from harness.reports.understanding.comparison import comparison_json
+from harness.reports.understanding.comparison import lines as compared
 from harness.reports.understanding.figure_rows import Reported
 from harness.reports.understanding.score_json import score_json
 from harness.reports.understanding.summary import MOST_CONFUSIONS, lines
@@ -21,6 +24,7 @@ def write_reports(
     json_target: str | None,
     html_target: str | None,
     scorings: Sequence[Scoring] = (),
+    comparisons: Sequence[FrameComparison] = (),
     confusions: int = MOST_CONFUSIONS,
     notes: Sequence[str] = (),
 ) -> None:
@@ -29,7 +33,7 @@ def write_reports(
     scorings: of each system, under the first rule, where their utterances are there. notes: lines at the end.
     """
     if json_target is not None:
-        pieces = [score_json(systems)]
+        pieces = [score_json(systems, [comparison_json(one) for one in comparisons])]
         if json_target == STDIN:
             output.print_pieces(pieces)
         else:
@@ -37,9 +41,9 @@ def write_reports(
     if html_target is not None:
         from harness.reports.understanding.html import write_html  # here, since few want a page
 
-        write_html(systems, Path(html_target), scorings)
+        write_html(systems, Path(html_target), scorings, comparisons)
     if json_target != STDIN:
-        output.print_lines([*_lines(systems, confusions), *notes])
+        output.print_lines([*_lines(systems, confusions), *compared(comparisons, output.width()), *notes])
 
 
 def _lines(systems: Sequence[Reported], confusions: int) -> Iterator[str]:
