@@ -83,7 +83,7 @@ function enter() {
     move(unseen);
     lines()[unseen].scrollIntoView({ block: "start" });
     look();
-    tell("there were more lines on this page: here they are");
+    alertOf("Nothing accepted yet: there were more lines on this page. Here they are.");
     return;
   }
   form().querySelector("button.main")?.click();
