@@ -13,6 +13,7 @@ from enum import StrEnum
 from harness.evaluate.trials import DECIDED, AttemptProgress, TakeProgress, TrialProgress
 from harness.evaluate.wake import WakeFigures
 from harness.evaluate.words_heard import WordsHeard
+from harness.model.bench import ObservationKind
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import QUIET, Recording
 from harness.model.transcript import WordCounts
@@ -66,7 +67,7 @@ class HeardTrial:
 def heard_trial(one: TrialProgress) -> HeardTrial | None:
     """Of a query, by its latest finished take; None when that says nothing of the device, and for other kinds."""
     take = one.counting
-    asked = one.trial.listening is None and one.trial.memory is None
+    asked = one.trial.listening is None and one.trial.memory is None and _tells_words(one.trial)
     if take is None or take.outcome not in TESTED or not asked:
         return None
     tested = [attempt for attempt in take.attempts if tests(attempt)]
@@ -76,6 +77,11 @@ def heard_trial(one: TrialProgress) -> HeardTrial | None:
     return HeardTrial(
         one.trial, one.trial.device, _said(tested[0]), _said(deciding) if deciding and tests(deciding) else None
     )
+
+
+def _tells_words(trial: Trial) -> bool:
+    """Whether words are asked for: of a device that tells only what it understood, none are missing."""
+    return not trial.until_understood or ObservationKind.TRANSCRIPT in trial.reports
 
 
 def tests(attempt: AttemptProgress) -> bool:
@@ -162,7 +168,7 @@ def label_of(trial: Trial, device: str, grouping: Grouping) -> str:
         case Grouping.QUERY_CLASS:
             return trial.query_class
         case Grouping.KIND:
-            return (TrialKind.QUERY if trial.listening is None else trial.listening.kind).value
+            return (TrialKind.QUERY if trial.memory is not None else trial.kind).value
 
 
 def _said(attempt: AttemptProgress) -> Said:

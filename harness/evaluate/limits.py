@@ -41,6 +41,8 @@ def check_limits(limits: Limits, totals: Totals, wake: WakeProgress | None = Non
         ("min_first_attempt_share", limits.min_first_attempt_share, totals.first_attempt.value),
         ("max_latency_p95_ms", limits.max_latency_p95_ms, None if p95 is None else p95.value_s * 1000),
         ("min_effect_share", limits.min_effect_share, totals.effects.value),
+        ("min_understood_share", limits.min_understood_share, totals.understood.right.value),
+        ("min_intent_share", limits.min_intent_share, totals.understood.intents.value),
         ("max_inconclusive", limits.max_inconclusive, totals.count(Outcome.INCONCLUSIVE)),
         ("max_interrupted", limits.max_interrupted, totals.count(Outcome.INTERRUPTED)),
     ]

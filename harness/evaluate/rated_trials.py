@@ -88,9 +88,10 @@ class RatedTrial:
 
     @property
     def assessed(self) -> bool:
-        """Whether there was evidence of what the device heard."""
+        """Whether there was evidence of what the device heard, and that decided whether it was said again."""
         take = self.progress.counting
-        return take is not None and take.recognition not in (None, Recognition.NOT_ASSESSED)
+        by_words = not self.trial.until_understood
+        return by_words and take is not None and take.recognition not in (None, Recognition.NOT_ASSESSED)
 
     @property
     def attempts(self) -> int | None:
@@ -126,7 +127,7 @@ def rated_in(
     judged: Iterable[JudgedResponse],
     consensus: Mapping[ResponseKey, Category] | None = None,
 ) -> tuple[RatedTrial, ...]:
-    """A session's queries in the order of playing; other kinds of trials are left out.
+    """A session's queries in the order of playing; other kinds of trials, and devices without a voice, are left out.
 
     judged: `judged_in` of the same session. consensus: of the raters, used where LEAST_RATERS or more of them differ.
     """
@@ -135,7 +136,7 @@ def rated_in(
     return tuple(
         _rated(session_id, one, by_trial.get(one.trial.id), consensus or {})
         for one in progress.trials
-        if one.trial.listening is None and one.trial.memory is None
+        if one.trial.listening is None and one.trial.memory is None and one.trial.responds
     )
 
 

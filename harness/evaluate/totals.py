@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from harness.evaluate.heard import HeardTrial, heard_trial, words_of
 from harness.evaluate.trials import DECIDED, TrialProgress
+from harness.evaluate.understood import UnderstoodFigures, understood_of
 from harness.evaluate.words_heard import WordsHeard
 from harness.metrics.intervals import Share
 from harness.metrics.latency import LatencyFigures, latency_figures
@@ -21,8 +22,10 @@ class Totals:
     """Counts over trials, each by its latest finished take.
 
     recognised: trials with evidence of recognition, of those decided whose recognition was assessed. A device that
-    stayed silent to the last attempt is decided, and not recognised. first_attempt: … at the first attempt.
-    answered: trials with a response, of all decided. attempts_to_recognition: (attempts, trials), ascending.
+    stayed silent to the last attempt is decided, and not recognised. first_attempt: … at the first attempt. Trials that
+    are asked until they are understood are in none of them: `understood` has their figures.
+    answered: trials with a response, of all decided whose device can be heard to respond. attempts_to_recognition:
+    (attempts, trials), ascending.
     latency: end of query → first speech, of answered trials. wake_delay: of the attempts that decided.
     to_judge: first responses; judged: those of them with a category by at least one rater. first_words, final_words:
     of what was heard of the queries at the first attempt, and at the one that decided. effects: right, of those
@@ -43,6 +46,7 @@ class Totals:
     first_words: WordsHeard = field(default_factory=WordsHeard)
     final_words: WordsHeard = field(default_factory=WordsHeard)
     effects: Share = field(default_factory=Share)
+    understood: UnderstoodFigures = field(default_factory=UnderstoodFigures)
 
     @property
     def attempts_needed(self) -> tuple[tuple[int | None, Share], ...]:
@@ -58,6 +62,7 @@ class Totals:
 
 def total(trials: Iterable[TrialProgress]) -> Totals:
     """The figures over `trials`; outcomes are in the order of `Outcome`, those that did not occur left out."""
+    trials = list(trials)
     planned = decided = assessed = answered = to_judge = judged = 0
     outcomes: Counter[Outcome] = Counter()
     attempts: Counter[int] = Counter()
@@ -76,10 +81,11 @@ def total(trials: Iterable[TrialProgress]) -> Totals:
             heard.append(asked)
         verdict = take.deciding.verdict if take.deciding else None
         if take.outcome in DECIDED and one.trial.listening is None:
-            decided += 1
-            answered += take.outcome.answered
-            assessed += take.recognition is not Recognition.NOT_ASSESSED
-            if (needed := take.attempts_to_recognition) is not None:
+            decided += one.trial.responds
+            answered += one.trial.responds and take.outcome.answered
+            by_words = not one.trial.until_understood
+            assessed += by_words and take.recognition is not Recognition.NOT_ASSESSED
+            if by_words and (needed := take.attempts_to_recognition) is not None:
                 attempts[needed] += 1
         if take.outcome.answered and verdict and verdict.latency is not None:
             latencies.append(verdict.latency)
@@ -104,4 +110,5 @@ def total(trials: Iterable[TrialProgress]) -> Totals:
         judged=judged,
         first_words=words.first,
         final_words=words.final,
+        understood=understood_of(trials),
     )
