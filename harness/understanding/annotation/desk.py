@@ -392,7 +392,7 @@ class AnnotationDesk:
             utterance=hand.utterance,
             text=self._text.get(hand.utterance, ""),
             chosen=tuple(one for one in self.label_set.ids if one in hand.chosen),
-            saved=hand.saved is not None,
+            saved=hand.saved == (tuple(sorted(hand.chosen)), hand.comment),
             proposal=self._proposal(hand) if hand.seen else None,
             struck=self._ledger.has_struck(hand.utterance, self.annotator),
             refusal=self.label_set.refusal(tuple(sorted(hand.chosen))),
