@@ -276,9 +276,16 @@ class TrialMachine(TrialSteps):
             self._enter(Phase.RESPONDING, "a late answer")
 
     def _revise(self, owner: Attempt) -> None:
-        """Evidence that came after an attempt's verdict changes it; the later row stands."""
-        if owner.number in self._rows and not owner.interruption:
-            self._write(owner)
+        """Evidence that came after an attempt's verdict changes it; the later row stands.
+
+        A frame that makes the attempt under way needless stops it.
+        """
+        if owner.number not in self._rows or owner.interruption:
+            return
+        self._write(owner)
+        decided = owner is self._previous and trial_verdict(self._rule, self._rows) is not None
+        if decided and self.trial.until_understood and self._phase in (Phase.PLAYING, Phase.LISTENING):
+            self._interrupt(f"late_word: of attempt {owner.number}")
 
     def _lose(self, source: str, what: str) -> None:
         self._lost.add(source)

@@ -10,6 +10,7 @@ from harness.model.effect import EffectCheck, StateWanted
 from harness.model.observation import (
     DeviceState,
     Earcon,
+    Intent,
     LinkBack,
     LinkLost,
     Observation,
@@ -26,9 +27,10 @@ from harness.model.observation import (
     Wake,
 )
 from harness.model.record import AttemptFinished, TrialFinished
-from harness.model.scenario import CloseDialogue, Evidence, RepromptRule
+from harness.model.scenario import CloseDialogue, Evidence, RepromptRule, Until
 from harness.model.time import Stamp
 from harness.model.trial import Outcome, Recognition
+from harness.model.understanding import Expected, Slot
 from harness.session.actions import Action, Credit, FinishAttempt, FinishTrial, FreezeResponse, SayClosing, StartAttempt
 from harness.session.query_trial import TrialMachine
 from tests.unit.session.material import TIMING, trial
@@ -51,19 +53,23 @@ OBSERVATIONS: st.SearchStrategy[Observation] = st.one_of(
     st.builds(LinkLost, SOURCES, STAMPS, st.just("gone")),
     st.builds(LinkBack, SOURCES, STAMPS),
     st.builds(StateTold, SOURCES, STAMPS, st.just("timer"), st.sampled_from(["", "10 minutes"])),
+    st.builds(Intent, SOURCES, STAMPS, st.sampled_from(["", "a", "a#b"]), st.sampled_from([(), (("c", "1"),)])),
     st.builds(Overrun, SOURCES, STAMPS, st.just(3)),
 )
 TRIALS = st.builds(
-    lambda evidence, close, attempts, effect: trial(
+    lambda evidence, close, attempts, until, effect, expects, responds: trial(
         evidence=evidence,
         close_dialogue=close,
-        reprompt=RepromptRule(max_attempts=attempts),
+        reprompt=RepromptRule(max_attempts=attempts, until=until),
         effect=effect,
-        reports=(ObservationKind.TRANSCRIPT, ObservationKind.STATE),
+        reports=(ObservationKind.TRANSCRIPT, ObservationKind.STATE, ObservationKind.INTENT),
+        expects=expects,
+        responds=responds or expects is None,
     ),
     st.sampled_from([Evidence.DEVICE, Evidence.OPERATOR, Evidence.NONE]),
     st.sampled_from([None, CloseDialogue(), CloseDialogue(say="never mind")]),
     st.integers(1, 4),
+    st.sampled_from([None, Until.RECOGNISED]),
     st.sampled_from(
         [
             None,
@@ -72,6 +78,8 @@ TRIALS = st.builds(
             EffectCheck("a timer", question="and?"),
         ]
     ),
+    st.sampled_from([None, Expected(("a",)), Expected(("a", "b"), (Slot("c", "1"),))]),
+    st.booleans(),
 )
 STEPS = st.lists(st.tuples(st.floats(0, 4), st.one_of(OBSERVATIONS, st.none())), max_size=40)
 

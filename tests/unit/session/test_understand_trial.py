@@ -1,0 +1,231 @@
+"""Timing cases of an understand trial, each one in simulated time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from harness.model.bench import ObservationKind
+from harness.model.observation import Intent, Observation, OperatorAnswer, SpeechStarted
+from harness.model.record import AttemptFinished
+from harness.model.scenario import CloseDialogue, Evidence, RepromptRule, Until
+from harness.model.time import Stamp
+from harness.model.trial import EvidenceSource, Outcome, Recognition
+from harness.model.understanding import Expected, Slot
+from harness.model.understood import Understood
+from harness.session.actions import AskOperator, StartAttempt
+from harness.session.frame_evidence import SETTLE_S
+from harness.session.query_trial import TrialMachine
+from harness.session.verdict import code
+from tests.unit.session.material import TIMING, trial
+from tests.unit.session.rehearsal import Later, Rehearsal, loses, says, speech, wake
+from tests.unit.session.test_query_trial import outcomes
+
+EXPECTED = Expected(("greet", "set_timer"), (Slot("duration", "ten minutes"),))
+REPORTS = (ObservationKind.WAKE, ObservationKind.INTENT)
+RULE = RepromptRule()
+
+
+def tells(name: str, *slots: tuple[str, str], at: float = 2.4) -> Later:
+    return at, Intent("dut_link", Stamp(at, 0.01), name, slots)
+
+
+TEN = ("duration", "10 minutes")
+RIGHT, WRONG = tells("greet#set_timer", TEN), tells("greet#set_timer", ("duration", "two minutes"))
+ANSWER = speech(3.0, 4.5)
+
+
+def rehearse(
+    *after: list[Later],
+    voice: bool = True,
+    attended: bool = False,
+    before: tuple[AttemptFinished, ...] = (),
+    changes: dict[str, Any] | None = None,
+    **more: Any,
+) -> Rehearsal:
+    plain = trial(expects=EXPECTED, reports=REPORTS, responds=voice, microphone="mic" if voice else "")
+    machine = TrialMachine(
+        replace(plain, **(changes or {})), 1, TIMING, before=before, attended=attended, link_wait_s=60.0
+    )
+    rehearsal = Rehearsal(machine, *after, **more)
+    rehearsal.run()
+    return rehearsal
+
+
+def frame(rehearsal: Rehearsal, attempt: int) -> Understood:
+    found = rehearsal.standing()[attempt].understood
+    assert found is not None
+    return found
+
+
+VOICE: list[tuple[str, list[list[Later]], list[tuple[int, str]], str]] = [
+    ("at once", [[wake(), RIGHT, *ANSWER]], [(1, "responded")], "responded"),
+    ("after the answer", [[*ANSWER, tells("greet#set_timer", TEN, at=6.0)]], [(1, "responded")], "responded"),
+    ("wrong slot, then right", [[WRONG, *ANSWER], [RIGHT, *ANSWER]], [(1, "misheard"), (2, "responded")], "responded"),
+    ("nothing understood", [[tells(""), *ANSWER], [RIGHT, *ANSWER]], [(1, "misheard"), (2, "responded")], "responded"),
+    ("understood, and silent", [[wake(), RIGHT]], [(1, "understood")], "understood"),
+    ("understood, and late", [[wake(), RIGHT, *speech(11.0, 12.0)]], [(1, "late")], "late"),
+    ("answered, and told nothing", [[wake(), *ANSWER]], [(1, "inconclusive")], "inconclusive"),
+    ("no wake", [[], [wake(), RIGHT, *ANSWER]], [(1, "no_wake"), (2, "responded")], "responded"),
+    ("silent", [[wake()], [RIGHT, *ANSWER]], [(1, "no_response"), (2, "responded")], "responded"),
+    ("another's", [[(2.4, replace(RIGHT[1], source="other")), *ANSWER]], [(1, "inconclusive")], "inconclusive"),
+]
+MUTE: list[tuple[str, list[list[Later]], list[tuple[int, str]], str]] = [
+    ("at once", [[wake(), RIGHT]], [(1, "understood")], "understood"),
+    ("before the query ended", [[wake(), tells("greet#set_timer", TEN, at=1.6)]], [(1, "understood")], "understood"),
+    (
+        "one after another",
+        [[tells("greet", at=2.1), tells("set_timer", TEN, at=3.4)]],
+        [(1, "understood")],
+        "understood",
+    ),
+    ("near the limit", [[tells("greet#set_timer", TEN, at=9.9)]], [(1, "understood")], "understood"),
+    ("one too many", [[RIGHT, tells("stop", at=2.6)], [RIGHT]], [(1, "misheard"), (2, "understood")], "understood"),
+    ("nothing, thrice", [[tells("")]] * 3, [(n, "misheard") for n in (1, 2, 3)], "misheard"),
+    ("told nothing", [[wake()], [RIGHT]], [(1, "no_response"), (2, "understood")], "understood"),
+    ("no wake", [[]] * 3, [(n, "no_wake") for n in (1, 2, 3)], "no_wake"),
+    ("link lost", [loses("dut_link", 1.5, 9.0), [RIGHT]], [(1, "interrupted"), (2, "understood")], "understood"),
+]
+
+
+@pytest.mark.parametrize(("after", "attempts", "verdict"), [one[1:] for one in VOICE], ids=[one[0] for one in VOICE])
+def test_of_a_device_with_a_voice(after: list[list[Later]], attempts: list[tuple[int, str]], verdict: str) -> None:
+    found = rehearse(*after)
+    assert outcomes(found) == attempts
+    assert found.verdict.outcome.value == verdict
+
+
+@pytest.mark.parametrize(("after", "attempts", "verdict"), [one[1:] for one in MUTE], ids=[one[0] for one in MUTE])
+def test_of_a_device_without_a_voice(after: list[list[Later]], attempts: list[tuple[int, str]], verdict: str) -> None:
+    found = rehearse(*after, voice=False)
+    assert outcomes(found) == attempts
+    assert found.verdict.outcome.value == verdict
+
+
+def test_a_board_without_a_voice_is_waited_for_no_longer_than_its_word_takes() -> None:
+    found = rehearse([wake(), RIGHT], voice=False)
+    ended_s, _ = found.actions[-1]
+    assert ended_s - found.starts[1] == pytest.approx(2.4 + SETTLE_S)
+    early = rehearse([wake(), tells("greet#set_timer", TEN, at=1.5)], voice=False)
+    assert early.actions[-1][0] - early.starts[1] == pytest.approx(TIMING.query_end_s + SETTLE_S)
+
+
+def test_a_wrong_frame_is_given_time_to_become_a_right_one() -> None:
+    first = rehearse([tells("greet", at=2.1)], [RIGHT], voice=False)
+    at_s = next(at for at, action in first.actions if getattr(getattr(action, "row", None), "outcome", None))
+    assert at_s - first.starts[1] == pytest.approx(2.1 + RULE.evidence_wait_s)
+    # … also after its verdict, while the device is to forget
+    late = rehearse([tells("greet", at=2.1), tells("set_timer", TEN, at=6.0)], voice=False)
+    assert [row.outcome for row in late.rows()] == [Outcome.MISHEARD, Outcome.UNDERSTOOD]
+    assert (late.verdict.outcome, late.verdict.attempts) == (Outcome.UNDERSTOOD, 1)
+    assert frame(late, 1).intents == ("greet", "set_timer")
+
+
+def test_a_word_that_comes_before_the_next_query_is_said_belongs_to_the_attempt_before() -> None:
+    # Nothing came after the first attempt; its word comes while the lead-in of the second one plays.
+    begins_s = TIMING.query_end_s + RULE.response_timeout_s + 0.3
+    found = rehearse([wake(), tells("greet#set_timer", TEN, at=begins_s + 0.6)], [], voice=False)
+    assert outcomes(found) == [(1, "understood"), (2, "interrupted")]
+    assert found.standing()[2].cause == "late_word: of attempt 1"
+    assert frame(found, 1).right
+    assert found.standing()[1].outcome is Outcome.UNDERSTOOD
+    assert (found.verdict.outcome, found.verdict.deciding_attempt) == (Outcome.UNDERSTOOD, 1)
+
+
+def test_a_word_of_an_earlier_trial_is_of_no_attempt() -> None:
+    stale: Later = (0.1, Intent("dut_link", Stamp(-3.0, 0.01), "greet#set_timer", (TEN,)))
+    found = rehearse([stale, wake(), WRONG], voice=False, changes={"reprompt": RepromptRule(max_attempts=1)})
+    assert frame(found, 1).right is False
+
+
+def test_what_was_understood_is_in_the_row() -> None:
+    row = rehearse([wake(), says("hello ten minutes", 2.3), WRONG, *ANSWER], [RIGHT, *ANSWER]).standing()[1]
+    slots = (Slot("duration", "two minutes"),)
+    assert row.understood == Understood(("greet", "set_timer"), slots, True, False, EvidenceSource.DEVICE)
+    assert row.cause == "slots_differ"
+    assert (row.recognition, row.heard) == (Recognition.NO, "hello ten minutes"), (
+        "words are kept beside, and decide nothing"
+    )
+    other = rehearse([tells("stop"), *ANSWER], [RIGHT, *ANSWER]).standing()
+    assert other[1].cause == "intents_differ: stop instead of greet#set_timer"
+    assert (other[2].recognition, other[2].evidence) == (Recognition.NOT_ASSESSED, EvidenceSource.NONE)
+    assert rehearse([tells(""), *ANSWER], [RIGHT, *ANSWER]).standing()[1].cause == "nothing_understood"
+
+
+def test_words_that_are_right_do_not_end_it_and_wrong_ones_do_not_prolong_it() -> None:
+    good, bad = says("what time is it"), says("what dime is it")
+    assert outcomes(rehearse([good, WRONG, *ANSWER], [bad, RIGHT, *ANSWER])) == [(1, "misheard"), (2, "responded")]
+
+
+def test_until_recognised_the_words_decide_and_the_frame_is_kept() -> None:
+    rule = {"reprompt": RepromptRule(until=Until.RECOGNISED), "reports": (*REPORTS, ObservationKind.TRANSCRIPT)}
+    good, bad = says("what time is it"), says("what dime is it")
+    found = rehearse([bad, RIGHT, *ANSWER], [good, WRONG, *ANSWER], changes=rule)
+    assert outcomes(found) == [(1, "misheard"), (2, "responded")]
+    assert [frame(found, n).right for n in (1, 2)] == [True, False]
+    mute = rehearse([good, tells("greet#set_timer", ("duration", "two"), at=3.1)], voice=False, changes=rule)
+    assert outcomes(mute) == [(1, "understood")]
+    assert code(mute.verdict.cause) == "words_only"
+    assert frame(mute, 1).right is False, "the frame that came after the words is waited for"
+
+
+def yes_or_no(says: bool | None) -> Any:
+    def answer(attempt: int, now_s: float) -> list[tuple[float, Observation]]:
+        return [(now_s + 2.0, OperatorAnswer("operator", Stamp(now_s + 2.0), says))]
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("says", "outcome", "right"),
+    [(True, "responded", True), (False, "misheard", False), (None, "inconclusive", None)],
+)
+def test_without_evidence_the_operator_is_asked_about_the_frame(says: Any, outcome: str, right: bool | None) -> None:
+    once = {"reprompt": RepromptRule(max_attempts=1)}
+    found = rehearse([wake(), *ANSWER], attended=True, operator=yes_or_no(says), changes=once)
+    assert outcomes(found) == [(1, outcome)]
+    ((_, asked),) = found.of(AskOperator)
+    assert isinstance(asked, AskOperator)
+    assert asked.question == "Did the device understand greet#set_timer (duration: ten minutes)? (y / n)"
+    assert frame(found, 1).right is right
+    source = EvidenceSource.NONE if says is None else EvidenceSource.OPERATOR
+    assert (frame(found, 1).source, frame(found, 1).intents) == (source, None)
+
+
+def test_of_a_board_that_tells_and_says_nothing_the_operator_is_asked_at_once() -> None:
+    changes = {"evidence": Evidence.OPERATOR, "reports": ()}
+    found = rehearse([], voice=False, attended=True, operator=yes_or_no(True), changes=changes)
+    assert outcomes(found) == [(1, "understood")]
+    ((at_s, _),) = found.of(AskOperator)
+    assert at_s - found.starts[1] < TIMING.duration_s + 0.5
+    nobody = rehearse([], voice=False, changes=changes)
+    assert [(row.outcome, row.cause) for row in nobody.rows()] == [(Outcome.INCONCLUSIVE, "nobody_to_ask")]
+
+
+def test_a_word_that_comes_while_the_operator_is_asked_counts() -> None:
+    late = tells("greet#set_timer", TEN, at=9.0)
+    found = rehearse([wake(), *ANSWER, late], attended=True, operator=lambda *_: [])
+    assert outcomes(found) == [(1, "responded")]
+    assert frame(found, 1).source is EvidenceSource.DEVICE
+
+
+def test_somebody_who_talks_is_no_voice_of_a_board_without_one() -> None:
+    found = rehearse([wake(), (2.6, SpeechStarted("mic", Stamp(2.5), -30.0)), tells("greet#set_timer", TEN, at=4.0)],
+                     voice=False)  # fmt: skip
+    assert outcomes(found) == [(1, "understood")]
+
+
+def test_a_resumed_trial_goes_on_after_what_was_understood_before() -> None:
+    before = AttemptFinished("t1.r1", 1, 1, Outcome.MISHEARD, Recognition.NOT_ASSESSED, EvidenceSource.NONE)
+    found = rehearse([], [RIGHT], voice=False, before=(before,))
+    assert [row.attempt for row in found.rows()] == [2]
+    assert [action.row.attempt for _, action in found.of(StartAttempt) if isinstance(action, StartAttempt)] == [2]
+    assert (found.verdict.outcome, found.verdict.attempts) == (Outcome.UNDERSTOOD, 2)
+
+
+def test_a_dialogue_is_closed_before_it_is_said_again() -> None:
+    close = {"close_dialogue": CloseDialogue(say="never mind")}
+    found = rehearse([WRONG, *ANSWER], [RIGHT, *ANSWER], changes=close)
+    assert outcomes(found) == [(1, "misheard"), (2, "responded")]
