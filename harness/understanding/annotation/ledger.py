@@ -149,6 +149,16 @@ class Ledger:
         """Annotator → the latest row with labels that they gave it, in force."""
         return {row.annotator: row for row in self.acts_on(utterance) if isinstance(row, Accepted | Labelled)}
 
+    def independent(self, utterance: str) -> dict[str, Choice]:
+        """The same, but of who labelled by hand the labels from before they saw what is proposed."""
+        found = self.choices(utterance)
+        for row in self.acts_on(utterance):
+            if isinstance(row, Labelled) and not row.proposal_shown:
+                latest = found[row.annotator]
+                if isinstance(latest, Labelled) and (latest.proposal_shown or latest.id == row.id):
+                    found[row.annotator] = row
+        return found
+
     def adjudication(self, utterance: str) -> Adjudicated | None:
         """The latest one in force."""
         return next((row for row in reversed(self.acts_on(utterance)) if isinstance(row, Adjudicated)), None)
