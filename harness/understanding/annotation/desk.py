@@ -28,14 +28,8 @@ from harness.understanding.annotation.draft import HandDraft, PageDraft
 from harness.understanding.annotation.ledger import Ledger, settles
 from harness.understanding.annotation.pace import pace_s
 from harness.understanding.annotation.queue import Group, Queue, Queues
-from harness.understanding.annotation.view import (
-    AnnotationInput,
-    AnnotationPhase,
-    AnnotationView,
-    GroupView,
-    LabellingItem,
-    PageLine,
-)
+from harness.understanding.annotation.sight import group_view, labelling_item, page_lines
+from harness.understanding.annotation.view import AnnotationPhase, AnnotationView, LabellingItem
 
 Keep = Callable[[Sequence[AnnotationRow]], None]
 """Puts rows on the disk, all or none, and returns then; raises LogError or LogFull when it cannot."""
@@ -93,8 +87,8 @@ class AnnotationDesk:
             phase=self._phase,
             annotator=self.annotator,
             adjudicating=self.adjudicating,
-            group=self._group_view(),
-            page=self._page_lines(),
+            group=None if self._page is None else group_view(self._page, self._queue.groups),
+            page=() if self._page is None else page_lines(self._page, self._text),
             cursor=0 if self._page is None else self._page.cursor,
             item=self._item(),
             count=count,
@@ -364,40 +358,17 @@ class AnnotationDesk:
     def _order_on_page(self, utterance: str) -> tuple[str, str]:
         return self._text.get(utterance, "").casefold(), utterance
 
-    def _group_view(self) -> GroupView | None:
-        if self._page is None:
-            return None
-        intents, groups = self._page.intents, self._queue.groups
-        found = next((at for at, group in enumerate(groups) if group.intents == intents), None)
-        if found is None:
-            return GroupView(intents, 0, len(groups), len(self._page.utterances), len(self._page.utterances))
-        return GroupView(intents, found + 1, len(groups), len(groups[found].open), groups[found].total)
-
-    def _page_lines(self) -> tuple[PageLine, ...]:
-        page = self._page
-        if page is None:
-            return ()
-        return tuple(
-            PageLine(number, one, self._text.get(one, ""), one in page.struck)
-            for number, one in enumerate(page.utterances, 1)
-        )
-
     def _item(self) -> LabellingItem | None:
         hand = self._hand
         if hand is None:
             return None
-        choices = self._ledger.choices(hand.utterance).values() if self.adjudicating else ()
-        inputs = [AnnotationInput(row.intents, getattr(row, "comment", "")) for row in choices]
-        return LabellingItem(
-            utterance=hand.utterance,
-            text=self._text.get(hand.utterance, ""),
-            chosen=tuple(one for one in self.label_set.ids if one in hand.chosen),
-            saved=hand.saved == (tuple(sorted(hand.chosen)), hand.comment),
-            proposal=self._proposal(hand) if hand.seen else None,
+        return labelling_item(
+            hand,
+            self._text.get(hand.utterance, ""),
+            self.label_set,
+            proposal=self._proposal(hand),
             struck=self._ledger.has_struck(hand.utterance, self.annotator),
-            refusal=self.label_set.refusal(tuple(sorted(hand.chosen))),
-            comment=hand.comment,
-            inputs=tuple(sorted(inputs, key=lambda one: (one.intents, one.comment))),
+            inputs=list(self._ledger.choices(hand.utterance).values()) if self.adjudicating else (),
         )
 
 
