@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
-from harness.cli import effect_lines, heard_tables, summary
+from harness.cli import effect_lines, frames_summary, heard_tables, summary
 from harness.cli.happenings import Happenings
 from harness.cli.memory_summary import one_line as memory_line
 from harness.cli.wake_lines import WakeLines
@@ -126,7 +126,10 @@ def end_of_session(progress: Progress, wake: WakeFigures, folder: Path | None) -
     """Table of queries, totals, wake figures of each device, and limits."""
     lines: list[str] = []
     if any(one.trial.listening is None for one in progress.trials) or not progress.trials:
-        lines += [*summary.table(summary.queries(progress)), "", *summary.totals(progress.totals)]
+        lines += summary.table(summary.queries(progress))
+        if frames := frames_summary.table(progress):
+            lines += ["", *frames]
+        lines += ["", *summary.totals(progress.totals)]
     else:
         lines.append(summary.finished(progress.totals))
     snapshot = wake.snapshot()

@@ -8,6 +8,8 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from harness.cli import frames_summary
+from harness.cli.frames_summary import share_in_words
 from harness.cli.happenings import IN_WORDS, milliseconds
 from harness.evaluate.heard import deciding_words
 from harness.evaluate.limits import LimitVerdict
@@ -17,11 +19,11 @@ from harness.evaluate.totals import Totals
 from harness.evaluate.trials import TrialProgress, TrialState
 from harness.evaluate.wake import WakeFigures
 from harness.evaluate.wake_plays import Play
-from harness.metrics.intervals import Share
 from harness.metrics.latency import LatencyFigures
 from harness.model.scenario import TrialKind
 from harness.model.transcript import WordCounts
 from harness.reports.cells import fit
+from harness.reports.safe_csv import safe_cell
 from harness.wire.foreign import plain_text
 
 COLUMNS = ("#", "trial", "outcome", "tries", "latency", "it heard", "it answered (by our transcription)")
@@ -35,7 +37,9 @@ CSV_COLUMNS = (
     "response_clip", "response_transcript", "cause",
     "kind", "hit", "unmatched", "exposure_s", "unproven_s",
     "substitutions", "deletions", "insertions", "normalisation",
+    "expected", "understood", "intents_right", "frame_right",
 )  # fmt: skip
+_EDITS = slice(-8, -4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +112,23 @@ def finished(figures: Totals) -> str:
 
 
 def totals(figures: Totals) -> list[str]:
-    """Lines with the totals; a figure over nothing is n/a."""
+    """Lines with the totals; a figure over nothing is n/a.
+
+    Where trials are asked until they are understood, that comes first; how often words were recognised then says
+    nothing, unless there are others.
+    """
+    understood = figures.understood
+    frames = bool(understood.right.total or understood.unknown)
+    words = [
+        f"recognised           {share_in_words(figures.recognised)}",
+        f"at the first attempt {share_in_words(figures.first_attempt)}",
+        f"attempts             {_attempts(figures)}",
+    ]
     return [
         finished(figures),
-        f"recognised           {_share(figures.recognised)}",
-        f"at the first attempt {_share(figures.first_attempt)}",
-        f"attempts             {_attempts(figures)}",
-        f"answered             {_share(figures.answered)}",
+        *(frames_summary.totals(understood) if frames else ()),
+        *(words if figures.recognised.total or not frames else ()),
+        f"answered             {share_in_words(figures.answered)}",
         f"latency              {_latency(figures.latency)}",
         f"wake delay           {_latency(figures.wake_delay)}",
         f"judged               {figures.judged} of {figures.to_judge} responses",
@@ -153,10 +167,9 @@ def as_csv(progress: Progress, wake: WakeFigures | None = None) -> str:
         for play in wake.plays(device.device) if wake else ():
             heard.setdefault(play.trial.id, []).append(play)
     for one in progress.trials:
-        asked = TrialKind.QUERY if one.trial.memory is None else TrialKind.MEMORY
-        kind = (asked if one.trial.listening is None else one.trial.listening.kind).value
+        kind = one.trial.kind.value
         words = deciding_words(one.counting)
-        row = [*_csv_row(one), kind, "", "", "", "", *_edits(words, one)]
+        row = [*_csv_row(one), kind, "", "", "", "", *_edits(words, one), *_frame(one)]
         if plays := heard.get(one.trial.id):
             writer.writerows(_of_device(row, play, one) for play in plays)
         else:
@@ -169,6 +182,20 @@ def _edits(words: WordCounts | None, one: TrialProgress) -> tuple[object, ...]:
     if words is None:
         return "", "", "", ""
     return words.substitutions, words.deletions, words.insertions, plain_text(one.trial.recognised.name, 80)
+
+
+def _frame(one: TrialProgress) -> tuple[object, ...]:
+    """Empty where nothing is expected; what nobody knows is empty."""
+    if one.trial.expects is None:
+        return "", "", "", ""
+    found = frames_summary.understood_at_last(one)
+    intents, frame = (None, None) if found is None else (found.intents_right, found.right)
+    return (
+        safe_cell(frames_summary.expected(one)),
+        safe_cell(frames_summary.told(one)),
+        "" if intents is None else int(intents),
+        "" if frame is None else int(frame),
+    )
 
 
 def _of_device(row: Sequence[object], play: Play, one: TrialProgress) -> list[object]:
@@ -184,7 +211,7 @@ def _of_device(row: Sequence[object], play: Play, one: TrialProgress) -> list[ob
         found["heard"] = plain_text(reading.heard)
         if (words := reading.counts) is not None:
             found["errors"], found["words"] = words.errors, words.words
-            found.update(zip(CSV_COLUMNS[-4:], _edits(words, one), strict=True))
+            found.update(zip(CSV_COLUMNS[_EDITS], _edits(words, one), strict=True))
     found["unmatched"] = len(reading.unmatched)
     found["exposure_s"], found["unproven_s"] = f"{reading.exposure_s:.3f}", f"{reading.unproven_s:.3f}"
     return list(found.values())
@@ -229,13 +256,6 @@ def _state_in_words(one: TrialProgress) -> str:
 
 def _short(words: str) -> str:
     return words.partition(":")[0]
-
-
-def _share(share: Share) -> str:
-    if share.value is None or share.interval is None:
-        return "n/a (of none)"
-    low, high = share.interval
-    return f"{share.count} of {share.total} = {share.value:.1%} (95 % interval {low:.1%} to {high:.1%})"
 
 
 def _latency(figures: LatencyFigures) -> str:

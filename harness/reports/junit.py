@@ -27,6 +27,7 @@ from harness.model.record import EndReason, Entry, FaultMet, TrialFinished, Tria
 from harness.model.scenario import Limits, Scenario, Stopping, TrialKind
 from harness.model.time import Measured
 from harness.model.trial import Outcome
+from harness.reports import junit_frames
 from harness.reports.junit_xml import Case, Properties, Reason, Report, Suite, Verdict, as_xml
 from harness.rig.resolved import read_resolved
 from harness.wire.foreign import plain_text
@@ -174,7 +175,8 @@ class _Gathered:
         events = {name: {event.seq: event for event in self.wake.unmatched(name)} for name in plays}
         for one in self.progress.trials:
             if (listening := one.trial.listening) is None:
-                suites.setdefault((one.trial.device, "query"), []).append(self._query(one))
+                kind = _asking(one)
+                suites.setdefault((one.trial.device, kind), []).append(self._query(one, kind))
                 continue
             for device in (target.device for target in listening.targets):
                 kind, play = listening.kind.value, plays[device].get(one.trial.id)
@@ -186,7 +188,10 @@ class _Gathered:
         for (device, kind), cases in suites.items():
             of = words_of(one for one in heard if (one.device, group_of(one, Grouping.KIND)) == (device, kind))
             figures = _words(of, normalisation_of(self.progress))
-            if kind != "query":
+            if kind == TrialKind.UNDERSTAND:
+                asked = [one for one in self.progress.trials if one.trial.device == device]
+                figures = (*junit_frames.figures(asked), *figures)
+            elif kind != TrialKind.QUERY:
                 figures = (*_figures(kind, wake.device(device)), *figures)
             yield Suite(f"{device}.{kind}", tuple(cases), (("device", device), ("kind", kind), *figures))
 
@@ -196,7 +201,7 @@ class _Gathered:
         class_name = f"{self.name}.{device}.{kind}"
         return Case(one.trial.id, class_name, ended_s - begun_s, reason, (*conditions, *said))
 
-    def _query(self, one: TrialProgress) -> Case:
+    def _query(self, one: TrialProgress, kind: str) -> Case:
         take, said = one.counting, []
         if one.trial.reference:
             said.append(f"asked: {plain_text(one.trial.reference)}")
@@ -209,8 +214,10 @@ class _Gathered:
             said.append(f"latency: {_milliseconds(verdict.latency)}")
         if (response := one.answer) is not None and response.transcript is not None:
             said.append(f"answered (by our transcription): {plain_text(response.transcript)}")
+        said += junit_frames.said(one)
         cause = (take.cause or (verdict.cause if verdict else "")) if take else ""
-        return self._case(one, one.trial.device, "query", _of_outcome(one.outcome, cause, said), said)
+        reason = junit_frames.reason(one, said) or _of_outcome(one.outcome, cause, said)
+        return self._case(one, one.trial.device, kind, reason, said)
 
     def _listening(
         self, one: TrialProgress, device: str, kind: str, play: Play | None, events: dict[int, WakeEvent],
@@ -231,6 +238,11 @@ class _Gathered:
             message = f"{len(false)} false accept{'s' if len(false) > 1 else ''}, and {', '.join(broken)} does not hold"
             reason = Reason(Verdict.FAILURE, "false_accept", message, "\n".join(said))
         return self._case(one, device, kind, reason, said)
+
+
+def _asking(one: TrialProgress) -> str:
+    """The kind of a trial that one device answers; the two queries of memory probes are queries like others."""
+    return (TrialKind.QUERY if one.trial.memory is not None else one.trial.kind).value
 
 
 def _figures(kind: str, of: DeviceWake | None) -> Properties:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rich.text import Text
 
 from harness.dashboard.widgets.frame_panel import FramePanel
+from harness.dashboard.widgets.totals import TotalsPanel
 from harness.evaluate.progress import Progress, SessionFigures
+from harness.evaluate.wake_progress import WakeProgress
 from harness.model.record import TrialStarted
+from harness.model.scenario import RepromptRule, Until
 from harness.model.trial import EvidenceSource, Outcome
 from harness.model.understanding import Expected
 from harness.model.understood import Understood
@@ -106,12 +110,44 @@ def test_names_of_a_device_are_harmless() -> None:
     assert "[bold]" in text
 
 
-def test_a_run_without_such_trials_has_no_panel_to_show(tmp_path: Path) -> None:
-    rows = Rows()
-    rows.start(planned(1))
+def test_a_run_without_such_trials_has_no_panel_to_show() -> None:
+    rows = one_query()
     rows.trial("time-1")
     assert progress_of(rows).last_frame is None
     assert lines(rows) == ["none yet"]
+
+
+def figures(progress: Progress) -> list[str]:
+    panel = TotalsPanel()
+    panel.show(progress, WakeProgress())
+    return panel.paint(37, 8).plain.splitlines()
+
+
+def test_frames_and_intents_come_first_among_the_figures(tmp_path: Path) -> None:
+    shown = figures(progress_of(some_frames(tmp_path)))
+    assert shown[:4] == [
+        "Frames     3/4 75 % (30–95)",
+        "Intents    3/4 75 % (30–95)",
+        "Frame 1st  2/4 50 % (15–85)",
+        "Tries      1: 2  2: 1  never: 1",
+    ]
+    # All are asked until they are understood: that their words were recognised ends nothing.
+    assert not [line for line in shown if line.startswith(("Recognised", "First try", "Attempts"))]
+
+
+def test_figures_of_words_stay_beside_them_where_words_decide(tmp_path: Path) -> None:
+    rows = Rows()
+    by_words = replace(wanting(1, "set a timer", "timer", TIMER), reprompt=RepromptRule(until=Until.RECOGNISED))
+    rows.start(by_words, planned(2))
+    shown = figures(progress_of(rows))
+    assert [line.split()[0] for line in shown[:6]] == ["Frames", "Intents", "Frame", "Tries", "Recognised", "First"]
+    assert not [line for line in figures(progress_of(one_query())) if line.startswith("Frames")]
+
+
+def one_query() -> Rows:
+    rows = Rows()
+    rows.start(planned(1))
+    return rows
 
 
 @sizes
@@ -122,7 +158,7 @@ async def test_the_run_screen_shows_the_last_frame(tmp_path: Path, size: tuple[i
             await until(pilot, shows(pilot, "4 of 5"))
             await until(pilot, shows(pilot, "Last frame, ×3: timer_and_eggs"))
             text = screen_text(pilot)
-            for words in ("not understood", "− add_to_list", "= set_timer", "our transcription"):
+            for words in ("not understood", "− add_to_list", "= set_timer", "3/4 75 % (30–95)", "our transcription"):
                 assert words in text
             assert all(len(line) <= size[0] for line in text.splitlines())
 

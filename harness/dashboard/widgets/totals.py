@@ -43,14 +43,14 @@ class TotalsPanel(Painted):
         first, _ = words_of_session(totals, self._wake)
         heard = [("WER 1st", wer(first, width - NAMES))] if first.attempts else []
         rows: list[tuple[str, str]] = [
-            ("Recognised", share(totals.recognised)),
-            ("First try", share(totals.first_attempt)),
+            *_frames(progress),
+            *_recognised(progress),
             *heard,
             ("Lat. p50", quantile(totals.latency.p50)),
             ("Lat. p95", quantile(totals.latency.p95)),
             ("Answered", share(totals.answered)),
             ("Judged", f"{totals.judged} of {totals.to_judge}"),
-            ("Attempts", attempts),
+            *([("Attempts", attempts)] if totals.attempts_to_recognition or not _until_understood(progress) else []),
             ("Faults", f"{progress.faults}   pauses {progress.pauses}   overruns {progress.overruns}"),
         ]
         if self._wake.planned:
@@ -67,6 +67,30 @@ class TotalsPanel(Painted):
             text.append(f"{n}\n", style=palette.TEXT)
         text.right_crop(1)
         return text
+
+
+def _until_understood(progress: Progress) -> bool:
+    """Whether no trial is asked until its words are recognised, but some until they are understood."""
+    asked = [one.trial for one in progress.trials if one.trial.listening is None]
+    return bool(asked) and all(trial.until_understood for trial in asked)
+
+
+def _frames(progress: Progress) -> Iterator[tuple[str, str]]:
+    """Of trials that say what should be understood."""
+    if not any(one.trial.expects is not None for one in progress.trials):
+        return
+    found = progress.totals.understood
+    yield "Frames", share(found.right)
+    yield "Intents", share(found.intents)
+    yield "Frame 1st", share(found.first_right)
+    tries = (f"{'never' if needed is None else needed}: {one.count}" for needed, one in found.attempts_needed)
+    yield "Tries", "  ".join(tries) or "n/a"
+
+
+def _recognised(progress: Progress) -> Iterator[tuple[str, str]]:
+    if not _until_understood(progress):
+        yield "Recognised", share(progress.totals.recognised)
+        yield "First try", share(progress.totals.first_attempt)
 
 
 def _wake_rows(wake: WakeProgress) -> Iterator[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -24,11 +25,12 @@ from harness.model.record import (
     TrialFinished,
     TrialStarted,
 )
-from harness.model.scenario import Limits, Scenario, SequentialTest, Stopping, TrialKind
+from harness.model.scenario import Limits, RepromptRule, Scenario, SequentialTest, Stopping, TrialKind, Until
 from harness.model.trial import Outcome, Recognition
 from harness.reports import junit
 from harness.reports.junit_xml import Case, Reason, Report, Suite, Verdict, as_xml
 from harness.rig.resolved import Resolved, write_resolved
+from tests.dashboard.frame_bench import TIMER, some_frames, told, wanting
 from tests.unit.evaluate.rows import Rows, clip_of, planned
 from tests.unit.evaluate.wake_rows import WakeRows, wake_trial
 from tests.unit.reports.junit_schema import problems
@@ -153,6 +155,7 @@ EXPECTED = {
     Outcome.ABORTED: "error",
     Outcome.INCONCLUSIVE: "skipped",
     Outcome.SKIPPED: "skipped",
+    Outcome.UNDERSTOOD: None,
 }
 
 
@@ -325,3 +328,48 @@ def test_word_errors_are_properties_of_queries_and_of_commands(rows: WakeRows) -
     assert suites["kitchen.command"]["final_attempt_word_errors"] == "3 of 8"  # "31moff" is said as three
     assert "normalisation" not in suites["den.command"]
     assert "normalisation" not in suites["kitchen.wake"]
+
+
+def test_what_was_expected_and_what_was_understood(tmp_path: Path) -> None:
+    found = report(some_frames(tmp_path))
+    of = cases(found, "kitchen.understand")
+    assert [why(of[name]) for name in ("timer", "time", "full_moon")] == [None, None, None]
+    assert of["timer"].class_name == "kitchen.kitchen.understand"
+    assert of["timer"].said[2:] == (
+        "expected: set_timer (duration: 10 minutes)",
+        "attempt 1: intents right, slots not: set_timer (duration: 15 minutes)",
+        '    = set_timer, ≠ duration "15 minutes" (wanted "10 minutes")',
+        "attempt 2: understood: set_timer (duration: 10 minutes)",
+    )
+    wrong = of["timer_and_eggs"].reason
+    assert wrong is not None
+    assert (wrong.verdict, wrong.type) == (Verdict.FAILURE, "intents_differ")
+    assert wrong.message == (
+        "expected add_to_list#set_timer (duration: 5 minutes, item: eggs); "
+        "understood read_list#set_timer (duration: 9 minutes, day: today)"
+    )
+    assert "− add_to_list, = set_timer, + read_list" in wrong.text
+    assert why(of["read_list"]) == ("skipped", "not_played")
+    (suite,) = [one for one in found.suites if one.name == "kitchen.understand"]
+    properties = dict(suite.properties)
+    assert properties["frames_right"] == "3 of 4"
+    assert properties["first_attempt_frames_right"] == "2 of 4"
+    assert properties["first_attempt_intents_right"] == "3 of 4"
+
+
+def test_a_frame_that_is_wrong_fails_though_the_words_were_right(tmp_path: Path) -> None:
+    rows = Rows()
+    trial = wanting(1, "set a timer for ten minutes", "timer", TIMER)
+    rows.start(replace(trial, reprompt=RepromptRule(until=Until.RECOGNISED)))
+    rows.add(TrialStarted("timer", 1))
+    lost = told("set_timer", right=False, intents_right=True)
+    rows.attempt("timer", clip=clip_of("a"), understood=lost)
+    rows.add(TrialFinished("timer", 1, Outcome.RESPONDED, 1, 1))
+    assert why(cases(report(rows), "kitchen.understand")["timer"]) == ("failure", "slots_differ")
+
+
+def test_silence_is_told_as_silence() -> None:
+    rows = Rows()
+    rows.start(wanting(1, "set a timer for ten minutes", "timer", TIMER))
+    rows.trial("timer", Outcome.NO_WAKE, Recognition.UNKNOWN, latency_s=None)
+    assert why(cases(report(rows), "kitchen.understand")["timer"]) == ("failure", "no_wake")
