@@ -41,7 +41,7 @@ from harness.understanding.annotation.view import AnnotationPhase, AnnotationVie
 from harness.wire.foreign import plain_text
 
 REPEAT_S = 0.08
-"""A key that comes again within this time is held down: it would accept pages that nobody has seen."""
+"""A key that was pressed again within this time is held down: it would accept pages that nobody has seen."""
 WRITING = (AnnotationAction.ENTER, AnnotationAction.SKIP, AnnotationAction.UNDO)
 
 
@@ -49,15 +49,17 @@ class AnnotatingScreen(Screen[None]):
     """Shows the desk's view after every key. What is given is written by the desk; nothing is kept here."""
 
     HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-narrow"), (110, "-wide")]  # noqa: RUF012
-    VERTICAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-flat"), (20, "-low"), (32, "-tall")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-tiny"), (12, "-flat"), (20, "-low"), (32, "-tall")]  # noqa: RUF012
     AUTO_FOCUS: ClassVar[str | None] = ""
     DEFAULT_CSS = """
     AnnotatingScreen #review, AnnotatingScreen #label, AnnotatingScreen AnnotationEnd { display: none; }
     AnnotatingScreen.-reviewing #review, AnnotatingScreen.-labelling #label { display: block; }
     AnnotatingScreen.-finished AnnotationEnd { display: block; }
     AnnotatingScreen #review, AnnotatingScreen #label { height: 1fr; }
-    AnnotatingScreen.-flat AnnotationProgress { display: none; }
-    AnnotatingScreen.-flat GroupHead { max-height: 2; }
+    AnnotatingScreen.-tiny AnnotationProgress, AnnotatingScreen.-flat AnnotationProgress { display: none; }
+    AnnotatingScreen.-tiny GroupHead, AnnotatingScreen.-tiny OfferedKeys { max-height: 1; }
+    AnnotatingScreen.-flat GroupHead, AnnotatingScreen.-flat OfferedKeys { max-height: 2; }
+    AnnotatingScreen.-tiny UtteranceText { max-height: 2; }
     AnnotatingScreen.-tall GroupHead, AnnotatingScreen.-tall UtteranceText { margin: 1 0; }
     AnnotatingScreen.-tall ChoiceLines { margin-top: 1; }
     """
@@ -68,7 +70,7 @@ class AnnotatingScreen(Screen[None]):
         self._keys = label_keys(room.label_set)
         self._at = 0
         self._in_sight: object = None
-        self._drawn = True
+        self._drawn, self._drawn_s = True, 0.0
         self._last_key, self._last_key_s = "", 0.0
         self._said, self._colour = "", palette.GREEN
 
@@ -126,7 +128,7 @@ class AnnotatingScreen(Screen[None]):
         self.query_one(OfferedKeys).offer(offered(view, self._labels))
 
     def _is_drawn(self) -> None:
-        self._drawn = True
+        self._drawn, self._drawn_s = True, time.monotonic()
 
     def _tell(self, said: str, colour: str = palette.YELLOW) -> None:
         self._said, self._colour = said, colour
@@ -144,9 +146,9 @@ class AnnotatingScreen(Screen[None]):
             return
         event.stop()
         event.prevent_default()
-        held_down = self._held_down(key)
+        held_down = self._held_down(key, event.time)
         self._said = ""
-        if action in WRITING and (held_down or not self._drawn):
+        if action in WRITING and (held_down or not self._drawn or event.time < self._drawn_s):
             self.app.bell()
             self._tell("too fast: that page was not in sight yet; press again")
         elif action is not None:
@@ -157,10 +159,9 @@ class AnnotatingScreen(Screen[None]):
             self._desk.toggle(label)
         self.show()
 
-    def _held_down(self, key: str) -> bool:
-        now_s = time.monotonic()
-        again = key == self._last_key and now_s - self._last_key_s < REPEAT_S
-        self._last_key, self._last_key_s = key, now_s
+    def _held_down(self, key: str, at_s: float) -> bool:
+        again = key == self._last_key and at_s - self._last_key_s < REPEAT_S
+        self._last_key, self._last_key_s = key, at_s
         return again
 
     def _act(self, action: AnnotationAction, view: AnnotationView) -> None:

@@ -1,0 +1,323 @@
+"""An annotator's terminal: each key, what is on the disk after it, and what is shown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from textual import events
+
+from harness.dashboard.annotation_app import run_annotation_app
+from harness.dashboard.messages import RoomRead
+from harness.dashboard.screens.annotating import REPEAT_S
+from harness.model.annotation import (
+    Accepted,
+    Adjudicated,
+    AnnotationRow,
+    Labelled,
+    ProposalShown,
+    Proposed,
+    Skipped,
+    Struck,
+    Withdrawn,
+)
+from harness.model.annotation_keys import LINE_KEYS, label_keys
+from harness.model.errors import InputError, LogFull
+from harness.model.label_set import Label, LabelSet
+from harness.rig.annotation_room import AnnotationRoom
+from tests.annotation_projects import LABELS, annotation_project, repeated, rows
+from tests.dashboard.annotating import SIZES, SMALL, WIDE, press, ready, seated, shown
+from tests.dashboard.bench import shows, until
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return annotation_project(tmp_path / "talk", repeated(2))
+
+
+@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
+async def test_a_page_is_accepted_with_what_is_struck(project: Path, size: tuple[int, int]) -> None:
+    app = seated(project)
+    async with app.run_test(size=size) as pilot:
+        await ready(pilot)
+        for words in (
+            "group 1 of 4", "yes_please", "Says yes to what was asked", "0 of 12 done", "1   yes please", "4   yes",
+            "enter accept all 4", "1-4 strike", "? guide", "annotator ann",
+        ):  # fmt: skip
+            assert words in shown(pilot)
+        await press(pilot, "2", "j", "space")
+        assert rows(project) == []
+        assert "2 ✗ yes please 1" in shown(pilot)
+        assert "›3 ✗ yes that is fine" in shown(pilot)
+        assert "enter accept 2, label 2 by hand" in shown(pilot)
+        await press(pilot, "2", "enter")
+        accepted, struck = rows(project)
+        assert isinstance(accepted, Accepted)
+        assert isinstance(struck, Struck)
+        assert (accepted.utterances, struck.utterances) == (("u0", "u6", "u7"), ("u1",))
+        for words in ("group 2 of 4", "accepted 3, struck 1", "3 of 12 done", "u undo"):
+            assert words in shown(pilot)
+
+
+async def test_labels_toggle_by_their_keys_and_rules_refuse_at_once(project: Path) -> None:
+    app = seated(project)
+    async with app.run_test(size=SMALL) as pilot:
+        await ready(pilot)
+        await press(pilot, "l")
+        assert "1 [ ] Greeting (greeting)" in shown(pilot)
+        await press(pilot, "1", "5")
+        assert "1 [x] Greeting (greeting)" in shown(pilot)
+        assert "not like this: filler stands alone" in shown(pilot)
+        await press(pilot, "enter")
+        assert rows(project) == []
+        await press(pilot, "5")
+        assert "not like this" not in shown(pilot)
+        await press(pilot, "down", "down", "space", "c", *"a [/b] word", "enter")
+        assert "› 3" not in shown(pilot)
+        for words in ("›3 [x] Booking", "chosen    greeting + booking", "“a [/b] word”"):
+            assert words in shown(pilot)
+        await press(pilot, "enter")
+        (row,) = rows(project)
+        assert isinstance(row, Labelled)
+        assert (row.intents, row.comment, row.proposal_shown) == (("booking", "greeting"), "a [/b] word", False)
+        assert "saved as booking#greeting" in shown(pilot)
+
+
+async def test_nothing_chosen_is_refused_with_the_reason(project: Path) -> None:
+    async with seated(project).run_test(size=SMALL) as pilot:
+        await ready(pilot)
+        await press(pilot, "l", "enter")
+        assert rows(project) == []
+        assert "an utterance has at least one label" in shown(pilot)
+
+
+@pytest.mark.parametrize("policy", ProposalShown)
+async def test_when_the_proposal_shows(tmp_path: Path, policy: ProposalShown) -> None:
+    project = annotation_project(
+        tmp_path / "talk", [("hm", ("greeting",))], proposal=policy, per_utterance=2, double_share=1.0
+    )
+    room = AnnotationRoom(project)
+    assert room.desk("bob").accept_page()
+    room.close()
+    app = seated(project)
+    async with app.run_test(size=SMALL) as pilot:
+        await ready(pilot)
+        assert "Labelling u0" in shown(pilot), "the second annotator works by hand"
+        assert ("proposed  greeting" in shown(pilot)) is (policy is ProposalShown.BEFORE)
+        await press(pilot, "5", "enter")
+        if policy is ProposalShown.AFTER:
+            for words in ("proposed  greeting", "it differs from yours", "chosen    filler  saved", "enter go on"):
+                assert words in shown(pilot)
+            await press(pilot, "5", "1")
+            assert "filler" not in re.findall(r"chosen.*", shown(pilot))[0]
+            assert "enter save" in shown(pilot)
+            await press(pilot, "enter")
+        assert "All is done" in shown(pilot)
+        own = [row for row in rows(project) if isinstance(row, Labelled)]
+        assert [row.intents for row in own] == (
+            [("filler",), ("greeting",)] if policy is ProposalShown.AFTER else [("filler",)]
+        )
+
+
+async def test_undo_takes_back_a_page_as_a_whole_also_after_a_restart(project: Path) -> None:
+    async with seated(project).run_test(size=SMALL) as pilot:
+        await ready(pilot)
+        await press(pilot, "1", "4", "enter")
+    again = seated(project)
+    async with again.run_test(size=SMALL) as pilot:
+        await ready(pilot)
+        await press(pilot, "u")
+        for words in ("taken back", "1 ✗ yes please", "4 ✗ yes that is fine 1", "0 of 12 done"):
+            assert words in shown(pilot)
+        accepted, struck, withdrawn = rows(project)
+        assert isinstance(withdrawn, Withdrawn)
+        assert set(withdrawn.rows) == {row.id for row in (accepted, struck) if not isinstance(row, Proposed)}
+        await press(pilot, "u")
+        assert "nothing is left to undo" in shown(pilot)
+
+
+async def test_what_is_out_of_sight_comes_into_sight_before_it_is_accepted(tmp_path: Path) -> None:
+    talk = [(f"{n:02} " + "yes " * 30, ("yes_please",)) for n in range(20)]
+    project = annotation_project(tmp_path / "talk", talk, page_size=20)
+    app = seated(project)
+    async with app.run_test(size=SMALL) as pilot:
+        await ready(pilot)
+        assert "more below" in shown(pilot)
+        assert "00 yes" in shown(pilot)
+        await press(pilot, LINE_KEYS[19])
+        assert "that line is not in sight" in shown(pilot)
+        seen: set[str] = set()
+        for _ in range(20):
+            seen |= set(re.findall(r"\b(\d\d) yes", shown(pilot)))
+            await press(pilot, "enter")
+            if rows(project):
+                break
+            assert "not in sight yet" in shown(pilot)
+        assert seen == {f"{n:02}" for n in range(20)}
+        (row,) = rows(project)
+        assert isinstance(row, Accepted)
+        assert len(row.utterances) == 20
+
+
+async def test_a_key_that_is_held_accepts_one_page(project: Path) -> None:
+    async with seated(project).run_test(size=SMALL) as pilot:
+        await ready(pilot)
+        for _ in range(8):
+            pilot.app.screen.post_message(events.Key("enter", None))
+        await until(pilot, shows(pilot, "too fast"))
+        await pilot.pause()
+        assert len(rows(project)) == 1
+        await pilot.pause(REPEAT_S)
+        await press(pilot, "enter")
+        assert len(rows(project)) == 2
+
+
+async def test_a_full_disk_keeps_the_page_with_its_draft(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = seated(project)
+
+    def full(rows: Sequence[AnnotationRow]) -> None:
+        raise LogFull("the disk is full", remedy="Make room")
+
+    async with app.run_test(size=SMALL) as pilot:
+        await ready(pilot)
+        with monkeypatch.context() as patched:
+            patched.setattr(app.desk, "_keep", full)
+            await press(pilot, "3", "enter")
+            for words in ("NOT SAVED, so the page stays in sight", "the disk is full", "Make room", "3 ✗ yes that"):
+                assert words in shown(pilot)
+        assert rows(project) == []
+        await press(pilot, "enter")
+        assert "NOT SAVED" not in shown(pilot)
+        assert [type(row) for row in rows(project)] == [Accepted, Struck]
+
+
+async def test_skip_and_going_between_the_two(project: Path) -> None:
+    async with seated(project).run_test(size=SMALL) as pilot:
+        await ready(pilot)
+        await press(pilot, "x")
+        assert "group left for later" in shown(pilot)
+        await press(pilot, "l", "x")
+        assert isinstance(rows(project)[0], Skipped)
+        assert "1 skipped" in shown(pilot)
+        await press(pilot, "r")
+        assert "Reviewing" in shown(pilot)
+
+
+async def test_the_guide_is_searched(project: Path) -> None:
+    async with seated(project).run_test(size=WIDE) as pilot:
+        await ready(pilot)
+        await press(pilot, "question_mark")
+        for words in (
+            "Label what is wanted", "never beside another label: filler", "never together: yes_please and information",
+            "yes “good morning”", "not “good”  is yes_please  It says yes to what was asked.",
+        ):  # fmt: skip
+            assert words in shown(pilot)
+        await press(pilot, *"ASKED yes")
+        await until(pilot, lambda: "Wants a room" not in shown(pilot))
+        assert "(greeting)" in shown(pilot), "its counterexample has the words"
+        await press(pilot, *"zzz")
+        await until(pilot, shows(pilot, "no label of the guide has these words"))
+        await press(pilot, "escape")
+        assert "Reviewing" in shown(pilot)
+        assert rows(project) == []
+
+
+async def test_who_settles_sees_both_side_by_side_without_names(tmp_path: Path) -> None:
+    project = annotation_project(tmp_path / "talk", [("hm", None)], per_utterance=2)
+    room = AnnotationRoom(project)
+    for name, labels in (("yan", ("booking", "greeting")), ("zoe", ("greeting",))):
+        desk = room.desk(name)
+        for label in labels:
+            desk.toggle(label)
+        desk.comment(f"why {len(labels)}")
+        assert desk.save()
+    room.close()
+    app = seated(project, "ann", adjudicating=True)
+    async with app.run_test(size=SMALL) as pilot:
+        await ready(pilot)
+        assert re.search(r"annotator 1 +annotator 2", shown(pilot))
+        assert re.search(r"≠ booking +(= greeting)", shown(pilot))
+        for words in ("Settling", "“why 1”", "“why 2”"):
+            assert words in shown(pilot)
+        assert not re.search(r"yan|zoe", shown(pilot))
+        await press(pilot, "3", "enter")
+        row = rows(project)[-1]
+        assert isinstance(row, Adjudicated)
+        assert (row.intents, len(row.inputs)) == (("booking",), 2)
+        assert "All is done" in shown(pilot)
+
+
+async def test_rows_from_elsewhere_are_taken_in_and_the_page_stays(project: Path) -> None:
+    app = seated(project)
+    async with app.run_test(size=SMALL) as pilot:
+        await ready(pilot)
+        await press(pilot, "2")
+        other = AnnotationRoom(project)
+        desk = other.desk("bob")
+        assert desk.skip(), "he begins with another group"
+        assert desk.accept_page()
+        other.close()
+        app._annotating._room.refresh()
+        app._annotating.on_room_read(RoomRead(""))
+        await until(pilot, shows(pilot, "0 of 10 done"))
+        assert "2 ✗ yes please 1" in shown(pilot)
+
+
+async def test_thirty_labels_all_have_a_place_and_a_key(tmp_path: Path) -> None:
+    many = "".join(f"  - id: label_number_{n}\n    description: About {n}.\n" for n in range(30))
+    labels = f"label_set: many\nlabels:\n{many}"
+    project = annotation_project(tmp_path / "talk", [("hm", None)], labels)
+    app = seated(project)
+    async with app.run_test(size=SMALL) as pilot:
+        await ready(pilot)
+        keys = label_keys(app.desk.label_set)
+        assert len(set(keys.values())) == 30
+        for n in range(30):
+            assert re.search(rf"{keys[f'label_number_{n}']} \[ \] label_number_{n}\b", shown(pilot))
+        await press(pilot, keys["label_number_29"], "enter")
+        (row,) = rows(project)
+        assert isinstance(row, Labelled)
+        assert row.intents == ("label_number_29",)
+
+
+async def test_a_label_may_take_a_key_and_the_action_keeps_another(tmp_path: Path) -> None:
+    labels = LABELS.replace("  - id: filler\n", "  - id: filler\n    key: u\n").replace(
+        "  - id: booking\n", "  - id: booking\n    key: q\n"
+    )
+    project = annotation_project(tmp_path / "talk", [("hm", None), ("ha", None)], labels)
+    async with seated(project).run_test(size=SMALL) as pilot:
+        await ready(pilot)
+        assert "ctrl+q quit" in shown(pilot)
+        await press(pilot, "u", "enter")
+        assert "backspace undo" in shown(pilot)
+        await press(pilot, "q", "backspace")
+        assert [type(row) for row in rows(project)] == [Labelled, Withdrawn]
+
+
+def test_keys_of_labels_are_the_files_own_first() -> None:
+    labels = LabelSet("x", "", tuple(Label(f"l{n}", key="1" if n == 2 else "") for n in range(70)))
+    keys = label_keys(labels)
+    assert (keys["l2"], keys["l0"], keys["l1"], keys["l3"]) == ("1", "2", "3", "4")
+    given = [key for key in keys.values() if key]
+    assert len(given) == len(set(given)) == len(LINE_KEYS)
+    assert not set("jkuxcvrlq?") & set(given)
+
+
+@pytest.mark.parametrize("size", [(40, 10), (20, 6), (200, 60)])
+async def test_smaller_and_larger_terminals_show_what_matters(project: Path, size: tuple[int, int]) -> None:
+    async with seated(project).run_test(size=size) as pilot:
+        await ready(pilot)
+        assert "yes please" in shown(pilot)
+        await press(pilot, "l")
+        assert "er" in shown(pilot)
+        assert "[ ]" in shown(pilot)
+
+
+def test_a_terminal_without_a_screen_is_told_of_plain(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    room = AnnotationRoom(project)
+    with pytest.raises(InputError, match="--plain"):
+        run_annotation_app(room, room.desk("ann"))
+    room.close()
