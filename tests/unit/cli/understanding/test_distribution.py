@@ -1,0 +1,158 @@
+"""`harness understanding distribution`, as a user types it."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from harness.cli import group
+from harness.model.errors import InputError
+from tests.unit.cli.understanding.seed_tables import (
+    SPLITS,
+    TABLE_2,
+    TABLE_5,
+    TABLE_18,
+    UTTERANCES_2,
+    UTTERANCES_5,
+    UTTERANCES_18,
+    Rows,
+    write_intents,
+)
+from tests.unit.library.understanding.corpora import write_folder
+
+
+def harness(*arguments: str | Path, stdin: str = "") -> Result:
+    runner = CliRunner(env={"COLUMNS": "100"})
+    return runner.invoke(group, ["understanding", "distribution", *map(str, arguments)], input=stdin)
+
+
+def table(done: Result) -> dict[str, tuple[int, ...]]:
+    """The counts of each printed row, by name, up to the combinations."""
+    assert done.exit_code == 0, done.output
+    rows: dict[str, tuple[int, ...]] = {}
+    for line in done.stdout.split("intents of an utterance")[0].splitlines()[1:]:
+        name, *cells = [cell.strip() for cell in line.split("  ") if cell.strip()] or [""]
+        if cells:
+            rows[name] = tuple(int(cell.replace(",", "")) for cell in cells if not cell.endswith("%"))
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("seed", "utterances"), [(TABLE_2, UTTERANCES_2), (TABLE_5, UTTERANCES_5), (TABLE_18, UTTERANCES_18)]
+)
+def test_the_tables_of_the_seed_come_back_from_files_of_intents(
+    tmp_path: Path, seed: Rows, utterances: tuple[int, ...]
+) -> None:
+    files = write_intents(tmp_path, seed, utterances)
+    named = [f"{split}={file}" for split, file in zip(SPLITS, files, strict=False)]
+    done = harness(*named, "--most", "0", "--json", tmp_path / "a.json", "--csv", tmp_path / "a.csv")
+    found = table(done)
+    assert {name: found[name] for name in seed} == seed
+    assert found["utterances"] == (*utterances, sum(utterances))
+    columns = zip(*seed.values(), strict=True)
+    assert found["intents given"] == tuple(map(sum, columns))
+    assert found["without intent"] == found["not annotated"] == (0,) * (len(utterances) + 1)
+    assert done.stdout.splitlines()[0].split() == ["intent", *SPLITS[: len(files)], "total", "share"]
+    assert "does not add up" not in done.stdout
+    assert "sums: the splits come to the totals in every row; so do the intents of combinations" in done.stdout
+    written = json.loads((tmp_path / "a.json").read_text())
+    assert {row["intent"]: (*row["splits"].values(), row["total"]) for row in written["intents"]} == seed
+    assert sum(row["total"] for row in written["combinations"]) == sum(utterances)
+    with (tmp_path / "a.csv").open(encoding="utf-8", newline="") as stream:
+        rows = [row for row in csv.reader(stream) if row[0] == "intent"]
+    assert {row[1]: tuple(map(int, row[2:])) for row in rows} == seed
+
+
+def test_the_sums_of_the_seed_hold() -> None:
+    """The first row of Table 1 less what was annotated by hand is what tri-training labelled, and what it did not."""
+    assert sum(UTTERANCES_5) - sum(UTTERANCES_2) == 17_693 - 1_551 == 16_005 + 137
+    assert [row[-1] for row in (*TABLE_2.values(), *TABLE_5.values(), *TABLE_18.values())] == [
+        sum(row[:-1]) for row in (*TABLE_2.values(), *TABLE_5.values(), *TABLE_18.values())
+    ]
+
+
+def test_a_folder_has_its_splits_and_slots_are_counted(tmp_path: Path) -> None:
+    write_folder(tmp_path / "train", "a b c\nd\n", "B-n-x I-n-x B-n-y\nO\n", "p#q\n\n")
+    write_folder(tmp_path / "valid", "a\n", "I-n-x\n", "p\n")
+    done = harness(tmp_path)
+    assert table(done) == {
+        "p": (1, 1, 2),
+        "q": (1, 0, 1),
+        "intents given": (2, 1, 3),
+        "utterances": (2, 1, 3),
+        "with several intents": (1, 0, 1),
+        "without intent": (1, 0, 1),
+        "not annotated": (0, 0, 0),
+        "slots": (2, 1, 3),
+        "different concepts": (2, 1, 2),
+        "without specifiers": (1, 1, 1),
+    }
+    assert "p                              1        1        2  66.67 %" in done.stdout
+    assert table(harness(tmp_path, "--chunking", "iob2"))["slots"] == (2, 0, 2)
+
+
+def test_a_declared_label_has_its_row_and_what_is_not_declared_fails(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("id,intent\n1,p\n2,p#q\n", encoding="utf-8")
+    done = harness(path, "--labels", "r,q,p")
+    assert done.exit_code == 0
+    assert [line.split()[:2] for line in done.stdout.splitlines()[2:5]] == [["r", "0"], ["q", "1"], ["p", "2"]]
+    done = harness(path, "--labels", "p")
+    assert done.exit_code == 1
+    assert done.stderr == "harness: 1 × p#q: there is no label 'q'\n"
+
+
+def test_a_label_set_that_forbids_a_combination_fails(tmp_path: Path) -> None:
+    labels = tmp_path / "labels.yaml"
+    labels.write_text(
+        "label_set: two\nlabels:\n- {id: p, description: The one., alone: true}\n- {id: q, description: Other.}\n",
+        encoding="utf-8",
+    )
+    path = tmp_path / "a.csv"
+    path.write_text("id,intent\n1,p\n2,p#q\n", encoding="utf-8")
+    done = harness(path, "--labels", labels)
+    assert (done.exit_code, done.stderr) == (1, "harness: 1 × p#q: p stands alone\n")
+
+
+def test_ids_that_two_splits_share_are_told(tmp_path: Path) -> None:
+    for name, ids in (("a", ("x", "y")), ("b", ("y", "z"))):
+        (tmp_path / f"{name}.csv").write_text("id,intent\n" + "".join(f"{one},p\n" for one in ids), encoding="utf-8")
+    done = harness(tmp_path / "a.csv", tmp_path / "b.csv")
+    assert done.stdout.splitlines()[-1] == "1 ids of b are in a too: y"
+
+
+def test_groups_part_a_single_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("id,intent,split,voice\n1,p,dev,x\n2,p,train,x\n3,q,train,y\n", encoding="utf-8")
+    assert table(harness(path))["p"] == (1, 1, 2)
+    assert harness(path, "--by", "voice").stdout.splitlines()[0].split()[1:4] == ["x", "y", "total"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["x=a.csv", "x=a.csv"], "two splits are called 'x'"),
+        (["a.csv", "--json", "a.csv"], "this file is to be read and to be written"),
+        (["-", "-"], "only one file can come from standard input"),
+        (["a.csv", "--separator", ""], "--separator is empty"),
+        (["a.csv", "--json", "-", "--csv", "-"], "both go to standard output"),
+        (["nowhere.csv"], "there is no such file or folder"),
+    ],
+)
+def test_wrong_usage_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.csv").write_text("id,intent\n1,p\n", encoding="utf-8")
+    done = harness(*arguments)
+    assert isinstance(done.exception, InputError)
+    assert said in str(done.exception)
+    assert Path("a.csv").read_text(encoding="utf-8") == "id,intent\n1,p\n"
+
+
+def test_standard_input_is_read_and_hostile_labels_do_no_harm() -> None:
+    done = harness("-", "--format", "csv", stdin="id,intent\n1,[red]\u202eb\n")
+    assert done.exit_code == 0, done.output
+    assert "[red]\\u202eb" in done.stdout
