@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.evaluate.understanding.columns import SHARES, Columns, Figure, basis, columns
-from harness.evaluate.understanding.intervals import DRAWS, Interval, middle
+from harness.evaluate.understanding.intervals import DRAWS, LEAST_UTTERANCES, Interval, middle
 from harness.evaluate.understanding.scoring import Scoring
 from harness.metrics.comparison import Discordance
 from harness.metrics.paired_difference import paired_difference
@@ -21,7 +21,7 @@ from harness.metrics.understanding.zero_division import ZERO, ZeroDivision
 class Difference:
     """A figure of the first system less that of the second. p: two-sided, that such a difference comes by chance.
 
-    None over nothing; interval also where no sample differs from another.
+    None over nothing; interval also over few utterances, and where no sample differs from another.
     """
 
     first: float | None
@@ -120,7 +120,9 @@ def differences(
             by_chance = swapped[figure][0] - swapped[figure][1]
             far = np.count_nonzero(np.abs(by_chance) >= abs(one - two) - 1e-12)
             p = (1 + int(far)) / (1 + draws)
-            differing[figure] = Difference(one, two, one - two, middle(apart) if len(first) > 1 else None, p)
+            differing[figure] = Difference(
+                one, two, one - two, middle(apart) if len(first) >= LEAST_UTTERANCES else None, p
+            )
     return differing
 
 

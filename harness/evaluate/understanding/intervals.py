@@ -13,6 +13,8 @@ from harness.metrics.understanding.zero_division import ZERO, ZeroDivision
 
 Interval = tuple[float, float]
 DRAWS = 1000
+LEAST_UTTERANCES = 10
+"""With fewer, samples of them say too little of further ones."""
 
 
 def intervals(
@@ -26,14 +28,14 @@ def intervals(
     """Of the counts of each utterance; labels: declared ones, as in `figures`.
 
     EMR and SFA: Wilson's. The others: the middle 95 % of the figure over samples of the utterances with replacement.
-    None over nothing, over one utterance, and where all samples are the same (no error at all, or nothing right): what
-    did not happen cannot be drawn, which says nothing of whether it can happen.
+    None over nothing, over fewer than LEAST_UTTERANCES, and where all samples are the same (no error at all, or nothing
+    right): what did not happen cannot be drawn, which says nothing of whether it can happen.
     Source: Efron & Tibshirani, An Introduction to the Bootstrap, 13.
     """
     if not counts:
         return dict.fromkeys(Figure)
     made = columns([counts], basis([counts], zero, labels))
-    drawn = made.resampled(draws, seed) if len(counts) > 1 else {}
+    drawn = made.resampled(draws, seed) if len(counts) >= LEAST_UTTERANCES else {}
     return {
         figure: _share(made, figure) if figure in SHARES else middle(drawn[figure][0]) if drawn else None
         for figure in Figure

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from harness.metrics.understanding.counts import FrameCounts, total
-from harness.metrics.understanding.frame import count_frame, valued_items
+from harness.metrics.understanding.frame import count_frame
 from harness.metrics.understanding.rule import Rule, Values
 from harness.model.understanding import Corpus, Utterance
 
@@ -62,7 +62,7 @@ def score(gold: Corpus, predicted: Corpus, rule: Rule, by: Sequence[str] | None 
     counted = rule if values_told else replace(rule, values=Values.NONE)
     frames, missing, unannotated = [], [], []
     for one in gold.utterances:
-        if one.intents is None and one.tags is None and one.slots is None:
+        if not is_annotated(one):
             unannotated.append(one.id)
             continue
         heard = said.get(one.id)
@@ -86,10 +86,18 @@ def score(gold: Corpus, predicted: Corpus, rule: Rule, by: Sequence[str] | None 
     )
 
 
+def is_annotated(one: Utterance) -> bool:
+    """Whether an utterance says anything of its intents or slots."""
+    return one.intents is not None or one.tags is not None or one.slots is not None
+
+
 def _gives_values(corpus: Corpus, rule: Rule) -> bool:
-    return rule.values is not Values.NONE and any(
-        slot.value is not None for one in corpus.utterances for slot in valued_items(one, rule) or ()
-    )
+    """Whether any slot has one; words of tags are values even where there is no slot."""
+    if rule.values is Values.NONE:
+        return False
+    if rule.spoken and any(one.tags is not None and one.slots is None for one in corpus.utterances):
+        return True
+    return any(slot.value is not None for one in corpus.utterances for slot in one.slots or ())
 
 
 def _scored(gold: Utterance, predicted: Utterance | None, rule: Rule, *, intents: bool, slots: bool) -> ScoredFrame:

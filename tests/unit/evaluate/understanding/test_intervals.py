@@ -101,7 +101,9 @@ def test_the_same_seed_gives_the_same_interval() -> None:
 def test_what_cannot_be_drawn_has_no_interval() -> None:
     counts = counts_of(8, 50)
     assert set(intervals([]).values()) == {None}
-    assert intervals(counts[:1])[Figure.CER] is None
+    assert intervals(counts[:9])[Figure.CER] is None
+    assert intervals(counts[:9])[Figure.EMR] is not None
+    assert intervals(counts[:10])[Figure.CER] is not None
     right = [counted([(gold, gold)]) for gold, _ in pairs(random.Random(0), 40)]
     found = intervals(right)
     assert found[Figure.SLOT_F1] is None

@@ -1,0 +1,69 @@
+"""A cascade as one page of HTML that needs nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+
+from harness import __version__
+from harness.evaluate.system_comparison import interval_of
+from harness.evaluate.understanding.cascade import Cascade, Fate
+from harness.log.folder import write_whole
+from harness.reports.transcripts.summary import per_cent, points, probability, wer_in_words
+from harness.reports.understanding.cascade import FATES, IN_GROUPS, NAMES, between, rows, slot_f1
+from harness.reports.understanding.cascade_words import changes, frame_in_words
+from harness.reports.understanding.words import chunking_in_words, details_in_words, zero_in_words
+from harness.wire.foreign import plain_text
+
+MOST_UTTERANCES = 1000
+MOST_IDS = 30
+
+
+def write_html(of: Cascade, path: Path, notes: Sequence[str] = ()) -> None:
+    """Writes the page whole or not at all; LogError when it cannot be written. notes: lines for people."""
+    write_whole(path, page(of, notes).encode("utf-8"))
+
+
+def page(of: Cascade, notes: Sequence[str] = (), most: int = MOST_UTTERANCES) -> str:
+    """The page as text. most: utterances of a sort that are shown."""
+    lists = [
+        (FATES[fate], found[:most], max(0, len(found) - most))
+        for fate in (Fate.BROKEN, Fate.MENDED)
+        for found in [of.of(fate)]
+    ]
+    environment = Environment(
+        loader=ChoiceLoader(
+            [PackageLoader("harness.reports.understanding"), PackageLoader("harness.reports.transcripts")]
+        ),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("cascade.html").render(
+        title="What recognition cost",
+        of=of,
+        version=__version__,
+        notes=notes,
+        chunking=chunking_in_words(of.rule),
+        details=details_in_words([of.rule]),
+        zero=zero_in_words(of.zero),
+        wer=wer_in_words(of.total.words, interval_of(of.words)),
+        fates=list(FATES.items()),
+        slot_f1=slot_f1(of),
+        rows=rows,
+        group_names=[NAMES[figure] for figure in IN_GROUPS],
+        in_groups=IN_GROUPS,
+        lists=lists,
+        change=partial(changes, rule=of.rule),
+        frame=partial(frame_in_words, rule=of.rule),
+        most_ids=MOST_IDS,
+        plain=plain_text,
+        per_cent=per_cent,
+        points=points,
+        between=between,
+        probability=probability,
+    )
