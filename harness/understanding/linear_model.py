@@ -36,7 +36,7 @@ class LinearRule:
 
     words: int = 2
     pieces: int = 0
-    strength: float = 10.0
+    strength: float = 100.0
     balanced: bool = False
 
 

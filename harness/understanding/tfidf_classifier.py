@@ -17,7 +17,7 @@ PIECES = Setting(
     low=0, high=8,
 )  # fmt: skip
 STRENGTH = Setting(
-    "strength", SettingKind.NUMBER, "10", "how closely it follows its examples (scikit-learn's C)", low=1e-4, high=1e6
+    "strength", SettingKind.NUMBER, "100", "how closely it follows its examples (scikit-learn's C)", low=1e-4, high=1e6
 )
 BALANCED = Setting(
     "balanced", SettingKind.CHOICE, "no", "whether rare labels weigh as much as frequent ones", choices=("yes", "no")

@@ -10,6 +10,7 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
@@ -25,12 +26,24 @@ from harness.understanding.tri_sample import SEED_SHARE, drawn
 from harness.understanding.votes import Intents, Refusal, Voted, agreed, sets_of, vote
 
 MOST_EPISODES = 30
+CALM = 0.005
+
+
+class Ending(StrEnum):
+    """Why a triad's episodes ended. SETTLED: as good as nothing changed. CIRCLING: what the three teach each other is
+    what it was in an earlier episode, and would come round for ever. MOST: the most episodes.
+    """
+
+    SETTLED = "settled"
+    CIRCLING = "circling"
+    MOST = "most episodes"
 
 
 @dataclass(frozen=True, slots=True)
 class TriRule:
     """share: of the labelled utterances, that each classifier is trained on. triads: how many are tried; the one with
-    the best EMR on the held-out utterances is kept. threshold: a label is given above it.
+    the best EMR on the held-out utterances is kept. threshold: a label is given above it. calm: an episode that leaves
+    the EMR as it was, and changes no more than this share of what the three teach each other, is the last.
     """
 
     seed: int = 0
@@ -38,9 +51,16 @@ class TriRule:
     share: float = SEED_SHARE
     episodes: int = MOST_EPISODES
     threshold: float = 0.5
+    calm: float = CALM
 
     def __post_init__(self) -> None:
-        if self.triads < 1 or self.episodes < 0 or not 0 < self.share <= 1 or not 0 < self.threshold < 1:
+        if (
+            self.triads < 1
+            or self.episodes < 0
+            or not 0 < self.share <= 1
+            or not 0 < self.threshold < 1
+            or not 0 <= self.calm < 1
+        ):
             raise ValueError(f"no tri-training goes by {self}")
 
 
@@ -62,15 +82,12 @@ class Episode:
 
 @dataclass(frozen=True, slots=True)
 class Triad:
-    """One that was tried. samples: utterances that each classifier was trained on.
-
-    settled: whether it ended because nothing changed any more, and not at the most episodes.
-    """
+    """One that was tried. samples: utterances that each classifier was trained on."""
 
     number: int
     samples: tuple[int, int, int]
     episodes: tuple[Episode, ...]
-    settled: bool
+    ending: Ending
 
     @property
     def exact(self) -> Share:
@@ -197,24 +214,29 @@ class _Work:
         held_out, unlabelled = self._ask(three)
         episodes = [Episode(number, 0, self._exact(held_out), cpu_s=time.process_time() - begun_s)]
         self._tell(episodes[0])
-        before: list[dict[str, Intents]] = [{}, {}, {}]
-        settled = not self._texts
-        while not settled and len(episodes) <= self._rule.episodes:
+        earlier: list[list[dict[str, Intents]]] = [[{}, {}, {}]]
+        ending = Ending.MOST if self._texts else Ending.SETTLED
+        while self._texts and len(episodes) <= self._rule.episodes:
             begun_s = time.process_time()
             taught = self._taught(unlabelled, [{text for text, _ in sample} for sample in samples])
-            changed = sum(len(dict(now.items() ^ then.items())) for now, then in zip(taught, before, strict=True))
+            changed = sum(len(dict(now.items() ^ then.items())) for now, then in zip(taught, earlier[-1], strict=True))
             if changed:
                 for classifier, sample, more in zip(three, samples, taught, strict=True):
                     self._fit(classifier, [*sample, *more.items()])
                 held_out, unlabelled = self._ask(three)
             exact = self._exact(held_out)
-            settled = not changed and exact == episodes[-1].exact
             counts = (len(taught[0]), len(taught[1]), len(taught[2]))
             episodes.append(Episode(number, len(episodes), exact, counts, changed, time.process_time() - begun_s))
             self._tell(episodes[-1])
-            before = taught
+            if exact == episodes[-2].exact and changed <= self._rule.calm * sum(counts):
+                ending = Ending.SETTLED
+                break
+            if taught in earlier:
+                ending = Ending.CIRCLING
+                break
+            earlier.append(taught)
         sizes = (len(samples[0]), len(samples[1]), len(samples[2]))
-        return _Outcome(Triad(number, sizes, tuple(episodes), settled), held_out, unlabelled)
+        return _Outcome(Triad(number, sizes, tuple(episodes), ending), held_out, unlabelled)
 
     def vote(self, ids: Sequence[str], texts: Sequence[str], probabilities: Probabilities) -> list[Voted]:
         return vote(ids, probabilities, self.labels, self._rule.threshold, self._refusal) if texts else []
