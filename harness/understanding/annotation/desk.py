@@ -25,10 +25,11 @@ from harness.model.annotation import (
 from harness.model.label_set import LabelSet
 from harness.model.understanding import Utterance, joined
 from harness.understanding.annotation.draft import HandDraft, PageDraft
-from harness.understanding.annotation.ledger import Ledger, settles
+from harness.understanding.annotation.ledger import Ledger
 from harness.understanding.annotation.pace import pace_s
 from harness.understanding.annotation.queue import Group, Queue, Queues
 from harness.understanding.annotation.sight import group_view, labelling_item, page_lines
+from harness.understanding.annotation.undo import latest, taken_back_with
 from harness.understanding.annotation.view import AnnotationPhase, AnnotationView, LabellingItem
 
 Keep = Callable[[Sequence[AnnotationRow]], None]
@@ -95,7 +96,7 @@ class AnnotationDesk:
             pace_s=pace,
             left_s=None if pace is None else pace * count.left,
             said=self._said,
-            can_undo=self._last() is not None,
+            can_undo=self._last is not None,
         )
 
     # Reviewing a page
@@ -213,23 +214,15 @@ class AnnotationDesk:
     def undo(self) -> bool:
         """Takes back the annotator's latest act in this project, a page as a whole; it is in sight again."""
         self._presence.sign()
-        last = self._last()
+        last = self._last
         if last is None:
             return self._refuse("nothing is left to undo")
-        together = self._together(last)
+        together = taken_back_with(self._ledger, last)
         self._write([Withdrawn(_id(), self.annotator, tuple(row.id for row in together), self._wall_s())])
         if isinstance(last, Accepted | Struck):
-            these = sorted((one for row in together for one in utterances_of(row)), key=self._order_on_page)
-            struck = {one for row in together if isinstance(row, Struck) for one in row.utterances}
-            self._show(page=PageDraft(last.intents, tuple(these), struck))
-            self._wanted = AnnotationPhase.REVIEWING
+            self._show_again(last.intents, together)
         else:
-            hand = self._new_hand(last.utterance)
-            hand.comment = last.comment
-            if isinstance(last, Labelled | Adjudicated):
-                hand.chosen = set(last.intents)
-            self._show(hand=hand)
-            self._wanted = AnnotationPhase.LABELLING
+            self._show_by_hand_again(last)
         self._said = "taken back"
         return True
 
@@ -257,8 +250,7 @@ class AnnotationDesk:
             return False
         self._queue = self._read_queue()
         if self._page is not None:
-            still = {one for group in self._queue.groups if group.intents == self._page.intents for one in group.open}
-            self._page = self._page.only(still)
+            self._page = self._page.only(self._open_of(self._page.intents))
         elif self._hand is not None and self._hand.saved is None and self._hand.utterance not in self._queue.by_hand:
             self._hand = None
         if self._page is None and self._hand is None:
@@ -266,6 +258,36 @@ class AnnotationDesk:
         return True
 
     # Inside
+
+    def _show_again(self, intents: Intents, together: Sequence[Act]) -> None:
+        """A page that was taken back, with its strikes, as far as it is still to be done."""
+        these = sorted((one for row in together for one in utterances_of(row)), key=self._order_on_page)
+        struck = {one for row in together if isinstance(row, Struck) for one in row.utterances}
+        self._wanted = AnnotationPhase.REVIEWING
+        page = PageDraft(intents, tuple(these), struck).only(self._open_of(intents))
+        if page is None:
+            self._next()
+        else:
+            self._show(page=page)
+
+    def _show_by_hand_again(self, last: Labelled | Skipped | Adjudicated) -> None:
+        """An utterance that was taken back, with its labels and comment, where it is still to be done."""
+        self._wanted = AnnotationPhase.LABELLING
+        if last.utterance not in self._queue.by_hand:
+            self._next()
+            return
+        hand = self._new_hand(last.utterance)
+        hand.comment = last.comment
+        if isinstance(last, Labelled | Adjudicated):
+            hand.chosen = set(last.intents)
+        self._show(hand=hand)
+
+    @property
+    def _last(self) -> Act | None:
+        return latest(self._ledger, self.annotator, adjudicating=self.adjudicating)
+
+    def _open_of(self, intents: Intents) -> set[str]:
+        return {one for group in self._queue.groups if group.intents == intents for one in group.open}
 
     @property
     def _phase(self) -> AnnotationPhase:
@@ -337,23 +359,6 @@ class AnnotationDesk:
             proposed = self._ledger.proposal(utterance)
             found["" if proposed is None else proposed.batch].append(utterance)
         return list(found.items())
-
-    def _last(self) -> Act | None:
-        """The annotator's latest row in force that belongs to this sort of sitting."""
-        for row in reversed(self._ledger.acts):
-            if row.annotator == self.annotator and settles(row) is self.adjudicating:
-                return row
-        return None
-
-    def _together(self, last: Act) -> list[Act]:
-        """What is taken back with it: the whole page; all that was chosen for the utterance in one look."""
-        own = [row for row in self._ledger.acts if row.annotator == self.annotator]
-        match last:
-            case Accepted() | Struck():
-                return [row for row in own if isinstance(row, Accepted | Struck) and row.page == last.page]
-            case Labelled():
-                return [row for row in own if isinstance(row, Labelled) and row.utterance == last.utterance]
-        return [last]
 
     def _order_on_page(self, utterance: str) -> tuple[str, str]:
         return self._text.get(utterance, "").casefold(), utterance

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from harness.model.annotation import Accepted, Act, AnnotationProject, Intents, SecondWork, Skipped, Struck
+from harness.model.annotation import Accepted, Act, AnnotationProject, Intents, Labelled, SecondWork, Skipped, Struck
 from harness.model.understanding import Utterance
 from harness.understanding.annotation.ledger import Ledger, State, settles
 from harness.understanding.annotation.shares import Shares, drawn
@@ -37,6 +37,8 @@ class Queues:
     def __init__(self, project: AnnotationProject, utterances: Sequence[Utterance]) -> None:
         self._project = project
         self._text = {one.id: one.text for one in utterances}
+        self._by_text = {id_: (text.casefold(), id_) for id_, text in self._text.items()}
+        self._turns: dict[str, dict[str, int]] = {}
         self.shares = Shares(project, utterances)
 
     def of(self, annotator: str, ledger: Ledger) -> Queue:
@@ -47,9 +49,11 @@ class Queues:
         skipped: dict[str, int] = {}
         total = done = struck = 0
         for utterance in self._text:
-            acts = [row for row in ledger.acts_on(utterance) if row.annotator == annotator and not settles(row)]
-            chosen = annotator in ledger.choices(utterance)
-            if not chosen and not self.shares.is_for(annotator, utterance, ledger):
+            every = ledger.acts_on(utterance)
+            acts = [row for row in every if row.annotator == annotator and not settles(row)]
+            who = {row.annotator for row in every if isinstance(row, Accepted | Labelled)}
+            chosen = annotator in who
+            if not chosen and not self.shares.is_for(annotator, utterance, who):
                 continue
             total += 1
             done += chosen
@@ -59,7 +63,7 @@ class Queues:
                 totals[reviewed.intents] += 1
             if chosen:
                 continue
-            proposed = self._to_review(annotator, utterance, reviewed, ledger)
+            proposed = self._to_review(annotator, utterance, reviewed, who, ledger)
             if proposed is not None:
                 opened[proposed].append(utterance)
                 totals[proposed] += reviewed is None or reviewed.intents != proposed
@@ -68,7 +72,7 @@ class Queues:
             if acts and isinstance(acts[-1], Skipped):
                 skipped[utterance] = ledger.number(acts[-1])
         groups = tuple(
-            Group(intents, tuple(sorted(opened.get(intents, ()), key=self._by_text)), many)
+            Group(intents, tuple(sorted(opened.get(intents, ()), key=self._by_text.__getitem__)), many)
             for intents, many in sorted(totals.items(), key=lambda pair: (-pair[1], pair[0]))
         )
         to_review = sum(len(group.open) for group in groups)
@@ -93,23 +97,25 @@ class Queues:
         count = AnnotationCount(done + len(left), done, len(left), to_label=len(left), skipped=len(skipped))
         return Queue((), self._ordered(left, skipped, annotator), count)
 
-    def _to_review(self, annotator: str, utterance: str, reviewed: Act | None, ledger: Ledger) -> Intents | None:
+    def _to_review(
+        self, annotator: str, utterance: str, reviewed: Act | None, who: Collection[str], ledger: Ledger
+    ) -> Intents | None:
         """The proposal that the annotator is to accept or strike; None when it is to be labelled by hand."""
         found = ledger.proposal(utterance)
         if found is None or found.proposal.intents is None:
             return None
         if isinstance(reviewed, Struck) and reviewed.intents == found.proposal.intents:
             return None
-        second = self._project.second is SecondWork.HAND and self.shares.is_second(annotator, utterance, ledger)
+        second = self._project.second is SecondWork.HAND and self.shares.is_second(annotator, utterance, who)
         return None if second else found.proposal.intents
 
     def _ordered(self, utterances: list[str], skipped: dict[str, int], annotator: str) -> tuple[str, ...]:
         """In an order of the annotator's own; skipped ones last, the longest ago first."""
-        seed = self._project.seed
-        return tuple(sorted(utterances, key=lambda id_: (skipped.get(id_, -1), drawn(seed, annotator, id_))))
-
-    def _by_text(self, utterance: str) -> tuple[str, str]:
-        return self._text[utterance].casefold(), utterance
+        if annotator not in self._turns:
+            seed = self._project.seed
+            self._turns[annotator] = {one: drawn(seed, annotator, one) for one in self._text}
+        turn = self._turns[annotator]
+        return tuple(sorted(utterances, key=lambda one: (skipped.get(one, -1), turn[one])))
 
 
 def _skipped_last(ledger: Ledger, acts: Sequence[Act], annotator: str) -> int | None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from harness.model.annotation import IMPORTED, AnnotationProject
 from harness.model.understanding import Utterance
-from harness.understanding.annotation.ledger import Ledger
 
 
 def drawn(seed: int, what: str, utterance: str) -> int:
@@ -32,26 +31,23 @@ class Shares:
         """How many annotators are to label it."""
         return 2 if utterance in self._double else 1
 
-    def is_for(self, annotator: str, utterance: str, ledger: Ledger) -> bool:
-        """Whether it is in the annotator's queue.
+    def is_for(self, annotator: str, utterance: str, chosen: Collection[str]) -> bool:
+        """Whether it is in the annotator's queue. chosen: who has chosen labels for it.
 
         Where annotators are named, each utterance has its own, in turn. Else it is for whoever comes, as long as fewer
         others than wanted have chosen labels for it. Labels that were imported are those of one annotator.
         """
-        others = [name for name in ledger.choices(utterance) if name != annotator]
-        names = self._project.annotators
-        if not names:
-            return len(others) < self.wanted(utterance)
-        return annotator in self._named(utterance)[: self.wanted(utterance) - (IMPORTED in others)]
+        if not self._project.annotators:
+            return len(chosen) - (annotator in chosen) < self.wanted(utterance)
+        return annotator in self._named(utterance)[: self.wanted(utterance) - (IMPORTED in chosen)]
 
-    def is_second(self, annotator: str, utterance: str, ledger: Ledger) -> bool:
+    def is_second(self, annotator: str, utterance: str, chosen: Collection[str]) -> bool:
         """Whether the annotator is the second of two at it: by turn where they are named, else by who came first."""
         if self.wanted(utterance) < 2:
             return False
-        others = [name for name in ledger.choices(utterance) if name != annotator]
         if not self._project.annotators:
-            return bool(others)
-        return IMPORTED in others or self._named(utterance)[1] == annotator
+            return len(chosen) > (annotator in chosen)
+        return IMPORTED in chosen or self._named(utterance)[1] == annotator
 
     def _named(self, utterance: str) -> tuple[str, ...]:
         """The annotators in the order in which it is theirs."""
