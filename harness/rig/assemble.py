@@ -104,7 +104,7 @@ def script_words(drivers: Mapping[str, Driver]) -> Callable[[Trial, RenderedStim
         sha = waveform_sha256(stimulus.waveform)
         for driver in within:
             if trial.listening is None:
-                driver.script(sha, trial.reference)
+                driver.script(sha, trial.reference, trial.expects)
             elif trial.listening.phrase:
                 driver.expect(sha, _phrase(trial.listening, trial, stimulus))
 

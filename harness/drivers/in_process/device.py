@@ -12,7 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from harness.drivers.in_process.air import RATE_HZ
+from harness.model.observation import Intent
 from harness.model.stimulus import Samples, Waveform
+from harness.model.time import Stamp
+from harness.model.understanding import Expected, joined
 
 FRAME_S = 0.01
 JOIN_S = 0.12
@@ -57,7 +60,8 @@ class Behaviour:
     """How good the device is. Shares are 0–1 and add up to at most 1; late answers come after late_s.
 
     memory_s: half of the time it remembers for longer; how long is drawn each time, memory_spread being the standard
-    deviation of its logarithm. 0: it says nothing of memory.
+    deviation of its logarithm. 0: it says nothing of memory. misunderstand_share: of the queries that it hears right,
+    how many it understands otherwise.
     """
 
     wake_miss_share: float = 0.0
@@ -68,14 +72,19 @@ class Behaviour:
     late_s: float = 9.0
     memory_s: float = 0.0
     memory_spread: float = 0.0
+    misunderstand_share: float = 0.0
 
 
 class Doing(NamedTuple):
-    """What the device does with one query; transcript None: it did not wake. answers_after_s None: it is silent."""
+    """What the device does with one query; transcript None: it did not wake. answers_after_s None: it is silent.
+
+    frame: what it understands; None where it was never told what the words mean.
+    """
 
     transcript: str | None
     answers_after_s: float | None
     phrase: int
+    frame: Expected | None = None
 
 
 class SimpleDevice:
@@ -87,6 +96,7 @@ class SimpleDevice:
         self._spoke_s: float | None = None
         self._calls = random.Random(f"{seed}:memory")
         self._texts: dict[str, str] = {}
+        self._frames: dict[str, Expected] = {}
         self._times: dict[str, int] = {}
 
     def remembers(self, called_s: float) -> bool:
@@ -104,9 +114,11 @@ class SimpleDevice:
             return PHRASES[doing.phrase]
         return REMEMBERS if remembers else FORGOT
 
-    def script(self, waveform_sha: str, text: str) -> None:
-        """The words in a waveform. The one shortcut of this path: it has ears for energy, and none for words."""
+    def script(self, waveform_sha: str, text: str, frame: Expected | None = None) -> None:
+        """The words in a waveform, and what they mean. The one shortcut of this path: it has ears for energy alone."""
         self._texts[waveform_sha] = text
+        if frame is not None:
+            self._frames[waveform_sha] = frame
 
     def take(self, waveform_sha: str) -> Doing | None:
         """What it does with a sound; None when that is nothing that it was called by."""
@@ -124,9 +136,27 @@ class SimpleDevice:
             (self._behaviour.late_share, Doing(text, self._behaviour.late_s, phrase)),
         ):
             if draw < share:
-                return doing
+                return self._with_frame(doing, waveform_sha, times)
             draw -= share
-        return Doing(text, latency_s, phrase)
+        return self._with_frame(Doing(text, latency_s, phrase), waveform_sha, times)
+
+    def _with_frame(self, doing: Doing, waveform_sha: str, times: int) -> Doing:
+        """With what it understands: nothing by wrong words, and now and then something else by right ones."""
+        frame = self._frames.get(waveform_sha)
+        if frame is None or doing.transcript is None:
+            return doing
+        if doing.transcript != self._texts[waveform_sha]:
+            return doing._replace(frame=Expected((), ()))
+        chance = random.Random(f"{self._seed}:{waveform_sha}:{times}:frame")
+        if chance.random() < self._behaviour.misunderstand_share:
+            frame = Expected(frame.intents, frame.slots[:-1]) if frame.slots else Expected((), ())
+        return doing._replace(frame=frame)
+
+
+def told(source: str, at: Stamp, frame: Expected) -> Intent:
+    """What it tells of a frame; a slot that any value suits is given one."""
+    slots = tuple((slot.concept, slot.value or "something") for slot in frame.slots or ())
+    return Intent(source, at, joined(frame.intents), slots)
 
 
 def _mishear(text: str, chance: random.Random) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from harness.drivers.in_process.air import FLOOR_DBFS, Air
-from harness.drivers.in_process.device import Behaviour, Doing, SimpleDevice, babble, hear, waveform_sha256
+from harness.drivers.in_process.device import Behaviour, Doing, SimpleDevice, babble, hear, told, waveform_sha256
 from harness.drivers.in_process.wakes import WAKES_AFTER_S, Phrase, WakeAt, wakes_in
 from harness.model.bench import ObservationKind
 from harness.model.errors import DeviceError
@@ -31,6 +31,7 @@ from harness.model.observation import (
 )
 from harness.model.stimulus import Samples, Waveform
 from harness.model.time import Stamp
+from harness.model.understanding import Expected
 from harness.ports import Clock, Sink, Surroundings
 
 LEAD_S = 0.02
@@ -48,7 +49,7 @@ class InProcessOptions:
 
     speed: how much faster than real time the session's clock runs. Shares are 0–1, of the queries that it hears.
     reports: the device tells what its profile says that it tells. false_accepts_per_hour: how often it wakes to any
-    sound. memory_s, memory_spread: how long it remembers an answer, see `Behaviour`. injection: the connection brings
+    sound. memory_s, memory_spread, misunderstand_share: see `Behaviour`. injection: the connection brings
     sound to its device past the air. injection_speed: so many times as fast as the session's clock runs.
     """
 
@@ -66,11 +67,14 @@ class InProcessOptions:
     injection_speed: float = 1.0
     memory_s: float = 0.0
     memory_spread: float = 0.0
+    misunderstand_share: float = 0.0
 
     def __post_init__(self) -> None:
         shares = (self.wake_miss_share, self.mishear_share, self.silent_share, self.late_share)
         if any(not 0 <= share <= 1 for share in shares) or sum(shares) > 1:
             raise ValueError("the four shares are 0–1 each, and at most 1 together")
+        if not 0 <= self.misunderstand_share <= 1:
+            raise ValueError("misunderstand_share is 0–1")
         if self.speed <= 0 or self.injection_speed <= 0:
             raise ValueError("speed and injection_speed are positive")
         others = (self.latency_s, self.late_s, self.false_accepts_per_hour, self.memory_s, self.memory_spread)
@@ -120,7 +124,7 @@ class InProcess:
         self._playing: tuple[str, float, float] | None = None
         self._lock = threading.RLock()
         self._lost = False
-        self._texts: dict[str, str] = {}
+        self._texts: dict[str, tuple[str, Expected | None]] = {}
         self._phrases: dict[str, Phrase] = {}
         self._line_s = 0.0
 
@@ -299,12 +303,12 @@ class InProcess:
 
     # The device
 
-    def script(self, waveform_sha: str, text: str) -> None:
-        """Tells the device what the words of a waveform are (`waveform_sha256`): the one shortcut of this path.
+    def script(self, waveform_sha: str, text: str, frame: Expected | None = None) -> None:
+        """Tells the device the words of a waveform (`waveform_sha256`), and what they mean: this path's one shortcut.
 
         A sound without a script wakes nothing. At any time, on any equipment of the air.
         """
-        self._texts[waveform_sha] = text
+        self._texts[waveform_sha] = text, frame
 
     def expect(self, waveform_sha: str, phrase: Phrase) -> None:
         """Tells where the wake phrase of a waveform is: the other shortcut of this path."""
@@ -323,12 +327,13 @@ class InProcess:
                 options.late_s,
                 options.memory_s,
                 options.memory_spread,
+                options.misunderstand_share,
             )
             room.device = SimpleDevice(behaviour, connection.surroundings.seed)
         heard = hear(samples)
         for each in room.present:
             if waveform_sha in each._texts:
-                room.device.script(waveform_sha, each._texts[waveform_sha])
+                room.device.script(waveform_sha, *each._texts[waveform_sha])
         if heard is None:
             return
         tag = f"device:{play_id}:hears"
@@ -349,6 +354,9 @@ class InProcess:
             tells_s = query_end_s + REPORTS_AFTER_S
             transcript = Transcript(connection.id, Stamp(tells_s, 0.01), doing.transcript or "")
             room.air.at(tells_s, "device", lambda: connection._report(ObservationKind.TRANSCRIPT, transcript))
+            if doing.frame is not None:
+                intent = told(connection.id, Stamp(tells_s, 0.01), doing.frame)
+                room.air.at(tells_s, "device", lambda: connection._report(ObservationKind.INTENT, intent))
             if doing.answers_after_s is not None:
                 room.air.at(query_end_s + doing.answers_after_s, "device", lambda: answers(doing, remembers))
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from harness.drivers.in_process import InProcess, InProcessOptions, waveform_sha256
 from harness.drivers.in_process.device import Behaviour, SimpleDevice, babble, hear
+from harness.model.bench import ObservationKind
 from harness.model.errors import DeviceError
 from harness.model.observation import (
+    Intent,
     LinkBack,
     LinkLost,
     Observation,
@@ -25,6 +28,7 @@ from harness.model.observation import (
     Wake,
 )
 from harness.model.stimulus import Waveform
+from harness.model.understanding import Expected, Slot
 from harness.ports import Hears, Stimulates
 from harness.session.clock import HostClock, ScaledClock
 from tests.unit.session.material import PROFILE, Here, sound_of, trial
@@ -182,3 +186,53 @@ def test_the_voice_is_about_minus_26_dbfs() -> None:
     voice = babble(1)
     assert isinstance(voice, Waveform)
     assert 20 * np.log10(np.sqrt(np.mean(voice.samples.astype(float) ** 2))) == pytest.approx(-26, abs=0.5)
+
+
+FRAME = Expected(("set_timer",), (Slot("duration", "10 minutes"), Slot("name")))
+
+
+def understands(behaviour: Behaviour, times: int = 200, frame: Expected | None = FRAME) -> list[Expected | None]:
+    device = SimpleDevice(behaviour, 5)
+    device.script("sha", "set a timer", frame)
+    return [doing.frame for doing in (device.take("sha") for _ in range(times)) if doing is not None]
+
+
+def test_what_is_heard_right_is_understood_and_what_is_heard_wrong_is_not() -> None:
+    assert set(understands(Behaviour())) == {FRAME}
+    assert set(understands(Behaviour(mishear_share=1.0))) == {Expected((), ())}
+    assert set(understands(Behaviour(wake_miss_share=1.0))) == {None}
+    assert set(understands(Behaviour(), frame=None)) == {None}
+
+
+def test_a_share_of_it_is_understood_otherwise() -> None:
+    found = understands(Behaviour(misunderstand_share=0.3))
+    lost = Expected(("set_timer",), (Slot("duration", "10 minutes"),))
+    assert set(found) == {FRAME, lost}
+    assert 40 <= found.count(lost) <= 80
+    bare = understands(Behaviour(misunderstand_share=1.0), frame=Expected(("get_time",), ()))
+    assert set(bare) == {Expected((), ())}
+    with pytest.raises(ValueError, match="misunderstand_share"):
+        InProcessOptions(misunderstand_share=1.5)
+
+
+def test_it_tells_its_intent_after_the_words_where_its_profile_says_so() -> None:
+    clock = ScaledClock(20.0, HostClock())
+    telling = replace(PROFILE, reports=PROFILE.reports | {ObservationKind.INTENT})
+    drivers = (
+        InProcess("speaker", InProcessOptions(), Here(clock)),
+        InProcess("dut", InProcessOptions(), Here(clock, profile=telling)),
+    )
+    seen = Seen()
+    for driver in drivers:
+        driver.open(seen)
+    try:
+        drivers[0].script(waveform_sha256(SOUND), "set a timer", FRAME)
+        drivers[0].play("p1", SOUND)
+        intent = seen.first(Intent)
+        assert isinstance(intent, Intent)
+        assert (intent.name, intent.slots) == ("set_timer", (("duration", "10 minutes"), ("name", "something")))
+        words = seen.first(Transcript)
+        assert seen.all.index(words) < seen.all.index(intent)
+    finally:
+        for driver in drivers:
+            driver.close()
