@@ -1,0 +1,199 @@
+"""A Hermes device over a real broker is asked until it understands; its engine is killed; every figure is recounted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from harness.evaluate.limits import check_limits
+from harness.evaluate.progress import SessionFigures
+from harness.evaluate.understanding.session import Which, session_corpora
+from harness.log.reader import check
+from harness.metrics.intervals import Share
+from harness.model.observation import Intent
+from harness.model.record import (
+    AttemptFinished,
+    AttemptStarted,
+    Entry,
+    Observed,
+    Record,
+    SessionFinished,
+    SessionStarted,
+    TrialFinished,
+)
+from harness.model.scenario import Limits
+from harness.model.trial import Outcome
+from harness.rig.launch import start_engine
+from harness.rig.prepare import prepare
+from harness.session.verdict import ENGINE_ENDED
+from tests.conformance.engine_runs import Runs, kill, rows, runs, wait_for
+from tests.conformance.hermes_device import HermesDevice, Told
+from tests.conformance.mqtt_bench import Broker
+
+__all__ = ["runs"]
+
+DEVICES = Path(__file__).parents[2] / "devices"
+SCENARIO = """\
+scenario: understanding
+needs: [intents, injection]
+defaults:
+  reprompt: {max_attempts: 2, context_wait_s: 0.3, response_timeout_s: 1.5, evidence_wait_s: 0.5}
+  between_trials_s: 0.1
+stimuli:
+  - {id: light, text: light}
+  - {id: timer, text: timer and milk}
+  - {id: heat, text: heat}
+  - {id: stop, text: stop}
+  - {id: green, text: green}
+trials:
+  - {kind: understand, query: light, wake: false, expects: {intents: [ChangeLight], slots: {state: "on"}}}
+  - kind: understand
+    query: timer
+    wake: false
+    expects: {intents: SetTimer#AddItem, slots: {minutes: ten, item: milk}}
+  - kind: understand
+    query: heat
+    wake: false
+    expects: {intents: [Heat], slots: {room: bath}}
+    reprompt: {max_attempts: 3}
+  - {kind: understand, query: stop, wake: false, expects: {intents: [Stop], slots: {}}}
+  - {kind: understand, query: green, wake: false, expects: {intents: []}}
+limits: {min_understood_share: 0.8, min_intent_share: 0.95}
+"""
+BENCH = """\
+bench: hermes
+operator: absent
+devices:
+  kitchen:
+    profile: hermes.yaml
+    connection: {{driver: mqtt, address: "127.0.0.1:{port}", topic_device: default}}
+"""
+TIMER = (Told("SetTimer", (("minutes", "10"),)), Told("AddItem", (("item", "Milk"),)))
+ANSWERS = (
+    [[Told("ChangeLight", (("state", "on"),))]],
+    [[Told("")], TIMER],
+    [[Told("Heat", (("room", "hall"),))], [Told("Heat", (("room", "hall"),))], [Told("Heat", (("room", "bath"),))]],
+    [[Told("Start")]],
+    [[Told("")]],
+)
+GOLD = {
+    "light.r1": ({"ChangeLight"}, {"state": "on"}),
+    "timer.r1": ({"SetTimer", "AddItem"}, {"minutes": "10", "item": "Milk"}),
+    "heat.r1": ({"Heat"}, {"room": "bath"}),
+    "stop.r1": ({"Stop"}, {}),
+    "green.r1": (set(), {}),
+}
+"""As the device would tell it. Written out here, so that nothing of the harness decides what is right."""
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Broker]:
+    one = Broker("mosquitto", tmp_path)
+    one.start()
+    yield one
+    if one.process is not None:
+        one.kill()
+
+
+def right(play_id: str, told: tuple[Told, ...]) -> bool:
+    intents, slots = GOLD[play_id.partition(".t1.")[0]]
+    pairs = {pair for one in told for pair in one.slots}
+    return {one.name for one in told if one.name} == intents and pairs == set(slots.items())
+
+
+@pytest.mark.timeout(90)
+def test_asked_until_understood_killed_and_resumed(runs: Runs, tmp_path: Path, broker: Broker) -> None:
+    profile = (DEVICES / "hermes_rhasspy.yaml").read_text(encoding="utf-8")
+    mute = profile.replace("device: hermes_rhasspy", "device: hermes").replace(
+        "transport:", "responds: false\ntransport:"
+    )
+    (tmp_path / "hermes.yaml").write_text(mute, encoding="utf-8")
+    (tmp_path / "scenario.yaml").write_text(SCENARIO, encoding="utf-8")
+    (tmp_path / "bench.yaml").write_text(BENCH.format(port=broker.port), encoding="utf-8")
+    device = HermesDevice(broker, ANSWERS)
+    try:
+        folder = prepare(tmp_path / "scenario.yaml", tmp_path / "bench.yaml", tmp_path / "sessions")
+        runs.folders.append(folder)
+        place = start_engine(folder)
+        wait_for(lambda: len(device.played) == 3, 30, "the second playing of the second query")
+        kill(place)
+        cut = device.played[-1]
+        place = start_engine(folder)
+        wait_for(lambda: not place.alive, 60, "the end of the run")
+    finally:
+        device.close()
+
+    entries = rows(folder)
+    assert [entry.seq for entry in entries] == list(range(1, len(entries) + 1))
+    assert check(folder).damage == ()
+    assert isinstance(entries[-1].record, SessionFinished)
+    records = [entry.record for entry in entries]
+    started = {f"{one.trial_id}.t1.a{one.attempt}" for one in records if isinstance(one, AttemptStarted)}
+    assert started == set(device.played)
+    finished = [one for one in records if isinstance(one, TrialFinished)]
+    assert Counter(one.trial_id for one in finished) == Counter(list(GOLD)), "each trial once"
+    verdicts = {f"{one.trial_id}.t1.a{one.attempt}": one for one in records if isinstance(one, AttemptFinished)}
+    assert set(verdicts) == started
+    assert [name for name, row in verdicts.items() if row.cause.startswith(ENGINE_ENDED)] == [cut]
+    _recount(device, records, verdicts, cut)
+    _check_figures(entries, device, verdicts, finished)
+
+
+def _recount(device: HermesDevice, records: Sequence[Record], verdicts: dict[str, AttemptFinished], cut: str) -> None:
+    """What the device told is in the log, at the attempt that it was told of; and so is whether it was right."""
+    logged: dict[str, list[Told]] = {}
+    for one in records:
+        if isinstance(one, Observed) and isinstance(one.observation, Intent):
+            name = f"{one.trial_id}.t1.a{one.attempt}"
+            logged.setdefault(name, []).append(Told(one.observation.name, one.observation.slots))
+    for play_id, row in verdicts.items():
+        if play_id == cut:
+            assert row.outcome is Outcome.INTERRUPTED
+            continue
+        told = device.told[play_id]
+        assert tuple(logged[play_id]) == told, play_id
+        assert row.understood is not None
+        assert row.understood.right is right(play_id, told), play_id
+        assert row.outcome is (Outcome.UNDERSTOOD if right(play_id, told) else Outcome.MISHEARD)
+
+
+def _check_figures(
+    entries: list[Entry], device: HermesDevice, verdicts: dict[str, AttemptFinished], finished: list[TrialFinished]
+) -> None:
+    figures = SessionFigures()
+    for entry in entries:
+        figures.add(entry)
+    progress = figures.snapshot()
+    found = progress.totals.understood
+
+    asked = [play_id for play_id in device.played if verdicts[play_id].outcome is not Outcome.INTERRUPTED]
+    by_trial = {trial_id: [one for one in asked if one.startswith(f"{trial_id}.")] for trial_id in GOLD}
+    goods = {trial_id: [right(one, device.told[one]) for one in plays] for trial_id, plays in by_trial.items()}
+    assert found.right == Share(sum(good[-1] for good in goods.values()), 5) == Share(4, 5)
+    assert found.intents == Share(4, 5)
+    assert found.first_right == Share(sum(good[0] for good in goods.values()), 5)
+    needed = Counter(good.index(True) + 1 for good in goods.values() if True in good)
+    assert found.attempts == tuple(sorted(needed.items()))
+    assert goods["stop.r1"] == [False, False], "said again until the attempts were used up"
+    assert {one.trial_id: one.attempts for one in finished}["stop.r1"] == 2
+    limits = check_limits(Limits(min_understood_share=0.8, min_intent_share=0.95), progress.totals)
+    assert [(one.name, one.ok) for one in limits] == [("min_understood_share", True), ("min_intent_share", False)]
+    assert progress.totals.recognised == progress.totals.answered == Share()
+
+    corpora = session_corpora([progress])
+    assert corpora.unknown == ()
+    for gold, predicted in zip(corpora.gold.utterances, corpora.predicted.utterances, strict=True):
+        last = device.told[by_trial[gold.id][-1]]
+        assert set(gold.intents or ()) == GOLD[gold.id][0]
+        assert set(predicted.intents or ()) == {one.name for one in last if one.name}
+        assert dict(gold.groups)["device"] == "kitchen"
+    first = session_corpora([progress], Which.FIRST)
+    assert [one.intents for one in first.predicted.utterances][1] == tuple(
+        sorted({one.name for one in device.told[by_trial["timer.r1"][0]] if one.name})
+    )
+    start = entries[0].record
+    assert isinstance(start, SessionStarted)
+    assert all(trial.loudspeaker == trial.connection and not trial.responds for trial in start.trials)
