@@ -113,8 +113,8 @@ def test_hostile_text_is_shown_and_never_obeyed() -> None:
 def test_several_systems_stand_below_one_gold_and_are_compared() -> None:
     gold, predicted = made(4, 60)
     other = Corpus("other.jsonl", tuple(replace(one, intents=("greeting",)) for one in predicted.utterances))
-    of = [score(gold, one, Rule()) for one in (predicted, other)]
-    text = page([Reported(counted([one])) for one in of], of, [compare(*of)])
+    first, second = of = [score(gold, one, Rule()) for one in (predicted, other)]
+    text = page([Reported(counted([one])) for one in of], of, [compare(first, second)])
     assert "<bdi>1 pred</bdi> − <bdi>2 other</bdi>, on the" in text
     assert re.search(r"<article.*?gold</bdi>.*?1 pred</bdi>.*?2 other</bdi>", text, re.DOTALL)
 

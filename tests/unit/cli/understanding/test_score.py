@@ -1,0 +1,207 @@
+"""`harness understanding score` and `merge`, as a user types them."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from harness.cli import group
+from harness.model.errors import HarnessError, InputError
+from harness.model.understanding import Corpus
+from harness.reports.understanding.corpus_files import write_jsonl
+from tests.unit.library.understanding.corpora import write_folder
+from tests.unit.reports.understanding.frames import made
+
+GOLD = (
+    '{"id":"1","text":"to Paris","intents":["go"],"tags":["O","B-city-to"],"groups":{"voice":"anna"}}\n'
+    '{"id":"2","text":"hi there","intents":["go","hi"],"tags":["O","O"],"groups":{"voice":"ben"}}\n'
+    '{"id":"3","text":"bye","intents":["bye"],"tags":["O"],"groups":{"voice":"ben"}}\n'
+)
+PREDICTED = (
+    '{"id":"1","text":"to Paris","intents":["go"],"tags":["O","I-city-from"]}\n'
+    '{"id":"2","text":"hi there","intents":["hi","go"],"tags":["O","O"]}\n'
+    '{"id":"9","text":"x","intents":["hi"],"tags":["O"]}\n'
+)
+
+
+def harness(*arguments: str | Path, verb: str = "score", stdin: str = "") -> Result:
+    return CliRunner(env={"COLUMNS": "120"}).invoke(group, ["understanding", verb, *map(str, arguments)], input=stdin)
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.chdir(tmp_path)
+    Path("g.jsonl").write_text(GOLD, encoding="utf-8")
+    Path("p.jsonl").write_text(PREDICTED, encoding="utf-8")
+    return ["--gold", "g.jsonl", "--pred", "p.jsonl"]
+
+
+def row(done: Result, name: str) -> list[str]:
+    """The columns of the first printed row of that name."""
+    assert done.exit_code == 0, done.output
+    line = next(line for line in done.stdout.splitlines() if line.startswith(f"{name}  "))
+    return re.split(r"  +", line.strip())
+
+
+def test_figures_stand_with_their_counts_and_choices(files: list[str]) -> None:
+    done = harness(*files)
+    assert row(done, "EMR (exact match)") == ["EMR (exact match)", "66.67 %", "20.8–93.9 %", "2 of 3 utterances"]
+    assert row(done, "F1, micro")[-1] == "3 right, 4 intents, 3 predicted"
+    assert row(done, "slot F1")[1::2] == ["0.00 %", "0 right, 1 chunks, 1 predicted"]
+    assert row(done, "CER")[1::2] == ["100.00 %", "1 S + 0 D + 0 I of 1 concepts"]
+    assert row(done, "SFA")[1::2] == ["33.33 %", "1 of 3 utterances; slots in their places"]
+    assert row(done, "chunking") == ["chunking", "conlleval (an I- may begin a slot)"]
+    assert row(done, "concepts") == ["concepts", "full (concepts as they stand)"]
+    assert row(done, "0/0") == ["0/0", "0 (zero)"]
+    assert row(done, "missing")[1] == "1 (3); counted as predicted nothing"
+    assert row(done, "without gold")[1] == "1 (9); counted nowhere"
+    assert row(done, "empty")[1] == "1 prediction without intent, 0 rightly so"
+    assert row(done, "never")[1] == "1 never predicted: bye"
+    assert row(done, "ben")[:2] == ["ben", "2"]
+    assert "\x1b" not in done.stdout
+
+
+def test_details_chunking_and_zero_change_what_they_say_they_change(files: list[str]) -> None:
+    done = harness(*files, "--detail", "both")
+    assert row(done, "slot F1 (full)")[1] == "0.00 %"
+    assert row(done, "slot F1 (relax)")[1] == "100.00 %"
+    assert row(done, "SFA (relax)")[1] == "66.67 %"
+    done = harness(*files, "--chunking", "iob2")
+    assert row(done, "slot F1")[-1] == "0 right, 1 chunks, 0 predicted"
+    assert row(done, "precision, macro")[1] == "66.67 %"
+    done = harness(*files, "--zero", "seed", "--labels", "go,hi,bye,no")
+    assert row(done, "precision, macro")[1::2] == ["100.00 %", "mean over 4 declared labels"]
+    assert row(done, "0/0")[1] == "1 for precision, 0 for recall, 0 for F1, 0 for accuracy (seed)"
+
+
+def test_a_folder_and_its_split_pair_with_a_flat_folder_and_with_intents_by_id(tmp_path: Path) -> None:
+    write_folder(tmp_path / "g" / "valid", "a\nb\n", "O\nB-x\n", "p\nq\n")
+    write_folder(tmp_path / "p", "a\nb\n", "O\nB-x\n", "p\np\n")
+    done = harness("--gold", tmp_path / "g", "--split", "dev", "--pred", tmp_path / "p")
+    assert row(done, "EMR (exact match)")[-1] == "1 of 2 utterances"
+    assert row(done, "slot F1")[1] == "100.00 %"
+    (tmp_path / "p.csv").write_text("id,intent\nvalid/2,q\nvalid/1,q\n", encoding="utf-8")
+    done = harness("--gold", tmp_path / "g", "--split", "dev", "--pred", tmp_path / "p.csv")
+    assert row(done, "EMR (exact match)")[-1] == "1 of 2 utterances"
+    assert row(done, "slot F1")[1] == "n/a"
+
+
+def test_a_list_of_groups_parts_the_figures(files: list[str]) -> None:
+    Path("l.csv").write_text("id,noise\n1,quiet\n2,street\n", encoding="utf-8")
+    done = harness(*files, "--groups", "l.csv", "--by", "noise")
+    assert row(done, "(none)")[:3] == ["(none)", "1", "0.00 %"]
+    assert row(done, "street")[2] == "100.00 %"
+    assert "by voice" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("limit", "held", "said"),
+    [
+        (["--min-emr", "60%"], True, ""),
+        (["--min-emr", "0.7"], False, "EMR (exact match) of p.jsonl is 66.67 %, below 70.00 %"),
+        (
+            ["--min-emr", "0.3", "--limits-on", "bound"],
+            False,
+            "lower end of its 95 % interval, 20.77 %, is below 30.00 %",
+        ),
+        (["--min-sfa", "50%"], False, "SFA (full) of p.jsonl is 33.33 %, below 50.00 %"),
+        (["--min-slot-f1", "0"], True, ""),
+        (["--max-cer", "99%"], False, "CER (full) of p.jsonl is 100.00 %, above 99.00 %"),
+        (["--max-cer", "100%"], True, ""),
+    ],
+)
+def test_a_limit_that_does_not_hold_is_status_1(files: list[str], limit: list[str], held: bool, said: str) -> None:
+    done = harness(*files, *limit)
+    assert done.exit_code == (0 if held else 1)
+    assert said in done.stderr
+    assert bool(done.stderr) is not held
+
+
+def test_a_limit_on_nothing_does_not_hold(files: list[str]) -> None:
+    Path("p.csv").write_text("id,intent\n1,go\n", encoding="utf-8")
+    done = harness("--gold", "g.jsonl", "--pred", "p.csv", "--min-slot-f1", "0")
+    assert (done.exit_code, "is n/a, which no limit allows" in done.stderr) == (1, True)
+
+
+def test_systems_are_compared_on_what_both_have(files: list[str]) -> None:
+    Path("q.jsonl").write_text('{"id":"1","intents":["hi"],"slots":[]}\n', encoding="utf-8")
+    done = harness(*files, "--pred", "q.jsonl")
+    assert "first: p.jsonl, second: q.jsonl; on 1 utterances of both" in done.stdout
+    assert row(done, "emr")[1:4] == ["100.00 %", "0.00 %", "+100.00"]
+
+
+def test_shards_are_merged_to_the_json_of_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    gold, predicted = made(7, 90)
+    ids = [one.id for one in gold.utterances]
+    for name, some in (("all", set(ids)), ("one", set(ids[::3])), ("two", set(ids) - set(ids[::3]))):
+        # What has no gold goes with the whole and with one of the parts.
+        kept = some | ({"nobody"} if name != "two" else set())
+        write_jsonl(Corpus("", tuple(one for one in gold.utterances if one.id in some)), Path(f"{name}.g.jsonl"))
+        write_jsonl(Corpus("", tuple(one for one in predicted.utterances if one.id in kept)), Path(f"{name}.p.jsonl"))
+        done = harness(
+            "--gold", f"{name}.g.jsonl", "--pred", f"{name}.p.jsonl", "--detail", "both", "--json", f"{name}.json"
+        )  # fmt: skip
+        assert done.exit_code == 0, done.output
+    done = harness("two.json", "one.json", "--json", "merged.json", "--html", "m.html", verb="merge")
+    assert done.exit_code == 0, done.output
+    merged, whole = (Path(f"{name}.json").read_text(encoding="ascii") for name in ("merged", "all"))
+    assert merged.replace("two.", "all.") == whole
+    assert re.sub(
+        "all.[gp]", "", harness(*["--gold", "all.g.jsonl", "--pred", "all.p.jsonl", "--detail", "both"]).stdout
+    ) == re.sub("two.[gp]", "", done.stdout)
+    assert "<article" not in Path("m.html").read_text(encoding="utf-8")
+
+
+def test_what_was_scored_otherwise_is_not_merged(files: list[str]) -> None:
+    for name, more in (("a", []), ("b", ["--chunking", "iob2"]), ("c", ["--zero", "1"]), ("d", ["--labels", "go"])):
+        assert harness(*files, "--json", f"{name}.json", *more).exit_code == 0
+    for name, said in (("b", "another rule"), ("c", "0/0 was one, and zero in a.json"), ("d", "other labels")):
+        done = harness("a.json", f"{name}.json", verb="merge")
+        assert isinstance(done.exception, InputError)
+        assert str(done.exception).startswith(f"{name}.json: ")
+        assert said in str(done.exception)
+
+
+def test_json_on_standard_output_is_alone_there(files: list[str]) -> None:
+    done = harness("--gold", "-", "--gold-format", "jsonl", "--pred", "p.jsonl", "--json", "-", stdin=GOLD)
+    found = json.loads(done.stdout)
+    assert (found["kind"], found["format"]) == ("understanding", 1)
+    assert found["systems"][0]["gold"] == {"file": "<stdin>"}
+    assert found["systems"][0]["scores"][0]["figures"]["emr"]["value"] == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "there is nothing to score. Give --gold"),
+        (["--gold", "g.jsonl"], "there is nothing to score"),
+        (["--gold", "g.jsonl", "--pred", "other.jsonl"], "other.jsonl: no id of these predictions is one of gold"),
+        (["--gold", "g.jsonl", "--pred", "g.txt"], "no such file or folder"),
+        (["--gold", "-", "--pred", "-"], "only one file can come from standard input"),
+        (["--gold", "-", "--pred", "p.jsonl"], "<stdin>: no suffix says which format this is. Say it: --gold-format"),
+        (["--gold", "g.jsonl", "--pred", "p.jsonl", "--json", "g.jsonl"], "this file is to be read and to be written"),
+        (
+            ["--gold", "g.jsonl", "--pred", "p.jsonl", "--by", "vioce"],
+            "gold has no group 'vioce'. Did you mean 'voice'",
+        ),
+        (["--gold", "g.jsonl", "--pred", "p.jsonl", "--split", "dev"], "this has no splits"),
+        (["--gold", "bare.txt", "--pred", "p.jsonl"], "nothing of it is annotated"),
+        (["a_session", "--gold", "g.jsonl"], "sessions have their own gold"),
+    ],
+)
+def test_wrong_usage_is_refused_before_anything_is_written(files: list[str], arguments: list[str], said: str) -> None:
+    Path("other.jsonl").write_text('{"id": "z", "intents": []}\n', encoding="utf-8")
+    Path("bare.txt").write_text("1\n", encoding="utf-8")
+    done = harness(*arguments)
+    assert isinstance(done.exception, InputError)
+    assert said in str(done.exception)
+    assert Path("g.jsonl").read_text(encoding="utf-8") == GOLD
+
+
+def test_a_session_that_is_none_is_said(files: list[str]) -> None:
+    done = harness("nowhere")
+    assert isinstance(done.exception, HarnessError)
+    assert "nowhere is no session" in str(done.exception)
