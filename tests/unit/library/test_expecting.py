@@ -80,9 +80,8 @@ def test_what_is_expected(tmp_path: Path, written: str, expected: Expected) -> N
             ["5: the key 'phrase' has no meaning in a trial of kind understand"],
         ),
         (
-            "trials:\n  - kind: understand\n    query: hotel\n    expects: {intents: [a]}\n"
-            "    effect: {wanted: it, question: so}\n",
-            ["8: the key 'effect' has no meaning in a trial of kind understand"],
+            TRIALS.replace("}}", "}, effect: {wanted: it, question: so}}"),
+            ["5: the key 'effect' has no meaning in a trial of kind understand"],
         ),
         (
             "trials:\n  - {query: hotel, reprompt: {until: understood}}\n",
