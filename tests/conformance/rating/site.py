@@ -21,6 +21,8 @@ HARNESS = Path(sys.executable).with_name("harness")
 class SiteProcess:
     """Over one session folder; it is started again on the same port. raters: who is invited. tokens: by rater."""
 
+    VERB: tuple[str, ...] = ("rate",)
+
     def __init__(self, session: Path, *options: str, raters: Sequence[str] = ("ann", "bob")) -> None:
         self.session = session
         self.file = session.parent / "invitations.json"
@@ -32,7 +34,7 @@ class SiteProcess:
         self.url = ""
 
     def start(self) -> None:
-        command = [HARNESS, "rate", self.session, "--web", "--port", self._port, "--invitations", self.file]
+        command = [HARNESS, *self.VERB, self.session, "--web", "--port", self._port, "--invitations", self.file]
         with self._output.open("wb") as output:
             self._process = subprocess.Popen([*map(str, command), *self._options], stdout=output, stderr=output)
         wait_for(lambda: not self.running or "Ctrl-C" in self.told, 60.0, "the site's start")

@@ -1,0 +1,232 @@
+"""The annotators' site in a real browser: two annotators by keys, through an undo, an old window and a kill."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+
+from harness.model.annotation import Accepted, AnnotationRow, Labelled, Struck, Withdrawn
+from tests.annotation_projects import annotation_project, repeated, rows
+from tests.conformance.rating.site import SiteProcess
+
+CHROMIUM = Path("/usr/bin/chromium")
+TURNED = "before => document.getElementById('main').dataset.turn !== before"
+pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="no /usr/bin/chromium: setup/install.sh installs it")
+
+
+class AnnotationSiteProcess(SiteProcess):
+    """As `harness annotate review --web` starts it."""
+
+    VERB = ("annotate", "review")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=str(CHROMIUM), args=flags)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AnnotationSiteProcess]:
+    """One site for all tests; each has annotators of its own."""
+    folder = tmp_path_factory.mktemp("site")
+    talk = [*repeated(3), *((f"hello {n} " + "and so on " * 40, ("greeting",)) for n in range(8))]
+    made = AnnotationSiteProcess(
+        annotation_project(folder / "talk", talk, per_utterance=2), raters=("ann", "bob", "cem", "dora", "eve")
+    )
+    made.start()
+    yield made
+    assert made.stop() == 0
+
+
+class Window:
+    """An annotator's window. faults: what its console said, policy violations among it."""
+
+    def __init__(self, context: BrowserContext, site: SiteProcess, annotator: str) -> None:
+        self.faults: list[str] = []
+        self.page: Page = context.new_page()
+        self.page.on("console", self._said)
+        self.page.on("pageerror", lambda error: self.faults.append(str(error)))
+        self.page.goto(site.invitation(annotator))
+        self.page.wait_for_url("**/instructions")
+        self.page.get_by_role("link", name="Begin").click()
+        self.page.wait_for_selector("#desk")
+        self.page.wait_for_load_state("domcontentloaded")  # a key before the page's script runs is nobody's
+
+    def _said(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self.faults.append(message.text)
+
+    def press(self, *keys: str) -> None:
+        """Keys of which the last one turns the page; returns when the site has answered."""
+        before = self.page.evaluate("document.getElementById('main').dataset.turn")
+        for key in keys:
+            self.page.keyboard.press(key)
+        self.page.wait_for_function(TURNED, arg=before)
+
+    @property
+    def heading(self) -> str:
+        return self.page.locator("#query").inner_text()
+
+
+@pytest.fixture
+def window(browser: Browser, site: SiteProcess) -> Iterator[Callable[[str], Window]]:
+    contexts: list[BrowserContext] = []
+
+    def opened(annotator: str) -> Window:
+        contexts.append(browser.new_context())
+        return Window(contexts[-1], site, annotator)
+
+    yield opened
+    for one in contexts:
+        one.close()
+
+
+def given(site: SiteProcess, annotator: str) -> list[AnnotationRow]:
+    return [row for row in rows(site.session) if getattr(row, "annotator", "") == annotator]
+
+
+def test_two_annotators_review_strike_label_and_undo_by_keys(
+    site: AnnotationSiteProcess, window: Callable[[str], Window]
+) -> None:
+    ann, bob = window("ann"), window("bob")
+    page = ann.page
+    assert ann.heading == "greeting", "the largest group"
+    ann.press("x")
+    assert ann.heading == "yes_please"
+    page.keyboard.press("2")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("Space")
+    assert [page.locator(f"[name=struck][value='{n}']").is_checked() for n in range(1, 7)] == [
+        False, True, False, True, False, False,
+    ]  # fmt: skip
+    assert given(site, "ann") == []
+    ann.press("Enter")
+    accepted, struck = given(site, "ann")
+    assert isinstance(accepted, Accepted)
+    assert isinstance(struck, Struck)
+    assert (len(accepted.utterances), len(struck.utterances)) == (4, 2)
+    assert "accepted 4, struck 2" in page.locator("#said[aria-live=polite]").inner_text()
+    ann.press("u")
+    assert ann.heading == "yes_please"
+    assert page.locator("[name=struck]:checked").count() == 2
+    assert isinstance(given(site, "ann")[2], Withdrawn)
+    ann.press("4", "Enter")  # one of the two is right after all
+    assert [len(row.utterances) for row in given(site, "ann")[3:] if isinstance(row, Accepted | Struck)] == [5, 1]
+
+    ann.press("l")
+    while "you struck" not in page.locator(".item").inner_text():
+        ann.press("x")
+    assert "yes_please" in page.locator(".proposal").inner_text()
+    page.keyboard.press("1")
+    page.keyboard.press("5")
+    assert page.locator("#refusal").inner_text() == "Not like this: filler stands alone"
+    page.keyboard.press("5")
+    assert page.locator("#refusal").inner_text() == ""
+    page.keyboard.press("c")
+    page.keyboard.type("1 or 2? u")
+    page.keyboard.press("Escape")
+    ann.press("Enter")
+    row = given(site, "ann")[-1]
+    assert isinstance(row, Labelled)
+    assert (row.utterance, row.intents, row.comment) == (struck.utterances[0], ("greeting",), "1 or 2? u")
+
+    assert "0 of 26 done" in bob.page.locator(".bar").inner_text()
+    bob.press("x")
+    bob.press("Enter")
+    assert given(site, "bob")
+    assert not bob.page.get_by_text("ann", exact=True).count()
+    assert ann.faults == bob.faults == []
+
+
+def test_only_what_was_in_sight_is_accepted_and_a_held_key_accepts_one_page(
+    site: AnnotationSiteProcess, window: Callable[[str], Window]
+) -> None:
+    cem = window("cem")
+    assert cem.heading == "greeting"
+    cem.page.set_viewport_size({"width": 400, "height": 600})
+    cem.page.keyboard.press("Enter")
+    cem.page.get_by_role("alert").wait_for()
+    assert given(site, "cem") == []
+    for _ in range(30):
+        if given(site, "cem"):
+            break
+        before = cem.page.evaluate("[scrollY, document.getElementById('main').dataset.turn].join()")
+        cem.page.keyboard.press("Enter")
+        cem.page.wait_for_function(
+            "before => [scrollY, document.getElementById('main').dataset.turn].join() !== before", arg=before
+        )
+    cem.page.set_viewport_size({"width": 1200, "height": 2000})
+    before = cem.page.evaluate("document.getElementById('main').dataset.turn")
+    for _ in range(20):
+        cem.page.keyboard.down("Enter")  # the second and later ones are repeats
+    cem.page.keyboard.up("Enter")
+    cem.page.wait_for_function(TURNED, arg=before)
+    assert len(given(site, "cem")) == 2
+
+
+def test_an_old_window_saves_nothing_and_a_kill_loses_nothing(
+    site: AnnotationSiteProcess, window: Callable[[str], Window]
+) -> None:
+    old = window("dora")
+    new = Window(old.page.context, site, "dora")
+    new.press("x")
+    new.press("1", "Enter")
+    rows_then = given(site, "dora")
+    old.press("3", "Enter")
+    assert "Nothing was saved" in old.page.get_by_role("alert").inner_text()
+    assert given(site, "dora") == rows_then
+    assert old.heading == new.heading
+    site.kill()
+    old.page.keyboard.press("Enter")
+    old.page.get_by_text("Not saved: the site does not answer").wait_for()
+    site.start()
+    old.press("Enter")
+    assert len(given(site, "dora")) == len(rows_then) + 1
+
+
+def test_without_scripts_with_names_and_room_for_fingers(browser: Browser, site: AnnotationSiteProcess) -> None:
+    context = browser.new_context(java_script_enabled=False, viewport={"width": 360, "height": 700})
+    page = context.new_page()
+    page.goto(f"{site.url}/login")
+    page.get_by_label("Invitation").fill(site.tokens["eve"])
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("link", name="Begin").click()
+    page.get_by_role("checkbox").nth(1).check()
+    page.get_by_role("button", name="Accept all that is not struck").click()
+    accepted, struck = given(site, "eve")
+    assert isinstance(accepted, Accepted)
+    assert isinstance(struck, Struck)
+    page.get_by_role("button", name="Label by hand").click()
+    page.get_by_role("checkbox", name="filler").check()
+    page.get_by_label("Comment").fill("by hand")
+    page.get_by_role("button", name="Save").click()
+    row = given(site, "eve")[-1]
+    assert isinstance(row, Labelled)
+    assert (row.intents, row.comment) == (("filler",), "by hand")
+    page.get_by_role("link", name="Guide").click()
+    assert page.get_by_text("It says yes to what was asked.").is_visible()
+    page.get_by_role("link", name="Back to the utterances").first.click()
+    for place in ("/annotate", "/guide", "/instructions"):
+        page.goto(f"{site.url}{place}")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        assert page.evaluate(NAMELESS) == []
+        assert page.evaluate(SMALL) == []
+        assert page.evaluate("[document.querySelectorAll('h1').length, document.documentElement.lang]") == [1, "en"]
+    context.close()
+
+
+NAMELESS = """() => [...document.querySelectorAll('button, a, input:not([type=hidden]), textarea')]
+  .filter(one => one.checkVisibility() && !one.ariaHidden)
+  .filter(one => !(one.innerText || one.ariaLabel || [...(one.labels ?? [])].map(l => l.innerText).join('')).trim())
+  .map(one => one.outerHTML)"""
+SMALL = """() => [...document.querySelectorAll('button, a.button, textarea, label.line')]
+  .filter(one => one.checkVisibility() && !one.ariaHidden && one.getBoundingClientRect().height < 44)
+  .map(one => one.outerHTML)"""
