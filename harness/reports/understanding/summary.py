@@ -26,7 +26,7 @@ NOTES = 14
 
 
 def lines(system: Reported, width: int, *, confusions: int = MOST_CONFUSIONS) -> Iterator[str]:
-    """All of one system. confusions: rows of them; 0 for all."""
+    """All of one system; figures come last, where a terminal still shows them. confusions: rows of them; 0 for all."""
     counts = system.counts
     rules = [one.rule for one in counts.details]
     yield _note("gold", counts.gold, width)
@@ -36,8 +36,6 @@ def lines(system: Reported, width: int, *, confusions: int = MOST_CONFUSIONS) ->
     yield _note("0/0", zero_in_words(system.zero), width)
     if said := comparison_in_words(rules[0]):
         yield _note("slots", said, width)
-    yield ""
-    yield from _figures(system, width)
     first = system.figures[0]
     if first.intents.utterances:
         yield ""
@@ -49,9 +47,11 @@ def lines(system: Reported, width: int, *, confusions: int = MOST_CONFUSIONS) ->
             of_sets = "" if of.slots.per_concept else ", once an utterance"
             yield ""
             yield from _by_label(f"concept ({one.rule.detail}{of_sets})", concepts, width)
+    yield from _groups(system, width)
     yield ""
     yield from _notes(system, width)
-    yield from _groups(system, width)
+    yield ""
+    yield from _figures(system, width)
 
 
 def _figures(system: Reported, width: int) -> Iterator[str]:
