@@ -72,6 +72,12 @@ class JointNetwork:
     def parameters(self) -> list[Any]:
         return [one for module in self.modules() for one in module.parameters()]
 
+    def begin_with_shares(self, shares: Any) -> None:
+        """Lets the intents begin with their shares in the training utterances, shape (intents,)."""
+        torch = torch_module()
+        with torch.no_grad():
+            self.intent_head.bias.copy_(torch.logit(shares, eps=1e-4))
+
     def encode(self, texts: Sequence[tuple[str, ...]]) -> list[Encoded]:
         """Words that no piece stands for, or that lie beyond the longest text, have no first piece."""
         if not texts:
@@ -116,7 +122,9 @@ class JointNetwork:
                     targets[row, place] = column
         total = of_tags.sum() * 0
         if self.intents:
-            total = total + torch.nn.functional.binary_cross_entropy_with_logits(of_intents, intents)
+            # Summed over labels: their mean would weigh less the more labels there are, and slots would drown it.
+            of_labels = torch.nn.functional.binary_cross_entropy_with_logits(of_intents, intents, reduction="sum")
+            total = total + of_labels / len(batch)
         if self.tags and bool((targets != IGNORED).any()):
             total = total + torch.nn.functional.cross_entropy(
                 of_tags.flatten(0, 1), targets.flatten(), ignore_index=IGNORED

@@ -35,7 +35,7 @@ LONGEST_STEP = 1.0
 """Norm to which gradients are cut."""
 
 EPOCHS = Setting("epochs", SettingKind.WHOLE, "8", "most passes over the training utterances", low=1, high=1000)
-RATE = Setting("learning-rate", SettingKind.NUMBER, "2e-4", "of AdamW, at its highest", low=1e-8, high=1)
+RATE = Setting("learning-rate", SettingKind.NUMBER, "3e-4", "of AdamW, at its highest", low=1e-8, high=1)
 BATCH = Setting("batch", SettingKind.WHOLE, "16", "utterances of a step", low=1, high=4096)
 LENGTH = Setting("max-length", SettingKind.WHOLE, "64", "pieces of an utterance; the rest is tagged O", low=4, high=512)
 PATIENCE = Setting(
@@ -160,6 +160,7 @@ class TransformerUnderstander:
         for row, one in enumerate(train):
             for label in one.intents or ():
                 targets[row, network.intents.index(label)] = 1
+        network.begin_with_shares(targets.mean(0))
         steps = epochs * math.ceil(len(train) / size)
         optimiser = torch.optim.AdamW(network.parameters(), lr=float(self._settings[RATE.name]), weight_decay=DECAY)
         rising = max(1, round(WARM_UP * steps))
