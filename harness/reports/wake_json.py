@@ -9,6 +9,7 @@ from harness.evaluate.wake_plays import Play
 from harness.evaluate.wake_progress import DeviceWake, Rate, Ratio, WakeEvent
 from harness.metrics.latency import LatencyFigures
 from harness.reports.comparison import Comparison, compare_devices
+from harness.reports.frames_json import as_json as frames_as_json
 from harness.reports.heard_json import as_json as heard_as_json
 from harness.reports.wake_log_session import wake_log
 from harness.reports.wake_session import WakeSession
@@ -29,6 +30,7 @@ def as_json(session: WakeSession, devices: tuple[str, ...], *, reviewed: bool = 
         "counted": session.progress.counted,
         "devices": [_device(session, found[name], reviewed) for name in devices],
         "heard": heard_as_json(session.asked, session.figures),
+        "understood": frames_as_json(session.asked),
         "comparisons": [_comparison(one) for one in compare_devices(session.figures)],
     }
 
