@@ -55,9 +55,9 @@ ZEROS = {"0": "zero", "1": "one", "seed": "seed"}
 @click.option(
     "--reads",
     type=click.Choice([one.value for one in Reads]),
-    default=Reads.AUTO.value,
+    default=Reads.AS_GOLD.value,
     show_default=True,
-    help="What the model is given: transcripts as heard, or normalised; auto: as gold is written.",
+    help="What the model is given: transcripts as heard, or without capitals and marks where gold has none.",
 )
 @click.option("--missing-is-silence", is_flag=True, help="Without a transcript nothing was heard; else left out.")
 @click.option(
@@ -132,7 +132,7 @@ def command(
     declared = declared_labels(labels).ids if labels else None
     wording = Wording(Normalisation(normalise), marks=Marks.NONE)
     with ExitStack() as stack:
-        found: Inputs = inputs(sources, wording, Reads(reads), stack, missing_is_silence=missing_is_silence)
+        found: Inputs = inputs(sources, Reads(reads), stack, missing_is_silence=missing_is_silence)
     rule = Rule(
         Chunking(chunking),
         Detail(detail),
@@ -162,9 +162,7 @@ def command(
 
         write_html(scored, Path(html_target), found.notes)
     if json_target != STDIN:
-        output.print_lines(
-            [*lines(scored, output.width(), listed=listed), *([""] if found.notes else []), *found.notes]
-        )
+        output.print_lines(lines(scored, output.width(), notes=found.notes, listed=listed))
     if max_sfa_loss is None:
         return
     loss = scored.total.differences[Figure.SFA].value

@@ -12,20 +12,19 @@ from harness.cli.read_once import STDIN, readable
 from harness.cli.understanding.scored_files import read_gold
 from harness.evaluate.understanding.cascade import Heard, Understand, joined, understood
 from harness.evaluate.understanding.session import Which
-from harness.evaluate.wording import Wording
 from harness.library.understanding import read_corpus
-from harness.metrics.words import normalise_texts
 from harness.model.errors import InputError, Place
-from harness.model.understanding import Corpus, Utterance
+from harness.model.understanding import Corpus
 from harness.wire.foreign import plain_text
+
+MARKS = '.,!?;:…"«»“”„¿¡()[]'
 
 
 class Reads(StrEnum):
-    """What a model is given of transcripts. AUTO: normalised where the normalisation changes nothing of gold."""
+    """What a model is given of transcripts. AS_GOLD: without capitals, or marks at words, where gold has none."""
 
-    AUTO = "auto"
+    AS_GOLD = "as-gold"
     HEARD = "heard"
-    NORMALISED = "normalised"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ class Inputs:
     notes: tuple[str, ...]
 
 
-def inputs(sources: Sources, wording: Wording, reads: Reads, stack: ExitStack, *, missing_is_silence: bool) -> Inputs:
+def inputs(sources: Sources, reads: Reads, stack: ExitStack, *, missing_is_silence: bool) -> Inputs:
     """Everything read, and a model's predictions made; InputError for files that do not go together."""
     gold = _gold(sources, stack) if sources.gold else None
     if sources.sessions:
@@ -97,7 +96,7 @@ def inputs(sources: Sources, wording: Wording, reads: Reads, stack: ExitStack, *
 
     model = load_model(sources.model)
     notes.append(f"model         {plain_text(str(sources.model), 200)} ({model.name})")
-    given, how = _given(pairs, wording, reads)
+    given, how = _given(pairs, reads)
     notes.append(f"model reads   {how}")
     understand: Understand = model.understander.predict
     before, after = (understood(one, understand, str(sources.model)) for one in (pairs.gold, given))
@@ -137,23 +136,20 @@ def _demand_pairs(gold: Corpus, heard: Corpus, pairs: Heard) -> None:
     raise InputError(what, place=Place(heard.path), remedy=remedy)
 
 
-def _given(pairs: Heard, wording: Wording, reads: Reads) -> tuple[Corpus, str]:
+def _given(pairs: Heard, reads: Reads) -> tuple[Corpus, str]:
     """The transcripts as a model is given them, and how that is, in words."""
-    name = wording.normalisation
-    if reads is Reads.AUTO:
-        same = _normalised(pairs.gold.utterances, wording) == [one.text for one in pairs.gold.utterances]
-        reads = Reads.NORMALISED if same else Reads.HEARD
-        why = f"gold is {'written so' if same else f'not written as {name} would have it'}"
-    else:
-        why = "as asked for"
     if reads is Reads.HEARD:
-        return pairs.heard, f"transcripts as heard ({why})"
-    texts = _normalised(pairs.heard.utterances, wording)
-    said = tuple(
-        replace(one, words=tuple(text.split())) for one, text in zip(pairs.heard.utterances, texts, strict=True)
-    )
-    return Corpus(pairs.heard.path, said), f"transcripts after {name} ({why})"
+        return pairs.heard, "transcripts as heard"
+    words = [word for one in pairs.gold.utterances for word in one.words]
+    lower = not any(word != word.lower() for word in words)
+    bare = not any(word.strip(MARKS) != word for word in words)
+    if not (lower or bare):
+        return pairs.heard, "transcripts as heard: gold has capitals and marks as well"
+    said = tuple(replace(one, words=_written(one.words, lower=lower, bare=bare)) for one in pairs.heard.utterances)
+    how = " and ".join(["without capitals"] * lower + ["without marks at words"] * bare)
+    return Corpus(pairs.heard.path, said), f"transcripts {how}, as gold is written"
 
 
-def _normalised(utterances: Sequence[Utterance], wording: Wording) -> list[str]:
-    return list(normalise_texts([one.text for one in utterances], wording.normalisation))
+def _written(words: Sequence[str], *, lower: bool, bare: bool) -> tuple[str, ...]:
+    found = (word.strip(MARKS) if bare else word for word in words)
+    return tuple(word.lower() if lower else word for word in found if word)

@@ -7,7 +7,7 @@ sample of all of them is a draw of how often each row occurs.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.metrics.understanding.counts import FrameCounts, IntentCounts, Matched, SlotCounts, pooled, total
-from harness.metrics.understanding.figures import intent_figures
 from harness.metrics.understanding.zero_division import ZeroDivision
 
 Numbers = NDArray[np.float64]
@@ -173,8 +172,9 @@ def _key(one: FrameCounts) -> Iterator[object]:
 
 
 def _ratios(one: FrameCounts, on: Basis) -> Iterator[tuple[Figure, list[Ratio]]]:
-    yield from _intent_ratios(one.intents, on)
-    yield Figure.MACRO_F1, [_f1(one.intents.labels.get(name, Matched())) for name in on.labels]
+    yield from _intent_ratios(one.intents, on.zero)
+    none = Matched()
+    yield Figure.MACRO_F1, [_f1(one.intents.labels.get(name, none)) for name in on.labels]
     yield from zip(_SLOTS, _slot_ratios(one.slots, by_place=on.by_place), strict=True)
     yield from zip(_VALUED, _slot_ratios(one.valued, by_place=on.valued_by_place), strict=True)
 
@@ -187,12 +187,17 @@ def _slot_ratios(slots: SlotCounts, *, by_place: bool) -> Iterator[list[Ratio]]:
     yield [(frames.count, frames.total)]
 
 
-def _intent_ratios(intents: IntentCounts, on: Basis) -> Iterable[tuple[Figure, list[Ratio]]]:
-    found = intent_figures(intents, on.zero, None)
-    number = intents.utterances
-    yield Figure.ACCURACY, [((found.accuracy or 0.0) * number, number)]
-    yield Figure.EMR, [(found.exact.count, number)]
-    yield Figure.SAMPLES_F1, [((found.samples.f1 or 0.0) * number, number)]
+def _intent_ratios(intents: IntentCounts, zero: ZeroDivision) -> Iterator[tuple[Figure, list[Ratio]]]:
+    number = jaccard = f1 = exact = 0.0
+    for one, n in intents.overlaps.items():
+        either, both = one.gold + one.predicted - one.right, one.gold + one.predicted
+        number += n
+        jaccard += n * (one.right / either if either else zero.accuracy)
+        f1 += n * (2 * one.right / both if both else zero.f1)
+        exact += n * (one.right == either)
+    yield Figure.ACCURACY, [(jaccard, number)]
+    yield Figure.EMR, [(exact, number)]
+    yield Figure.SAMPLES_F1, [(f1, number)]
     yield Figure.MICRO_F1, [_f1(pooled(intents.labels.values()))]
 
 

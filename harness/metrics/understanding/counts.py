@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
@@ -67,11 +67,7 @@ class IntentCounts:
         return sum(n for one, n in self.overlaps.items() if not one.predicted and not one.gold)
 
     def __add__(self, other: IntentCounts) -> IntentCounts:
-        return IntentCounts(
-            _added(self.overlaps, other.overlaps),
-            _joined(self.labels, other.labels),
-            _added(self.confusions, other.confusions),
-        )
+        return _total_intents([self, other])
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,15 +90,7 @@ class SlotCounts:
     frames_placed: Share = field(default_factory=Share)
 
     def __add__(self, other: SlotCounts) -> SlotCounts:
-        return SlotCounts(
-            self.utterances + other.utterances,
-            self.placed + other.placed,
-            _joined(self.chunks, other.chunks),
-            _joined(self.concepts, other.concepts),
-            self.edits + other.edits,
-            self.frames + other.frames,
-            self.frames_placed + other.frames_placed,
-        )
+        return _total_slots([self, other])
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,29 +103,73 @@ class FrameCounts:
     valued: SlotCounts = field(default_factory=SlotCounts)
 
     def __add__(self, other: FrameCounts) -> FrameCounts:
-        return FrameCounts(
-            self.utterances + other.utterances,
-            self.intents + other.intents,
-            self.slots + other.slots,
-            self.valued + other.valued,
-        )
+        return total([self, other])
 
 
 def total(counts: Iterable[FrameCounts]) -> FrameCounts:
     """The sum of many, which is far quicker than to add one to another."""
-    return sum(counts, FrameCounts())
+    found = list(counts)
+    return FrameCounts(
+        sum(one.utterances for one in found),
+        _total_intents([one.intents for one in found]),
+        _total_slots([one.slots for one in found]),
+        _total_slots([one.valued for one in found]),
+    )
 
 
-def _added(one: Mapping[Key, int], other: Mapping[Key, int]) -> dict[Key, int]:
-    both = dict(one)
-    for key, count in other.items():
-        both[key] = both.get(key, 0) + count
-    return both
+def _total_intents(counts: Sequence[IntentCounts]) -> IntentCounts:
+    return IntentCounts(
+        _sum_counts(one.overlaps for one in counts),
+        _sum_matched(one.labels for one in counts),
+        _sum_counts(one.confusions for one in counts),
+    )
 
 
-def _joined(one: Mapping[str, Matched], other: Mapping[str, Matched]) -> dict[str, Matched]:
-    both = dict(one)
-    for key, count in other.items():
-        held = both.get(key)
-        both[key] = count if held is None else held.plus(count)
-    return both
+def _total_slots(counts: Sequence[SlotCounts]) -> SlotCounts:
+    counts = [one for one in counts if one.utterances]
+    return SlotCounts(
+        sum(one.utterances for one in counts),
+        sum(one.placed for one in counts),
+        _sum_matched(one.chunks for one in counts),
+        _sum_matched(one.concepts for one in counts),
+        _sum_edits([one.edits for one in counts]),
+        _sum_shares([one.frames for one in counts]),
+        _sum_shares([one.frames_placed for one in counts]),
+    )
+
+
+def _sum_counts(counts: Iterable[Mapping[Key, int]]) -> dict[Key, int]:
+    found: dict[Key, int] = {}
+    for one in counts:
+        for key, count in one.items():
+            found[key] = found.get(key, 0) + count
+    return found
+
+
+def _sum_matched(counts: Iterable[Mapping[str, Matched]]) -> dict[str, Matched]:
+    found: dict[str, list[int]] = {}
+    for one in counts:
+        for key, (right, gold, predicted) in one.items():
+            held = found.get(key)
+            if held is None:
+                found[key] = [right, gold, predicted]
+            else:
+                held[0] += right
+                held[1] += gold
+                held[2] += predicted
+    return {key: Matched(*held) for key, held in found.items()}
+
+
+def _sum_edits(counts: Sequence[WordCounts]) -> WordCounts:
+    return WordCounts(
+        sum(one.correct for one in counts),
+        sum(one.substitutions for one in counts),
+        sum(one.deletions for one in counts),
+        sum(one.insertions for one in counts),
+        sum(one.sentences for one in counts),
+        sum(one.sentences_with_error for one in counts),
+    )
+
+
+def _sum_shares(counts: Sequence[Share]) -> Share:
+    return Share(sum(one.count for one in counts), sum(one.total for one in counts))

@@ -97,7 +97,7 @@ def _listed(slots: Sequence[Slot], rule: Rule) -> tuple[Item, ...]:
 
 
 def _bare(found: Sequence[Item]) -> tuple[Item, ...]:
-    return tuple(one if one.value is None else one._replace(value=None) for one in found)
+    return tuple(one if one.value is None else Item(one.concept, None, one.place) for one in found)
 
 
 def _without_values(found: Sequence[Item], concepts: Set[str]) -> tuple[Item, ...]:
@@ -125,8 +125,8 @@ def _same_words(gold: Utterance, predicted: Utterance) -> bool:
 def _count_slots(gold: Sequence[Item], predicted: Sequence[Item], *, placed: bool, right: bool | None) -> SlotCounts:
     """right: whether the intents are; None where they are not annotated."""
     placed = placed and all(one.place for one in gold) and all(one.place for one in predicted)
-    of = [one._replace(place=None) for one in gold]
-    said = [one._replace(place=None) for one in predicted]
+    of = [Item(concept, value, None) for concept, value, _ in gold]
+    said = [Item(concept, value, None) for concept, value, _ in predicted]
     where: dict[str, Matched] = {}
     frames_placed = Share()
     if placed:
@@ -153,8 +153,11 @@ def _words(gold: Sequence[Item], predicted: Sequence[Item]) -> tuple[list[str], 
 
 def _matched(gold: Counter[Item], predicted: Counter[Item]) -> dict[str, Matched]:
     """By concept, whatever the values are."""
-    counts: dict[str, Matched] = {}
-    for one in gold.keys() | predicted.keys():
-        there, said = gold[one], predicted[one]
-        counts[one.concept] = counts.get(one.concept, Matched()).plus(Matched(min(there, said), there, said))
-    return dict(sorted(counts.items()))
+    counts: dict[str, list[int]] = {}
+    for one, number in gold.items():
+        of = counts.setdefault(one.concept, [0, 0, 0])
+        of[0] += min(number, predicted[one])
+        of[1] += number
+    for one, number in predicted.items():
+        counts.setdefault(one.concept, [0, 0, 0])[2] += number
+    return {concept: Matched(*counts[concept]) for concept in sorted(counts)}
