@@ -25,10 +25,10 @@ _AT_ONCE = 1 << 22
 def ratio_interval(
     counts: Mapping[Row, int], part: Callable[[Row], float], whole: Callable[[Row], float], most: float | None = 1.0
 ) -> Interval | None:
-    """95 % percentile interval of Σ part / Σ whole over utterances drawn with replacement; None of under two.
+    """95 % percentile interval of Σ part / Σ whole over utterances drawn with replacement; None of fewer than two.
 
-    counts: row → utterances. part, whole: what a row adds above and below. Draws over nothing do not count. Where the
-    figure is 0, or the most it can be, nothing varies: utterances stand for what is counted, each right or wrong as a
+    counts: row → utterances. part, whole: what a row adds above and below. Utterances with nothing below, and draws
+    of them alone, do not count. Where the figure is 0, or the most it can be, nothing varies: utterances stand for what is counted, each right or wrong as a
     whole. Always the same for the same counts. Source: Efron & Tibshirani, An Introduction to the Bootstrap, 13.
     """
     rows = sorted(counts)
@@ -37,10 +37,10 @@ def ratio_interval(
     above = np.array([part(row) for row in rows])
     below = np.array([whole(row) for row in rows])
     total = float(below @ numbers)
-    if utterances < 2 or not total:
+    heavy = int(numbers[below > 0].sum())
+    if heavy < 2:
         return None
     value = float(above @ numbers) / total
-    heavy = int(numbers[below > 0].sum())
     if value in (0.0, most):
         return wilson(heavy if value else 0, heavy)
     draw = np.random.default_rng(_SEED)
@@ -52,4 +52,4 @@ def ratio_interval(
         found.append((drawn @ above)[sums > 0] / sums[sums > 0])
     tail = 50 * (1 - CONFIDENCE)
     low, high = np.percentile(np.concatenate(found), [tail, 100 - tail])
-    return float(low), float(high)
+    return (float(low), float(high)) if low < high else None

@@ -20,6 +20,8 @@ NO_INTENT = "(none)"
 ALL = "total"
 GAP = "  "
 LEAST_NAME, WIDEST_NAME = 10, 48
+ALIGNED = 20
+"""Combinations that make the first column wider; later ones are rare."""
 Cells = tuple[int, ...]
 Row = tuple[str, Cells]
 
@@ -171,7 +173,8 @@ def _sums(found: Distribution, width: int) -> Iterator[str]:
 
 def _widths(found: Distribution) -> int:
     """Of the names, alike in all tables, so that columns stand below one another."""
-    names = [name for name, _ in (*found.intents, *found.sums)]
+    together = [joined(one) for one, _ in found.combinations[:ALIGNED]]
+    names = [*(name for name, _ in (*found.intents, *found.sums)), *together]
     return max(LEAST_NAME, *(min(WIDEST_NAME, width_of(shown(name))) for name in names), len("intents of an utterance"))
 
 

@@ -1,0 +1,58 @@
+"""Makes understanding.png and understanding-utterances.png: the page of scored intents and slots.
+
+    .venv/bin/python docs/pictures/understanding.py
+
+A model that was trained on a few hundred made utterances of hotel bookings, on others of the same grammar. Needs
+chromium and the extra `understanding`.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.path[:0] = [str(HERE)]
+
+from make import HARNESS, photograph  # noqa: E402
+
+GRAMMAR = ROOT / "scenarios" / "understanding" / "hotel.yaml"
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory(prefix="vh") as name:
+        folder = Path(name)
+        for line in (
+            [
+                "generate",
+                str(GRAMMAR),
+                "--train",
+                "300",
+                "--dev",
+                "60",
+                "--test",
+                "500",
+                "--seed",
+                "3",
+                "--out",
+                "data",
+            ],
+            ["train", "--data", "data", "--out", "model"],
+            ["predict", "data", "--model", "model", "--split", "test", "--out", "predicted.jsonl"],
+            ["score", "--gold", "data", "--split", "test", "--pred", "predicted.jsonl", "--html", "report.html"],
+        ):
+            subprocess.run([str(HARNESS), "understanding", *line], check=True, capture_output=True, cwd=folder)
+        report = folder / "report.html"
+        photograph(report, HERE / "understanding.png", 1100, 1180, folder)
+        text = report.read_text(encoding="utf-8")
+        # A photograph begins where the page does.
+        begin, end = text.index("<section id=figures"), text.index("<section id=utterances")
+        report.write_text(text[:begin] + text[end:], encoding="utf-8")
+        photograph(report, HERE / "understanding-utterances.png", 1100, 900, folder)
+
+
+if __name__ == "__main__":
+    main()
