@@ -160,7 +160,6 @@ def test_what_one_annotator_struck_is_no_matter_of_the_other() -> None:
     ann.accept_page()
     ben = bench.desk("ben")
     assert [(line.utterance, line.struck) for line in ben.view.page] == [("u1", False), ("u2", False)]
-    assert not item(ann).refusal == ""
     assert item(ann).struck
 
 
@@ -209,3 +208,13 @@ def test_imported_labels_are_one_annotators() -> None:
         label(desk, "play")
     assert bench.ledger.standing("u1", 2).state is State.AGREED
     assert bench.ledger.standing("u2", 2).state is State.WAITING
+
+
+def test_nobody_learns_what_another_struck() -> None:
+    bench = Bench(count=1, rows=[proposed({"u1": "play"})])
+    ann = bench.desk("ann", per_utterance=2)
+    ann.strike()
+    ann.accept_page()
+    label(ann, "stop")
+    ben = bench.desk("ben")
+    assert (item(ben).struck, item(ben).proposal) == (False, None)
