@@ -85,13 +85,13 @@ def totals(figures: UnderstoodFigures) -> Iterator[str]:
     """Lines with shares and their intervals."""
     yield f"understood           {share_in_words(figures.right)}"
     yield f"intents alone        {share_in_words(figures.intents)}"
-    yield f"at the first attempt {share_in_words(figures.first_right)}; intents alone {_short(figures.first_intents)}"
+    yield f"understood at first  {share_in_words(figures.first_right)}; intents alone {_short(figures.first_intents)}"
     needed = (
         f"{'never' if tries is None else tries}: {share.count} = {share.value:.1%}"
         for tries, share in figures.attempts_needed
         if share.value is not None
     )
-    yield f"attempts             {', '.join(needed) or 'n/a (of none)'}"
+    yield f"tries                {', '.join(needed) or 'n/a (of none)'}"
     if figures.unknown:
         yield f"not known            of {figures.unknown} nothing says what was understood"
 

@@ -65,8 +65,8 @@ def test_totals_of_frames_come_before_those_of_words(tmp_path: Path) -> None:
     assert lines[1:5] == [
         "understood           3 of 4 = 75.0% (95 % interval 30.1% to 95.4%)",
         "intents alone        3 of 4 = 75.0% (95 % interval 30.1% to 95.4%)",
-        "at the first attempt 2 of 4 = 50.0% (95 % interval 15.0% to 85.0%); intents alone 3 of 4",
-        "attempts             1: 2 = 50.0%, 2: 1 = 25.0%, never: 1 = 25.0%",
+        "understood at first  2 of 4 = 50.0% (95 % interval 15.0% to 85.0%); intents alone 3 of 4",
+        "tries                1: 2 = 50.0%, 2: 1 = 25.0%, never: 1 = 25.0%",
     ]
     assert not [line for line in lines if line.startswith("recognised")]
     whole = end_of_session(progress_of(some_frames(tmp_path)), WakeFigures(), None)
