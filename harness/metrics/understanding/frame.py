@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
+from functools import lru_cache
 from typing import NamedTuple
 
 from harness.metrics.alignment import align, count
@@ -11,7 +12,11 @@ from harness.metrics.intervals import Share
 from harness.metrics.understanding.chunks import OUTSIDE, chunks
 from harness.metrics.understanding.counts import FrameCounts, IntentCounts, Matched, SlotCounts
 from harness.metrics.understanding.rule import Rule, Values
+from harness.model.transcript import WordCounts
 from harness.model.understanding import Detail, Slot, Utterance
+
+Bare = tuple[str, str | None]
+"""Concept and value of a slot."""
 
 
 class Item(NamedTuple):
@@ -50,6 +55,11 @@ def count_frame(gold: Utterance, predicted: Utterance, rule: Rule) -> FrameCount
 
 def count_intents(gold: Sequence[str], predicted: Sequence[str]) -> IntentCounts:
     """Of one utterance; both are sets, each intent once."""
+    return _count_intents(tuple(gold), tuple(predicted))
+
+
+@lru_cache(maxsize=4096)
+def _count_intents(gold: tuple[str, ...], predicted: tuple[str, ...]) -> IntentCounts:
     of, said = set(gold), set(predicted)
     both = of & said
     labels = {one: Matched(int(one in both), int(one in of), int(one in said)) for one in sorted(of | said)}
@@ -125,39 +135,52 @@ def _same_words(gold: Utterance, predicted: Utterance) -> bool:
 def _count_slots(gold: Sequence[Item], predicted: Sequence[Item], *, placed: bool, right: bool | None) -> SlotCounts:
     """right: whether the intents are; None where they are not annotated."""
     placed = placed and all(one.place for one in gold) and all(one.place for one in predicted)
-    of = [Item(concept, value, None) for concept, value, _ in gold]
-    said = [Item(concept, value, None) for concept, value, _ in predicted]
-    where: dict[str, Matched] = {}
-    frames_placed = Share()
-    if placed:
-        there, said_there = Counter(gold), Counter(predicted)
-        where = _matched(there, said_there)
-        if right is not None:
-            frames_placed = Share(int(right and there == said_there), 1)
+    of = [(concept, value) for concept, value, _ in gold]
+    said = [(concept, value) for concept, value, _ in predicted]
+    same = of == said
     return SlotCounts(
         1,
         int(placed),
-        where,
-        _matched(Counter(set(of)), Counter(set(said))),
-        count("C" * len(of) if of == said else align(*_words(of, said))),
-        Share() if right is None else Share(int(right and of == said), 1),
-        frames_placed,
+        _matched(gold, predicted) if placed else {},
+        _matched(list(dict.fromkeys(of)), list(dict.fromkeys(said))),
+        _all_correct(len(of)) if same else count(align(*_words(of, said))),
+        _one(right, same),
+        _one(right, gold == predicted or Counter(gold) == Counter(predicted)) if placed else _NONE,
     )
 
 
-def _words(gold: Sequence[Item], predicted: Sequence[Item]) -> tuple[list[str], list[str]]:
+_NONE, _RIGHT, _WRONG = Share(), Share(1, 1), Share(0, 1)
+
+
+def _one(intents: bool | None, slots: bool) -> Share:
+    return _NONE if intents is None else _RIGHT if intents and slots else _WRONG
+
+
+@lru_cache(maxsize=256)
+def _all_correct(slots: int) -> WordCounts:
+    return count("C" * slots)
+
+
+def _words(gold: Sequence[Bare], predicted: Sequence[Bare]) -> tuple[list[str], list[str]]:
     """A word for each slot; equal slots have equal words."""
     word = {one: str(at) for at, one in enumerate(dict.fromkeys([*gold, *predicted]))}
     return [word[one] for one in gold], [word[one] for one in predicted]
 
 
-def _matched(gold: Counter[Item], predicted: Counter[Item]) -> dict[str, Matched]:
-    """By concept, whatever the values are."""
+def _matched(gold: Sequence[Item] | Sequence[Bare], predicted: Sequence[Item] | Sequence[Bare]) -> dict[str, Matched]:
+    """By concept, whatever the values are; what is there twice counts twice."""
     counts: dict[str, list[int]] = {}
-    for one, number in gold.items():
-        of = counts.setdefault(one.concept, [0, 0, 0])
-        of[0] += min(number, predicted[one])
-        of[1] += number
-    for one, number in predicted.items():
-        counts.setdefault(one.concept, [0, 0, 0])[2] += number
+    for one in gold:
+        of = counts.get(one[0])
+        if of is None:
+            counts[one[0]] = [0, 1, 0]
+        else:
+            of[1] += 1
+    left = list(gold)
+    for one in predicted:
+        of = counts.setdefault(one[0], [0, 0, 0])
+        of[2] += 1
+        if one in left:
+            left.remove(one)
+            of[0] += 1
     return {concept: Matched(*counts[concept]) for concept in sorted(counts)}

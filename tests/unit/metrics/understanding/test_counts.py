@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.metrics.intervals import Share
 from harness.metrics.understanding.counts import FrameCounts, Matched, total
 from harness.metrics.understanding.figures import figures
 from harness.metrics.understanding.frame import count_frame, count_intents
@@ -189,3 +190,12 @@ def test_the_same_slot_twice_counts_twice_in_lists_and_once_in_sets() -> None:
     assert counts.concepts == {"city": Matched(1, 1, 1)}
     assert counts.edits.deletions == 1
     assert counts.frames.count == 0
+
+
+def test_slots_with_and_without_a_value_go_together() -> None:
+    gold = of_slots(Slot("city", "Nice", 0, 1), Slot("city", "Brest", 1, 2))
+    heard = of_slots(Slot("city", None, 1, 2), Slot("city", "Nice", 0, 1))
+    counts = count_frame(gold, heard, Rule())
+    assert counts.slots.frames_placed == Share(1, 1)
+    assert counts.valued.frames_placed == Share(0, 1)
+    assert counts.valued.chunks == {"city": Matched(1, 2, 2)}
