@@ -28,8 +28,9 @@ def ratio_interval(
     """95 % percentile interval of Σ part / Σ whole over utterances drawn with replacement; None of fewer than two.
 
     counts: row → utterances. part, whole: what a row adds above and below. Utterances with nothing below, and draws
-    of them alone, do not count. Where the figure is 0, or the most it can be, nothing varies: utterances stand for what is counted, each right or wrong as a
-    whole. Always the same for the same counts. Source: Efron & Tibshirani, An Introduction to the Bootstrap, 13.
+    of them alone, do not count. Where the figure is 0, or the most it can be, nothing varies: utterances stand for
+    what is counted, each right or wrong as a whole. Always the same for the same counts.
+    Source: Efron & Tibshirani, An Introduction to the Bootstrap, 13.
     """
     rows = sorted(counts)
     numbers = np.array([counts[row] for row in rows], np.int64)
