@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from harness.metrics.recognition import recognised
 from harness.metrics.understood import understood
 from harness.model.bench import ObservationKind
-from harness.model.observation import Intent, OperatorAnswer, StateTold
+from harness.model.observation import Intent, Observation, OperatorAnswer, StateTold, Transcript, Wake
 from harness.model.record import AttemptFinished
 from harness.model.scenario import Evidence
 from harness.model.time import Measured, Stamp, between
@@ -31,7 +31,11 @@ class Judgement:
 
 @dataclass(slots=True)
 class Attempt:
-    """What was observed of one attempt. Changed only by the machine of its trial."""
+    """What was observed of one attempt. Changed only by the machine of its trial.
+
+    started_audio_s: on the audio line of a device that is given its sound over a wire. wake_place_s: where in the
+    stimulus it says that it woke. told_s: when the last of transcripts and intents arrived.
+    """
 
     trial: Trial
     take: int
@@ -40,10 +44,12 @@ class Attempt:
     timing: StimulusTiming
     begun_s: float
     started: Stamp | None = None
+    started_audio_s: float | None = None
     heard: Stamp | None = None
     ended: Stamp | None = None
     spans: list[Span] = field(default_factory=list)
     wake: Stamp | None = None
+    wake_place_s: float | None = None
     transcripts: list[str] = field(default_factory=list)
     intents: list[Intent] = field(default_factory=list)
     told_s: float | None = None
@@ -61,9 +67,21 @@ class Attempt:
         return self.heard or self.started
 
     def moment(self, offset_s: float) -> Stamp | None:
-        """The moment of a position in the stimulus."""
-        origin = self.origin
-        return None if origin is None else Stamp(origin.at_s + offset_s, origin.error_s)
+        """The moment of a position in the stimulus; over a wire, sound is given as fast as the device takes it."""
+        origin, ended = self.origin, self.ended
+        if origin is None:
+            return None
+        if self.started_audio_s is None or ended is None:
+            return Stamp(origin.at_s + offset_s, origin.error_s)
+        pace = max(0.0, ended.at_s - origin.at_s) / self.timing.duration_s
+        return Stamp(origin.at_s + offset_s * pace, origin.error_s + ended.error_s)
+
+    def place_s(self, told: Observation) -> float | None:
+        """Where in the stimulus a device that is given sound over a wire says it; None where that is not known."""
+        match told:
+            case Wake(audio_s=float(at_s)) | Transcript(audio_s=float(at_s)) | Intent(audio_s=float(at_s)):
+                return None if self.started_audio_s is None else at_s - self.started_audio_s
+        return None
 
     @property
     def query_end(self) -> Stamp | None:
@@ -84,18 +102,30 @@ class Attempt:
         before_closing = self.closed_s is None or at_s < self.closed_s
         return self.frozen is None and not self.interruption and before_closing
 
-    def before_answering(self, at_s: float) -> bool:
-        """True when speech or a transcript of that time cannot be the answer to this attempt's query yet."""
+    def before_answering(self, told: Observation) -> bool:
+        """True when speech or words of that time cannot be the answer to this attempt's query yet."""
+        place_s = self.place_s(told)
+        if place_s is not None:
+            return place_s < self.timing.query_end_s - GUARD_S
         end = self.query_end
-        return end is None or at_s < end.at_s - GUARD_S
+        return end is None or told.at.at_s < end.at_s - GUARD_S
 
-    def may_have_heard(self, at: Stamp) -> bool:
+    def may_have_heard(self, told: Transcript | Intent) -> bool:
         """False for words that came before any of this query was said, or before it ended without the device waking."""
-        origin = self.origin
-        begins_s = (self.begun_s if origin is None else origin.at_s) + self.timing.query_start_s
-        if at.at_s + at.error_s < begins_s - GUARD_S:
-            return False
-        return not (self.missed_wake and self.before_answering(at.at_s))
+        place_s = self.place_s(told)
+        if place_s is not None:
+            early = place_s < self.timing.query_start_s - GUARD_S
+        else:
+            early = told.at.at_s + told.at.error_s < self._query_starts_s - GUARD_S
+        return not early and not (self.missed_wake and self.before_answering(told))
+
+    @property
+    def _query_starts_s(self) -> float:
+        """When its query begins; at the earliest, while nobody knows how fast the device is given it."""
+        if self.started is not None and self.started_audio_s is not None and self.ended is None:
+            return self.started.at_s
+        found = self.moment(self.timing.query_start_s)
+        return self.begun_s + self.timing.query_start_s if found is None else found.at_s
 
     def standing(self) -> Recognition:
         """What decides whether the query is said again: its words, or where the rule asks for it, its frame."""
@@ -174,7 +204,9 @@ class Attempt:
             wake_end = self.moment(self.timing.wake_end_s)
         frozen = self.frozen
         wake_delay: Measured | None = None
-        if self.wake is not None and wake_end is not None:
+        if self.wake_place_s is not None and self.timing.wake_end_s is not None:
+            wake_delay = Measured(self.wake_place_s - self.timing.wake_end_s)
+        elif self.wake is not None and wake_end is not None:
             wake_delay = between(wake_end, self.wake)
         return AttemptFinished(
             trial_id=self.trial.id,

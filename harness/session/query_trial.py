@@ -182,9 +182,9 @@ class TrialMachine(TrialSteps):
                 not self._of_device(observation.source)
             ):
                 return None
-            case Transcript(at=at) | Intent(at=at) if current is not None and not current.may_have_heard(at):
+            case Transcript() | Intent() if current is not None and not current.may_have_heard(observation):
                 return previous if previous is not None and not previous.interruption else None
-            case _ if current is None or previous is None or not current.before_answering(observation.at.at_s):
+            case _ if current is None or previous is None or not current.before_answering(observation):
                 return current
             case SpeechStarted() if previous.awaits(observation.at.at_s) and current.is_open:
                 return previous
@@ -210,7 +210,8 @@ class TrialMachine(TrialSteps):
             case Earcon(ends=ends):
                 self._quiet.sounded(ends.at_s)
             case Wake(at=at) if owner is not None:
-                owner.wake = owner.wake or at
+                if owner.wake is None:
+                    owner.wake, owner.wake_place_s = at, owner.place_s(observation)
                 self._revise(owner)
             case Transcript(final=True, text=text) if owner is not None:
                 owner.transcripts.append(text)
@@ -248,8 +249,8 @@ class TrialMachine(TrialSteps):
         match observation:
             case StimulusHeard(at=at) if owner is not None:
                 owner.heard = at
-            case StimulusStarted(at=at) if owner is not None:
-                owner.started = at
+            case StimulusStarted(at=at, audio_s=audio_s) if owner is not None:
+                owner.started, owner.started_audio_s = at, audio_s
             case StimulusStarted(at=at) if closing and self._current is not None:
                 self._current.closed_s = at.at_s
             case StimulusEnded() if closing:

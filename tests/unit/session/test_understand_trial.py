@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 
 from harness.model.bench import ObservationKind
-from harness.model.observation import Intent, Observation, OperatorAnswer, SpeechStarted
+from harness.model.observation import (
+    Intent,
+    Observation,
+    OperatorAnswer,
+    SpeechStarted,
+    StimulusEnded,
+    StimulusStarted,
+    Wake,
+)
 from harness.model.record import AttemptFinished
 from harness.model.scenario import CloseDialogue, Evidence, RepromptRule, Until
 from harness.model.time import Stamp
@@ -16,6 +24,7 @@ from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.model.understanding import Expected, Slot
 from harness.model.understood import Understood
 from harness.session.actions import AskOperator, StartAttempt
+from harness.session.attempt import Attempt
 from harness.session.frame_evidence import SETTLE_S
 from harness.session.query_trial import TrialMachine
 from harness.session.verdict import code
@@ -229,3 +238,38 @@ def test_a_dialogue_is_closed_before_it_is_said_again() -> None:
     close = {"close_dialogue": CloseDialogue(say="never mind")}
     found = rehearse([WRONG, *ANSWER], [RIGHT, *ANSWER], changes=close)
     assert outcomes(found) == [(1, "misheard"), (2, "responded")]
+
+
+def over_the_wire(*told: Observation, feeding_s: float) -> Attempt:
+    """An attempt whose sound of 2.5 s the board took in `feeding_s`; what it told came on the way, place by place."""
+    machine = TrialMachine(
+        trial(expects=EXPECTED, reports=REPORTS, responds=False, loudspeaker="dut_link", microphone=""), 1, TIMING
+    )
+    (start,) = [one for one in machine.begin(100.0) if isinstance(one, StartAttempt)]
+    machine.feed(StimulusStarted("dut_link", Stamp(100.0), start.row.play_id, audio_s=40.0), 100.0)
+    for one in told:
+        machine.feed(one, one.at.at_s)
+    machine.feed(
+        StimulusEnded("dut_link", Stamp(100.0 + feeding_s), start.row.play_id, audio_s=42.5), 100.0 + feeding_s
+    )
+    attempt = machine._current
+    assert attempt is not None
+    return attempt
+
+
+@pytest.mark.parametrize(("place_s", "mine"), [(-0.5, False), (0.8, False), (1.2, True), (2.2, True)])
+def test_over_a_wire_the_place_in_the_sound_says_whose_a_word_is(place_s: float, mine: bool) -> None:
+    # 2.5 s of sound in 0.25 s: by the host's clock all of this came before the query begins at 1.0 s.
+    woke = Wake("dut_link", Stamp(100.08), audio_s=40.8)
+    word = Intent("dut_link", Stamp(100.2), "greet", audio_s=40.0 + place_s)
+    attempt = over_the_wire(woke, word, feeding_s=0.25)
+    assert bool(attempt.intents) is mine
+
+
+def test_over_a_wire_times_go_by_how_fast_the_sound_was_given() -> None:
+    attempt = over_the_wire(Wake("dut_link", Stamp(100.09), audio_s=40.85), feeding_s=0.25)
+    assert attempt.query_end is not None
+    assert attempt.query_end.at_s == pytest.approx(100.2)
+    delay = attempt.verdict().wake_delay
+    assert delay is not None
+    assert delay.value_s == pytest.approx(0.1), "of the audio, not of the host's clock"
