@@ -32,15 +32,31 @@ KEYS: dict[AnnotationAction, tuple[str, ...]] = {
     AnnotationAction.UP: ("up", "k"),
     AnnotationAction.DOWN: ("down", "j"),
     AnnotationAction.UNDO: ("u", "backspace"),
-    AnnotationAction.SKIP: ("x", "tab"),
+    AnnotationAction.SKIP: ("x", "f8"),
     AnnotationAction.COMMENT: ("c", "f2"),
     AnnotationAction.WHOLE: ("v", "f4"),
     AnnotationAction.GUIDE: ("?", "f1"),
-    AnnotationAction.REVIEW: ("r", "f5"),
-    AnnotationAction.LABEL: ("l", "f6"),
+    AnnotationAction.REVIEW: ("r", "f9"),
+    AnnotationAction.LABEL: ("l", "f7"),
     AnnotationAction.QUIT: ("q", "ctrl+q", "ctrl+c"),
 }
 """A label may take a key that is one character; the named ones work everywhere."""
+
+MEANINGS: dict[AnnotationAction, tuple[str, str]] = {
+    AnnotationAction.ENTER: ("accepts all that is not struck, and the next page comes", "saves, and goes on"),
+    AnnotationAction.MARK: ("strikes the line under the cursor, or takes that back", "gives or takes that label"),
+    AnnotationAction.UP: ("moves the cursor", "the same"),
+    AnnotationAction.DOWN: ("moves the cursor", "the same"),
+    AnnotationAction.UNDO: ("takes back the last page as a whole, or the last utterance", "the same"),
+    AnnotationAction.SKIP: ("leaves the group for later", "leaves the utterance for the end"),
+    AnnotationAction.COMMENT: ("", "a comment, kept with the labels"),
+    AnnotationAction.WHOLE: ("in the terminal: a long utterance in full", "the same"),
+    AnnotationAction.GUIDE: ("the guide; letters search it in the terminal, a field in the browser", "the same"),
+    AnnotationAction.REVIEW: ("", "goes to the groups"),
+    AnnotationAction.LABEL: ("goes to labelling by hand", ""),
+    AnnotationAction.QUIT: ("leaves; nothing that was saved is lost", "the same"),
+}
+"""What an action does on a page of a group, and on an utterance that is labelled by hand."""
 
 _TAKEN = {key for keys in KEYS.values() for key in keys}
 LINE_KEYS = tuple(key for key in (*digits[1:], "0", *ascii_lowercase, *ascii_uppercase) if key not in _TAKEN)

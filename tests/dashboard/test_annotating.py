@@ -25,7 +25,6 @@ from harness.model.annotation import (
 )
 from harness.model.annotation_keys import LINE_KEYS, label_keys
 from harness.model.errors import InputError, LogFull
-from harness.model.label_set import Label, LabelSet
 from harness.rig.annotation_room import AnnotationRoom
 from tests.annotation_projects import LABELS, annotation_project, repeated, rows
 from tests.dashboard.annotating import SIZES, SMALL, WIDE, press, ready, seated, shown
@@ -294,15 +293,6 @@ async def test_a_label_may_take_a_key_and_the_action_keeps_another(tmp_path: Pat
         assert "backspace undo" in shown(pilot)
         await press(pilot, "q", "backspace")
         assert [type(row) for row in rows(project)] == [Labelled, Withdrawn]
-
-
-def test_keys_of_labels_are_the_files_own_first() -> None:
-    labels = LabelSet("x", "", tuple(Label(f"l{n}", key="1" if n == 2 else "") for n in range(70)))
-    keys = label_keys(labels)
-    assert (keys["l2"], keys["l0"], keys["l1"], keys["l3"]) == ("1", "2", "3", "4")
-    given = [key for key in keys.values() if key]
-    assert len(given) == len(set(given)) == len(LINE_KEYS)
-    assert not set("jkuxcvrlq?") & set(given)
 
 
 @pytest.mark.parametrize("size", [(40, 10), (20, 6), (200, 60)])
