@@ -47,6 +47,7 @@ def examples(page: str) -> list[str]:
         (FileKind.TRAINING, "round.md"),
         (FileKind.GOLD, "round.md"),
         (FileKind.RATER_KEYS, "round.md"),
+        (FileKind.LABEL_SET, "format-labels.md"),
     ],
 )
 def test_every_key_is_named(kind: FileKind, page: str) -> None:

@@ -1,0 +1,281 @@
+"""`harness annotate`: a project made, labelled in lines, settled, imported into and exported; what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from harness.cli.annotate import command as annotate
+from harness.library.understanding import read_corpus
+from harness.model.annotation import Accepted, AnnotationRow, Labelled, Proposal, Proposed, Skipped, Struck, Withdrawn
+from harness.model.errors import HarnessError, InputError, InputProblems
+from harness.rig.annotation_room import AnnotationRoom
+
+LABELS = """label_set: test
+labels:
+  - {id: play, title: play music, description: Plays., key: p, examples: [{text: a song}]}
+  - {id: stop, description: Stops.}
+  - {id: thank, description: Thanks., key: 3}
+  - {id: well, description: Fills., alone: true}
+never_together: [[play, stop]]
+"""
+DATA = [
+    {"id": "d#1", "text": "play it", "intents": ["play"], "groups": {"split": "train"}},
+    {"id": "d#2", "text": "stop", "intents": ["stop"], "groups": {"split": "train"}},
+    {"id": "d,3", "text": "play [bold] it", "groups": {"split": "test"}},
+    {"id": "4", "text": "merci", "tags": ["B-word"], "groups": {"split": "test"}},
+]
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    (tmp_path / "labels.yaml").write_text(LABELS, encoding="utf-8")
+    lines = "".join(json.dumps(one) + "\n" for one in DATA)
+    (tmp_path / "data.jsonl").write_text(lines, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def run(files: Path) -> Run:
+    def of(*arguments: object, lines: str = "") -> Result:
+        return CliRunner().invoke(annotate, [str(one) for one in arguments], input=lines)
+
+    return of
+
+
+def new(run: Run, files: Path, *options: object, project: str = "p") -> Result:
+    return run("new", files / project, "--data", files / "data.jsonl", "--labels", files / "labels.yaml", *options)
+
+
+def rows(project: Path) -> list[AnnotationRow]:
+    room = AnnotationRoom(project)
+    try:
+        return list(room.rows)
+    finally:
+        room.close()
+
+
+def propose(project: Path, given: dict[str, tuple[str, ...] | None]) -> None:
+    room = AnnotationRoom(project)
+    room.keep([Proposed("batch", "test", tuple(Proposal(id_, intents) for id_, intents in given.items()))])
+    room.close()
+
+
+def test_a_project_is_made_labelled_and_exported(run: Run, files: Path) -> None:
+    made = new(run, files)
+    assert made.exit_code == 0, made.output
+    assert "4 utterances, 4 labels" in made.output
+    project = files / "p"
+    done = run("review", project, "--annotator", "ann", "--plain", lines="play thank\n3\nplay music\nWELL\nstatus\n")
+    assert done.exit_code == 0, done.output
+    assert "saved as play#thank" in done.output
+    assert "ended: 4 of 4 done, 0 left; everything is saved" in done.output
+    chosen = {row.utterance: row.intents for row in rows(project) if isinstance(row, Labelled)}
+    out = files / "out.jsonl"
+    assert run("export", project, "--out", out).exit_code == 0
+    corpus = read_corpus(out).utterances
+    assert {one.id: one.intents for one in corpus} == chosen
+    assert corpus[3].tags == ("B-word",), "slots of the data stay"
+    assert run("export", project, "--out", files / "out.csv", "--split", "test").exit_code == 0
+    assert [one.id for one in read_corpus(files / "out.csv").utterances] == ["d,3", "4"]
+
+
+def test_what_is_wrong_makes_no_project(run: Run, files: Path) -> None:
+    (files / "p").mkdir()
+    found = new(run, files)
+    assert isinstance(found.exception, InputError)
+    assert "it is there already" in str(found.exception)
+    (files / "double.jsonl").write_text((files / "data.jsonl").read_text(), encoding="utf-8")
+    for options, what in (
+        (("--data", files / "double.jsonl"), "the id 'd#1' is there already"),
+        (("--labels", files / "none.yaml"), "none.yaml"),
+        (("--map", "media"), "--map is of labels that are taken"),
+        (("--annotator", "ann", "--annotator", "ann"), "named twice"),
+        (("--annotator", "ann", "--double", "1"), "wants two annotators"),
+        (("--split", "dev"), "there is no split"),
+    ):
+        found = new(run, files, *options, project="q")
+        assert isinstance(found.exception, HarnessError), options
+        assert found.exception.exit_code == 2
+        assert what in str(found.exception)
+    (files / "wrong.csv").write_text("id,intent\nd#1,pley\nd#2,well#stop\n4,pley\n", encoding="utf-8")
+    found = new(run, files, "--intents", files / "wrong.csv", project="q")
+    assert isinstance(found.exception, InputProblems)
+    first, second = map(str, found.exception.problems)
+    assert "wrong.csv:2: there is no label 'pley'. Did you mean 'play'?" in first
+    assert "wrong.csv:3: stop#well is against the rules of the label set: well stands alone" in second
+    assert sorted(path.name for path in files.iterdir()) == [
+        "data.jsonl",
+        "double.jsonl",
+        "labels.yaml",
+        "p",
+        "wrong.csv",
+    ]
+
+
+def test_labels_of_the_data_are_taken_when_asked_and_else_dropped(run: Run, files: Path) -> None:
+    new(run, files)
+    assert rows(files / "p") == []
+    assert all(one.intents is None for one in read_corpus(files / "p" / "utterances.jsonl").utterances)
+    found = new(run, files, "--take-labels", project="q")
+    assert "labelled 2 utterances" in found.output
+    given = [(row.annotator, row.utterance, row.intents) for row in rows(files / "q") if isinstance(row, Labelled)]
+    assert given == [("imported", "d#1", ("play",)), ("imported", "d#2", ("stop",))]
+
+
+def test_a_file_of_intents_is_joined_by_id(run: Run, files: Path) -> None:
+    new(run, files)
+    file = files / "intents.csv"
+    file.write_text('ID,intent\nd#1,jouer\n"d,3",merci#jouer\nxx,jouer\n4,\n', encoding="utf-8")
+    refused = run("import", files / "p", file)
+    assert isinstance(refused.exception, InputProblems)
+    assert rows(files / "p") == [], "all or nothing"
+    (files / "map.csv").write_text("from,to\njouer,play\nmerci,thank\n", encoding="utf-8")
+    found = run("import", files / "p", file, "--map", files / "map.csv")
+    assert found.exit_code == 0, found.exception
+    assert found.output.splitlines() == [
+        "labelled 2 utterances",
+        "1 id of the file with no utterance here: xx",
+        "2 utterances without labels in the file: d#2, 4",
+    ]
+    again = run("import", files / "p", file, "--map", files / "map.csv")
+    assert again.output.splitlines()[0] == "labelled 0 utterances, 2 had the same labels before"
+    assert len(rows(files / "p")) == 2
+
+
+def test_pages_in_lines_strikes_and_undo(run: Run, files: Path) -> None:
+    new(run, files)
+    project = files / "p"
+    propose(project, {"d#1": ("play",), "d#2": ("play",), "d,3": ("play",), "4": None})
+    done = run("review", project, "--annotator", "ann", lines="3\na\nundo\nstrike 3 2\na\nreview\n")
+    assert done.exit_code == 2, "nothing is left to review"
+    assert "3 struck: stop" in done.output
+    assert "struck: 2\n" in done.output.replace("; `accept` saves the page", "")
+    kinds = [type(row) for row in rows(project)[1:]]
+    assert kinds == [Accepted, Struck, Withdrawn, Accepted, Struck]
+    last = rows(project)[-1]
+    assert isinstance(last, Struck)
+    assert last.utterances == ("d#1",), "the second by its text"
+    status = json.loads(run("status", project, "--json").output)
+    assert (status["states"]["struck"], status["states"]["single"], status["final"]) == (1, 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("play stop", "play and stop exclude each other"),
+        ("none", "an utterance has at least one label"),
+        ("pley", "Did you mean 'play'?"),
+        ("accept", "no page of proposals is in sight"),
+        ("keep", "nothing waits to be kept"),
+        ("guide nothing", "is no label"),
+        ("\x1b]0;title\x07", "is no label"),
+    ],
+)
+def test_a_script_ends_at_a_line_that_cannot_be_done(run: Run, files: Path, line: str, told: str) -> None:
+    new(run, files)
+    done = run("review", files / "p", "--annotator", "ann", lines=f"{line}\nplay\n")
+    assert done.exit_code == 2
+    assert told in done.output
+    assert "\x1b" not in done.output
+    assert rows(files / "p") == []
+
+
+def test_other_commands_say_what_they_do(run: Run, files: Path) -> None:
+    new(run, files)
+    lines = "help\nguide\nguide p\ncomment odd one\nagain\nskip\nlabel\nstatus\nquit\nplay\n"
+    done = run("review", files / "p", "--annotator", "ann", lines=lines)
+    assert done.exit_code == 0
+    for told in ("strike what is wrong", "well, stands alone", "yes: a song", "left for the end", "comment kept"):
+        assert told in done.output
+    (row,) = rows(files / "p")
+    assert isinstance(row, Skipped)
+    assert row.comment == "odd one"
+
+
+def test_two_annotators_disagree_and_a_third_settles(run: Run, files: Path) -> None:
+    new(run, files, "--double", "1")
+    project = files / "p"
+    run("review", project, "--annotator", "ann", lines="play\nplay\nplay\nplay\n")
+    ben = run("review", project, "--annotator", "ben", lines="play\nplay\nplay\nthank\n")
+    assert "ann" not in ben.output.replace("annot", "").replace("cannot", "")
+    refused = run("export", project, "--out", files / "x.jsonl")
+    assert isinstance(refused.exception, InputError)
+    assert "1 utterance of 4 without final labels" in str(refused.exception)
+    assert not (files / "x.jsonl").exists()
+    marked = run("export", project, "--out", files / "x.jsonl", "--mark")
+    assert marked.exit_code == 0
+    states = [dict(one.groups)["state"] for one in read_corpus(files / "x.jsonl").utterances]
+    assert sorted(states) == ["agreed", "agreed", "agreed", "disputed"]
+    figures = json.loads(run("agreement", project, "--json").output)["pairs"][0]
+    assert (figures["shared"], figures["exact"]["count"], figures["annotators"]) == (4, 3, ["ann", "ben"])
+    assert figures["labels"]["thank"]["second"] == 1
+    assert "75.0 %" in run("agreement", project).output
+    assert "ben: thank" in run("agreement", project, "--differing").output
+    assert run("agreement", project, "--min-alpha", "0.99").exit_code == 1
+    settled = run("review", project, "--annotator", "cem", "--adjudicate", lines="thank\n")
+    assert "given 1: play" in settled.output
+    assert "given 2: thank" in settled.output
+    assert run("export", project, "--out", files / "y.jsonl").exit_code == 0
+
+
+def test_names_that_a_project_does_not_know_are_refused(run: Run, files: Path) -> None:
+    new(run, files, "--annotator", "ann", "--annotator", "ben", "--double", "0.5")
+    found = run("review", files / "p", "--annotator", "cem", lines="")
+    assert isinstance(found.exception, InputError)
+    assert "Its annotators: ann, ben" in str(found.exception)
+    found = run("review", files / "p", "--annotator", "imported", lines="")
+    assert isinstance(found.exception, InputError)
+    totals = [
+        run("review", files / "p", "--annotator", name, lines="").output.splitlines()[-1] for name in ("ann", "ben")
+    ]
+    assert sum(int(line.split(" of ")[1].split()[0]) for line in totals) == 6, "two of four go to both"
+
+
+def test_a_kill_in_the_middle_loses_nothing_that_was_told_as_saved(files: Path, run: Run) -> None:
+    new(run, files)
+    program = (
+        "import sys; from harness.cli.annotate import command; command(['review', sys.argv[1], '--annotator', 'ann'])"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", program, str(files / "p")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    ) as sitting:
+        assert sitting.stdin is not None
+        assert sitting.stdout is not None
+        sitting.stdin.write("play\nthank\n")
+        sitting.stdin.flush()
+        told = 0
+        while told < 2:
+            line = sitting.stdout.readline()
+            assert line
+            told += line.startswith("saved as")
+        os.kill(sitting.pid, signal.SIGKILL)
+    assert [row.intents for row in rows(files / "p") if isinstance(row, Labelled)] == [("play",), ("thank",)]
+    assert (
+        run("review", files / "p", "--annotator", "ann", lines="").output.splitlines()[-1].startswith("ended: 2 of 4")
+    )
+
+
+def test_a_project_whose_copy_was_changed_is_refused(run: Run, files: Path) -> None:
+    new(run, files)
+    with (files / "p" / "utterances.jsonl").open("a", encoding="utf-8") as stream:
+        stream.write('{"id": "5", "text": "more"}\n')
+    found = run("status", files / "p")
+    assert isinstance(found.exception, HarnessError)
+    assert "is not the file that the project was made with" in str(found.exception)
+    shutil.rmtree(files / "p")
+    assert isinstance(run("status", files / "p").exception, InputError)
