@@ -96,9 +96,11 @@ def test_orders_of_two_annotators_differ_and_stay() -> None:
     assert order("ann") != order("ben")
 
 
-def doubled(bench: Bench, second: SecondWork = SecondWork.HAND, **project: object) -> AnnotationDesk:
+def doubled(
+    bench: Bench, second: SecondWork = SecondWork.HAND, proposal: ProposalShown = ProposalShown.AFTER
+) -> AnnotationDesk:
     """ann has accepted all that is proposed; the second annotator is at the desk."""
-    first = bench.desk("ann", per_utterance=2, second=second, **project)
+    first = bench.desk("ann", per_utterance=2, second=second, proposal=proposal)
     while first.view.phase is AnnotationPhase.REVIEWING:
         first.accept_page()
     return bench.desk("ben")
