@@ -53,8 +53,8 @@ def asked(name: str, **changes: object) -> Trial:
     return replace(made, **changes)  # type: ignore[arg-type]
 
 
-def session(plays: dict[str, list[Asked]], *more: Trial, **changes: object) -> Progress:
-    """A session in which each trial is asked as often as it says; the last attempt decides."""
+def session(plays: dict[str, list[Asked]], *more: Trial, heard: bool = False, **changes: object) -> Progress:
+    """A session in which each trial is asked as often as it says; the last attempt decides. heard: words were right."""
     trials = (*(asked(name, **changes) for name in plays), *more)
     rows: list[Record] = [
         SessionStarted("s1", "frames", "Frames", "a" * 64, "lab", "b" * 64, 0, "wire", (), trials),
@@ -63,8 +63,10 @@ def session(plays: dict[str, list[Asked]], *more: Trial, **changes: object) -> P
         rows.append(TrialStarted(name, 1))
         for number, (outcome, told) in enumerate(attempts, start=1):
             rows.append(AttemptStarted(name, 1, number, f"{name}.{number}", "c" * 64, 1.0, 2.0, 2.5, None))
-            none = (Recognition.NOT_ASSESSED, EvidenceSource.NONE)
-            rows.append(AttemptFinished(name, 1, number, outcome, *none, understood=told))
+            words = (
+                (Recognition.YES, EvidenceSource.DEVICE) if heard else (Recognition.NOT_ASSESSED, EvidenceSource.NONE)
+            )
+            rows.append(AttemptFinished(name, 1, number, outcome, *words, understood=told))
         outcome = attempts[-1][0]
         rows.append(
             TrialFinished(
@@ -122,6 +124,7 @@ def test_a_frame_that_was_right_before_the_attempt_that_decided() -> None:
 def test_understanding_is_in_no_figure_about_words_or_answers() -> None:
     progress = session(ALL)
     totals = progress.totals
+    assert session(ALL, heard=True).totals.recognised == Share(), "words that were right decide nothing here"
     assert totals.recognised == totals.first_attempt == totals.answered == Share()
     assert totals.count(Outcome.UNDERSTOOD) == 3
     assert heard_in(progress.trials) == ()

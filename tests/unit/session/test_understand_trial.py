@@ -273,3 +273,13 @@ def test_over_a_wire_times_go_by_how_fast_the_sound_was_given() -> None:
     delay = attempt.verdict().wake_delay
     assert delay is not None
     assert delay.value_s == pytest.approx(0.1), "of the audio, not of the host's clock"
+
+
+def test_a_word_within_the_next_query_is_of_the_attempt_that_has_none_yet() -> None:
+    begins_s = TIMING.query_end_s + RULE.response_timeout_s + 0.3
+    no_wakes = {"reports": (ObservationKind.INTENT,)}
+    late = tells("greet#set_timer", TEN, at=begins_s + 1.5)
+    assert outcomes(rehearse([late], [], voice=False, changes=no_wakes)) == [(1, "understood"), (2, "interrupted")]
+    told = rehearse([tells("stop"), tells("greet#set_timer", TEN, at=9.0)], [], voice=False, changes=no_wakes)
+    assert frame(told, 1).intents == ("stop",), "attempt 1 has its word: what comes in the next query is of that"
+    assert frame(told, 2).right
