@@ -14,18 +14,19 @@ from harness.model.feed import StateWord
 from harness.model.record import Paused
 from tests.dashboard.bench import LARGE, SMALL, dashboard, double, shows, until
 from tests.dashboard.engine_double import START_S
+from tests.dashboard.frame_bench import frame_double
 from tests.dashboard.wake_bench import NAMES, wake_dashboard, wake_double
 
 SCREENS = ("run", "asking", "rating", "paused", "gone")
 
 
-async def drawn(pilot: Pilot[int]) -> None:
+async def drawn(pilot: Pilot[int], running: str = "kitchen-08") -> None:
     """Waits for what comes after the figures: clips are read in a thread, lists are scrolled when they are laid out."""
     await until(pilot, lambda: all(wave.drawn for wave in pilot.app.screen.query(Waveform)))
     run = pilot.app.screen_stack[1]
     await until(pilot, lambda: all(log.scroll_offset.y == log.max_scroll_y for log in run.query(EventLog)))
     trials = run.query_one(TrialList)
-    await until(pilot, lambda: trials.selected is not None and trials.selected.trial.id == "kitchen-08")
+    await until(pilot, lambda: trials.selected is not None and trials.selected.trial.id == running)
     await until(pilot, lambda: trials.in_sight)
 
 
@@ -86,5 +87,23 @@ def test_wake_screen(
             app.redraw()
             events = pilot.app.screen.query_one(UnmatchedList)
             await until(pilot, lambda: events.selected is not None and events.scroll_offset.y == 0)
+
+        assert snap_compare(app, terminal_size=size, run_before=before)
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
+def test_frame_screen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snap_compare: Compare, size: tuple[int, int]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with frame_double(tmp_path) as engine:
+        engine.named = "."
+        app = dashboard(engine)
+
+        async def before(pilot: Pilot[int]) -> None:
+            await until(pilot, shows(pilot, "4 of 5"))
+            await until(pilot, shows(pilot, "-41 dBFS"))
+            await until(pilot, shows(pilot, "Last frame, ×3: timer_and_eggs"))
+            await drawn(pilot, "read_list")
 
         assert snap_compare(app, terminal_size=size, run_before=before)

@@ -108,7 +108,8 @@ def _part(part: Part) -> Text:
 
 
 def _before(trial: Trial, attempt: AttemptProgress) -> Text:
-    """An attempt before the last on one line."""
+    """An attempt before the last on one line: what of it was not right."""
     told, row = _told(attempt), attempt.verdict
-    what = "" if told is None or row is None else compared(parts_of(trial, row)) or verdict_in_words(told)
+    wrong = [] if row is None else [one for one in parts_of(trial, row) if one.mark is not Mark.RIGHT]
+    what = compared(wrong) or ("" if told is None else verdict_in_words(told))
     return Text(f"×{attempt.attempt} {what}", style=palette.QUIET)
