@@ -17,6 +17,9 @@ from harness.model.understanding import joined
 from harness.model.understood import Understood
 from harness.session.actions import StimulusTiming
 from harness.session.first_response import GUARD_S, Response, Span, first_response
+from harness.wire.foreign import plain_text
+
+LONGEST_TOLD = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +264,8 @@ class Attempt:
         if not found.intents:
             return "nothing_understood"
         if not found.intents_right:
-            return f"intents_differ: {joined(found.intents)} instead of {joined(expected.intents) or 'none'}"
+            told = plain_text(joined(found.intents), LONGEST_TOLD)
+            return f"intents_differ: {told} instead of {plain_text(joined(expected.intents), LONGEST_TOLD) or 'none'}"
         return "slots_differ"
 
     def _answered(self, response: Response) -> tuple[Outcome, str]:

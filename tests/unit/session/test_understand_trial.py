@@ -159,6 +159,9 @@ def test_what_was_understood_is_in_the_row() -> None:
     )
     other = rehearse([tells("stop"), *ANSWER], [RIGHT, *ANSWER]).standing()
     assert other[1].cause == "intents_differ: stop instead of greet#set_timer"
+    hostile = rehearse([tells("\x1b[2J" + "x" * 100_000), *ANSWER], [RIGHT, *ANSWER]).standing()[1].cause
+    assert "\x1b" not in hostile
+    assert len(hostile) < 500
     assert (other[2].recognition, other[2].evidence) == (Recognition.NOT_ASSESSED, EvidenceSource.NONE)
     assert rehearse([tells(""), *ANSWER], [RIGHT, *ANSWER]).standing()[1].cause == "nothing_understood"
 
