@@ -1,0 +1,83 @@
+"""The page of scored intents and slots in a real browser: narrow, wide, light and dark; what is wrong is selected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect, sync_playwright
+
+from harness.evaluate.understanding.counted import counted
+from harness.evaluate.understanding.scoring import score
+from harness.metrics.understanding.rule import Rule
+from harness.reports.understanding.figure_rows import Reported
+from harness.reports.understanding.html import write_html
+from tests.unit.reports.understanding.frames import made
+
+CHROMIUM = Path("/usr/bin/chromium")
+FLAGS = [
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
+    "--disable-sync",
+]  # fmt: skip
+
+pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as played:
+        browser = played.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> str:
+    of = score(*made(5, 150), Rule())
+    write_html([Reported(counted([of]))], tmp_path / "page.html", [of])
+    return (tmp_path / "page.html").as_uri()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(400, "light"), (1280, "dark")])
+def test_nothing_but_tables_is_wider_than_the_window(browser: Browser, report: str, width: int, scheme: str) -> None:
+    context = browser.new_context(
+        viewport={"width": width, "height": 800}, color_scheme="dark" if scheme == "dark" else "light"
+    )
+    page = context.new_page()
+    told: list[str] = []
+    page.on("console", lambda message: told.append(message.text))
+    page.on("pageerror", lambda error: told.append(str(error)))
+    page.on(
+        "request", lambda request: told.append(request.url) if not request.url.startswith(("file:", "data:")) else None
+    )
+    page.goto(report)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    ground = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+    assert (int(ground.split("(")[1].split(",")[0]) < 60) == (scheme == "dark")
+    assert told == []
+    context.close()
+
+
+def test_utterances_are_selected_by_what_is_wrong(browser: Browser, report: str) -> None:
+    page = browser.new_page()
+    page.goto(report)
+    shown = page.locator("article:visible")
+    told = page.locator("#f-count")
+    expect(told).to_have_text("150 of 150")
+    page.select_option("#f-kind", "N")
+    expect(told).not_to_have_text("150 of 150")
+    missing = shown.count()
+    assert missing == page.get_by_text("no prediction", exact=True).locator("visible=true").count()
+    assert 0 < missing < 30
+    page.select_option("#f-kind", "0")
+    expect(told).not_to_have_text(f"{missing} of 150")
+    assert page.locator("article:visible .ch:is(.M,.X,.C,.B,.V)").count() == 0
+    page.select_option("#f-kind", "")
+    page.fill("#f-text", "d77#2")
+    expect(shown).to_have_count(1)
+    page.get_by_role("button", name="recall").first.click()
+    cells = page.locator("#intents tbody td:nth-child(6)").all_inner_texts()
+    values = [float(cell.split()[0]) for cell in cells]
+    assert values == sorted(values, reverse=True)
+    page.close()
