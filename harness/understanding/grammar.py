@@ -6,7 +6,6 @@ Only `random.Random.random` is drawn from, whose numbers Python promises to keep
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -22,6 +21,7 @@ SPLIT, DOMAIN = "split", "domain"
 TEST = "test"
 TRIES_OF_ONE = 30
 MOST_IN_VAIN = 400
+"""Draws of a split that gave nothing new, beside a fifth of its size: above it the grammar gives too little."""
 LONGEST_FALSE_START = 3
 T = TypeVar("T")
 
@@ -79,12 +79,11 @@ def _split(
         drawn = source.utterance(random, unseen=split == TEST, is_new=lambda words: words not in known)
         if drawn is None:
             in_vain += 1
-            if in_vain == MOST_IN_VAIN:
+            if in_vain > MOST_IN_VAIN + size // 5:
                 what = f"the grammars hardly give more than {len(known):,} different sentences, and more are wanted"
                 raise InputError(what, place=Place(" ".join(source.grammar.path for source in sources)),
                                  remedy="Add patterns or values, or ask for fewer utterances")  # fmt: skip
             continue
-        in_vain = 0
         found.append(_annotated(drawn, f"{split}/{len(found) + 1}", split))
         known.add(found[-1].words)
     return found
@@ -116,7 +115,7 @@ class _Source:
         self._intents = tuple(accumulate(one.weight for one in grammar.intents))
         self._joinable = [one for one in grammar.intents if not one.alone]
         self._joinable_weights = tuple(accumulate(one.weight for one in self._joinable))
-        self._value_weights: dict[int, tuple[float, ...]] = {}
+        self._value_weights: dict[tuple[str, bool], tuple[float, ...]] = {}
 
     def utterance(self, random: Random, *, unseen: bool, is_new: Callable[[tuple[str, ...]], bool]) -> _Drawn | None:
         """One that is new, of the intents that were drawn first; None when no try gave one."""
@@ -170,8 +169,10 @@ class _Source:
         listed = self._values[name]
         new = unseen and listed.unseen_share > 0 and random.random() < listed.unseen_share
         values: tuple[Value, ...] = listed.unseen if new else listed.values
-        weights = self._value_weights.setdefault(id(values), tuple(accumulate(one.weight for one in values)))
-        value = _weighted(random, values, weights)
+        key = (name, new)
+        if key not in self._value_weights:
+            self._value_weights[key] = tuple(accumulate(one.weight for one in values))
+        value = _weighted(random, values, self._value_weights[key])
         return _Said(value.words, concept, value.value if value.value is not None else " ".join(value.words), name)
 
     def _as_people_speak(self, random: Random, said: tuple[_Said, ...], unseen: bool) -> tuple[_Said, ...]:
@@ -239,12 +240,3 @@ def _weighted(random: Random, items: Sequence[T], sums: Sequence[float]) -> T:
         else:
             low = middle + 1
     return items[low]
-
-
-def counts_of(corpus: Corpus) -> dict[str, Counter[str]]:
-    """Utterances of each intent by split, and under `all` and `several` how many there are and have more than one."""
-    found: dict[str, Counter[str]] = {}
-    for one in corpus.utterances:
-        counter = found.setdefault(dict(one.groups).get(SPLIT, ""), Counter())
-        counter.update(one.intents or ())
-    return found

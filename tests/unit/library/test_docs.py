@@ -47,6 +47,7 @@ def examples(page: str) -> list[str]:
         (FileKind.TRAINING, "round.md"),
         (FileKind.GOLD, "round.md"),
         (FileKind.RATER_KEYS, "round.md"),
+        (FileKind.GRAMMAR, "understanders.md"),
         (FileKind.LABEL_SET, "format-labels.md"),
     ],
 )

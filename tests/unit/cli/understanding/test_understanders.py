@@ -1,0 +1,210 @@
+"""`harness understanding generate | train | predict | bench`, as their users call them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from harness.cli.understanding import command
+from harness.library.understanding import read_corpus, read_splits
+from harness.model.errors import HarnessError, InputError
+from harness.understanding.model_folder import load_model
+from tests.unit.understanding.learned_from import TEA
+
+HARNESS = [sys.executable, "-c", "from harness.cli import main; main()", "understanding"]
+DEADLINE_S = 60.0
+
+
+def ran(*arguments: object, given: bytes = b"") -> Result:
+    done = CliRunner().invoke(command, [str(one) for one in arguments], input=given)
+    if isinstance(done.exception, HarnessError):
+        raise done.exception
+    return done
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a grammar, a corpus `data` and a model `model` of it."""
+    folder = tmp_path_factory.mktemp("place")
+    (folder / "tea.yaml").write_text(TEA)
+    sizes = ("--train", 80, "--dev", 20, "--test", 30)
+    assert ran("generate", folder / "tea.yaml", *sizes, "--out", folder / "data").exit_code == 0
+    done = ran("train", "--data", folder / "data", "--out", folder / "model", "-s", "iterations=30", "--seed", 7)
+    assert done.exit_code == 0, done.output
+    assert "80 utterances" in done.stdout
+    return folder
+
+
+@pytest.mark.parametrize("form", ["bio", "jsonl"])
+def test_the_same_seed_gives_the_same_bytes(place: Path, tmp_path: Path, form: str) -> None:
+    for name, seed in (("a", 3), ("b", 3), ("c", 4)):
+        sizes = ("--train", 30, "--dev", 0, "--test", 10)
+        ran("generate", place / "tea.yaml", "--seed", seed, *sizes, "--out", tmp_path / name, "--format", form)
+    a, b, c = (
+        {
+            str(one.relative_to(tmp_path / name)): one.read_bytes()
+            for one in (tmp_path / name).rglob("*")
+            if one.is_file()
+        }
+        for name in "abc"
+    )
+    assert a == b != c
+    splits = read_splits(tmp_path / "a")
+    assert {name: len(corpus.utterances) for name, corpus in splits.items()} == {"train": 30, "test": 10}
+    if form == "jsonl":
+        values = {slot.value for one in splits["train"].utterances for slot in one.slots or ()}
+        assert values & {str(number) for number in range(1, 13)}
+
+
+def test_generate_refuses_before_it_writes(place: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    few = tmp_path / "few.yaml"
+    few.write_text(TEA.replace("two_intents: 0.15", "two_intents: 0"))
+    with pytest.raises(InputError, match="different sentences"):
+        ran("generate", few, "--train", 5000, "--out", out)
+    with pytest.raises(InputError, match="something already"):
+        ran("generate", place / "tea.yaml", "--out", place)
+    with pytest.raises(InputError, match="no utterance is wanted"):
+        ran("generate", place / "tea.yaml", "--train", 0, "--dev", 0, "--test", 0, "--out", out)
+    with pytest.raises(InputError, match="no such file"):
+        ran("generate", tmp_path / "none.yaml", "--out", out)
+    assert not out.exists()
+
+
+def test_a_model_says_how_it_was_made(place: Path) -> None:
+    facts = load_model(place / "model").facts
+    assert (facts.seed, facts.settings) == (7, (("iterations", "30"),))
+    assert (facts.utterances, facts.held_out_utterances) == (80, 20)
+
+
+def test_train_refuses_before_it_reads(place: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there already"):
+        ran("train", "--data", "nowhere", "--out", place / "model")
+    with pytest.raises(InputError, match="Did you mean 'iterations'"):
+        ran("train", "--data", "nowhere", "--out", tmp_path / "m", "-s", "iteration=3")
+    with pytest.raises(HarnessError, match=r"Installed: .*crf"):
+        ran("train", "--data", "nowhere", "--out", tmp_path / "m", "--understander", "oracle")
+    with pytest.raises(InputError, match="no setting"):
+        ran("train", "--data", "nowhere", "--out", tmp_path / "m", "-s", "iterations")
+    data = tmp_path / "texts.jsonl"
+    data.write_text('{"id": "1", "text": "a", "intents": ["b"]}\n')
+    with pytest.raises(InputError, match="not annotated with BIO tags"):
+        ran("train", "--data", data, "--out", tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+
+
+def test_predictions_of_a_folder_can_be_scored(place: Path, tmp_path: Path) -> None:
+    out = tmp_path / "said.jsonl"
+    done = ran("predict", place / "data", "--split", "test", "--model", place / "model", "--out", out)
+    assert done.exit_code == 0, done.output
+    gold = read_corpus(place / "data", split="test").utterances
+    said = {one.id: one for one in read_corpus(out).utterances}
+    assert set(said) == {one.id for one in gold}
+    right = sum(one.intents == said[one.id].intents and one.tags == said[one.id].tags for one in gold)
+    assert right >= 20
+    bio = tmp_path / "bio"
+    ran("predict", place / "data", "--split", "test", "--model", place / "model", "--as", "bio", "--out", bio)
+    assert [one.tags for one in read_corpus(bio).utterances] == [said[one.id].tags for one in gold]
+
+
+def test_lines_are_answered_with_slots_and_scores(place: Path) -> None:
+    texts = "brew some green tea at seven\n\nm\u00fcnze \U0001f375 \x1b[31m\n"
+    done = ran("predict", "--model", place / "model", "--scores", given=texts.encode())
+    first, empty, strange = (json.loads(line) for line in done.stdout.splitlines())
+    assert first["intents"] == ["brew"]
+    assert {"concept": "kind", "value": "green", "start": 2, "end": 3} in first["slots"]
+    assert set(first["scores"]) == {"ask", "brew", "stop"}
+    assert all(0 <= score <= 1 for score in first["scores"].values())
+    assert (empty["id"], empty.get("tags", [])) == ("2", [])
+    assert len(strange["tags"]) == 3
+    assert "\x1b" not in done.stdout
+
+
+def test_a_line_is_answered_before_the_next_one_comes(place: Path) -> None:
+    program = subprocess.Popen(
+        [*HARNESS, "predict", "--model", place / "model"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    with program:
+        assert program.stdin is not None
+        assert program.stdout is not None
+        for text in (b"brew some mint tea\n", b"no more mint tea\n"):
+            program.stdin.write(text)
+            program.stdin.flush()
+            assert json.loads(program.stdout.readline())["text"] == text.decode().strip()
+        program.stdin.close()
+        assert program.wait(DEADLINE_S) == 0
+
+
+def test_what_cannot_be_read_is_refused_with_its_line(place: Path) -> None:
+    with pytest.raises(InputError, match="line is not UTF-8") as caught:
+        ran("predict", "--model", place / "model", given=b"tea\n\xff\n")
+    assert str(caught.value.place) == "<stdin>:2"
+
+
+def test_a_training_that_is_killed_leaves_no_model(place: Path, tmp_path: Path) -> None:
+    out = tmp_path / "killed"
+    program = subprocess.Popen(
+        [*HARNESS, "train", "--data", place / "data", "--out", out, "-s", "iterations=2000", "-s", "l1=0"],
+        stderr=subprocess.PIPE, stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    with program:
+        assert program.stderr is not None
+        deadline = time.monotonic() + DEADLINE_S
+        while not program.stderr.readline().startswith(b"slots"):
+            assert time.monotonic() < deadline
+        os.kill(program.pid, signal.SIGKILL)
+        assert program.wait(DEADLINE_S) == -signal.SIGKILL
+    assert not out.exists()
+    done = ran("train", "--data", place / "data", "--out", out, "-s", "iterations=5")
+    assert done.exit_code == 0
+    assert load_model(out).facts.utterances == 80
+
+
+def test_bench_prints_a_row_with_intervals_and_yardsticks(place: Path, tmp_path: Path) -> None:
+    atis = tmp_path / "my-atis"
+    atis.symlink_to(place / "data")
+    told = tmp_path / "rows.json"
+    done = ran("bench", "--data", atis, "--understander", "crf", "-s", "crf:iterations=30", "--json", told)
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    assert "SFA" in lines[1]
+    assert lines[2].startswith("crf ")
+    assert any(line.startswith("JointBERT, published *") for line in lines)
+    ((ours, *others),) = (one["rows"] for one in json.loads(told.read_text()))
+    assert ours["utterances"] == 30
+    assert all(one["from_elsewhere"] for one in others)
+    said = tmp_path / "said.jsonl"
+    ran("predict", place / "data", "--split", "test", "--model", place / "model", "--out", said)
+    gold = {one.id: one for one in read_corpus(place / "data", split="test").utterances}
+    exact = [one.intents == gold[one.id].intents for one in read_corpus(said).utterances]
+    assert ours["figures"]["emr"]["value"] == pytest.approx(sum(exact) / 30)
+    low, high = ours["figures"]["sfa"]["interval_95"]
+    assert low <= ours["figures"]["sfa"]["value"] <= high
+    plain = ran("bench", "--data", place / "data", "--understander", "crf", "-s", "crf:iterations=5")
+    assert "*" not in plain.stdout
+
+
+def test_bench_refuses_before_it_trains(place: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no setting of an understander here"):
+        ran("bench", "--data", place / "data", "--understander", "crf", "-s", "oracle:l1=3")
+    ran("generate", place / "tea.yaml", "--train", 20, "--dev", 0, "--test", 0, "--out", tmp_path / "half")
+    with pytest.raises(InputError, match="no split test"):
+        ran("bench", "--data", tmp_path / "half", "--understander", "crf")
+
+
+@pytest.mark.parametrize("verb", ["generate", "train", "predict", "bench"])
+def test_help_loads_no_library_of_models(verb: str) -> None:
+    script = (
+        "import sys\nfrom click.testing import CliRunner\nfrom harness.cli.understanding import command\n"
+        f"assert CliRunner().invoke(command, ['{verb}', '--help']).exit_code == 0\n"
+        "sys.exit(any(one in sys.modules for one in ('sklearn', 'pycrfsuite', 'torch', 'transformers')))"
+    )
+    assert subprocess.run([sys.executable, "-c", script], timeout=DEADLINE_S).returncode == 0
