@@ -31,9 +31,10 @@ Understand = Callable[[Sequence[tuple[str, ...]]], Sequence[Prediction]]
 
 
 class Fate(StrEnum):
-    """What became of a frame between the reference and the transcript."""
+    """What became of a frame between the reference and the transcript. REVALUED: kept, but for values."""
 
     KEPT = "kept"
+    REVALUED = "revalued"
     BROKEN = "broken"
     MENDED = "mended"
     WRONG = "wrong"
@@ -60,7 +61,8 @@ class CascadeUtterance:
         """By intents and lists of concepts, as far as they are annotated and told."""
         match _is_right(self.before.counts), _is_right(self.after.counts):
             case True, True:
-                return Fate.KEPT
+                before, after = self.before.counts.valued.edits.errors, self.after.counts.valued.edits.errors
+                return Fate.REVALUED if after > before else Fate.KEPT
             case True, False:
                 return Fate.BROKEN
             case False, True:

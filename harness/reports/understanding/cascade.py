@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.evaluate.system_comparison import interval_of
-from harness.evaluate.understanding.cascade import Cascade, CascadeGroup, Fate
+from harness.evaluate.understanding.cascade import Cascade, CascadeGroup, CascadeUtterance, Fate
 from harness.evaluate.understanding.columns import Figure
 from harness.evaluate.understanding.comparison import Difference
 from harness.metrics.understanding.figures import figures
+from harness.metrics.understanding.rule import Rule
 from harness.reports.cells import counted, shown
 from harness.reports.transcripts.summary import note, per_cent, points, probability, wer_in_words
 from harness.reports.understanding.cascade_words import NO_WORDS, changes, frame_in_words
@@ -37,6 +38,7 @@ IN_GROUPS = (Figure.EMR, Figure.SFA, Figure.CER)
 FATES = {
     Fate.KEPT: "right on both",
     Fate.BROKEN: "broken by recognition",
+    Fate.REVALUED: "right on both but for values of slots",
     Fate.MENDED: "right on the transcript alone",
     Fate.WRONG: "wrong on both",
 }
@@ -81,23 +83,28 @@ def lines(of: Cascade, width: int, *, notes: Sequence[str] = (), listed: int = L
     for column, labels in of.groups:
         yield ""
         yield from _group_table(column, labels, width)
-    broken = of.of(Fate.BROKEN)
-    if not broken:
-        return
-    yield ""
-    told = broken[:listed] if listed else broken
-    yield f"Broken by recognition: {len(told):,} of {len(broken):,}"
-    for one in told:
+    for fate, title in ((Fate.BROKEN, "Broken by recognition"), (Fate.REVALUED, "Other values of slots")):
+        found = of.of(fate)
+        if not found:
+            continue
+        told = found[:listed] if listed else found
         yield ""
-        yield shown(f"{one.id}  {changes(one, of.rule)}", width)
-        for name, text in (
-            ("said", one.before.gold.text),
-            ("heard", one.heard.text or NO_WORDS),
-            ("gold", frame_in_words(one.before.gold, of.rule)),
-            ("before", frame_in_words(one.before.predicted, of.rule)),
-            ("after", frame_in_words(one.after.predicted, of.rule)),
-        ):
-            yield shown(f"  {name:7s}{text}", width)
+        yield f"{title}: {len(told):,} of {len(found):,}"
+        for one in told:
+            yield from _utterance(one, of.rule, width)
+
+
+def _utterance(one: CascadeUtterance, rule: Rule, width: int) -> Iterator[str]:
+    yield ""
+    yield shown(f"{one.id}  {changes(one, rule)}".rstrip(), width)
+    for name, text in (
+        ("said", one.before.gold.text),
+        ("heard", one.heard.text or NO_WORDS),
+        ("gold", frame_in_words(one.before.gold, rule)),
+        ("before", frame_in_words(one.before.predicted, rule)),
+        ("after", frame_in_words(one.after.predicted, rule)),
+    ):
+        yield shown(f"  {name:7s}{text}", width)
 
 
 def head(of: Cascade, width: int) -> Iterator[str]:

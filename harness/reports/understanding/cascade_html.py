@@ -31,7 +31,7 @@ def page(of: Cascade, notes: Sequence[str] = (), most: int = MOST_UTTERANCES) ->
     """The page as text. most: utterances of a sort that are shown."""
     lists = [
         (FATES[fate], found[:most], max(0, len(found) - most))
-        for fate in (Fate.BROKEN, Fate.MENDED)
+        for fate in (Fate.BROKEN, Fate.REVALUED, Fate.MENDED)
         for found in [of.of(fate)]
     ]
     environment = Environment(

@@ -89,9 +89,10 @@ def test_values_are_words_compared_without_case_and_marks() -> None:
     assert (before.cer, after.cer) == (0, 0.5)
     # Without values, another day is a date as well.
     assert figures(scored(pairs).total.transcript).slots.cer == 0
-    assert scored(pairs).utterances[0].fate is Fate.KEPT
+    assert scored(pairs).utterances[0].fate is Fate.REVALUED
     bare = scored(pairs, Rule(values=Values.NONE, spoken=True))
     assert figures(bare.total.transcript).valued is None
+    assert bare.utterances[0].fate is Fate.KEPT
     assert bare.total.differences[Figure.VALUED_CER].value is None
 
 
