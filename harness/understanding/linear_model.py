@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import zipfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -139,7 +140,7 @@ def load_linear(folder: Path) -> LinearModel:
         labels = tuple(str(label) for label in found["labels"])
         terms = tuple(tuple(str(term) for term in view) for view in found["terms"])
         path = arrays
-        with np.load(arrays, allow_pickle=False) as kept:
+        with arrays.open("rb") as file, np.load(file, allow_pickle=False) as kept:
             weights, intercepts = _floats(kept["weights"]), _floats(kept["intercepts"])
             idf = tuple(_floats(kept[f"idf_{number}"]) for number in range(len(terms)))
         fits = weights.shape == (len(labels), sum(map(len, terms))) and intercepts.shape == (len(labels),)
@@ -151,7 +152,16 @@ def load_linear(folder: Path) -> LinearModel:
             raise ValueError("its parts do not fit each other")
         if not np.isfinite(weights).all() or np.isnan(intercepts).any():
             raise ValueError("a weight is no number")
-    except (OSError, ValueError, KeyError, TypeError, EOFError, RecursionError, zipfile.BadZipFile) as error:
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        EOFError,
+        RecursionError,
+        zipfile.BadZipFile,
+        zlib.error,
+    ) as error:
         raise InputError(
             f"the model is damaged: {error}", place=Place(str(path)), remedy="Take it from a copy, or train it anew"
         ) from error
