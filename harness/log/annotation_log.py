@@ -12,7 +12,7 @@ from typing import Annotated
 from pydantic import Field, TypeAdapter
 
 from harness.log.annotation_folder import AnnotationFolder
-from harness.log.database import Content, Row
+from harness.log.database import Content, Row, open_for_reading, texts
 from harness.log.shared_rows import SharedRows
 from harness.model.annotation import AnnotationRow
 from harness.model.errors import LogError
@@ -43,9 +43,8 @@ class AnnotationLog(SharedRows[AnnotationRow]):
         self.add(rows)
 
     def rows(self, after_seq: int = 0) -> Iterator[tuple[int, AnnotationRow]]:
-        """Committed rows after a seq, with their seq, by whichever process, in order; LogError."""
-        for row, record in self.read(after_seq):
-            yield row[0], record
+        """As `annotation_rows`."""
+        return annotation_rows(self._path.parent, after_seq)
 
     def _id(self, record: AnnotationRow) -> str:
         return record.id
@@ -54,14 +53,32 @@ class AnnotationLog(SharedRows[AnnotationRow]):
         return record.kind
 
     def _record(self, row: Row) -> AnnotationRow:
-        try:
-            return decode(_ROWS, row[4])
-        except CodecError as error:
-            raise LogError(
-                f"{self._path}: row {row[0]} cannot be read: {error.what}",
-                remedy="Keep the folder, and go on with a copy from a backup",
-            ) from error
+        return _record_of(row, self._path)
 
     @property
     def _adapter(self) -> TypeAdapter[AnnotationRow]:
         return _ROWS
+
+
+def annotation_rows(folder: Path, after_seq: int = 0) -> Iterator[tuple[int, AnnotationRow]]:
+    """Committed rows after a seq, with their seq, by whichever process, in order; also of a read-only folder. LogError.
+
+    Nothing is made or changed.
+    """
+    path = AnnotationFolder(folder).demand().rows
+    connection = open_for_reading(path, may_be_blank=True, content=ANNOTATION)
+    try:
+        for row in texts(connection, path, after_seq):
+            yield row[0], _record_of(row, path)
+    finally:
+        connection.close()
+
+
+def _record_of(row: Row, path: Path) -> AnnotationRow:
+    try:
+        return decode(_ROWS, row[4])
+    except CodecError as error:
+        raise LogError(
+            f"{path}: row {row[0]} cannot be read: {error.what}",
+            remedy="Keep the folder, and go on with a copy from a backup",
+        ) from error

@@ -9,7 +9,7 @@ from pathlib import Path
 from harness.library.label_set_file import load_label_set
 from harness.library.understanding import read_corpus
 from harness.log.annotation_folder import AnnotationFolder, read_project
-from harness.log.annotation_log import AnnotationLog
+from harness.log.annotation_log import AnnotationLog, annotation_rows
 from harness.model.annotation import AnnotationProject, AnnotationRow
 from harness.model.errors import InputError
 from harness.model.label_set import LabelSet
@@ -30,7 +30,7 @@ class AnnotationRoom:
         self.utterances: tuple[Utterance, ...] = read_corpus(files.utterances).utterances
         self.shares = Shares(self.project, self.utterances)
         self._lock = threading.RLock()
-        self._log = AnnotationLog(files.path)
+        self._log: AnnotationLog | None = None  # who only looks needs no right to write
         self._rows: list[AnnotationRow] = []
         self._seq = 0
         self.refresh()
@@ -38,7 +38,7 @@ class AnnotationRoom:
     def refresh(self) -> tuple[AnnotationRow, ...]:
         """Reads what was added since it was last asked, by whichever process; LogError. All rows so far."""
         with self._lock:
-            for seq, row in self._log.rows(self._seq):
+            for seq, row in annotation_rows(self.folder.path, self._seq):
                 self._seq = seq
                 self._rows.append(row)
             return tuple(self._rows)
@@ -73,11 +73,18 @@ class AnnotationRoom:
 
     def keep(self, rows: Sequence[AnnotationRow]) -> None:
         """Returns when the rows are on the disk, all or none; those that are there already change nothing."""
-        self._log.append_all(rows)
+        with self._lock:
+            if self._log is None:
+                self._log = AnnotationLog(self.folder.path)
+            log = self._log
+        log.append_all(rows)
         self.refresh()
 
     def close(self) -> None:
-        self._log.close()
+        with self._lock:
+            if self._log is not None:
+                self._log.close()
+                self._log = None
 
     def _sitting(self, annotator: str, *, adjudicating: bool) -> AnnotationDesk:
         return AnnotationDesk(

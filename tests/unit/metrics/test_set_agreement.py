@@ -54,7 +54,7 @@ def test_alpha_is_that_of_the_other_library(seed: int) -> None:
     theirs = krippendorff.alpha(
         reliability_data=np.where(table == MISSING, np.nan, table.astype(float)),
         value_domain=list(range(len(SETS))),
-        level_of_measurement=masi_metric,  # type: ignore[arg-type] (takes any keywords)
+        level_of_measurement=masi_metric,  # type: ignore[arg-type]
     )
     assert set_alpha(table, SETS, resamples=20).value == pytest.approx(theirs, abs=1e-9)
 

@@ -73,3 +73,15 @@ def test_only_named_annotators_have_a_desk(folder: Path) -> None:
         room.desk("cem")
     assert room.adjudication("cem").view.count.total == 0, "anybody may settle"
     room.close()
+
+
+def test_who_only_looks_changes_no_file(folder: Path) -> None:
+    def stored() -> dict[str, tuple[int, bytes]]:
+        names = ("annotation.sqlite", "labels.yaml", "project.json", "utterances.jsonl")
+        return {name: ((folder / name).stat().st_mtime_ns, (folder / name).read_bytes()) for name in names}
+
+    before = stored()
+    room = AnnotationRoom(folder)
+    room.desk("ann")
+    room.close()
+    assert stored() == before
