@@ -42,7 +42,7 @@ def labelling_item(
         utterance=hand.utterance,
         text=text,
         chosen=tuple(one for one in label_set.ids if one in hand.chosen),
-        saved=hand.saved is not None,
+        saved=hand.saved == (tuple(sorted(hand.chosen)), hand.comment),
         proposal=proposal if hand.seen else None,
         struck=struck,
         refusal=label_set.refusal(tuple(sorted(hand.chosen))),
