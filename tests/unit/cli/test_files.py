@@ -151,7 +151,8 @@ def test_a_scenario_schema_has_closed_sets() -> None:
 def test_schemas_are_printed_or_written(tmp_path: Path) -> None:
     printed = json.loads(harness("schema", "--kind", "device").stdout)
     assert printed == json_schema(FileKind.DEVICE)
-    kinds = {"scenario", "bench", "device", "normalisation", "round", "training", "gold", "rater_keys"}
+    of_rating = {"round", "training", "gold", "rater_keys"}
+    kinds = {"scenario", "bench", "device", "normalisation", "label_set", "grammar"} | of_rating
     assert set(json.loads(harness("schema").stdout)) == kinds
     assert harness("schema", "--out", tmp_path / "schemas").exit_code == 0
     written = {path.name for path in (tmp_path / "schemas").iterdir()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from harness.library.grammar_pattern import MOST_DEPTH, parse_pattern
 from harness.library.spoken_values import spoken_values
 from harness.model.errors import InputError, InputProblems
 from harness.model.grammar import Choice, Maybe, Phrase, Sequence, SlotPart, Spoken, Text
+from harness.understanding.grammar import generate
 
 WHOLE = """\
 grammar: tea
@@ -108,6 +110,14 @@ def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, old: str, new: str,
     told = [(one.place.line, one.what) for one in caught.value.problems if one.place]
     assert any(at == line and what in said for at, said in told), told
     assert all(one.remedy for one in caught.value.problems)
+
+
+def test_the_example_of_the_page_is_right(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "understanders.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    read = load_grammar(written(tmp_path, example))
+    assert [one.label for one in read.intents] == [("brew",), ("hm",)]
+    assert len(generate((read,), 1, {"train": 200, "test": 50}).utterances) == 250
 
 
 def test_a_file_of_another_kind_and_two_of_one_name_are_refused(tmp_path: Path) -> None:
