@@ -13,12 +13,15 @@ from harness.wire.foreign import plain_text
 
 LONGEST_NAME = 40
 _GAP = 2
+NARROWEST = 16
+"""Cells of a column; what does not fit then is scrolled to."""
 
 
 def label_name(label: Label) -> str:
     """As it is called on screen: its title with the id of the files behind it, harmless."""
     id_ = plain_text(label.id, LONGEST_NAME)
-    return id_ if not label.title or label.title == label.id else f"{plain_text(label.title, LONGEST_NAME)} ({id_})"
+    same = label.title.casefold().replace(" ", "_") in ("", label.id.casefold())
+    return id_ if same else f"{plain_text(label.title, LONGEST_NAME)} ({id_})"
 
 
 class LabelGrid(Painted):
@@ -48,17 +51,17 @@ class LabelGrid(Painted):
         names = [label_name(label) for label in labels]
         if len(labels) <= height:
             self._columns = 1
-            room = max(map(len, names), default=0)
-            folded = [self._row(index, names[index], room, width) for index in range(len(labels))]
-            # Descriptions are read in full where there is room, and their beginnings else.
+            folded = self._folded(names, width)
+            if sum(map(len, folded)) > height:
+                # The id is what files have; without the title there is more room for the description.
+                folded = self._folded([plain_text(label.id, LONGEST_NAME) for label in labels], width)
             if sum(map(len, folded)) > height:
                 folded = [self._cut(parts[0], len(parts) > 1, width) for parts in folded]
             return Text("\n").join(line for parts in folded for line in parts)
         longest = max(map(len, names)) + 7
-        self._columns = max(2, min(-(-len(labels) // max(1, height)), len(labels)))
+        self._columns = max(1, min(-(-len(labels) // max(1, height)), width // NARROWEST))
         each = max(10, (width - _GAP * (self._columns - 1)) // self._columns)
         if longest > each:
-            # The id alone is what files have; a title without room says nothing.
             names = [plain_text(label.id, LONGEST_NAME) for label in labels]
         rows = []
         top = self._top(height)
@@ -75,6 +78,10 @@ class LabelGrid(Painted):
     def _top(self, height: int) -> int:
         return max(0, min(self._cursor % max(1, self.rows) - height + 1, self.rows - height))
 
+    def _folded(self, names: list[str], width: int) -> list[list[Text]]:
+        room = max(map(len, names), default=0)
+        return [self._row(index, name, room, width) for index, name in enumerate(names)]
+
     def _row(self, index: int, name: str, room: int, width: int) -> list[Text]:
         label = self._labels.labels[index]
         head = self._cell(index, f"{name:<{room}}  ", width)
@@ -90,6 +97,7 @@ class LabelGrid(Painted):
     def _cut(self, line: Text, longer: bool, width: int) -> list[Text]:
         if longer:
             line.truncate(width - 2)
+            line.rstrip()
             line.append(" …", style=palette.QUIET)
         return [line]
 
