@@ -3,6 +3,7 @@
     .venv/bin/python docs/pictures/make.py            # about six minutes; needs tmux, chromium and mosquitto
     .venv/bin/python docs/pictures/make.py wake       # the wake screen alone; boards by `make -C firmware_stubs`
     .venv/bin/python docs/pictures/make.py scoring    # the page of scored transcripts alone; needs chromium only
+    .venv/bin/python docs/pictures/make.py understanding   # a run that asks for intents and slots alone
 
 The dashboard runs in a private tmux of 120×36. What tmux says is on the screen is drawn as SVG, cell by cell, and
 chromium turns that into PNG.
@@ -90,8 +91,8 @@ def rectangle(x: float, y: float, columns: float, rows: float, colour: str) -> s
     )
 
 
-def cells(line: Text) -> Iterator[tuple[str, str, str, bool]]:
-    """Character, colour, background and boldness of each cell."""
+def cells(line: Text) -> Iterator[tuple[str, str, str, str]]:
+    """Character, colour, background and other attributes of each cell."""
     console = Console(width=COLUMNS, color_system="truecolor", force_terminal=True)
     for segment in line.render(console):
         style = segment.style or Style()
@@ -99,9 +100,11 @@ def cells(line: Text) -> Iterator[tuple[str, str, str, bool]]:
         back = style.bgcolor.get_truecolor().hex if style.bgcolor and not style.bgcolor.is_default else BACKGROUND
         if style.reverse:
             front, back = back, front
+        more = ' font-weight="bold"' if style.bold else ""
+        more += ' text-decoration="line-through"' if style.strike else ""
         for character in segment.text:
             if character != "\n":
-                yield character, front, back, bool(style.bold)
+                yield character, front, back, more
 
 
 def svg(coloured: str) -> str:
@@ -110,7 +113,7 @@ def svg(coloured: str) -> str:
     backs, fronts = [], []
     for row, line in enumerate(coloured.splitlines()[:ROWS]):
         y = MARGIN + row * CELL_HEIGHT
-        for column, (character, front, back, bold) in enumerate(cells(Text.from_ansi(line))):
+        for column, (character, front, back, more) in enumerate(cells(Text.from_ansi(line))):
             x = MARGIN + column * CELL_WIDTH
             if back != BACKGROUND:
                 backs.append(rectangle(x, y, 1.03, 1.03, back))
@@ -118,8 +121,7 @@ def svg(coloured: str) -> str:
                 continue
             drawn = block(character, x, y, front)
             at = f'x="{x:.2f}" y="{y + 0.76 * CELL_HEIGHT:.2f}" fill="{front}"'
-            weight = ' font-weight="bold"' if bold else ""
-            fronts.append(drawn or f"<text {at}{weight}>{escape(character)}</text>")
+            fronts.append(drawn or f"<text {at}{more}>{escape(character)}</text>")
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         f'font-family="DejaVu Sans Mono, monospace" font-size="{FONT_SIZE}" shape-rendering="crispEdges">'
@@ -209,6 +211,31 @@ def wake_picture(folder: Path) -> None:
     picture(screen, HERE / "wake.png", folder)
 
 
+def understanding_picture(folder: Path) -> None:
+    """The run screen when a query was understood at its second attempt."""
+    os.environ["HARNESS_LAB"] = str(folder / "lab")
+    settings = "scenarios/lab/understanding_assistant.yaml"
+    subprocess.run([str(HARNESS), "lab", "up", "--settings", settings], check=True, capture_output=True, cwd=ROOT)
+    terminal = Terminal(folder)
+    try:
+        files = ["scenarios/understanding.yaml", "--bench", "scenarios/benches/virtual_lab.yaml"]
+        run = [str(HARNESS), "run", *files, "--sessions", str(folder / "sessions")]
+        terminal.type(f"cd {shlex.quote(str(ROOT))}; clear; {shlex.join(run)}", "Enter")
+        terminal.wait(lambda screen: "Last frame, ×2: timer.l" in screen and "×1 ≠" in screen, within_s=400)
+        terminal.wait(partial(shows, "our transcription: “"))
+        screen = terminal.coloured()
+        terminal.type("a")
+        terminal.wait(partial(shows, "Abort this session?"))
+        terminal.type("y")
+        terminal.wait(partial(shows, "The engine has ended"))
+        terminal.type("C-q")
+        terminal.wait(partial(shows, "session folder:"))
+    finally:
+        terminal.close()
+        subprocess.run([str(HARNESS), "lab", "down"], check=True, capture_output=True)
+    picture(screen, HERE / "understanding-run.png", folder)
+
+
 def scoring_picture(folder: Path) -> None:
     """The page of scored transcripts, on what a recogniser made of sentences without noise and in a little."""
     ids: list[str] = []
@@ -235,9 +262,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="vh") as name:
         folder = Path(name)
         os.environ.update(TERM="xterm-256color", COLORTERM="truecolor", HARNESS_RUNTIME=name)
-        scoring_picture(folder)
-        if sys.argv[1:] == ["scoring"]:
-            return
+        if sys.argv[1:] in ([], ["scoring"]):
+            scoring_picture(folder)
+            if sys.argv[1:]:
+                return
+        if sys.argv[1:] in ([], ["understanding"]):
+            understanding_picture(folder)
+            if sys.argv[1:]:
+                return
         wake_picture(folder)
         if sys.argv[1:] == ["wake"]:
             return
