@@ -25,6 +25,7 @@ from harness.model.understanding import Chunking, Detail
 from harness.reports.understanding.cascade import LISTED, lines
 from harness.reports.understanding.cascade_json import cascade_json
 from harness.reports.understanding.words import per_cent
+from harness.wire.foreign import plain_text
 
 NOT_HELD = 1
 ZEROS = {"0": "zero", "1": "one", "seed": "seed"}
@@ -133,6 +134,10 @@ def command(
     wording = Wording(Normalisation(normalise), marks=Marks.NONE)
     with ExitStack() as stack:
         found: Inputs = inputs(sources, Reads(reads), stack, missing_is_silence=missing_is_silence)
+    columns = {name for one in found.pairs.gold.utterances for name, _ in one.groups}
+    if unknown := next((one for one in by if one not in columns), None):
+        there = f"There are {', '.join(sorted(columns))}" if columns else "Leave --by out"
+        raise InputError(f"--by: gold has no group {plain_text(unknown, 60)!r}", remedy=plain_text(there, 200))
     rule = Rule(
         Chunking(chunking),
         Detail(detail),

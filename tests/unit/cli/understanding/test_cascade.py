@@ -144,6 +144,12 @@ def test_what_does_not_go_together_is_refused(place: Path, arguments: tuple[str,
         harness(place, *arguments)
 
 
+def test_a_group_that_there_is_not_is_refused(place: Path) -> None:
+    with pytest.raises(InputError, match="--by: gold has no group 'voice'") as told:
+        asked_of(place, "--by", "voice")
+    assert "room" in str(told.value)
+
+
 def test_other_ids_are_refused(place: Path, tmp_path: Path) -> None:
     (tmp_path / "h.trn").write_text("open the door (b-1)\n")
     with pytest.raises(InputError, match="no transcript is of an annotated utterance: the first is 'b-1'"):
