@@ -7,10 +7,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from harness.evaluate.understanding.columns import Figure
-from harness.evaluate.understanding.intervals import Interval, intervals
+from harness.evaluate.understanding.counted import samples
 from harness.metrics.understanding.counts import total
 from harness.metrics.understanding.figures import figures
 from harness.metrics.understanding.frame import count_frame
+from harness.metrics.understanding.sample_intervals import (
+    Interval,
+    accuracy_interval,
+    cer_interval,
+    pooled_f1_interval,
+)
+from harness.metrics.understanding.zero_division import ZERO
 from harness.model.errors import InputError, Place
 from harness.model.understanding import Corpus
 from harness.understanding.held_out import RULE, predicted
@@ -61,20 +68,21 @@ def bench(
     predictions = trained.understander.predict([one.words for one in gold])
     spent = time.process_time() - started
     counts = [count_frame(one, said, RULE) for one, said in zip(gold, predicted(gold, predictions), strict=True)]
-    found = figures(total(counts))
-    values = {
-        Figure.ACCURACY: found.intents.accuracy,
-        Figure.EMR: found.intents.exact.value,
-        Figure.SLOT_F1: found.slots.micro.f1,
-        Figure.F1MH: found.slots.concept_sets.f1,
-        Figure.CER: found.slots.cer,
-        Figure.SFA: found.slots.frames.value,
+    sums, rows = total(counts), samples(counts)
+    found, overlaps = figures(sums), sums.intents.overlaps
+    intents, slots = found.intents, found.slots
+    values: dict[Figure, tuple[float | None, Interval | None]] = {
+        Figure.ACCURACY: (intents.accuracy, accuracy_interval(overlaps, ZERO)),
+        Figure.EMR: (intents.exact.value, intents.exact.interval),
+        Figure.SLOT_F1: (slots.micro.f1, pooled_f1_interval(rows.chunks)),
+        Figure.F1MH: (slots.concept_sets.f1, pooled_f1_interval(rows.concepts)),
+        Figure.CER: (slots.cer, cer_interval(rows.edits)),
+        Figure.SFA: (slots.frames.value, slots.frames.interval),
     }
-    spans = intervals(counts)
     return BenchRow(
         contender.name,
         len(gold),
-        tuple((figure, values[figure], spans.get(figure)) for figure in FIGURES),
+        tuple((figure, *values[figure]) for figure in FIGURES),
         trained.facts.cpu_s,
         spent / len(gold) * THOUSAND,
     )

@@ -14,8 +14,7 @@ from enum import StrEnum
 from harness.evaluate.scoring import Scoring as WordScoring
 from harness.evaluate.scoring import score as score_words
 from harness.evaluate.understanding.columns import Figure
-from harness.evaluate.understanding.comparison import Difference, differences
-from harness.evaluate.understanding.intervals import DRAWS
+from harness.evaluate.understanding.comparison import DRAWS, Difference, differences
 from harness.evaluate.understanding.scoring import ScoredFrame, Scoring, is_annotated, score
 from harness.evaluate.wording import Wording
 from harness.metrics.alignment import count

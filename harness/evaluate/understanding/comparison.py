@@ -8,13 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.evaluate.understanding.columns import SHARES, Columns, Figure, basis, columns
-from harness.evaluate.understanding.intervals import DRAWS, LEAST_UTTERANCES, Interval, middle
+from harness.evaluate.understanding.columns import SHARES, Columns, Figure, Numbers, basis, columns
 from harness.evaluate.understanding.scoring import Scoring
 from harness.metrics.comparison import Discordance
+from harness.metrics.intervals import CONFIDENCE
 from harness.metrics.paired_difference import paired_difference
 from harness.metrics.understanding.counts import FrameCounts, total
+from harness.metrics.understanding.sample_intervals import Interval
 from harness.metrics.understanding.zero_division import ZERO, ZeroDivision
+
+DRAWS = 1000
+LEAST_UTTERANCES = 10
+"""With fewer, samples of them say too little of further ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +106,8 @@ def differences(
 
     EMR and SFA: Newcombe's interval of paired shares, McNemar's exact p. The others: the middle 95 % of the difference
     over samples of the utterances, the same for both; p from swapping the two within utterances at random.
-    Source: Noreen, Computer-Intensive Methods for Testing Hypotheses, 1989 (approximate randomisation).
+    Sources: Efron & Tibshirani, An Introduction to the Bootstrap, 13 (the interval); Noreen, Computer-Intensive Methods
+    for Testing Hypotheses, 1989 (approximate randomisation).
     """
     if not first:
         return dict.fromkeys(Figure, NO_DIFFERENCE)
@@ -121,7 +127,7 @@ def differences(
             far = np.count_nonzero(np.abs(by_chance) >= abs(one - two) - 1e-12)
             p = (1 + int(far)) / (1 + draws)
             differing[figure] = Difference(
-                one, two, one - two, middle(apart) if len(first) >= LEAST_UTTERANCES else None, p
+                one, two, one - two, _middle(apart) if len(first) >= LEAST_UTTERANCES else None, p
             )
     return differing
 
@@ -145,3 +151,16 @@ def _of_shares(made: Columns, figure: Figure, one: float, two: float) -> Differe
     if apart is None:
         return Difference(one, two, None, None, None)
     return Difference(one, two, apart.value, (apart.low, apart.high), 1.0 if counts.p is None else counts.p)
+
+
+def _middle(values: Numbers) -> Interval | None:
+    """The middle 95 % of what was drawn; samples over nothing do not count.
+
+    None where all samples are the same: what did not happen cannot be drawn, which says nothing of whether it can.
+    """
+    held = values[~np.isnan(values)]
+    if not held.size or held.min() == held.max():
+        return None
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(held, [tail, 1 - tail])
+    return float(low), float(high)

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from harness.evaluate.understanding.scoring import ScoredFrame, Scoring
 from harness.metrics.understanding.counts import FrameCounts, Matched, pooled
 from harness.metrics.understanding.rule import Rule
+from harness.metrics.understanding.sample_intervals import Edits
 
-Edits = tuple[int, int]
 Groups = tuple[tuple[str, tuple[tuple[str, "FrameCounts"], ...]], ...]
 
 
@@ -78,7 +78,7 @@ def counted(scorings: Sequence[Scoring]) -> SystemCounts:
     return SystemCounts(
         first.gold,
         first.predicted,
-        tuple(DetailCounts(one.rule, one.totals, _sorted(one.groups), samples(one.frames)) for one in scorings),
+        tuple(_of_detail(one) for one in scorings),
         tuple(sorted(first.missing)),
         tuple(sorted(first.unknown)),
         tuple(sorted(first.unannotated)),
@@ -88,13 +88,17 @@ def counted(scorings: Sequence[Scoring]) -> SystemCounts:
     )
 
 
-def samples(frames: Iterable[ScoredFrame]) -> Samples:
+def _of_detail(one: Scoring) -> DetailCounts:
+    return DetailCounts(one.rule, one.totals, _sorted(one.groups), samples(frame.counts for frame in one.frames))
+
+
+def samples(counts: Iterable[FrameCounts]) -> Samples:
     """The utterances that are annotated in slots, by what they count."""
     chunks: Counter[Matched] = Counter()
     concepts: Counter[Matched] = Counter()
     edits: Counter[Edits] = Counter()
-    for frame in frames:
-        slots = frame.counts.slots
+    for one in counts:
+        slots = one.slots
         if not slots.utterances:
             continue
         if slots.placed:

@@ -7,19 +7,73 @@ have the interval of the whole, to the last digit.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from harness.metrics.intervals import CONFIDENCE, wilson
+from harness.metrics.understanding.counts import Matched
+from harness.metrics.understanding.zero_division import ZeroDivision
 
 Interval = tuple[float, float]
+Edits = tuple[int, int]
+"""Concept errors and gold concepts of an utterance."""
 Row = TypeVar("Row", bound=tuple[int, ...])
 
 DRAWS = 2000
 _SEED = 20221
 _AT_ONCE = 1 << 22
 """Numbers that are drawn together."""
+
+
+class Spans(NamedTuple):
+    """The intervals of one way of averaging."""
+
+    precision: Interval | None
+    recall: Interval | None
+    f1: Interval | None
+
+
+def accuracy_interval(overlaps: Mapping[Matched, int], zero: ZeroDivision) -> Interval | None:
+    """Of intent accuracy. overlaps: as in `IntentCounts`."""
+
+    def jaccard(one: Matched) -> float:
+        either = one.gold + one.predicted - one.right
+        return one.right / either if either else zero.accuracy
+
+    return ratio_interval(overlaps, jaccard, lambda _: 1.0)
+
+
+def samples_spans(overlaps: Mapping[Matched, int], zero: ZeroDivision) -> Spans:
+    """Of means over utterances. overlaps: as in `IntentCounts`."""
+
+    def share(part: float, whole: int, nothing: float) -> float:
+        return part / whole if whole else nothing
+
+    return Spans(
+        ratio_interval(overlaps, lambda one: share(one.right, one.predicted, zero.precision), lambda _: 1.0),
+        ratio_interval(overlaps, lambda one: share(one.right, one.gold, zero.recall), lambda _: 1.0),
+        ratio_interval(overlaps, lambda one: share(2 * one.right, one.gold + one.predicted, zero.f1), lambda _: 1.0),
+    )
+
+
+def pooled_spans(counts: Mapping[Matched, int]) -> Spans:
+    """Of what is pooled. counts: right, gold and predicted ones of an utterance → utterances."""
+    return Spans(
+        ratio_interval(counts, lambda one: one.right, lambda one: one.predicted),
+        ratio_interval(counts, lambda one: one.right, lambda one: one.gold),
+        pooled_f1_interval(counts),
+    )
+
+
+def pooled_f1_interval(counts: Mapping[Matched, int]) -> Interval | None:
+    """Of F1 alone, as in `pooled_spans`."""
+    return ratio_interval(counts, lambda one: 2 * one.right, lambda one: one.gold + one.predicted)
+
+
+def cer_interval(edits: Mapping[Edits, int]) -> Interval | None:
+    """Of the concept error rate, which may be above 1."""
+    return ratio_interval(edits, lambda one: one[0], lambda one: one[1], None)
 
 
 def ratio_interval(

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
-from harness.evaluate.understanding.counted import DetailCounts, Edits, Samples, SystemCounts
+from harness.evaluate.understanding.counted import DetailCounts, Samples, SystemCounts
 from harness.metrics.understanding.counts import Matched, SlotCounts, pooled
 from harness.metrics.understanding.figures import Averages, FrameFigures, SlotFigures, figures
-from harness.metrics.understanding.sample_intervals import Interval, ratio_interval
+from harness.metrics.understanding.sample_intervals import (
+    Interval,
+    accuracy_interval,
+    cer_interval,
+    pooled_f1_interval,
+    pooled_spans,
+    samples_spans,
+)
 from harness.metrics.understanding.zero_division import ZERO, ZeroDivision
 from harness.model.understanding import Detail
 
@@ -69,24 +76,19 @@ class Reported:
             return
         over = f"mean over {number:,} utterance{'s' * (number != 1)}"
         zero = self.zero
-        yield FigureRow(
-            "intent_accuracy",
-            "intent accuracy",
-            of.accuracy,
-            ratio_interval(overlaps, partial(_jaccard, zero=zero), _one),
-            over,
-        )
+        accuracy = accuracy_interval(overlaps, zero)
+        yield FigureRow("intent_accuracy", "intent accuracy", of.accuracy, accuracy, over)
         exact = f"{of.exact.count:,} of {of.exact.total:,} utterances"
         yield FigureRow("emr", "EMR (exact match)", of.exact.value, of.exact.interval, exact)
-        for name, value, share in zip(_PRF, _parts(of.samples), _SAMPLE, strict=True):
-            found = ratio_interval(overlaps, partial(share, zero=zero), _one)
+        for name, value, found in zip(_PRF, _parts(of.samples), samples_spans(overlaps, zero), strict=True):
             yield FigureRow(f"{name.lower()}_samples", f"{name}, samples", value, found, over)
         labels = f"mean over {len(of.labels):,} {'declared' if of.declared else 'seen'} labels"
         for name, value in zip(_PRF, _parts(of.macro), strict=True):
             yield FigureRow(f"{name.lower()}_macro", f"{name}, macro", value, None, labels)
         all_ = pooled(counts.labels.values())
-        for name, value, (up, down), text in zip(_PRF, _parts(of.micro), _RATIOS, _texts(all_, "intents"), strict=True):
-            yield FigureRow(f"{name.lower()}_micro", f"{name}, micro", value, ratio_interval(overlaps, up, down), text)
+        spans, texts = pooled_spans(overlaps), _texts(all_, "intents")
+        for name, value, found, text in zip(_PRF, _parts(of.micro), spans, texts, strict=True):
+            yield FigureRow(f"{name.lower()}_micro", f"{name}, micro", value, found, text)
 
 
 def _slots(
@@ -99,24 +101,22 @@ def _slots(
         yield FigureRow("slot_f1", "slot F1", None, None, NO_SLOTS, detail)
         return
     chunks = pooled(counts.chunks.values())
-    rows = samples.chunks if samples else {}
+    spans = pooled_spans(samples.chunks if samples else {})
     if of.unplaced == of.utterances:
         yield FigureRow(f"{key}slot_f1", f"slot F1{name}", None, None, NO_PLACES, detail)
     else:
         beside = f"; {of.unplaced:,} utterances without places left out" if of.unplaced else ""
         texts = _texts(chunks, "chunks")
-        for part, value, (up, down), text in zip(_PRF, _parts(of.micro), _RATIOS, texts, strict=True):
-            found = ratio_interval(rows, up, down)
+        for part, value, found, text in zip(_PRF, _parts(of.micro), spans, texts, strict=True):
             part_key = f"{key}slot_{part.lower()}"
             yield FigureRow(part_key, f"slot {part}{name}", value, found, text + beside * (part == "F1"), detail)
     concepts = pooled(counts.concepts.values())
-    up, down = _RATIOS[2]
-    found = ratio_interval(samples.concepts, up, down) if samples else None
+    found = pooled_f1_interval(samples.concepts) if samples else None
     text = _texts(concepts, "concepts")[2]
     yield FigureRow(f"{key}f1mh", f"F1mh{name}", of.concept_sets.f1, found, text, detail)
     edits = counts.edits
     sums = f"{edits.substitutions:,} S + {edits.deletions:,} D + {edits.insertions:,} I of {edits.words:,} concepts"
-    found = ratio_interval(samples.edits, _errors, _words, None) if samples else None
+    found = cer_interval(samples.edits) if samples else None
     yield FigureRow(f"{key}cer", f"CER{name}", of.cer, found, sums, detail, high=False)
     if not of.frames.total:
         yield FigureRow(f"{key}sfa", f"SFA{name}", None, None, "no utterance is annotated with both", detail)
@@ -140,41 +140,3 @@ def _texts(of: Matched, what: str) -> tuple[str, str, str]:
         f"{right} of {of.gold:,} {what}",
         f"{right}, {of.gold:,} {what}, {of.predicted:,} predicted",
     )
-
-
-def _one(row: Matched) -> float:
-    return 1.0
-
-
-def _jaccard(one: Matched, zero: ZeroDivision) -> float:
-    either = one.gold + one.predicted - one.right
-    return one.right / either if either else zero.accuracy
-
-
-def _precision(one: Matched, zero: ZeroDivision) -> float:
-    return one.right / one.predicted if one.predicted else zero.precision
-
-
-def _recall(one: Matched, zero: ZeroDivision) -> float:
-    return one.right / one.gold if one.gold else zero.recall
-
-
-def _f1(one: Matched, zero: ZeroDivision) -> float:
-    both = one.gold + one.predicted
-    return 2 * one.right / both if both else zero.f1
-
-
-_SAMPLE = (_precision, _recall, _f1)
-_RATIOS = (
-    (lambda one: one.right, lambda one: one.predicted),
-    (lambda one: one.right, lambda one: one.gold),
-    (lambda one: 2 * one.right, lambda one: one.gold + one.predicted),
-)
-
-
-def _errors(row: Edits) -> float:
-    return row[0]
-
-
-def _words(row: Edits) -> float:
-    return row[1]

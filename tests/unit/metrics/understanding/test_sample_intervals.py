@@ -6,7 +6,17 @@ from collections import Counter
 import pytest
 
 from harness.metrics.intervals import wilson
-from harness.metrics.understanding.sample_intervals import Interval, ratio_interval
+from harness.metrics.understanding.counts import FrameCounts
+from harness.metrics.understanding.figures import figures
+from harness.metrics.understanding.sample_intervals import (
+    Interval,
+    accuracy_interval,
+    pooled_spans,
+    ratio_interval,
+    samples_spans,
+)
+from harness.metrics.understanding.zero_division import SEED
+from tests.unit.metrics.understanding.random_frames import counted, pairs
 
 
 def f1(counts: dict[tuple[int, int, int], int]) -> Interval | None:
@@ -54,3 +64,26 @@ def test_an_error_rate_may_go_above_one() -> None:
     assert found is not None
     assert found[0] < 1.75 < found[1]
     assert found[1] > 2
+
+
+def intents_of(counts: FrameCounts) -> list[float | None]:
+    found = figures(counts, SEED).intents
+    averages = [of for one in (found.samples, found.micro) for of in (one.precision, one.recall, one.f1)]
+    return [found.accuracy, *averages]
+
+
+def test_intervals_of_intents_have_the_figures_of_all_utterances_in_them() -> None:
+    draw = random.Random(3)
+    population = pairs(random.Random(5), 2_000)
+    truth = intents_of(counted(population))
+    held = [0] * len(truth)
+    for _ in range(60):
+        overlaps = counted([draw.choice(population) for _ in range(100)]).intents.overlaps
+        spans = [accuracy_interval(overlaps, SEED), *samples_spans(overlaps, SEED), *pooled_spans(overlaps)]
+        for at, (value, span) in enumerate(zip(truth, spans, strict=True)):
+            assert value is not None
+            assert span is not None
+            held[at] += span[0] <= value <= span[1]
+    # 95 % of 60 is 57. Fewer than 50 would be one in a thousand.
+    assert all(times >= 50 for times in held), held
+    assert sum(held) < 60 * len(held)
