@@ -85,7 +85,8 @@ class Cascade:
 
     without_transcript: ids of gold that count nowhere, since what was heard of them is not known; with
     `missing_is_silence` they count as heard to be nothing, and are listed all the same. without_gold: ids of
-    transcripts, which count nowhere. words: the scored transcripts.
+    transcripts, which count nowhere. words: the scored transcripts. too_many: columns that are no groups, since they
+    have more than MOST_LABELS labels, with how many.
     """
 
     gold: str
@@ -97,6 +98,7 @@ class Cascade:
     total: CascadeGroup
     placed: FrameCounts
     groups: tuple[tuple[str, tuple[tuple[str, CascadeGroup], ...]], ...]
+    too_many: tuple[tuple[str, int], ...]
     without_transcript: tuple[str, ...]
     without_gold: tuple[str, ...]
     unannotated: tuple[str, ...]
@@ -182,6 +184,8 @@ def cascade(
     def group_of(of: Sequence[CascadeUtterance]) -> CascadeGroup:
         return _group(of, zero, told, draws)
 
+    by_column = _by_column(utterances, by)
+    parting = {name: of for name, of in by_column.items() if by is not None or len(of) <= MOST_LABELS}
     return Cascade(
         pairs.gold.path,
         pairs.heard.path,
@@ -191,7 +195,11 @@ def cascade(
         utterances,
         group_of(utterances),
         _placed(pairs.gold, on_reference, rule, before),
-        _groups(utterances, by, group_of),
+        tuple(
+            (name, tuple((label, group_of(of)) for label, of in sorted(labels.items())))
+            for name, labels in parting.items()
+        ),
+        tuple((name, len(labels)) for name, labels in by_column.items() if name not in parting),
         pairs.without_transcript,
         pairs.without_gold,
         pairs.unannotated,
@@ -216,21 +224,16 @@ def _group(
     )
 
 
-def _groups(
-    utterances: Sequence[CascadeUtterance],
-    by: Sequence[str] | None,
-    group: Callable[[Sequence[CascadeUtterance]], CascadeGroup],
-) -> tuple[tuple[str, tuple[tuple[str, CascadeGroup], ...]], ...]:
-    columns = by if by is not None else list(dict.fromkeys(n for one in utterances for n, _ in one.before.gold.groups))
-    found: list[tuple[str, tuple[tuple[str, CascadeGroup], ...]]] = []
-    for column in columns:
-        labels: defaultdict[str, list[CascadeUtterance]] = defaultdict(list)
+def _by_column(
+    utterances: Sequence[CascadeUtterance], by: Sequence[str] | None
+) -> Mapping[str, Mapping[str, Sequence[CascadeUtterance]]]:
+    """Column → label → utterances; by None: all columns of gold."""
+    found: dict[str, defaultdict[str, list[CascadeUtterance]]] = {}
+    for column in by if by is not None else dict.fromkeys(n for one in utterances for n, _ in one.before.gold.groups):
+        labels = found[column] = defaultdict(list)
         for one in utterances:
             labels[dict(one.before.gold.groups).get(column, "")].append(one)
-        if by is None and len(labels) > MOST_LABELS:
-            continue
-        found.append((column, tuple((label, group(of)) for label, of in sorted(labels.items()))))
-    return tuple(found)
+    return found
 
 
 def _transcripts(corpus: Corpus) -> Transcripts:

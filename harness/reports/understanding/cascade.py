@@ -80,6 +80,8 @@ def lines(of: Cascade, width: int, *, notes: Sequence[str] = (), listed: int = L
     fates = ", ".join(f"{len(of.of(fate)):,} {name}" for fate, name in FATES.items())
     yield from note("frames", fates, width, NOTES)
     yield from excluded(of, width)
+    for column, number in of.too_many:
+        yield from note("no group", too_many_in_words(shown(column, width), number), width, NOTES)
     for column, labels in of.groups:
         yield ""
         yield from _group_table(column, labels, width)
@@ -142,6 +144,11 @@ def _cells(of: Cascade) -> list[tuple[str, Sequence[str]]]:
         )
         for row in rows(of.total)
     ]
+
+
+def too_many_in_words(column: str, labels: int) -> str:
+    """Why a column of gold is not among the groups. column: harmless."""
+    return f"{column} has {labels:,} labels, too many to part by; --by {column} does"
 
 
 def between(one: Difference) -> str:

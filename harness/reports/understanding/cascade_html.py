@@ -13,7 +13,7 @@ from harness.evaluate.system_comparison import interval_of
 from harness.evaluate.understanding.cascade import Cascade, Fate
 from harness.log.folder import write_whole
 from harness.reports.transcripts.summary import per_cent, points, probability, wer_in_words
-from harness.reports.understanding.cascade import FATES, IN_GROUPS, NAMES, between, rows, slot_f1
+from harness.reports.understanding.cascade import FATES, IN_GROUPS, NAMES, between, rows, slot_f1, too_many_in_words
 from harness.reports.understanding.cascade_words import changes, frame_in_words
 from harness.reports.understanding.words import chunking_in_words, details_in_words, zero_in_words
 from harness.wire.foreign import plain_text
@@ -57,6 +57,7 @@ def page(of: Cascade, notes: Sequence[str] = (), most: int = MOST_UTTERANCES) ->
         rows=rows,
         group_names=[NAMES[figure] for figure in IN_GROUPS],
         in_groups=IN_GROUPS,
+        too_many=[too_many_in_words(plain_text(column, 80), number) for column, number in of.too_many],
         lists=lists,
         change=partial(changes, rule=of.rule),
         frame=partial(frame_in_words, rule=of.rule),

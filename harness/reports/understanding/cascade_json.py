@@ -51,6 +51,7 @@ def cascade_json(of: Cascade) -> str:
         "groups": {
             column: [{"label": label, **_group(group)} for label, group in labels] for column, labels in of.groups
         },
+        "groups_left_out": dict(of.too_many),
         "frames": [_utterance(one) for one in of.utterances],
     }
     return json.dumps(found, indent=1, ensure_ascii=True, allow_nan=False) + "\n"

@@ -146,8 +146,8 @@ def _concepts(of: FrameFigures) -> tuple[list[tuple[str, Any, Any]], int]:
     return [(plain_text(name, 80), counts, one) for name, counts, one in found[:MOST_ROWS]], len(found[MOST_ROWS:])
 
 
-def _groups(system: _System) -> list[tuple[str, list[tuple[str, FrameFigures]]]]:
-    """Columns that part the utterances, under the first detail."""
+def _groups(system: _System) -> list[tuple[str, list[tuple[str, FrameFigures]], int]]:
+    """Columns that part the utterances, under the first detail; and how many labels of each are not shown."""
     one = system.of.counts.details[0]
     return [
         (
@@ -156,6 +156,7 @@ def _groups(system: _System) -> list[tuple[str, list[tuple[str, FrameFigures]]]]
                 (plain_text(label, 80) or "(none)", figures(counts, system.of.zero, system.of.labels))
                 for label, counts in labels[:MOST_ROWS]
             ],
+            len(labels[MOST_ROWS:]),
         )
         for column, labels in one.groups
         if len(labels) > 1

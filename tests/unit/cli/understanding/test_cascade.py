@@ -118,6 +118,21 @@ def test_a_model_may_have_made_its_predictions_elsewhere(place: Path, tmp_path: 
     assert (figures["emr"]["transcript"], figures["sfa"]["transcript"], figures["cer"]["transcript"]) == (1, 0.5, 0.5)
 
 
+def test_a_column_of_too_many_labels_is_stated_and_shown_on_demand(tmp_path: Path) -> None:
+    gold, page = tmp_path / "gold.jsonl", tmp_path / "page.html"
+    rows = [{"id": str(n), "text": TEXTS[0], **frame(TEXTS[0]), "groups": {"<file>": str(n)}} for n in range(61)]
+    gold.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    files = ("--gold", str(gold), "--heard", str(gold), "--pred-reference", str(gold), "--pred-heard", str(gold))
+    done = harness(tmp_path, *files, "--html", str(page))
+    told = "has 61 labels, too many to part by; --by"
+    assert f"no group      <file> {told} <file> does" in done.stdout.splitlines()
+    assert f"No group: &lt;file&gt; {told} &lt;file&gt; does." in page.read_text(encoding="utf-8")
+    assert json.loads(harness(tmp_path, *files, "--json", "-").stdout)["groups_left_out"] == {"<file>": 61}
+    asked = harness(tmp_path, *files, "--by", "<file>").stdout
+    assert told not in asked
+    assert any(line.startswith("60 ") for line in asked.splitlines())
+
+
 def test_a_limit_on_what_it_may_cost(place: Path) -> None:
     assert asked_of(place, "--max-sfa-loss", "100%").exit_code == 0
     done = asked_of(place, "--missing-is-silence", "--max-sfa-loss", "20%")

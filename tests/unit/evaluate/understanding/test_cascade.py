@@ -112,9 +112,12 @@ def test_groups_part_the_whole() -> None:
 def test_a_column_of_single_utterances_is_no_group_unless_asked_for() -> None:
     many = tuple(said(str(n), "book nice", groups=(("file", f"{n}.wav"), ("voice", "v"))) for n in range(70))
     pairs = joined(Corpus("gold", many), Corpus("heard", many))
-    assert [column for column, _ in scored(pairs, draws=20).groups] == ["voice"]
-    asked = scored(pairs, by=("file",), draws=20).groups
-    assert [(column, len(labels)) for column, labels in asked] == [("file", 70)]
+    found = scored(pairs, draws=20)
+    assert [column for column, _ in found.groups] == ["voice"]
+    assert found.too_many == (("file", 70),)
+    asked = scored(pairs, by=("file",), draws=20)
+    assert [(column, len(labels)) for column, labels in asked.groups] == [("file", 70)]
+    assert asked.too_many == ()
 
 
 def test_perfect_recognition_costs_nothing() -> None:
