@@ -7,7 +7,7 @@ STAMP := $(VENV)/.setup-stamp
 # moments has them to itself. Both run, and either fails.
 WAITING := new_board board_refusals engine_life engine_kill mqtt_driver mqtt_faults mqtt_security mqtt_embedded mqtt_hermes
 SHARED := $(WAITING:%=tests/conformance/test_%.py) tests/conformance/rating tests/conformance/scoring \
-	tests/conformance/offline tests/dashboard tests/unit
+	tests/conformance/annotation tests/conformance/understanding tests/conformance/offline tests/dashboard tests/unit
 ENGINES := tests/dashboard/test_with_engine.py tests/dashboard/test_wake_with_engine.py
 TEST := $(BIN)/python -m pytest $(SHARED) $(patsubst %,--ignore=%,$(ENGINES)) \
 	-n 2 --dist loadfile --no-loadscope-reorder; shared=$$?; \

@@ -30,7 +30,7 @@ class HermesDevice:
     """Understands queries by number: the n-th different sound is answered as the n-th entry of `answers` says.
 
     An entry has what is told after each playing of that sound; the last of it stands for all further ones.
-    played: the id of each playing, in order. told: that id → what was published after it.
+    played: the id of each playing, in order. told: that id → what was published after it, once the broker has it.
     """
 
     def __init__(self, broker: Broker, answers: Sequence[Sequence[Sequence[Told]]]) -> None:
@@ -67,15 +67,17 @@ class HermesDevice:
         timer.start()
 
     def _heard(self, play_id: str, answer: Sequence[Told]) -> None:
-        self._say(f"hermes/audioServer/{SITE}/playFinished", {"id": play_id, "siteId": SITE})
+        said = [self._say(f"hermes/audioServer/{SITE}/playFinished", {"id": play_id, "siteId": SITE})]
         for one in answer:
             if not one.name:
-                self._say("hermes/nlu/intentNotRecognized", {"input": "?", "siteId": SITE})
+                said.append(self._say("hermes/nlu/intentNotRecognized", {"input": "?", "siteId": SITE}))
                 continue
             slots = [{"slotName": name, "value": {"kind": "Unknown", "value": value}} for name, value in one.slots]
             intent = {"intentName": one.name, "confidenceScore": 0.9}
-            self._say(f"hermes/intent/{one.name}", {"siteId": SITE, "intent": intent, "slots": slots})
+            said.append(self._say(f"hermes/intent/{one.name}", {"siteId": SITE, "intent": intent, "slots": slots}))
+        for one_said in said:
+            one_said.wait_for_publish(5)
         self.told[play_id] = tuple(answer)
 
-    def _say(self, topic: str, content: dict[str, object]) -> None:
-        self.client.publish(topic, json.dumps(content), qos=1)
+    def _say(self, topic: str, content: dict[str, object]) -> mqtt.MQTTMessageInfo:
+        return self.client.publish(topic, json.dumps(content), qos=1)

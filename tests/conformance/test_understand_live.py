@@ -121,6 +121,8 @@ def test_asked_until_understood_killed_and_resumed(runs: Runs, tmp_path: Path, b
         wait_for(lambda: len(device.played) == 3, 30, "the second playing of the second query")
         kill(place)
         cut = device.played[-1]
+        # What it still says of that one would otherwise reach the next engine in the middle of another attempt.
+        wait_for(lambda: cut in device.told, 30, "the end of what was cut")
         place = start_engine(folder)
         wait_for(lambda: not place.alive, 60, "the end of the run")
     finally:
