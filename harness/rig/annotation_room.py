@@ -58,18 +58,21 @@ class AnnotationRoom:
         """How many annotators are to label it."""
         return self.shares.wanted(utterance)
 
-    def desk(self, annotator: str) -> AnnotationDesk:
-        """A sitting; InputError when the project names its annotators and this is none of them."""
+    def desk(self, annotator: str, again: Sequence[str] = ()) -> AnnotationDesk:
+        """A sitting; InputError when the project names its annotators and this is none of them.
+
+        again: at just these utterances, whatever was said of them (`may_label_again`).
+        """
         if self.project.annotators and annotator not in self.project.annotators:
             raise InputError(
                 f"{annotator!r} is no annotator of this project",
                 remedy=f"Its annotators: {', '.join(self.project.annotators)}",
             )
-        return self._sitting(annotator, adjudicating=False)
+        return self._sitting(annotator, again, adjudicating=False)
 
-    def adjudication(self, annotator: str) -> AnnotationDesk:
-        """A sitting at what annotators disagree on, with their labels as inputs."""
-        return self._sitting(annotator, adjudicating=True)
+    def adjudication(self, annotator: str, again: Sequence[str] = ()) -> AnnotationDesk:
+        """A sitting at what annotators disagree on, with their labels as inputs; again: as of `desk`."""
+        return self._sitting(annotator, again, adjudicating=True)
 
     def keep(self, rows: Sequence[AnnotationRow]) -> None:
         """Returns when the rows are on the disk, all or none; those that are there already change nothing."""
@@ -86,7 +89,7 @@ class AnnotationRoom:
                 self._log.close()
                 self._log = None
 
-    def _sitting(self, annotator: str, *, adjudicating: bool) -> AnnotationDesk:
+    def _sitting(self, annotator: str, again: Sequence[str], *, adjudicating: bool) -> AnnotationDesk:
         return AnnotationDesk(
             annotator,
             self.project,
@@ -95,6 +98,7 @@ class AnnotationRoom:
             self.refresh(),
             self.keep,
             adjudicating=adjudicating,
+            again=again,
         )
 
 

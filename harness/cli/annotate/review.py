@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from harness.cli.annotate.bringing_back import brought_back
 from harness.cli.annotate.project_options import annotator_name, open_project, project_argument
 from harness.cli.sessions import user_name
 from harness.model.annotation import IMPORTED
@@ -20,6 +21,8 @@ from harness.understanding.annotation.desk import AnnotationDesk
 @project_argument
 @click.option("--annotator", help="Your pseudonym, which stands in every row. Default: your user name.")
 @click.option("--adjudicate", is_flag=True, help="Settle what annotators disagree on, with their labels in view.")
+@click.option("--utterance", "ids", multiple=True, metavar="ID", help="Bring this one back; may be repeated.")
+@click.option("--find", "words", metavar="TEXT", help="Bring back utterances whose text has this, in any case.")
 @click.option("--plain", is_flag=True, help="Lines instead of a screen; by itself without a terminal.")
 @click.option("--web", is_flag=True, help="Serve the annotators' site; they log in with links of `harness invite`.")
 @click.option("--address", help="With --web: where to listen. Default 127.0.0.1.")
@@ -33,6 +36,8 @@ def command(
     project: Path,
     annotator: str | None,
     adjudicate: bool,
+    ids: tuple[str, ...],
+    words: str | None,
     plain: bool,
     web: bool,
     **of_web: object,
@@ -40,16 +45,19 @@ def command(
     """Accept or strike what is proposed, a page of a group at a time; label by hand what is struck or not proposed.
 
     Every page and every utterance is on the disk before the next one shows. The annotators of a project do not see
-    each other's labels; who settles their differences sees labels, and no names. docs/annotation.md
+    each other's labels; who settles their differences sees labels, and no names.
+
+    --utterance and --find bring utterances of yours back with the labels that they have, to keep or to change; with
+    --adjudicate any that is labelled, and what is chosen is final. docs/annotation.md
 
     Exit status: 0 done · 2 wrong usage or input · 3 something cannot be saved.
     """
     given = [f"--{name.replace('_', '-')}" for name, value in of_web.items() if value]
     if given and not web:
         raise InputError(f"{given[0]} is of the annotators' site", remedy="Add --web")
-    if web and (plain or adjudicate or annotator is not None):
+    if web and (plain or adjudicate or annotator is not None or ids or words is not None):
         raise InputError(
-            "--web goes with none of --annotator, --adjudicate and --plain",
+            "--web goes with none of --annotator, --adjudicate, --utterance, --find and --plain",
             remedy="Annotators say in the browser who they are; invite adjudicators with: harness invite --adjudicator",
         )
     name = annotator_name(annotator if annotator is not None else user_name())
@@ -59,7 +67,8 @@ def command(
     try:
         if web:
             sys.exit(_serve(room, of_web))
-        desk = room.adjudication(name) if adjudicate else room.desk(name)
+        again = brought_back(room, name, ids, words, adjudicating=adjudicate) if ids or words is not None else ()
+        desk = room.adjudication(name, again) if adjudicate else room.desk(name, again)
         sys.exit(_sit(room, desk, plain=plain))
     finally:
         room.close()

@@ -26,6 +26,7 @@ SAID = {
     State.AGREED: "final: two annotators agree",
     State.ADJUDICATED: "final: settled",
 }
+LISTED = 3
 
 
 @click.command("status")
@@ -54,9 +55,18 @@ def _lines(room: AnnotationRoom, found: Outcome) -> Iterator[str]:
     for state, many in found.states.items():
         if many:
             yield f"{many:>8}  {state.value:<12}{SAID[state]}"
+    if found.changed:
+        yield _changed(found.changed)
     yield f"batches of proposals: {found.batches}"
     for one in found.annotators:
         yield f"{plain_text(one.annotator, 64)}: {one.accepted} accepted, {one.by_hand} by hand"
+
+
+def _changed(ids: tuple[str, ...]) -> str:
+    shown = ", ".join(plain_text(one, 60) for one in ids[:LISTED]) + ", …" * (len(ids) > LISTED)
+    was = "was" if len(ids) == 1 else "were"
+    told = f"{len(ids)} of them {was} labelled otherwise since: {shown}; what was settled holds"
+    return f"{'':10}{told}. Look again with: harness annotate review --adjudicate --utterance {plain_text(ids[0], 60)}"
 
 
 def _object(room: AnnotationRoom, found: Outcome) -> dict[str, object]:
@@ -68,6 +78,7 @@ def _object(room: AnnotationRoom, found: Outcome) -> dict[str, object]:
         "double": found.double,
         "batches": found.batches,
         "states": {state.value: many for state, many in found.states.items()},
+        "changed_since_settled": list(found.changed),
         "annotators": [
             {"annotator": one.annotator, "accepted": one.accepted, "by_hand": one.by_hand} for one in found.annotators
         ],

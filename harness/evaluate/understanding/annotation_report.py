@@ -37,8 +37,8 @@ class AnnotationReport:
 
     labelled_before: with labels by hand or by import before the first batch. proposed: named by a batch; consensus: of
     them, with a proposal; refused: two of three agreed, on what the label set refuses (part of without_consensus).
-    unanimous: all three votes are what is proposed. struck: by anybody; accepted: by somebody, and struck by nobody;
-    overridden: neither, and labelled by hand with other labels. unreviewed: nobody has done anything yet.
+    unanimous: all three votes are what is proposed. struck: by anybody; accepted: by somebody, who labelled it no other
+    way since, and struck by nobody; overridden: neither, and labelled by hand otherwise. unreviewed: nobody was there.
     by_hand: final labels come from an annotator's own choice of labels; by_import: from a file; by_review: from an
     accepted proposal. time_s: of annotators at pages and at utterances, where rows tell; cpu_s: of all batches.
     """
@@ -138,12 +138,19 @@ def _fate(proposal: Proposal, acts: Sequence[Act]) -> str:
     on_it = [row for row in acts if isinstance(row, Accepted | Struck) and row.intents == proposal.intents]
     if any(isinstance(row, Struck) for row in on_it):
         return "struck"
-    if on_it:
+    if on_it and not any(_changed_later(row, acts) for row in on_it):
         return "accepted"
     chosen = [row for row in acts if isinstance(row, Labelled | Adjudicated)]
     if not chosen:
         return "unreviewed"
     return "accepted" if chosen[-1].intents == proposal.intents else "overridden"
+
+
+def _changed_later(accepted: Act, acts: Sequence[Act]) -> bool:
+    """Whether who accepted it has labelled it by hand since."""
+    return any(
+        isinstance(row, Labelled) and row.annotator == accepted.annotator for row in acts[acts.index(accepted) :]
+    )
 
 
 def _how(acts: Sequence[Act]) -> str:

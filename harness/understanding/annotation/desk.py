@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
 from harness.metrics.presence import Presence
@@ -24,10 +23,11 @@ from harness.model.annotation import (
 )
 from harness.model.label_set import LabelSet
 from harness.model.understanding import Utterance, joined
+from harness.understanding.annotation.again import Again, show_what_stands
 from harness.understanding.annotation.draft import HandDraft, PageDraft
 from harness.understanding.annotation.ledger import Ledger
 from harness.understanding.annotation.pace import pace_s
-from harness.understanding.annotation.queue import Group, Queue, Queues
+from harness.understanding.annotation.queue import Queue, Queues, by_batch, next_group
 from harness.understanding.annotation.sight import group_view, labelling_item, page_lines
 from harness.understanding.annotation.undo import latest, taken_back_with
 from harness.understanding.annotation.view import AnnotationPhase, AnnotationView, LabellingItem
@@ -42,7 +42,7 @@ class AnnotationDesk:
     Each call that writes returns after its rows are on the disk; when that fails the error passes through, and the
     same page or utterance stays in sight with what was done to it. Each returns whether something was done; `said` of
     the view says what, or why not. rows: all of the project so far. adjudicating: settles what annotators disagree
-    on. Not thread-safe.
+    on. again: just these utterances, with the labels that they have. Not thread-safe.
     """
 
     def __init__(
@@ -55,6 +55,7 @@ class AnnotationDesk:
         keep: Keep,
         *,
         adjudicating: bool = False,
+        again: Sequence[str] = (),
         now_s: Callable[[], float] = time.monotonic,
         wall_s: Callable[[], float] = time.time,
     ) -> None:
@@ -64,6 +65,7 @@ class AnnotationDesk:
         self._project = project
         self._text = {one.id: one.text for one in utterances}
         self._place = {one.id: at for at, one in enumerate(utterances)}
+        self._again = Again(again) if again else None
         self._queues = Queues(project, utterances)
         self._ledger = Ledger(label_set, rows)
         self._keep = keep
@@ -130,7 +132,7 @@ class AnnotationDesk:
         if page is None:
             return self._refuse(NO_PAGE)
         name, rows = _id(), []
-        for batch, utterances in self._by_batch(page):
+        for batch, utterances in by_batch(self._ledger, page.utterances):
             for kind, wanted in ((Accepted, False), (Struck, True)):
                 these = tuple(one for one in utterances if (one in page.struck) is wanted)
                 if these:
@@ -180,7 +182,7 @@ class AnnotationDesk:
             hand.seen = True
             self._said += f"; proposed is {joined(proposal) or 'no label'}: save again to keep yours, or change it"
             return True
-        self._next()
+        self._go_on()
         return True
 
     def skip(self) -> bool:
@@ -198,7 +200,7 @@ class AnnotationDesk:
             times = (self._shown_wall_s, self._wall_s())
             self._write([Skipped(_id(), self.annotator, hand.utterance, self.adjudicating, hand.comment, *times)])
             self._said = "left for the end"
-        self._next()
+        self._go_on()
         return True
 
     def comment(self, text: str) -> bool:
@@ -217,7 +219,7 @@ class AnnotationDesk:
         last = self._last
         if last is None:
             return self._refuse("nothing is left to undo")
-        together = taken_back_with(self._ledger, last)
+        together = taken_back_with(self._ledger, last, self._of_sitting)
         self._write([Withdrawn(_id(), self.annotator, tuple(row.id for row in together), self._wall_s())])
         if isinstance(last, Accepted | Struck):
             self._show_again(last.intents, together)
@@ -273,6 +275,9 @@ class AnnotationDesk:
     def _show_by_hand_again(self, last: Labelled | Skipped | Adjudicated) -> None:
         """An utterance that was taken back, with its labels and comment, where it is still to be done."""
         self._wanted = AnnotationPhase.LABELLING
+        if self._again is not None:
+            self._again.come_back(last.utterance)
+            self._queue = self._read_queue()
         if last.utterance not in self._queue.by_hand:
             self._next()
             return
@@ -284,7 +289,12 @@ class AnnotationDesk:
 
     @property
     def _last(self) -> Act | None:
-        return latest(self._ledger, self.annotator, adjudicating=self.adjudicating)
+        return latest(self._ledger, self.annotator, self._of_sitting, adjudicating=self.adjudicating)
+
+    @property
+    def _of_sitting(self) -> set[str] | None:
+        """What may be undone: ids of rows, None for all of the annotator's."""
+        return None if self._again is None else self._again.given
 
     def _open_of(self, intents: Intents) -> set[str]:
         return {one for group in self._queue.groups if group.intents == intents for one in group.open}
@@ -296,33 +306,36 @@ class AnnotationDesk:
         return AnnotationPhase.FINISHED if self._hand is None else AnnotationPhase.LABELLING
 
     def _read_queue(self) -> Queue:
+        if self._again is not None:
+            return self._again.queue()
         read = self._queues.of_disputed if self.adjudicating else self._queues.of
         return read(self.annotator, self._ledger)
 
     def _write(self, rows: Sequence[AnnotationRow]) -> None:
         self._keep(rows)
         self._ledger.add_all(rows)
+        if self._again is not None:
+            self._again.wrote(rows)
         self._queue = self._read_queue()
 
     def _refuse(self, why: str) -> bool:
         self._said = why
         return False
 
+    def _go_on(self) -> None:
+        """From an utterance that is done with."""
+        if self._again is not None and self._hand is not None:
+            self._again.leave(self._hand.utterance)
+            self._queue = self._read_queue()
+        self._next()
+
     def _next(self) -> None:
-        group = self._next_group()
+        group = next_group(self._queue.groups, self._later)
         by_hand = self._queue.by_hand
         if group is not None and (self._wanted is AnnotationPhase.REVIEWING or not by_hand):
             self._show(page=PageDraft(group.intents, group.open[: self._project.page_size]))
         else:
             self._show(hand=self._new_hand(by_hand[0]) if by_hand else None)
-
-    def _next_group(self) -> Group | None:
-        """The largest with something open; those that were left for later come last, the longest ago first."""
-        opened = [group for group in self._queue.groups if group.open]
-        now = [group for group in opened if group.intents not in self._later]
-        if now:
-            return now[0]
-        return min(opened, key=lambda group: _last_index(self._later, group.intents), default=None)
 
     def _show(self, *, page: PageDraft | None = None, hand: HandDraft | None = None) -> None:
         self._page, self._hand = page, hand
@@ -336,7 +349,11 @@ class AnnotationDesk:
             or ledger.has_struck(utterance, self.annotator)
             or ledger.is_taken_back(utterance, self.annotator)
         )
-        return HandDraft(utterance, seen=seen and not self.adjudicating)
+        hand = HandDraft(utterance, seen=seen and not self.adjudicating)
+        if self._again is not None:
+            wanted = self._queues.shares.wanted(utterance)
+            show_what_stands(hand, ledger, self.annotator, wanted, adjudicating=self.adjudicating)
+        return hand
 
     def _proposal(self, hand: HandDraft) -> Intents | None:
         found = self._ledger.proposal(hand.utterance)
@@ -351,14 +368,6 @@ class AnnotationDesk:
         batch = "" if found is None else found.batch
         seen = hand.seen and self._proposal(hand) is not None
         return Labelled(_id(), self.annotator, hand.utterance, intents, batch, seen, hand.comment, "", *times)
-
-    def _by_batch(self, page: PageDraft) -> list[tuple[str, list[str]]]:
-        """Utterances of a page by the batch that proposes it: two batches may propose the same labels."""
-        found: dict[str, list[str]] = defaultdict(list)
-        for utterance in page.utterances:
-            proposed = self._ledger.proposal(utterance)
-            found["" if proposed is None else proposed.batch].append(utterance)
-        return list(found.items())
 
     def _order_on_page(self, utterance: str) -> tuple[str, str]:
         return self._text.get(utterance, "").casefold(), utterance
@@ -383,7 +392,3 @@ NO_ITEM = "no utterance to label is in sight"
 
 def _id() -> str:
     return str(uuid.uuid4())
-
-
-def _last_index(of: Sequence[Intents], one: Intents) -> int:
-    return max((at for at, other in enumerate(of) if other == one), default=-1)

@@ -163,6 +163,11 @@ class Ledger:
         """The latest one in force."""
         return next((row for row in reversed(self.acts_on(utterance)) if isinstance(row, Adjudicated)), None)
 
+    def is_changed_since_settled(self, utterance: str) -> bool:
+        """Whether it is settled, and what annotators chose is not what was settled: given or taken back since."""
+        settled = self.adjudication(utterance)
+        return settled is not None and {row.id for row in self.choices(utterance).values()} != set(settled.inputs)
+
     def has_struck(self, utterance: str, annotator: str | None = None) -> bool:
         """Whether somebody, or this annotator, has struck what is proposed for it now."""
         now = self.proposal(utterance)

@@ -23,13 +23,17 @@ class AnnotatorCount:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """standing: of every utterance, in the order of the data. double: how many are wanted from two annotators."""
+    """standing: of every utterance, in the order of the data. double: how many are wanted from two annotators.
+
+    changed: settled ones whose annotators' labels are not those any more that were settled; what was settled holds.
+    """
 
     standing: Mapping[str, Standing]
     states: Mapping[State, int]
     annotators: tuple[AnnotatorCount, ...]
     batches: int
     double: int
+    changed: tuple[str, ...] = ()
 
     @property
     def total(self) -> int:
@@ -57,6 +61,7 @@ def outcome(utterances: Sequence[Utterance], shares: Shares, ledger: Ledger) -> 
         tuple(AnnotatorCount(name, accepted[name], by_hand[name]) for name in names),
         len(ledger.batches),
         sum(shares.wanted(one.id) > 1 for one in utterances),
+        tuple(one for one in standing if ledger.is_changed_since_settled(one)),
     )
 
 

@@ -121,3 +121,25 @@ class Queues:
 def _skipped_last(ledger: Ledger, acts: Sequence[Act], annotator: str) -> int | None:
     own = [row for row in acts if row.annotator == annotator and settles(row)]
     return ledger.number(own[-1]) if own else None
+
+
+def next_group(groups: Sequence[Group], later: Sequence[Intents]) -> Group | None:
+    """The largest with something open; those that were left for later come last, the longest ago first."""
+    opened = [group for group in groups if group.open]
+    now = [group for group in opened if group.intents not in later]
+    if now:
+        return now[0]
+    return min(opened, key=lambda group: _last_index(later, group.intents), default=None)
+
+
+def by_batch(ledger: Ledger, utterances: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """Utterances by the batch that proposes for them: two batches may propose the same labels."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for utterance in utterances:
+        proposed = ledger.proposal(utterance)
+        found["" if proposed is None else proposed.batch].append(utterance)
+    return list(found.items())
+
+
+def _last_index(of: Sequence[Intents], one: Intents) -> int:
+    return max((at for at, other in enumerate(of) if other == one), default=-1)

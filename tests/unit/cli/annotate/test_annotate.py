@@ -229,6 +229,36 @@ def test_two_annotators_disagree_and_a_third_settles(run: Run, files: Path) -> N
     assert run("export", project, "--out", files / "y.jsonl").exit_code == 0
 
 
+def test_utterances_are_brought_back_by_their_text_or_id(run: Run, files: Path) -> None:
+    new(run, files)
+    project = files / "p"
+    run("review", project, "--annotator", "ann", lines="play\nplay\nplay\nplay\n")
+    changed = run("review", project, "--annotator", "ann", "--find", "PLAY", lines="thank\nkeep\n")
+    assert changed.exit_code == 0, changed.output
+    assert "yours: play; `keep`, or labels again" in changed.output
+    assert "ended: 2 of 2 done" in changed.output
+    settled = run("review", project, "--annotator", "cem", "--adjudicate", "--utterance", "d#2", lines="stop\n")
+    assert settled.exit_code == 0, settled.output
+    assert run("export", project, "--out", files / "x.jsonl").exit_code == 0
+    final = {one.id: one.intents for one in read_corpus(files / "x.jsonl").utterances}
+    assert final == {"d#1": ("thank",), "d#2": ("stop",), "d,3": ("play",), "4": ("play",)}
+    assert json.loads(run("status", project, "--json").output)["changed_since_settled"] == []
+    run("review", project, "--annotator", "ann", "--utterance", "d#2", lines="thank\n")
+    assert json.loads(run("status", project, "--json").output)["changed_since_settled"] == ["d#2"]
+    assert "1 of them was labelled otherwise since: d#2" in run("status", project).output
+    run("review", project, "--annotator", "cem", "--adjudicate", "--utterance", "d#2", lines="stop\n")
+    assert json.loads(run("status", project, "--json").output)["changed_since_settled"] == []
+    for options, what in (
+        (("--utterance", "d#3"), "no utterance has the id 'd#3'. Did you mean 'd,3'?"),
+        (("--find", "tram"), "no utterance has 'tram'"),
+        (("--find", " "), "--find wants a text"),
+        (("--annotator", "ben", "--find", "play"), "all that is found is of others: 2 utterances"),
+    ):
+        refused = run("review", project, "--annotator", "ann", *options)
+        assert isinstance(refused.exception, InputError), options
+        assert what in str(refused.exception)
+
+
 def test_names_that_a_project_does_not_know_are_refused(run: Run, files: Path) -> None:
     new(run, files, "--annotator", "ann", "--annotator", "ben", "--double", "0.5")
     found = run("review", files / "p", "--annotator", "cem", lines="")

@@ -47,7 +47,9 @@ class Bench:
     full: bool = False
     clock_s: float = 100.0
 
-    def desk(self, annotator: str = "ann", *, adjudicating: bool = False, **project: object) -> AnnotationDesk:
+    def desk(
+        self, annotator: str = "ann", *, adjudicating: bool = False, again: Sequence[str] = (), **project: object
+    ) -> AnnotationDesk:
         self.project = replace(self.project, utterances=self.count, **project)  # type: ignore[arg-type]
         return AnnotationDesk(
             annotator,
@@ -57,6 +59,7 @@ class Bench:
             self.rows,
             self.keep,
             adjudicating=adjudicating,
+            again=again,
             now_s=lambda: self.clock_s,
             wall_s=lambda: self.clock_s,
         )
