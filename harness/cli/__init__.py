@@ -34,7 +34,7 @@ VERBS: dict[str, tuple[str, str]] = {
         "harness.cli.judgments",
         "Export judgments to CSV, Parquet or JSON lines; import those made elsewhere.",
     ),
-    "invite": ("harness.cli.invite", "Invite raters to the site of `harness rate --web`."),
+    "invite": ("harness.cli.invite", "Invite raters or annotators to their site."),
     "evaluate": ("harness.cli.evaluate", "Run a wake engine or a recogniser over lists of files; write the log."),
     "engines": ("harness.cli.engines", "List engines for offline evaluation, their models, settings and licences."),
     "merge": ("harness.cli.merge", "Put the shards of an evaluation together."),

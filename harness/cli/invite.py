@@ -1,4 +1,4 @@
-"""`harness invite`: links with which raters log in to the raters' site."""
+"""`harness invite`: links with which raters and annotators log in to their sites."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ LONGEST_DAYS = 3650.0
 @click.option(
     "--days", type=click.FloatRange(0.01, LONGEST_DAYS), default=30.0, show_default=True, help="How long they hold."
 )
-@click.option("--adjudicator", is_flag=True, help="They settle what raters disagree on, and see those judgments.")
-@click.option("--address", default=ADDRESS, show_default=True, metavar="URL", help="Where raters reach the site.")
+@click.option("--adjudicator", is_flag=True, help="They settle what others disagree on, and see what those gave.")
+@click.option("--address", default=ADDRESS, show_default=True, metavar="URL", help="Where they reach the site.")
 @click.option("--list", "listed", is_flag=True, help="Show who is invited.")
 @click.option("--revoke", multiple=True, metavar="RATER", help="End their invitation, at once; may be repeated.")
 def command(
@@ -40,10 +40,10 @@ def command(
     listed: bool,
     revoke: tuple[str, ...],
 ) -> None:
-    """Invite raters to the site of `harness rate --web`: prints a link for each, once.
+    """Invite raters to `harness rate --web`, annotators to `harness annotate review --web`: prints each a link, once.
 
-    RATER: a pseudonym; it stands in the rows of judgment. Who is invited again gets a new link, and the old one ends.
-    The file keeps no token, only hashes; give each rater their link in private.
+    RATER: a pseudonym, of an annotator too; it stands in the rows of what they give. Who is invited again gets a new
+    link, and the old one ends. The file keeps no token, only hashes; give everybody their link in private.
     """
     if not (raters or listed or revoke):
         raise InputError("nobody is named", remedy="harness invite RATER…, --list or --revoke RATER")
