@@ -39,13 +39,15 @@ def count_frame(gold: Utterance, predicted: Utterance, rule: Rule) -> FrameCount
     of = items(gold, rule)
     if of is None:
         return FrameCounts(1, intents)
-    heard = items(predicted, rule) or ()
+    # Most predictions are right: what is the same is read once.
+    same = _same_slots(gold, predicted, rule)
+    bare = _bare(of)
     placed = rule.places and _same_words(gold, predicted)
-    slots = _count_slots(_bare(of), _bare(heard), placed=placed, right=right)
-    valued = SlotCounts()
+    slots = _count_slots(bare, bare if same else _bare(items(predicted, rule) or ()), placed=placed, right=right)
+    valued = _NO_SLOTS
     of = valued_items(gold, rule)
     if of is not None:
-        heard = valued_items(predicted, rule) or ()
+        heard = of if same else valued_items(predicted, rule) or ()
         free = {one.concept for one in of if one.value is None}
         if free:
             of, heard = _without_values(of, free), _without_values(heard, free)
@@ -73,14 +75,13 @@ def items(utterance: Utterance, rule: Rule) -> tuple[Item, ...] | None:
         return None if utterance.slots is None else _listed(utterance.slots, rule)
     # Specifiers go before chunks are told apart, as in a corpus that was written without them.
     tags = utterance.tags if rule.detail is Detail.FULL else [_relaxed(tag, rule) for tag in utterance.tags]
-    words = utterance.words if rule.spoken else ()
-    return _in_order(
-        (
-            Item(concept, rule.value(" ".join(words[start:end])) if words else None, (start, end))
-            for concept, start, end in chunks(tags, rule.chunking)
-        ),
-        rule,
-    )
+    found = chunks(tags, rule.chunking)
+    if rule.spoken and utterance.words:
+        words = utterance.words
+        listed = [Item(of, rule.value(" ".join(words[start:end])), (start, end)) for of, start, end in found]
+    else:
+        listed = [Item(of, None, (start, end)) for of, start, end in found]
+    return tuple(listed) if rule.ordered else _in_order(listed, rule)
 
 
 def valued_items(utterance: Utterance, rule: Rule) -> tuple[Item, ...] | None:
@@ -106,8 +107,11 @@ def _listed(slots: Sequence[Slot], rule: Rule) -> tuple[Item, ...]:
     )
 
 
-def _bare(found: Sequence[Item]) -> tuple[Item, ...]:
-    return tuple(one if one.value is None else Item(one.concept, None, one.place) for one in found)
+def _bare(found: tuple[Item, ...]) -> tuple[Item, ...]:
+    for _, value, _ in found:
+        if value is not None:
+            return tuple(one if one.value is None else Item(one.concept, None, one.place) for one in found)
+    return found
 
 
 def _without_values(found: Sequence[Item], concepts: Set[str]) -> tuple[Item, ...]:
@@ -127,6 +131,15 @@ def _in_order(found: Iterable[Item], rule: Rule) -> tuple[Item, ...]:
     return tuple(listed_)
 
 
+def _same_slots(gold: Utterance, predicted: Utterance, rule: Rule) -> bool:
+    """Whether both say the same of slots, so that they read the same."""
+    return (
+        gold.tags == predicted.tags
+        and gold.slots == predicted.slots
+        and (not rule.spoken or gold.words == predicted.words)
+    )
+
+
 def _same_words(gold: Utterance, predicted: Utterance) -> bool:
     """Whether places in one are places in the other, as far as their words tell."""
     return not gold.words or not predicted.words or len(gold.words) == len(predicted.words)
@@ -134,21 +147,57 @@ def _same_words(gold: Utterance, predicted: Utterance) -> bool:
 
 def _count_slots(gold: Sequence[Item], predicted: Sequence[Item], *, placed: bool, right: bool | None) -> SlotCounts:
     """right: whether the intents are; None where they are not annotated."""
-    placed = placed and all(one.place for one in gold) and all(one.place for one in predicted)
-    of = [(concept, value) for concept, value, _ in gold]
-    said = [(concept, value) for concept, value, _ in predicted]
-    same = of == said
+    of = tuple([(concept, value) for concept, value, _ in gold])
+    placed = placed and _have_places(gold)
+    if gold == predicted:
+        return _all_right(of, placed, right)
+    placed = placed and _have_places(predicted)
+    said = tuple([(concept, value) for concept, value, _ in predicted])
     return SlotCounts(
         1,
         int(placed),
         _matched(gold, predicted) if placed else {},
         _matched(list(dict.fromkeys(of)), list(dict.fromkeys(said))),
-        _all_correct(len(of)) if same else count(align(*_words(of, said))),
-        _one(right, same),
-        _one(right, gold == predicted or Counter(gold) == Counter(predicted)) if placed else _NONE,
+        _edits(of, said),
+        _one(right, of == said),
+        _one(right, Counter(gold) == Counter(predicted)) if placed else _NONE,
     )
 
 
+@lru_cache(maxsize=4096)
+def _all_right(found: tuple[Bare, ...], placed: bool, right: bool | None) -> SlotCounts:
+    """Of slots that are predicted as they are."""
+    once = tuple(dict.fromkeys(found))
+    concepts = _right(once)
+    share = _one(right, True)
+    return SlotCounts(
+        1,
+        int(placed),
+        {} if not placed else concepts if len(once) == len(found) else _right(found),
+        concepts,
+        _all_correct(len(found)),
+        share,
+        share if placed else _NONE,
+    )
+
+
+def _right(found: Sequence[Bare]) -> dict[str, Matched]:
+    numbers: dict[str, int] = {}
+    for concept, _ in found:
+        numbers[concept] = numbers.get(concept, 0) + 1
+    return {concept: _so_often(numbers[concept]) for concept in sorted(numbers)}
+
+
+@lru_cache(maxsize=256)
+def _so_often(number: int) -> Matched:
+    return Matched(number, number, number)
+
+
+def _have_places(found: Sequence[Item]) -> bool:
+    return None not in [place for _, _, place in found]
+
+
+_NO_SLOTS = SlotCounts()
 _NONE, _RIGHT, _WRONG = Share(), Share(1, 1), Share(0, 1)
 
 
@@ -159,6 +208,15 @@ def _one(intents: bool | None, slots: bool) -> Share:
 @lru_cache(maxsize=256)
 def _all_correct(slots: int) -> WordCounts:
     return count("C" * slots)
+
+
+@lru_cache(maxsize=4096)
+def _edits(gold: tuple[Bare, ...], predicted: tuple[Bare, ...]) -> WordCounts:
+    if gold == predicted:
+        return _all_correct(len(gold))
+    if not gold or not predicted:
+        return count("D" * len(gold) + "I" * len(predicted))
+    return count(align(*_words(gold, predicted)))
 
 
 def _words(gold: Sequence[Bare], predicted: Sequence[Bare]) -> tuple[list[str], list[str]]:
