@@ -20,11 +20,6 @@ GAP = "  "
 LEAST_TEXT = 20
 
 
-def expects_frames(progress: Progress) -> bool:
-    """Whether there is any trial that says what should be understood."""
-    return any(one.trial.expects is not None for one in progress.trials)
-
-
 def table(progress: Progress, width: int | None = None) -> list[str]:
     """A line for each trial that was understood or not, at most `width` columns wide (None: as wide as the terminal).
 

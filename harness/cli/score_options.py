@@ -25,7 +25,7 @@ class Shown(StrEnum):
 
 
 def share(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
-    """An option's word error rate, as a share (0.08) or in per cent (8%)."""
+    """An option's share (0.08), or in per cent (8%). A rate of errors may be above 1, in per cent."""
     if value is None:
         return None
     text = value.strip()
@@ -35,7 +35,7 @@ def share(ctx: click.Context, param: click.Parameter, value: str | None) -> floa
         number = math.nan
     found = number / 100 if text.endswith("%") else number
     if not 0 <= found < math.inf:
-        raise click.BadParameter(f"{value!r} is no word error rate; write 0.08, or 8%", ctx, param)
+        raise click.BadParameter(f"{value!r} is no share; write 0.08, or 8%", ctx, param)
     if found > 1 and not text.endswith("%"):
         raise click.BadParameter(f"{text} would be {100 * found:g} %; write {text}% if you mean per cent", ctx, param)
     return found

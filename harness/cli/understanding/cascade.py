@@ -13,12 +13,20 @@ from harness.cli.read_once import STDIN, refuse_overwriting
 from harness.cli.score_options import share
 from harness.cli.understanding.cascade_inputs import Inputs, Reads, Sources, inputs
 from harness.cli.understanding.declared_labels import declared_labels
+from harness.cli.understanding.rule_options import (
+    attributes_option,
+    by_option,
+    chunking_option,
+    labels_option,
+    separator_option,
+    zero_option,
+)
 from harness.evaluate.understanding.cascade import cascade
 from harness.evaluate.understanding.columns import Figure
 from harness.evaluate.understanding.session import Which
 from harness.evaluate.wording import Marks, Wording
 from harness.metrics.understanding.rule import Rule, Values
-from harness.metrics.understanding.zero_division import PRESETS
+from harness.metrics.understanding.zero_division import ZeroDivision
 from harness.model.errors import InputError
 from harness.model.normalisation import Normalisation
 from harness.model.understanding import Chunking, Detail
@@ -28,7 +36,6 @@ from harness.reports.understanding.words import per_cent
 from harness.wire.foreign import plain_text
 
 NOT_HELD = 1
-ZEROS = {"0": "zero", "1": "one", "seed": "seed"}
 
 
 @click.command("cascade")
@@ -61,13 +68,7 @@ ZEROS = {"0": "zero", "1": "one", "seed": "seed"}
     help="What the model is given: transcripts as heard, or without capitals and marks where gold has none.",
 )
 @click.option("--missing-is-silence", is_flag=True, help="Without a transcript nothing was heard; else left out.")
-@click.option(
-    "--chunking",
-    type=click.Choice([one.value for one in Chunking]),
-    default=Chunking.CONLLEVAL.value,
-    show_default=True,
-    help="How BIO tags are read as slots: conlleval lets an I- begin one, iob2 does not.",
-)
+@chunking_option
 @click.option(
     "--detail",
     type=click.Choice([one.value for one in Detail]),
@@ -75,8 +76,8 @@ ZEROS = {"0": "zero", "1": "one", "seed": "seed"}
     show_default=True,
     help="Concepts as they stand, or without their specifiers.",
 )
-@click.option("--separator", default="-", show_default=True, help="Before the specifier of a concept.")
-@click.option("--attributes", metavar="A,B,…", help="Concepts without specifiers that have the separator themselves.")
+@separator_option
+@attributes_option
 @click.option(
     "--values",
     type=click.Choice([one.value for one in Values]),
@@ -84,9 +85,9 @@ ZEROS = {"0": "zero", "1": "one", "seed": "seed"}
     show_default=True,
     help="How values of slots are compared; those of tags are their words.",
 )
-@click.option("--zero", type=click.Choice(list(ZEROS)), default="0", show_default=True, help="What 0/0 is.")
-@click.option("--labels", metavar="LABELS.yaml|A,B,…", help="All declared intents, which macro is then over.")
-@click.option("--by", multiple=True, metavar="COLUMN", help="Figures by a group; without it by every one of gold.")
+@zero_option
+@labels_option
+@by_option
 @click.option("--list", "listed", type=click.IntRange(min=0), default=LISTED, show_default=True, help="0 for all.")
 @click.option("--json", "json_target", metavar="FILE", help="Write JSON to FILE; - is standard output, and no text.")
 @click.option("--html", "html_target", metavar="FILE", help="Write a page with every utterance that changed.")
@@ -104,12 +105,12 @@ def command(
     normalise: str,
     reads: str,
     missing_is_silence: bool,
-    chunking: str,
+    chunking: Chunking,
     detail: str,
     separator: str,
-    attributes: str | None,
+    attributes: tuple[str, ...],
     values: str,
-    zero: str,
+    zero: ZeroDivision,
     labels: str | None,
     by: tuple[str, ...],
     listed: int,
@@ -139,10 +140,10 @@ def command(
         there = f"There are {', '.join(sorted(columns))}" if columns else "Leave --by out"
         raise InputError(f"--by: gold has no group {plain_text(unknown, 60)!r}", remedy=plain_text(there, 200))
     rule = Rule(
-        Chunking(chunking),
+        chunking,
         Detail(detail),
         separator,
-        tuple(one.strip() for one in (attributes or "").split(",") if one.strip()),
+        attributes,
         Values(values),
         spoken=True,
         ordered=found.ordered,
@@ -154,7 +155,7 @@ def command(
         found.on_transcript,
         rule,
         wording,
-        zero=PRESETS[ZEROS[zero]],
+        zero=zero,
         labels=declared,
         by=by or None,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 import click
 
 from harness.cli.evaluate_limits import LimitsOn
+from harness.cli.score_options import share
 from harness.reports.cells import shown
 from harness.reports.understanding.figure_rows import FigureRow, Reported
 from harness.reports.understanding.words import per_cent
@@ -46,30 +46,13 @@ class Limits:
                 yield f"{key} of {shown(system.counts.predicted, 100)} is n/a, which no limit allows"
 
 
-def _share(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
-    """An option's figure, as a share (0.9) or in per cent (90%)."""
-    if value is None:
-        return None
-    text = value.strip()
-    try:
-        number = float(text.removesuffix("%"))
-    except ValueError:
-        number = math.nan
-    found = number / 100 if text.endswith("%") else number
-    if not 0 <= found < math.inf:
-        raise click.BadParameter(f"{value!r} is no share; write 0.9, or 90%", ctx, param)
-    if found > 1 and not text.endswith("%"):
-        raise click.BadParameter(f"{text} would be {100 * found:g} %; write {text}% if you mean per cent", ctx, param)
-    return found
-
-
 def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options, handed on as `limits`."""
 
-    @click.option("--min-emr", callback=_share, metavar="X", help="Status 1 with a lower EMR (0.9 or 90%).")
-    @click.option("--min-sfa", callback=_share, metavar="X", help="Status 1 with a lower SFA.")
-    @click.option("--min-slot-f1", callback=_share, metavar="X", help="Status 1 with a lower slot F1.")
-    @click.option("--max-cer", callback=_share, metavar="X", help="Status 1 with a higher concept error rate.")
+    @click.option("--min-emr", callback=share, metavar="X", help="Status 1 with a lower EMR (0.9 or 90%).")
+    @click.option("--min-sfa", callback=share, metavar="X", help="Status 1 with a lower SFA.")
+    @click.option("--min-slot-f1", callback=share, metavar="X", help="Status 1 with a lower slot F1.")
+    @click.option("--max-cer", callback=share, metavar="X", help="Status 1 with a higher concept error rate.")
     @click.option(
         "--limits-on",
         type=click.Choice([one.value for one in LimitsOn]),

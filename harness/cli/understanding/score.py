@@ -14,19 +14,26 @@ from harness.cli.orderly_end import orderly_end
 from harness.cli.read_once import STDIN, Readable, named, readable, refuse_overwriting
 from harness.cli.understanding.declared_labels import declared_labels
 from harness.cli.understanding.limits import Limits, limit_options
+from harness.cli.understanding.rule_options import (
+    attributes_option,
+    by_option,
+    chunking_option,
+    labels_option,
+    separator_option,
+    zero_option,
+)
 from harness.cli.understanding.scored_files import grouped, read_gold, read_predicted, scored
 from harness.cli.understanding.writing import write_reports
 from harness.evaluate.understanding.comparison import compare
 from harness.evaluate.understanding.session import Which
 from harness.library.understanding import CorpusFormat
 from harness.metrics.understanding.rule import Rule, Values
-from harness.metrics.understanding.zero_division import PRESETS
+from harness.metrics.understanding.zero_division import ZeroDivision
 from harness.model.errors import InputError
 from harness.model.understanding import Chunking, Corpus, Detail
 from harness.reports.understanding.figure_rows import Reported
 
 BOTH = "both"
-ZEROS = {"0": "zero", "1": "one", "seed": "seed"}
 FORMATS = click.Choice([one.value for one in CorpusFormat])
 
 
@@ -70,13 +77,7 @@ class _Wanted:
 @click.option("--gold-format", type=FORMATS, help="Where the suffix, or what lies in the folder, does not say it.")
 @click.option("--pred-format", type=FORMATS, help="Where the suffix, or what lies in the folder, does not say it.")
 @click.option("--split", metavar="NAME", help="The split of folders that is scored: train, dev, test.")
-@click.option(
-    "--chunking",
-    type=click.Choice([one.value for one in Chunking]),
-    default=Chunking.CONLLEVAL.value,
-    show_default=True,
-    help="How BIO tags are read as slots: conlleval lets an I- begin one, iob2 does not.",
-)
+@chunking_option
 @click.option(
     "--detail",
     type=click.Choice([*(one.value for one in Detail), BOTH]),
@@ -84,8 +85,8 @@ class _Wanted:
     show_default=True,
     help="Concepts as they stand, without their specifiers, or both.",
 )
-@click.option("--separator", default="-", show_default=True, help="Before the specifier of a concept.")
-@click.option("--attributes", metavar="A,B,…", help="Concepts without specifiers that have the separator themselves.")
+@separator_option
+@attributes_option
 @click.option(
     "--values",
     type=click.Choice([one.value for one in Values]),
@@ -95,11 +96,9 @@ class _Wanted:
 )
 @click.option("--spoken", is_flag=True, help="The words of a slot are its value, where tags say which they are.")
 @click.option("--without-places", is_flag=True, help="The words are not the same on both sides, as in transcripts.")
-@click.option(
-    "--zero", type=click.Choice(list(ZEROS)), default="0", show_default=True, help="What 0/0 is; seed: 1 for precision."
-)
-@click.option("--labels", metavar="LABELS.yaml|A,B,…", help="All declared intents, which macro is then over.")
-@click.option("--by", multiple=True, metavar="COLUMN", help="Figures by a group; without it by every one of gold.")
+@zero_option
+@labels_option
+@by_option
 @click.option("--groups", metavar="FILE.csv", help="A list with a header, id,voice,level_dbfs and so on: more groups.")
 @click.option(
     "--attempt",
@@ -120,14 +119,14 @@ def command(
     gold_format: str | None,
     pred_format: str | None,
     split: str | None,
-    chunking: str,
+    chunking: Chunking,
     detail: str,
     separator: str,
-    attributes: str | None,
+    attributes: tuple[str, ...],
     values: str,
     spoken: bool,
     without_places: bool,
-    zero: str,
+    zero: ZeroDivision,
     labels: str | None,
     by: tuple[str, ...],
     groups: str | None,
@@ -159,9 +158,9 @@ def command(
     wanted.check([one for one in (json_target, html_target) if one])
     declared = declared_labels(labels).ids if labels else None
     rule = Rule(
-        chunking=Chunking(chunking),
+        chunking=chunking,
         separator=separator,
-        attributes=tuple(one.strip() for one in (attributes or "").split(",") if one.strip()),
+        attributes=attributes,
         values=Values(values),
         spoken=spoken,
         ordered=not sessions,
@@ -171,7 +170,7 @@ def command(
     with ExitStack() as stack:
         corpora, notes = _corpora(wanted, stack)
         systems = [scored(of, said, rule, details, by or None) for of, said in corpora]
-    choices = PRESETS[ZEROS[zero]], declared
+    choices = zero, declared
     comparisons = [compare(one.scorings[0], other.scorings[0], *choices) for one, other in combinations(systems, 2)]
     reported = [Reported(one.counts, *choices) for one in systems]
     write_reports(
