@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import TextIO
 
 from harness.cli.orderly_end import orderly_end
@@ -18,7 +17,7 @@ from harness.cli.rate_lines import (
 )
 from harness.cli.rate_sound import Listening
 from harness.cli.rate_words import HELP, Said, Unknown, Word, flag_of, parse, sub_flag_of
-from harness.cli.streams import safe_stream, standard_output
+from harness.cli.typed_lines import TypedLines
 from harness.model.errors import DeviceError, HarnessError, LogError
 from harness.model.judgment import Category
 from harness.model.rater_keys import RaterKeys
@@ -49,11 +48,8 @@ def sit_plainly(
     cannot be saved (3): all lines after it would be about another response. names: an adjudicator sees who
     the raters are.
     """
-    source = sys.stdin if source is None else source
-    reconfigure = getattr(source, "reconfigure", None)
-    if reconfigure is not None:
-        reconfigure(errors="replace")
-    return _Sitting(room, desk, keys, player, source, standard_output(), adjudicating=adjudicating, names=names).run()
+    lines = TypedLines(source)
+    return _Sitting(room, desk, keys, player, lines, adjudicating=adjudicating, names=names).run()
 
 
 class _Sitting:
@@ -63,17 +59,15 @@ class _Sitting:
         desk: Desk,
         keys: RaterKeys,
         player: RaterPlayer | None,
-        source: TextIO,
-        out: TextIO,
+        lines: TypedLines,
         *,
         adjudicating: bool,
         names: bool,
     ) -> None:
         self._room, self._desk, self._keys = room, desk, keys
         self._listening = Listening(room, desk, player) if player is not None else None
-        self._source, self._out = source, out
+        self._lines = lines
         self._adjudicating, self._names = adjudicating, names
-        self._person = source.isatty()
         self._aid: AidState | None = None
         self._shown: str | None = None
         self._status = DONE
@@ -82,54 +76,32 @@ class _Sitting:
     def run(self) -> int:
         with orderly_end():
             try:
-                self._say([f"round {self._room.round.id}; `help` lists the commands"])
-                self._show()
-                for line in self._lines():
-                    if not self._take(line):
-                        break
-                self._end()
-            except BrokenPipeError:
-                sys.stdout = open("/dev/null", "w", encoding="utf-8")  # noqa: SIM115 (for the interpreter's last flush)
+                self._lines.hold(self._begin, self._take, self._end)
             finally:
                 self._hush()
         return self._status
 
-    # Lines in and out
-
-    def _lines(self) -> Iterator[str]:
-        while True:
-            if self._person:
-                self._out.write("> ")
-                self._out.flush()
-            line = self._source.readline()
-            if not line:
-                return
-            line = line.strip()
-            if line:
-                yield line
-
-    def _say(self, lines: Iterable[str]) -> None:
-        for line in lines:
-            self._out.write(line + "\n")
-        self._out.flush()
+    def _begin(self) -> None:
+        self._lines.say([f"round {self._room.round.id}; `help` lists the commands"])
+        self._show()
 
     def _show(self) -> None:
         """The item in sight, when it is another one than before."""
         view = self._desk.view
         if view.explained is not None:
-            self._say(explained_lines(view.explained))
+            self._lines.say(explained_lines(view.explained))
             self._desk.go_on()
             view = self._desk.view
         name = view.item.id if view.item is not None else None
         if name != self._shown or name is None:
-            self._say(item_lines(view, self._room.round.transcript, names=self._names))
+            self._lines.say(item_lines(view, self._room.round.transcript, names=self._names))
         self._shown = name
 
     def _end(self) -> None:
         self._hush()
         count = self._desk.view.count
         kept = "the last judgment is not saved, all others are" if self._status == NOT_SAVED else "everything is saved"
-        self._say([f"ended: {count.done} of {count.total} done, {progress(self._desk.view)}; {kept}"])
+        self._lines.say([f"ended: {count.done} of {count.total} done, {progress(self._desk.view)}; {kept}"])
 
     # Commands
 
@@ -138,20 +110,20 @@ class _Sitting:
         meant: Category | Said | Unknown
         self._desk.present()
         if self._aid is not None and self._in_aid(self._aid, line):
-            return self._status == DONE or self._person
+            return self._status == DONE or self._lines.person
         meant = parse(line, self._keys)
         if isinstance(meant, Said) and meant.word is Word.QUIT:
             return False
         try:
             wrong = self._label(meant) if isinstance(meant, Category) else self._do(meant)
         except LogError as error:
-            self._complain(f"not saved: {error}")
+            self._lines.complain(f"not saved: {error}")
             self._status = NOT_SAVED
-            return self._person
+            return self._lines.person
         if wrong:
-            self._say([wrong])
-            self._status = DONE if self._person else WRONG_LINE
-            return self._person
+            self._lines.say([wrong])
+            self._status = DONE if self._lines.person else WRONG_LINE
+            return self._lines.person
         self._catch_up()
         return True
 
@@ -167,7 +139,7 @@ class _Sitting:
         said = self._desk.view.said
         about = self._desk.view.item if undone else before
         self._aid = None
-        self._say([said if about is None or about.exercise is not None else f"{said} (response {about.id})"])
+        self._lines.say([said if about is None or about.exercise is not None else f"{said} (response {about.id})"])
         self._shown = None
         self._show()
         return ""
@@ -196,19 +168,19 @@ class _Sitting:
             case Word.TEXT:
                 if not desk.show_transcript():
                     return desk.view.said
-                self._say(text_lines(desk.view, self._room.round.transcript))
+                self._lines.say(text_lines(desk.view, self._room.round.transcript))
             case Word.AID:
                 return self._begin_aid()
             case Word.GUIDE:
-                self._say(guide_lines(self._keys))
+                self._lines.say(guide_lines(self._keys))
             case Word.STATUS:
                 self._read_again()
-                self._say(status_lines(desk.view))
+                self._lines.say(status_lines(desk.view))
             case Word.ITEM:
-                self._say(item_lines(desk.view, self._room.round.transcript))
+                self._lines.say(item_lines(desk.view, self._room.round.transcript))
             case _:
-                self._say(f"{word.value}: {text}" for word, text in HELP.items())
-                self._say(["a category: its key or its name; `guide` lists them"])
+                self._lines.say(f"{word.value}: {text}" for word, text in HELP.items())
+                self._lines.say(["a category: its key or its name; `guide` lists them"])
         return ""
 
     def _note(self, said: Said) -> str:
@@ -219,21 +191,21 @@ class _Sitting:
         match said.word, said.rest:
             case Word.COMMENT, text:
                 desk.comment(text)
-                self._say(["comment kept for this response" if text else "comment taken away"])
+                self._lines.say(["comment kept for this response" if text else "comment taken away"])
             case Word.SURE, ("1" | "2" | "3") as level:
                 if desk.view.draft.confidence != int(level):
                     desk.confidence(int(level))
-                self._say([f"sure {level} kept for this response"])
+                self._lines.say([f"sure {level} kept for this response"])
             case Word.CLAIMS, ("yes" | "no") as answer:
                 desk.effect_claimed(answer == "yes")
-                self._say([f"kept: it {'says' if answer == 'yes' else 'does not say'} that something was done"])
+                self._lines.say([f"kept: it {'says' if answer == 'yes' else 'does not say'} that something was done"])
             case Word.SUB, rest:
                 flag = sub_flag_of(rest)
                 if isinstance(flag, Unknown):
                     return flag.what
                 desk.toggle(flag)
                 kept = ", ".join(one.value for one in desk.view.draft.sub_flags)
-                self._say([f"sub-flags for this response: {kept or 'none'}"])
+                self._lines.say([f"sub-flags for this response: {kept or 'none'}"])
             case _:
                 return f"write it like this: {HELP[said.word]}"
         return ""
@@ -248,16 +220,16 @@ class _Sitting:
             match word:
                 case Word.STOP:
                     listening.stop()
-                    self._say(["stopped"])
+                    self._lines.say(["stopped"])
                 case Word.WAIT:
                     listening.wait(LONGEST_WAIT_S)
-                    self._say(["the sound has ended"])
+                    self._lines.say(["the sound has ended"])
                 case Word.QUERY:
-                    self._say([f"playing the query, {listening.query(item):.1f} s"])
+                    self._lines.say([f"playing the query, {listening.query(item):.1f} s"])
                 case _:
                     slower = word is Word.SLOW
                     length_s = listening.response(item, slower=slower)
-                    self._say([f"playing the response{', slower' if slower else ''}, {length_s:.1f} s"])
+                    self._lines.say([f"playing the response{', slower' if slower else ''}, {length_s:.1f} s"])
         except LogError as error:
             return f"the recording cannot be played: {error}"
         except HarnessError as error:
@@ -281,7 +253,7 @@ class _Sitting:
             return True
         if word == "leave":
             self._aid = None
-            self._say(["left the aid; nothing was saved"])
+            self._lines.say(["left the aid; nothing was saved"])
             return True
         after = state.press(word)
         if after is None and state.question.answer(word) is not None:
@@ -291,20 +263,22 @@ class _Sitting:
         try:
             wrong = self._asked(after)
         except LogError as error:
-            self._complain(f"not saved: {error}")
+            self._lines.complain(f"not saved: {error}")
             self._status, self._aid = NOT_SAVED, None
             return True
         if wrong:
-            self._say([wrong])
-            self._status = DONE if self._person else WRONG_LINE
+            self._lines.say([wrong])
+            self._status = DONE if self._lines.person else WRONG_LINE
         return True
 
     def _asked(self, state: AidState) -> str:
         """Asks the next question, or does what the aid came to."""
         self._aid = state
-        self._say(aid_lines(state))
+        self._lines.say(aid_lines(state))
         if state.ending is None:
-            self._say(["answer with a letter; `back` goes back, `leave` leaves the aid, a category labels at once"])
+            self._lines.say(
+                ["answer with a letter; `back` goes back, `leave` leaves the aid, a category labels at once"]
+            )
             return ""
         self._aid = None
         return self._saves(lambda: self._desk.conclude(state))
@@ -314,9 +288,6 @@ class _Sitting:
     def _hush(self) -> None:
         if self._listening is not None:
             self._listening.stop()
-
-    def _complain(self, what: str) -> None:
-        safe_stream(sys.stderr).write(f"harness: {what}\n")
 
     def _catch_up(self) -> None:
         """Now and then, and whenever nothing is left, looks for new responses and for evidence."""
@@ -330,7 +301,7 @@ class _Sitting:
         try:
             room.refresh()
         except LogError as error:
-            self._complain(f"sessions cannot be read again, saving may fail: {error}")
+            self._lines.complain(f"sessions cannot be read again, saving may fail: {error}")
             return
         desk.refresh(room.items_for(desk.rater, adjudicating=self._adjudicating), room.rows)
         item = desk.view.item

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import TextIO
 
 from harness.cli.annotate.plain_lines import guide_lines, label_lines, shown, sight_lines, status_lines
 from harness.cli.annotate.plain_words import HELP, Labels, Said, Unknown, Word, labels_of, parse
 from harness.cli.orderly_end import orderly_end
-from harness.cli.streams import safe_stream, standard_output
+from harness.cli.typed_lines import TypedLines
 from harness.model.errors import LogError
 from harness.rig.annotation_room import AnnotationRoom
 from harness.understanding.annotation.desk import AnnotationDesk
@@ -26,55 +25,27 @@ def annotate_plainly(room: AnnotationRoom, desk: AnnotationDesk, *, source: Text
     A script, which is any input that is no terminal, ends at the first line that cannot be done (status 2), or that
     cannot be saved (3): all lines after it would be about something else.
     """
-    source = sys.stdin if source is None else source
-    reconfigure = getattr(source, "reconfigure", None)
-    if reconfigure is not None:
-        reconfigure(errors="replace")
-    return _Sitting(room, desk, source, standard_output()).run()
+    return _Sitting(room, desk, TypedLines(source)).run()
 
 
 class _Sitting:
-    def __init__(self, room: AnnotationRoom, desk: AnnotationDesk, source: TextIO, out: TextIO) -> None:
-        self._room, self._desk, self._source, self._out = room, desk, source, out
+    def __init__(self, room: AnnotationRoom, desk: AnnotationDesk, lines: TypedLines) -> None:
+        self._room, self._desk, self._lines = room, desk, lines
         self._labels = room.label_set
-        self._person = source.isatty()
         self._status = DONE
         self._read_at_s = time.monotonic()
 
     def run(self) -> int:
         with orderly_end():
-            try:
-                self._say([f"project {shown(self._room.project.id)}; `help` lists the commands"])
-                self._show()
-                for line in self._lines():
-                    if not self._take(line):
-                        break
-                self._end()
-            except BrokenPipeError:
-                sys.stdout = open("/dev/null", "w", encoding="utf-8")  # noqa: SIM115 (for the interpreter's last flush)
+            self._lines.hold(self._begin, self._take, self._end)
         return self._status
 
-    # Lines in and out
-
-    def _lines(self) -> Iterator[str]:
-        while True:
-            if self._person:
-                self._out.write("> ")
-                self._out.flush()
-            line = self._source.readline()
-            if not line:
-                return
-            line = line.strip()
-            if line:
-                yield line
-
-    def _say(self, lines: Iterable[str]) -> None:
-        for line in lines:
-            self._out.write(line + "\n")
-        self._out.flush()
+    def _begin(self) -> None:
+        self._lines.say([f"project {shown(self._room.project.id)}; `help` lists the commands"])
+        self._show()
 
     def _show(self) -> None:
-        self._say(sight_lines(self._desk.view, self._labels))
+        self._lines.say(sight_lines(self._desk.view, self._labels))
 
     def _end(self) -> None:
         view = self._desk.view
@@ -82,7 +53,7 @@ class _Sitting:
         struck = sum(line.struck for line in view.page)
         if struck and self._status != NOT_SAVED:
             kept += f", but the page in sight, of which {struck} {'is' if struck == 1 else 'are'} struck"
-        self._say([f"ended: {view.count.done} of {view.count.total} done, {view.count.left} left; {kept}"])
+        self._lines.say([f"ended: {view.count.done} of {view.count.total} done, {view.count.left} left; {kept}"])
 
     # Commands
 
@@ -95,13 +66,13 @@ class _Sitting:
         try:
             wrong = self._label(meant.intents) if isinstance(meant, Labels) else self._do(meant)
         except LogError as error:
-            safe_stream(sys.stderr).write(f"harness: not saved: {error}\n")
+            self._lines.complain(f"not saved: {error}")
             self._status = NOT_SAVED
-            return self._person
+            return self._lines.person
         if wrong:
-            self._say([shown(wrong)])
-            self._status = DONE if self._person else WRONG_LINE
-            return self._person
+            self._lines.say([shown(wrong)])
+            self._status = DONE if self._lines.person else WRONG_LINE
+            return self._lines.person
         self._catch_up()
         return True
 
@@ -111,7 +82,7 @@ class _Sitting:
             return self._desk.view.said or "that cannot be done here"
         said = self._desk.view.said
         if said:
-            self._say([shown(said)])
+            self._lines.say([shown(said)])
         self._show()
         return ""
 
@@ -153,17 +124,17 @@ class _Sitting:
             case Word.COMMENT:
                 if not desk.comment(said.rest):
                     return desk.view.said
-                self._say(["comment kept for this utterance" if said.rest else "comment taken away"])
+                self._lines.say(["comment kept for this utterance" if said.rest else "comment taken away"])
             case Word.GUIDE:
                 return self._guide(said.rest)
             case Word.STATUS:
                 self._read_again()
-                self._say(status_lines(desk.view))
+                self._lines.say(status_lines(desk.view))
             case Word.AGAIN:
                 self._show()
             case _:
-                self._say(f"{word.value}: {text}" for word, text in HELP.items())
-                self._say(["labels: their ids, keys or titles, with blanks between; they are saved at once"])
+                self._lines.say(f"{word.value}: {text}" for word, text in HELP.items())
+                self._lines.say(["labels: their ids, keys or titles, with blanks between; they are saved at once"])
         return ""
 
     def _strike(self, rest: str) -> str:
@@ -177,7 +148,7 @@ class _Sitting:
         for one in dict.fromkeys(map(int, numbers)):
             self._desk.strike_number(one)
         struck = [str(line.number) for line in self._desk.view.page if line.struck]
-        self._say([f"struck: {', '.join(struck) or 'none'}; `accept` saves the page"])
+        self._lines.say([f"struck: {', '.join(struck) or 'none'}; `accept` saves the page"])
         return ""
 
     def _keep(self, view: AnnotationView) -> str:
@@ -187,14 +158,14 @@ class _Sitting:
 
     def _guide(self, rest: str) -> str:
         if not rest:
-            self._say(guide_lines(self._labels))
+            self._lines.say(guide_lines(self._labels))
             return ""
         meant = labels_of(rest, self._labels)
         if isinstance(meant, Unknown):
             return meant.what
         for id_ in meant.intents:
             label = self._labels.label(id_)
-            self._say(label_lines(label) if label is not None else ())
+            self._lines.say(label_lines(label) if label is not None else ())
         return ""
 
     # Around it
@@ -211,11 +182,11 @@ class _Sitting:
         try:
             rows = self._room.refresh()
         except LogError as error:
-            safe_stream(sys.stderr).write(f"harness: the project cannot be read again, saving may fail: {error}\n")
+            self._lines.complain(f"the project cannot be read again, saving may fail: {error}")
             return
         self._desk.refresh(rows)
         if _in_sight(self._desk.view) != before:
-            self._say(["others have gone on meanwhile; this is in sight now"])
+            self._lines.say(["others have gone on meanwhile; this is in sight now"])
             self._show()
 
 
