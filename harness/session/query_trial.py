@@ -184,7 +184,9 @@ class TrialMachine(TrialSteps):
                 return None
             case Transcript() | Intent() if current is not None and not current.may_have_heard(observation):
                 return previous if previous is not None and not previous.interruption else None
-            case _ if current is None or previous is None or not current.before_answering(observation):
+            case _ if current is None or previous is None:
+                return current
+            case _ if not current.before_answering(observation) and not self._still_at(previous, observation):
                 return current
             case SpeechStarted() if previous.awaits(observation.at.at_s) and current.is_open:
                 return previous
@@ -196,6 +198,16 @@ class TrialMachine(TrialSteps):
                 return previous
             case _:
                 return current
+
+    def _still_at(self, previous: Attempt, observation: Observation) -> bool:
+        """True while the device, which says when it wakes, woke to the attempt before and has not woken to this one.
+
+        It is not when it has said since that it is idle, or has told something of this attempt.
+        """
+        current = self._current
+        if current is None or current.told_s is not None or current.place_s(observation) is not None:
+            return False
+        return current.missed_wake and previous.wake is not None and self._device_state is not DeviceState.IDLE
 
     def _take_in(self, observation: Observation, owner: Attempt | None) -> None:
         match observation:
@@ -279,7 +291,7 @@ class TrialMachine(TrialSteps):
     def _revise(self, owner: Attempt) -> None:
         """Evidence that came after an attempt's verdict changes it; the later row stands.
 
-        A frame that makes the attempt under way needless stops it.
+        A frame that makes the attempt under way needless stops it, and its answer is waited for.
         """
         if owner.number not in self._rows or owner.interruption:
             return
@@ -287,6 +299,10 @@ class TrialMachine(TrialSteps):
         decided = owner is self._previous and trial_verdict(self._rule, self._rows) is not None
         if decided and self.trial.until_understood and self._phase in (Phase.PLAYING, Phase.LISTENING):
             self._interrupt(f"late_word: of attempt {owner.number}")
+            self._current, self._previous = owner, None
+            self._late_window = (
+                self._phase is Phase.WAITING and self._may_answer_late()
+            )  # what it says to it may come yet
 
     def _lose(self, source: str, what: str) -> None:
         self._lost.add(source)

@@ -9,10 +9,12 @@ import pytest
 
 from harness.model.bench import ObservationKind
 from harness.model.observation import (
+    DeviceState,
     Intent,
     Observation,
     OperatorAnswer,
     SpeechStarted,
+    Status,
     StimulusEnded,
     StimulusStarted,
     Wake,
@@ -23,7 +25,7 @@ from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.model.understanding import Expected, Slot
 from harness.model.understood import Understood
-from harness.session.actions import AskOperator, StartAttempt
+from harness.session.actions import AskOperator, FreezeResponse, StartAttempt
 from harness.session.attempt import Attempt
 from harness.session.frame_evidence import SETTLE_S
 from harness.session.query_trial import TrialMachine
@@ -44,6 +46,10 @@ def tells(name: str, *slots: tuple[str, str], at: float = 2.4) -> Later:
 TEN = ("duration", "10 minutes")
 RIGHT, WRONG = tells("greet#set_timer", TEN), tells("greet#set_timer", ("duration", "two minutes"))
 ANSWER = speech(3.0, 4.5)
+
+
+def idles(at_s: float) -> Later:
+    return at_s, Status("dut_link", Stamp(at_s), DeviceState.IDLE)
 
 
 def rehearse(
@@ -78,7 +84,7 @@ VOICE: list[tuple[str, list[list[Later]], list[tuple[int, str]], str]] = [
     ("understood, and late", [[wake(), RIGHT, *speech(11.0, 12.0)]], [(1, "late")], "late"),
     ("answered, and told nothing", [[wake(), *ANSWER]], [(1, "inconclusive")], "inconclusive"),
     ("no wake", [[], [wake(), RIGHT, *ANSWER]], [(1, "no_wake"), (2, "responded")], "responded"),
-    ("silent", [[wake()], [RIGHT, *ANSWER]], [(1, "no_response"), (2, "responded")], "responded"),
+    ("silent", [[wake()], [wake(), RIGHT, *ANSWER]], [(1, "no_response"), (2, "responded")], "responded"),
     ("another's", [[(2.4, replace(RIGHT[1], source="other")), *ANSWER]], [(1, "inconclusive")], "inconclusive"),
 ]
 MUTE: list[tuple[str, list[list[Later]], list[tuple[int, str]], str]] = [
@@ -93,7 +99,7 @@ MUTE: list[tuple[str, list[list[Later]], list[tuple[int, str]], str]] = [
     ("near the limit", [[tells("greet#set_timer", TEN, at=9.9)]], [(1, "understood")], "understood"),
     ("one too many", [[RIGHT, tells("stop", at=2.6)], [RIGHT]], [(1, "misheard"), (2, "understood")], "understood"),
     ("nothing, thrice", [[tells("")]] * 3, [(n, "misheard") for n in (1, 2, 3)], "misheard"),
-    ("told nothing", [[wake()], [RIGHT]], [(1, "no_response"), (2, "understood")], "understood"),
+    ("told nothing", [[wake()], [wake(), RIGHT]], [(1, "no_response"), (2, "understood")], "understood"),
     ("no wake", [[]] * 3, [(n, "no_wake") for n in (1, 2, 3)], "no_wake"),
     ("link lost", [loses("dut_link", 1.5, 9.0), [RIGHT]], [(1, "interrupted"), (2, "understood")], "understood"),
 ]
@@ -286,3 +292,41 @@ def test_a_word_within_the_next_query_is_of_the_attempt_that_has_none_yet() -> N
     told = rehearse([tells("stop"), tells("greet#set_timer", TEN, at=9.0)], [], voice=False, changes=no_wakes)
     assert frame(told, 1).intents == ("stop",), "attempt 1 has its word: what comes in the next query is of that"
     assert frame(told, 2).right
+
+
+RIGHT_LATE = [(1, "late"), (2, "interrupted")]
+WITHIN_THE_NEXT = [tells("greet#set_timer", TEN, at=1.5), *speech(1.7, 3.2)]
+AFTER_THE_NEXT = [tells("greet#set_timer", TEN, at=2.2), *speech(2.3, 4.0)]
+
+
+@pytest.mark.parametrize(
+    ("then", "attempts"),
+    [
+        (WITHIN_THE_NEXT, RIGHT_LATE),
+        (AFTER_THE_NEXT, RIGHT_LATE),
+        (
+            speech(2.3, 4.0),
+            [(1, "inconclusive"), (2, "interrupted")],
+        ),  # its answer without a word on what it understood
+        ([wake(), *AFTER_THE_NEXT], [(1, "no_response"), (2, "responded")]),
+        ([idles(0.5), *AFTER_THE_NEXT], [(1, "no_response"), (2, "responded")]),  # a wake event that was lost
+    ],
+)
+def test_a_device_that_has_not_woken_anew_is_still_at_the_attempt_before(
+    then: list[Later], attempts: list[tuple[int, str]]
+) -> None:
+    found = rehearse([wake()], then)
+    assert outcomes(found) == attempts
+    answered = next(row for row in found.standing().values() if row.latency is not None)
+    assert answered.latency is not None
+    assert (answered.latency.value_s > RULE.response_timeout_s) is (answered.attempt == 1)
+
+
+def test_the_answer_behind_a_late_word_is_kept_and_not_left_to_the_next_trial() -> None:
+    found = rehearse([wake()], [tells("greet#set_timer", TEN, at=1.5), *speech(4.0, 5.0)])
+    assert outcomes(found) == RIGHT_LATE
+    assert len(found.of(FreezeResponse)) == 1
+    silent = rehearse([wake()], [tells("greet#set_timer", TEN, at=1.5)])
+    assert outcomes(silent) == [(1, "understood"), (2, "interrupted")]
+    waits_s = silent.actions[-1][0] - (silent.starts[2] + 1.5)
+    assert waits_s == pytest.approx(RULE.context_wait_s, abs=0.05), "a late answer is waited for as after silence"
