@@ -7,6 +7,7 @@ import pytest
 from textual.pilot import Pilot
 
 from harness.dashboard.widgets.event_log import EventLog
+from harness.dashboard.widgets.lines import Lines
 from harness.dashboard.widgets.trial_list import TrialList
 from harness.dashboard.widgets.unmatched_list import UnmatchedList
 from harness.dashboard.widgets.waveform import Waveform
@@ -24,6 +25,10 @@ async def drawn(pilot: Pilot[int], running: str = "kitchen-08") -> None:
     """Waits for what comes after the figures: clips are read in a thread, lists are scrolled when they are laid out."""
     await until(pilot, lambda: all(wave.drawn for wave in pilot.app.screen.query(Waveform)))
     run = pilot.app.screen_stack[1]
+    # A screen behind a panel is not laid out again: a list without its scroll bar by then would stay without it.
+    await until(
+        pilot, lambda: all(one.vertical_scrollbar.size.height or not one.max_scroll_y for one in run.query(Lines))
+    )
     await until(pilot, lambda: all(log.scroll_offset.y == log.max_scroll_y for log in run.query(EventLog)))
     trials = run.query_one(TrialList)
     await until(pilot, lambda: trials.selected is not None and trials.selected.trial.id == running)
