@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from harness.cli.annotate.making import NewProject, make_project
 from harness.cli.annotate.project_options import annotator_name, import_lines
 from harness.library.label_map import load_label_map
 from harness.model.annotation import MOST_ON_A_PAGE, ProposalShown, SecondWork
 from harness.model.errors import InputError
 from harness.reports.cells import counted
+from harness.rig.annotation_making import NewProject, make_project
 from harness.wire.foreign import plain_text
 
 

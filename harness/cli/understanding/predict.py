@@ -12,9 +12,10 @@ import click
 
 from harness.cli.orderly_end import orderly_end
 from harness.cli.read_once import STDIN, named, readable, refuse_overwriting
-from harness.cli.understanding.training_options import slots_of, tell
+from harness.cli.understanding.training_options import tell
 from harness.cli.whole_file import WholeFile
-from harness.library.understanding import CorpusFormat, corpus_format_of, read_corpus
+from harness.library.understanding import CorpusFormat, corpus_format_of, jsonl_line, read_corpus
+from harness.metrics.understanding.tagging import slots_of
 from harness.model.errors import InputError, Place
 from harness.model.understanding import Corpus, Utterance
 from harness.ports import Understander
@@ -109,8 +110,6 @@ def _understood(model: Understander, utterances: Sequence[Utterance]) -> Iterato
 
 
 def _line(one: Utterance, scores: Scores | None) -> str:
-    from harness.reports.understanding.corpus_files import jsonl_line
-
     with_slots = Utterance(one.id, one.words, one.intents, one.tags, slots_of(one), one.groups, one.place)
     line = jsonl_line(with_slots)
     if scores is None:

@@ -9,8 +9,9 @@ from pathlib import Path
 import click
 
 from harness.library.understanding import CorpusFormat, read_splits
+from harness.metrics.understanding.tagging import tags_of
 from harness.model.errors import InputError, Place
-from harness.model.understanding import Corpus, Slot, Utterance
+from harness.model.understanding import Corpus, Utterance
 from harness.wire.foreign import plain_text
 
 HELD_OUT = ("dev", "valid", "validation")
@@ -59,15 +60,4 @@ def _tagged(corpus: Corpus) -> Corpus:
 def _with_tags(one: Utterance) -> Utterance:
     if one.tags is not None or one.slots is None:
         return one
-    from harness.reports.understanding.corpus_files import tags_of
-
     return Utterance(one.id, one.words, one.intents, tags_of(one), one.slots, one.groups, one.place)
-
-
-def slots_of(one: Utterance) -> tuple[Slot, ...]:
-    """Slots that the tags make, with the words as values."""
-    from harness.metrics.understanding.chunks import chunks
-    from harness.model.understanding import Chunking
-
-    found = chunks(one.tags or (), Chunking.CONLLEVAL)
-    return tuple(Slot(it.concept, " ".join(one.words[it.start : it.end]), it.start, it.end) for it in found)

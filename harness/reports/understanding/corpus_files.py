@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
+from harness.library.understanding import jsonl_lines
 from harness.log.folder import disk_errors, sync_folder, write_whole
+from harness.metrics.understanding.tagging import tags_of
 from harness.model.errors import InputError, Place
 from harness.model.understanding import JOINT, Corpus, Utterance, joined
 from harness.reports.safe_csv import safe_csv
@@ -19,31 +20,6 @@ _SPLIT = "split"
 def write_jsonl(corpus: Corpus, path: Path) -> None:
     """Writes one object a line, whole or not at all; LogError. What is not annotated has no key."""
     write_whole(path, "".join(jsonl_lines(corpus)).encode("utf-8"))
-
-
-def jsonl_lines(corpus: Corpus) -> Iterator[str]:
-    """The lines of a JSONL file, with their ends."""
-    for one in corpus.utterances:
-        yield jsonl_line(one) + "\n"
-
-
-def jsonl_line(one: Utterance) -> str:
-    """One utterance as an object in a line, without its end; ASCII."""
-    written: dict[str, object] = {"id": one.id}
-    if one.words or one.tags is not None:
-        written["text"] = one.text
-    if one.intents is not None:
-        written["intents"] = list(one.intents)
-    if one.tags is not None:
-        written["tags"] = list(one.tags)
-    if one.slots is not None:
-        written["slots"] = [
-            {key: value for key in ("concept", "value", "start", "end") if (value := getattr(slot, key)) is not None}
-            for slot in one.slots
-        ]
-    if one.groups:
-        written["groups"] = dict(one.groups)
-    return json.dumps(written, ensure_ascii=True)
 
 
 def write_bio(corpus: Corpus, folder: Path) -> None:
@@ -119,21 +95,3 @@ def _contents(utterances: Sequence[Utterance], source: str) -> dict[str, str]:
             mark = " " if name == "seq.out" else JOINT
             files[name] = "".join(f"{mark.join(one or ())}\n" for one in column)
     return files
-
-
-def tags_of(one: Utterance) -> tuple[str, ...] | None:
-    """An utterance's tags, or those that its slots with places make; None where it is not annotated in slots.
-
-    InputError for slots that overlap or have no place, which BIO cannot say.
-    """
-    if one.tags is not None or one.slots is None:
-        return one.tags
-    tags = ["O"] * len(one.words)
-    for slot in one.slots:
-        start, end = slot.start, slot.end
-        shared = start is None or end is None or end > len(tags) or any(tag != "O" for tag in tags[start:end])
-        if start is None or end is None or shared or len(slot.concept.split()) != 1:
-            what = f"the slot {slot.concept!r} of {one.id!r} has no place, a blank, or shares a word with another"
-            raise InputError(what, place=one.place, remedy="Write JSONL, which can say this")
-        tags[start:end] = [f"B-{slot.concept}", *[f"I-{slot.concept}"] * (end - start - 1)]
-    return tuple(tags)

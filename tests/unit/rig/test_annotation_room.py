@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli.annotate.making import NewProject, make_project
 from harness.model.annotation import Labelled, Proposal, Proposed
 from harness.model.errors import InputError
+from harness.rig.annotation_making import NewProject, make_project
 from harness.rig.annotation_room import AnnotationRoom, open_annotation
 from harness.understanding.annotation.ledger import State
 

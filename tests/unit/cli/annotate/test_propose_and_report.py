@@ -12,9 +12,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from harness.cli.annotate import command
+from harness.library.understanding import jsonl_lines
 from harness.model.errors import InputError
 from harness.model.understanding import Corpus
-from harness.reports.understanding.corpus_files import jsonl_lines
 from tests.unit.understanding.wrong_classifiers import LABELS, spoken
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from harness import __version__
 from harness.library.label_set_file import load_label_set
-from harness.library.understanding import read_corpus
+from harness.library.understanding import jsonl_lines, read_corpus
 from harness.log.annotation_folder import AnnotationFolder, project_text
 from harness.log.annotation_log import AnnotationLog
 from harness.log.folder import disk_errors, sync_folder, write_whole
@@ -20,7 +20,6 @@ from harness.model.annotation import AnnotationProject, ProposalShown, SecondWor
 from harness.model.errors import InputError, Place
 from harness.model.label_set import LabelSet
 from harness.model.understanding import Corpus, Utterance
-from harness.reports.understanding.corpus_files import jsonl_lines
 from harness.rig.annotation_import import Import, import_rows
 
 
