@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import signal
 
+from hypothesis import settings
+
+# No example is timed: on a machine with other work, any of them may wait for a processor.
+settings.register_profile("untimed", parent=settings(), deadline=None)
+settings.load_profile("untimed")
+
 # Who starts the tests may be deaf to these, as a shell without job control makes what runs in the background, or
 # `nohup`; every program that a test starts would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
