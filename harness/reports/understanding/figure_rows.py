@@ -75,6 +75,7 @@ class Reported:
             yield FigureRow("emr", "EMR (exact match)", None, None, NO_INTENTS)
             return
         over = f"mean over {number:,} utterance{'s' * (number != 1)}"
+        over += f"; {of.empty_rightly:,} {'is' if of.empty_rightly == 1 else 'are'} 0/0" if of.empty_rightly else ""
         zero = self.zero
         accuracy = accuracy_interval(overlaps, zero)
         yield FigureRow("intent_accuracy", "intent accuracy", of.accuracy, accuracy, over)

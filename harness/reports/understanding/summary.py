@@ -98,7 +98,9 @@ def _notes(system: Reported, width: int) -> Iterator[str]:
     counts, of = system.counts, system.figures[0].intents
     if of.utterances:
         plural = "s" * (of.empty != 1)
-        yield _note("empty", f"{of.empty:,} prediction{plural} without intent, {of.empty_rightly:,} rightly so", width)
+        zero = " (0/0)" if of.empty_rightly else ""
+        empty = f"{of.empty:,} prediction{plural} without intent, {of.empty_rightly:,} rightly so{zero}"
+        yield _note("empty", empty, width)
         if of.never_predicted:
             names = ", ".join(shown(one, 40) for one in of.never_predicted[:20])
             more = ", …" if len(of.never_predicted) > 20 else ""

@@ -125,3 +125,15 @@ def test_counts_alone_make_a_page_without_utterances() -> None:
     assert "EMR (exact match)" in text
     with pytest.raises(ValueError, match="no system"):
         page([])
+
+
+def test_how_many_utterances_are_over_nothing_stands_beside_the_means() -> None:
+    gold = Corpus("g", (Utterance("1", ("go",), ()), Utterance("2", ("go",), ("p",)), Utterance("3", ("go",), ())))
+    said = Corpus("p", (Utterance("1", ("go",), ()), Utterance("2", ("go",), ()), Utterance("3", ("go",), ("p",))))
+    of = Reported(counted([score(gold, said, Rule())]))
+    rows = {row.key: row for row in of.rows}
+    for key in ("intent_accuracy", "precision_samples", "recall_samples", "f1_samples"):
+        assert (rows[key].value, rows[key].counts) == (0.0, "mean over 3 utterances; 1 is 0/0"), key
+    assert rows["emr"].counts == "1 of 3 utterances"
+    right = Reported(counted([score(gold, gold, Rule())]))
+    assert {row.key: row for row in right.rows}["intent_accuracy"].counts == "mean over 3 utterances; 2 are 0/0"
