@@ -21,6 +21,13 @@ class PayloadError(HarnessError):
     """A frame's payload is none of its type."""
 
 
+class ErrorCode(IntEnum):
+    """NOT_UNDERSTOOD: it heard something and understood nothing, which is evidence."""
+
+    BAD_COMMAND = 1
+    NOT_UNDERSTOOD = 2
+
+
 class SetKey(IntEnum):
     OPERATING_POINT = 1
     CONSOLE_STYLE = 2

@@ -6,6 +6,7 @@ from harness.model.observation import Intent, LogLine, Observation, ResponseText
 from harness.wire.audio_link import AudioLink
 from harness.wire.device_clock import DeviceClock
 from harness.wire.messages import (
+    ErrorCode,
     ErrorEvent,
     Event,
     IntentEvent,
@@ -31,6 +32,8 @@ def observation(event: Event | Log, source: str, clock: DeviceClock, link: Audio
             return ResponseText(source, at, text)
         case StatusEvent(_, state, detail):
             return Status(source, at, state, detail)
+        case ErrorEvent(_, ErrorCode.NOT_UNDERSTOOD, _):
+            return Intent(source, at, "")
         case ErrorEvent(_, code, text):
             return LogLine(source, at, f"error {code}: {text}")
         case Log(_, _, text):

@@ -2,7 +2,12 @@
 
 from harness.drivers.mqtt.board_silence import BoardSilence
 from harness.drivers.serial.first_bytes import told
+from harness.drivers.serial.telling import observation
 from harness.model.cause import in_words
+from harness.model.observation import Intent, LogLine
+from harness.wire.audio_link import AudioLink
+from harness.wire.device_clock import DeviceClock
+from harness.wire.messages import ErrorCode, ErrorEvent
 
 
 def test_a_silence_is_the_boards_while_the_broker_answers() -> None:
@@ -42,3 +47,12 @@ def test_first_bytes() -> None:
 def test_causes_in_words() -> None:
     assert in_words("link_lost: a_b: the port is gone") == "link lost: a_b: the port is gone"
     assert in_words("engine_ended") == "engine ended"
+
+
+def test_that_a_board_understood_nothing_is_evidence_and_other_errors_are_lines() -> None:
+    clock = DeviceClock()
+    clock.start("b")
+    for sent_s in (100.0, 101.0, 102.0):
+        clock.ping(sent_s, int(sent_s * 1e6), int(sent_s * 1e6), sent_s + 0.001)
+    told_of = [observation(ErrorEvent(1_000_000, code, "so"), "dut", clock, AudioLink()) for code in ErrorCode]
+    assert [(type(one), getattr(one, "name", None)) for one in told_of] == [(LogLine, None), (Intent, "")]
