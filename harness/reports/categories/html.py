@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 
 from harness import __version__
 from harness.evaluate.categories import (
@@ -25,6 +24,7 @@ from harness.model.judgment import Category, JudgmentStatus
 from harness.rating.categories import KEYS
 from harness.reports.categories import columns, summary, tables
 from harness.reports.categories.report import CategoryReport, label_in_words, name_of
+from harness.reports.page_templates import page_templates
 from harness.reports.transcripts.summary import per_cent, points, probability
 from harness.wire.foreign import plain_text
 
@@ -116,18 +116,9 @@ def page(report: CategoryReport) -> str:
     )
 
 
-@cache
 def _environment() -> Environment:
     """The templates; colours and tables are those of the other pages."""
-    return Environment(
-        loader=ChoiceLoader(
-            [PackageLoader("harness.reports.categories"), PackageLoader("harness.reports.transcripts")]
-        ),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    return page_templates("harness.reports.categories", "harness.reports.transcripts")
 
 
 def _stacks(figures: CategoryFigures) -> tuple[Stack, ...]:

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from jinja2 import Environment, Template
 from markupsafe import Markup
 
 from harness.evaluate.scoring import ScoredUtterance
 from harness.model.transcript import AlignedWord, Edit
+from harness.reports.page_templates import page_templates
 from harness.wire.foreign import plain_text
 
 MOST_STEPS = 1000
@@ -74,16 +75,9 @@ def style() -> Markup:
     return Markup(environment().get_template("alignment.css").render())
 
 
-@cache
 def environment() -> Environment:
     """The templates of these reports; everything that they are given is escaped."""
-    return Environment(
-        loader=PackageLoader("harness.reports.transcripts"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    return page_templates("harness.reports.transcripts")
 
 
 @cache

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
-
 from harness import __version__
 from harness.evaluate.system_comparison import interval_of
 from harness.evaluate.understanding.cascade import Cascade, Fate
 from harness.log.folder import write_whole
+from harness.reports.page_templates import page_templates
 from harness.reports.transcripts.summary import per_cent, points, probability, wer_in_words
 from harness.reports.understanding.cascade import FATES, IN_GROUPS, NAMES, between, rows, slot_f1, too_many_in_words
 from harness.reports.understanding.cascade_words import changes, frame_in_words
@@ -34,16 +33,8 @@ def page(of: Cascade, notes: Sequence[str] = (), most: int = MOST_UTTERANCES) ->
         for fate in (Fate.BROKEN, Fate.REVALUED, Fate.MENDED)
         for found in [of.of(fate)]
     ]
-    environment = Environment(
-        loader=ChoiceLoader(
-            [PackageLoader("harness.reports.understanding"), PackageLoader("harness.reports.transcripts")]
-        ),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("cascade.html").render(
+    templates = page_templates("harness.reports.understanding", "harness.reports.transcripts")
+    return templates.get_template("cascade.html").render(
         title="What recognition cost",
         of=of,
         version=__version__,

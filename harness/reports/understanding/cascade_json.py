@@ -12,7 +12,7 @@ from harness.evaluate.understanding.comparison import Difference
 from harness.model.understanding import Utterance
 from harness.reports.transcripts.groups_json import counts_of
 from harness.reports.understanding.cascade import slot_f1
-from harness.reports.understanding.counts_json import counts_json, rule_json
+from harness.reports.understanding.counts_json import counts_json, rule_json, zero_json
 
 Json = dict[str, Any]
 FORMAT = 1
@@ -21,7 +21,6 @@ KIND = "understanding cascade"
 
 def cascade_json(of: Cascade) -> str:
     """The text, ASCII."""
-    zero = of.zero
     interval = interval_of(of.words)
     found: Json = {
         "format": FORMAT,
@@ -31,13 +30,7 @@ def cascade_json(of: Cascade) -> str:
         "heard": {"file": of.heard},
         "normalisation": of.words.normalisation,
         "rule": {**rule_json(of.rule), "detail": of.rule.detail.value, "places": False},
-        "zero": {
-            "name": zero.name,
-            "precision": zero.precision,
-            "recall": zero.recall,
-            "f1": zero.f1,
-            "accuracy": zero.accuracy,
-        },
+        "zero": zero_json(of.zero),
         "declared_labels": None if of.labels is None else list(of.labels),
         "utterances": len(of.utterances),
         "without_transcript": list(of.without_transcript),

@@ -11,6 +11,7 @@ from harness.evaluate.understanding.counted import DetailCounts, Groups, Samples
 from harness.metrics.intervals import Share
 from harness.metrics.understanding.counts import FrameCounts, IntentCounts, Matched, SlotCounts
 from harness.metrics.understanding.rule import Rule
+from harness.metrics.understanding.zero_division import ZeroDivision
 from harness.model.transcript import WordCounts
 from harness.model.understanding import Detail
 
@@ -63,6 +64,16 @@ def rule_of(written: Any, detail: Any) -> Rule:
     if set(written) != set(found) - {_DETAIL}:
         raise ValueError("the rule says more than this version knows")
     return Rule(**found)
+
+
+def zero_json(zero: ZeroDivision) -> Json:
+    """What 0/0 is."""
+    return {one.name: getattr(zero, one.name) for one in fields(ZeroDivision)}
+
+
+def zero_of(written: Any) -> ZeroDivision:
+    """What was written; KeyError or TypeError for what is none."""
+    return ZeroDivision(**{one.name: written[one.name] for one in fields(ZeroDivision)})
 
 
 def _plain(value: Any) -> Any:

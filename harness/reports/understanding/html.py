@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
-
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from harness import __version__
 from harness.evaluate.understanding.comparison import FrameComparison
 from harness.evaluate.understanding.scoring import Scoring
 from harness.log.folder import write_whole
 from harness.metrics.understanding.figures import FrameFigures, IntentFigures, figures
+from harness.reports.page_templates import page_templates
 from harness.reports.understanding.figure_rows import FigureRow, Reported
 from harness.reports.understanding.html_utterances import Selection, selection
 from harness.reports.understanding.words import (
@@ -89,7 +87,7 @@ def page(
         shown = selection(scorings, [one.label for one in rows], most_utterances)
     rules = [one.rule for one in systems[0].counts.details]
     return (
-        _environment()
+        page_templates("harness.reports.understanding", "harness.reports.transcripts")
         .get_template("understanding.html")
         .render(
             title=f"Understanding against {plain_text(systems[0].counts.gold, 200)}",
@@ -114,19 +112,6 @@ def page(
             between=between,
             plain=plain_text,
         )
-    )
-
-
-@cache
-def _environment() -> Environment:
-    return Environment(
-        loader=ChoiceLoader(
-            [PackageLoader("harness.reports.understanding"), PackageLoader("harness.reports.transcripts")]
-        ),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
     )
 
 

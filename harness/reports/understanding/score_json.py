@@ -18,12 +18,20 @@ from harness.metrics.understanding.counts import FrameCounts
 from harness.metrics.understanding.figures import Averages, figures
 from harness.metrics.understanding.zero_division import ZeroDivision
 from harness.model.errors import InputError, Place
-from harness.reports.understanding.counts_json import Json, counts_json, rule_json, rule_of, samples_json, system_of
+from harness.reports.understanding.counts_json import (
+    Json,
+    counts_json,
+    rule_json,
+    rule_of,
+    samples_json,
+    system_of,
+    zero_json,
+    zero_of,
+)
 from harness.reports.understanding.figure_rows import FigureRow, Reported
 
 FORMAT = 1
 KIND = "understanding"
-_ZERO = ("name", "precision", "recall", "f1", "accuracy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +53,7 @@ def score_json(systems: Sequence[Reported], comparisons: Sequence[Json] = ()) ->
         "harness": __version__,
         "rule": rule_json(first.counts.details[0].rule),
         "details": [one.rule.detail.value for one in first.counts.details],
-        "zero": {key: getattr(first.zero, key) for key in _ZERO},
+        "zero": zero_json(first.zero),
         "declared_labels": None if first.labels is None else list(first.labels),
         "systems": [_system(one) for one in systems],
         "comparisons": list(comparisons),
@@ -137,7 +145,7 @@ def read_score_json(path: Path, name: str) -> ScoreFile:
         systems = tuple(system_of(one, rules) for one in written["systems"])
         if not rules or not systems:
             raise ValueError("it holds no scores")
-        zero = ZeroDivision(**{key: written["zero"][key] for key in _ZERO})
+        zero = zero_of(written["zero"])
         labels = written["declared_labels"]
         return ScoreFile(name, systems, zero, None if labels is None else tuple(map(str, labels)))
     except json.JSONDecodeError as error:
