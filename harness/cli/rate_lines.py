@@ -44,6 +44,8 @@ def item_lines(view: SittingView, policy: TranscriptPolicy, *, names: bool = Fal
     if item.core_capability:
         yield "core capability: every such device must be able to do this"
     yield from text_lines(view, policy)
+    if view.proposal is not None:
+        yield f"the classifier says: {view.proposal.words}"
     for number, row in enumerate(item.inputs, 1):
         whose = f" of {plain_text(row.rater, 60)}" if names else ""
         yield f"judgment {number}{whose}: {given_words(row)}"

@@ -140,8 +140,8 @@ def _table(judged: Sequence[JudgedResponse], names: Sequence[str]) -> NDArray[np
     labels = np.full((len(names), len(judged)), MISSING, np.int64)
     for column, one in enumerate(judged):
         for judgment in one.submitted:
-            if judgment.category is not None:
-                labels[row[judgment.rater], column] = NUMBER[judgment.category]
+            if (category := judgment.independent) is not None:
+                labels[row[judgment.rater], column] = NUMBER[category]
     return labels
 
 

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field, create_model
 
 from harness.library.findings import Keys
 from harness.library.words import Id, Text, word, wrong
-from harness.model.judgment import Category
+from harness.model.judgment import Category, ProposalShown
 from harness.model.rater_keys import RaterAction
 from harness.model.rating_round import TranscriptPolicy
 
@@ -47,6 +47,21 @@ class ItemsKeys(Keys):
     )
 
 
+class ProposalsKeys(Keys):
+    """A classifier that proposes categories, learnt from judgments of other sessions."""
+
+    from_: list[Text] = Field(
+        min_length=1,
+        alias="from",
+        description="Judged session folders, or patterns, relative to this file; none of the round's own.",
+    )
+    classifier: Id = Field(default="tfidf", description="The classifier plug-in. Default tfidf.")
+    show: Annotated[ProposalShown, word(ProposalShown)] = Field(
+        default=ProposalShown.AFTER,
+        description="When a rater sees it: after their choice where it differs (the default), before it, or never.",
+    )
+
+
 class RoundKeys(Keys):
     """A round of rating."""
 
@@ -75,6 +90,7 @@ class RoundKeys(Keys):
     break_after_min: float = Field(
         default=25.0, ge=0, le=1440, description="A break is suggested after so many minutes; 0: never. Default 25."
     )
+    proposals: ProposalsKeys | None = Field(default=None, description="A classifier that proposes categories.")
 
 
 class ExerciseKeys(Keys):

@@ -16,6 +16,7 @@ from harness.library.round_file import (
     BUILT_IN,
     NO_TRAINING,
     GoldFileKeys,
+    ProposalsKeys,
     RaterKeysKeys,
     RoundKeys,
     TrainingKeys,
@@ -23,7 +24,7 @@ from harness.library.round_file import (
 from harness.model.errors import InputError, InputProblems
 from harness.model.judgment import Category
 from harness.model.rater_keys import RaterAction, RaterKeys
-from harness.model.rating_round import Exercise, GoldItem, ItemFilter, RatingRound
+from harness.model.rating_round import Exercise, GoldItem, ItemFilter, ProposalRule, RatingRound
 
 SESSION_LOG = "log.sqlite"
 T = TypeVar("T")
@@ -41,6 +42,7 @@ def load_round(path: Path) -> ReadRound:
     """The round of a file, with its training and gold files; InputProblems with all that is wrong, InputError."""
     keys, found = _read(path, FileKind.ROUND, RoundKeys)
     sessions = _sessions(path, keys.sessions, found)
+    proposals = None if keys.proposals is None else _proposals(path, keys.proposals, sessions, found)
     _check_raters(keys, found)
     for axis, labels in keys.items.conditions.items():
         if not labels:
@@ -74,6 +76,7 @@ def load_round(path: Path) -> ReadRound:
         pass_share=keys.pass_share,
         gold=gold,
         break_after_min=keys.break_after_min,
+        proposals=proposals,
     )
     return ReadRound(made, keys.training == BUILT_IN)
 
@@ -144,17 +147,32 @@ def _read(path: Path, kind: FileKind, model: type[KeysT]) -> tuple[KeysT, Findin
 
 def _sessions(path: Path, patterns: Sequence[str], found: Findings) -> tuple[str, ...]:
     """Absolute paths of the session folders that are meant, each once."""
+    meant = [_meant(path, pattern, ("sessions", number), found) for number, pattern in enumerate(patterns)]
+    return tuple(dict.fromkeys(one for of_pattern in meant for one in of_pattern))
+
+
+def _meant(path: Path, pattern: str, at: tuple[str | int, ...], found: Findings) -> tuple[str, ...]:
+    """Absolute paths of the session folders that a pattern means; noted when there is none."""
     folder = path.absolute().parent
-    named: dict[str, None] = {}
-    for number, pattern in enumerate(patterns):
-        meant = sorted(glob.glob(str(folder / pattern)))
-        sessions = [one for one in map(Path, meant) if (one / SESSION_LOG).is_file()]
-        if not sessions:
-            what = f"{pattern!r} means no session folder"
-            remedy = f"Name a folder that holds a {SESSION_LOG}, relative to {folder}"
-            found.add(("sessions", number), what, remedy)
-        named.update(dict.fromkeys(str(one.resolve()) for one in sessions))
-    return tuple(named)
+    sessions = [one for one in map(Path, sorted(glob.glob(str(folder / pattern)))) if (one / SESSION_LOG).is_file()]
+    if not sessions:
+        what = f"{pattern!r} means no session folder"
+        found.add(at, what, f"Name a folder that holds a {SESSION_LOG}, relative to {folder}")
+    return tuple(str(one.resolve()) for one in sessions)
+
+
+def _proposals(path: Path, keys: ProposalsKeys, own: tuple[str, ...], found: Findings) -> ProposalRule:
+    """The rule; noted is each source whose own responses are judged in the round."""
+    sources: dict[str, None] = {}
+    for number, pattern in enumerate(keys.from_):
+        at = ("proposals", "from", number)
+        meant = _meant(path, pattern, at, found)
+        twin = next((Path(one).name for one in meant if one in own), None)
+        if twin is not None:
+            what = f"{pattern!r} means {twin!r}, which this round judges: its raters would be told their own labels"
+            found.add(at, what, "Name judged sessions that are none of `sessions`")
+        sources.update(dict.fromkeys(meant))
+    return ProposalRule(tuple(sources), keys.classifier, keys.show)
 
 
 def _check_raters(keys: RoundKeys, found: Findings) -> None:

@@ -69,6 +69,14 @@ class JudgmentStatus(StrEnum):
     WITHDRAWN = "withdrawn"
 
 
+class ProposalShown(StrEnum):
+    """When a classifier's proposal is, or was, shown: after the rater's choice, before it, or never."""
+
+    AFTER = "after"
+    BEFORE = "before"
+    NEVER = "never"
+
+
 @dataclass(frozen=True, slots=True)
 class Judgment:
     """One judgment row; rows are only ever added, and a change or an undo names the row that it replaces.
@@ -80,6 +88,8 @@ class Judgment:
     the host's clock. aid_path: answers given in the decision aid, "question=answer". effect_claimed: whether the
     response says that something was done; effect: what was known of it. shown_wall_s, given_wall_s: Unix times.
     adjudicates: ids of the judgments that this one settles. imported_from: the file it came from, if elsewhere.
+    proposed, proposed_probability: what a classifier says of the response, shown or not. proposal_shown: before or
+    after this choice. unaided: what the rater had chosen before they saw it; figures of agreement take that.
     """
 
     id: str
@@ -113,6 +123,15 @@ class Judgment:
     given_wall_s: float | None = None
     adjudicates: tuple[str, ...] = ()
     imported_from: str = ""
+    proposed: Category | None = None
+    proposed_probability: float | None = None
+    proposal_shown: ProposalShown = ProposalShown.NEVER
+    unaided: Category | None = None
+
+    @property
+    def independent(self) -> Category | None:
+        """The category that they gave without having been told what a classifier says, where there is one."""
+        return self.unaided or self.category
 
     def __post_init__(self) -> None:
         if (self.category is not None) != (self.status is JudgmentStatus.SUBMITTED):

@@ -48,6 +48,10 @@ COLUMNS: dict[str, Content] = {
     "guideline_version": Content.TEXT,
     "tool_version": Content.TEXT,
     "imported_from": Content.TEXT,
+    "proposed": Content.TEXT,
+    "proposed_probability": Content.NUMBER,
+    "proposal_shown": Content.TEXT,
+    "unaided": Content.TEXT,
 }
 """What a judgment is: read and written."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from harness.model.judgment import Category
+from harness.model.judgment import Category, ProposalShown
 
 EXERCISE = "exercise:"
 """Begins the trial id of an exercise's rows."""
@@ -73,6 +73,18 @@ class Exercise:
 
 
 @dataclass(frozen=True, slots=True)
+class ProposalRule:
+    """Whose judgments a classifier learns from to propose categories, and when raters see what it proposes.
+
+    sessions: absolute paths of session folders, none of them the round's own. classifier: a plug-in's name.
+    """
+
+    sessions: tuple[str, ...]
+    classifier: str = "tfidf"
+    show: ProposalShown = ProposalShown.AFTER
+
+
+@dataclass(frozen=True, slots=True)
 class RatingRound:
     """How a round is run; `harness rate SESSION…` without a round file uses the defaults.
 
@@ -80,6 +92,7 @@ class RatingRound:
     raters_per_item: with `raters`, each response is given to so many of them; None: everybody judges all.
     training: exercises before the first item ("" none, "built_in", or the path of a file). pass_share: of exercises.
     gold: known answers, mixed in unseen. break_after_min: a break is suggested after so many minutes; 0 never.
+    proposals: None when no classifier proposes.
     """
 
     id: str = "open"
@@ -95,3 +108,4 @@ class RatingRound:
     pass_share: float = 0.8
     gold: tuple[GoldItem, ...] = ()
     break_after_min: float = 25.0
+    proposals: ProposalRule | None = None

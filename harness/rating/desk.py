@@ -9,18 +9,21 @@ from dataclasses import replace
 
 from harness.metrics.presence import Presence
 from harness.model.effect import EffectWord
-from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, Judgment, SubFlag
+from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, Judgment, ProposalShown, SubFlag
 from harness.model.rating_round import RatingRound, TranscriptPolicy
 from harness.rating.aid import AID, AidState, Known
 from harness.rating.categories import LABELS
 from harness.rating.items import Item
 from harness.rating.judgments import Sitting, withdrawal
 from harness.rating.own_rows import OwnRows
+from harness.rating.proposals import Proposal, Seen, seen_in
 from harness.rating.sitting_view import Draft, Explained, Phase, SittingView
 from harness.rating.standing import Standing
 
 Keep = Callable[[Item, Judgment], None]
 """Puts a row on the disk and returns then; raises LogError or LogFull when it cannot."""
+Propose = Callable[[Item], Proposal | None]
+"""What a classifier says of an item; None when it has nothing to say."""
 PACE_ITEMS = 30
 """Of how many of the last answers the pace is the median."""
 
@@ -42,12 +45,14 @@ class Desk:
         rows: Iterable[Judgment],
         keep: Keep,
         *,
+        propose: Propose | None = None,
         now_s: Callable[[], float] = time.monotonic,
         wall_s: Callable[[], float] = time.time,
     ) -> None:
         self.rater = rater
         self._round = round_
         self._keep = keep
+        self._propose = propose
         self._wall_s = wall_s
         self._exercises = tuple(exercises)
         self._standing = Standing(rater, round_, items, self._exercises, OwnRows(rater, round_, rows))
@@ -83,6 +88,7 @@ class Desk:
             can_undo=standing.last is not None,
             break_due=bool(minutes) and self._presence.busy_s > minutes * 60,
             said=self._said,
+            proposal=self._in_sight(self._item),
         )
 
     def item(self, item_id: str) -> Item | None:
@@ -111,9 +117,12 @@ class Desk:
         for flag in sub_flags:
             wanted = (*_without(flag, wanted), flag)
         sitting = replace(self._sitting(item), aid_path=aid_path or self._draft.aid_path)
+        told = self._told_after(item, category)
+        if told:
+            sitting = replace(sitting, proposal_shown=ProposalShown.AFTER)
         row = sitting.submit(category, tuple(flag.value for flag in wanted if flag in allowed))
         left_out = [flag.value.replace("_", " ") for flag in wanted if flag not in allowed]
-        said = f"saved as {LABELS[category]}"
+        said = f"{told}saved as {LABELS[category]}"
         self._save(item, row, f"{said}; not of that category: {', '.join(left_out)}" if left_out else said)
         if item.exercise is not None:
             self._explained = Explained(item.exercise, category, item.exercise.is_right(category))
@@ -261,6 +270,9 @@ class Desk:
     def _sitting(self, item: Item) -> Sitting:
         own = self._standing.rows.standing(item)
         effect = item.effect
+        proposal, seen = self._proposal(item), self._seen(item)
+        shown = self._in_sight(item) or (None if seen is None else seen.proposal)
+        written = shown or proposal
         return Sitting(
             rater=self.rater,
             subject=item.subject,
@@ -279,7 +291,39 @@ class Desk:
             shown_wall_s=self._shown_wall_s,
             given_wall_s=self._wall_s(),
             adjudicates=tuple(one.id for one in item.inputs),
+            proposed=None if written is None else written.category,
+            proposed_probability=None if written is None else written.probability,
+            proposal_shown=ProposalShown.NEVER if shown is None else ProposalShown.BEFORE,
+            unaided=None if seen is None else seen.unaided,
         )
+
+    # What a classifier says: of no exercise, and nothing to who settles what raters disagree on
+
+    def _proposal(self, item: Item) -> Proposal | None:
+        if self._propose is None or item.exercise is not None or item.inputs:
+            return None
+        return self._propose(item)
+
+    def _seen(self, item: Item) -> Seen | None:
+        """What the rater has seen already, with a choice that they took back since."""
+        return None if item.exercise is not None or item.inputs else seen_in(self._standing.rows.all_of(item))
+
+    def _in_sight(self, item: Item | None) -> Proposal | None:
+        """What is shown before the choice: only what the round shows from the start, or the rater has seen."""
+        rule = self._round.proposals
+        if item is None or rule is None or rule.show is ProposalShown.NEVER:
+            return None
+        if rule.show is ProposalShown.BEFORE:
+            return self._proposal(item)
+        seen = self._seen(item)
+        return None if seen is None else seen.proposal
+
+    def _told_after(self, item: Item, category: Category) -> str:
+        """What is said after a choice that differs; nothing when the rater knew it before."""
+        rule, proposal = self._round.proposals, self._proposal(item)
+        if rule is None or proposal is None or rule.show is not ProposalShown.AFTER or self._seen(item) is not None:
+            return ""
+        return "" if proposal.category is category else f"the classifier would have said {proposal.words}; "
 
     def _save(self, item: Item, row: Judgment, said: str) -> None:
         self._keep(item, row)

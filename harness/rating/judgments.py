@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from harness import __version__
 from harness.model.effect import EffectWord
-from harness.model.judgment import Category, Flag, Judgment, JudgmentStatus
+from harness.model.judgment import Category, Flag, Judgment, JudgmentStatus, ProposalShown
 from harness.rating.categories import GUIDELINE_VERSION
 
 
@@ -53,6 +53,10 @@ class Sitting:
     shown_wall_s: float | None = None
     given_wall_s: float | None = None
     adjudicates: tuple[str, ...] = ()
+    proposed: Category | None = None
+    proposed_probability: float | None = None
+    proposal_shown: ProposalShown = ProposalShown.NEVER
+    unaided: Category | None = None
 
     def submit(self, category: Category, sub_flags: tuple[str, ...] = (), flags: tuple[Flag, ...] = ()) -> Judgment:
         """With a category; flags may stand beside it. ValueError when the category does not carry a sub-flag."""
@@ -108,6 +112,10 @@ class Sitting:
             shown_wall_s=self.shown_wall_s,
             given_wall_s=self.given_wall_s,
             adjudicates=self.adjudicates,
+            proposed=self.proposed,
+            proposed_probability=self.proposed_probability,
+            proposal_shown=self.proposal_shown,
+            unaided=None if category is None else self.unaided,
         )
 
 

@@ -57,6 +57,10 @@ class OwnRows:
             self._standing[key] = max(rows, key=lambda row: self._number[row.id], default=None)
         return self._standing[key]
 
+    def all_of(self, item: Item) -> tuple[Judgment, ...]:
+        """All rows on an item, what was taken back included, oldest first."""
+        return tuple(self._all(item))
+
     def status(self, item: Item) -> JudgmentStatus | None:
         """Of that row."""
         row = self.standing(item)

@@ -8,6 +8,7 @@ from enum import StrEnum
 from harness.model.judgment import Category, Judgment, SubFlag
 from harness.model.rating_round import Exercise
 from harness.rating.items import Item
+from harness.rating.proposals import Proposal
 
 
 class Phase(StrEnum):
@@ -65,6 +66,7 @@ class SittingView:
 
     exercises: (done, all). pace_s: median time to an answer; left_s: what is left at that pace. explained: waits for
     `go_on`. break_due: they have judged for long without a rest. said: what the last key did.
+    proposal: of a classifier, where the rater may see it before they choose.
     """
 
     phase: Phase
@@ -81,3 +83,4 @@ class SittingView:
     can_undo: bool = False
     break_due: bool = False
     said: str = ""
+    proposal: Proposal | None = None

@@ -18,7 +18,7 @@ from harness.library.transcripts.problems import MOST_TOLD, Problems, shown
 from harness.log.judgment_log import JudgmentLog
 from harness.model.effect import EffectWord
 from harness.model.errors import InputError, InputProblems
-from harness.model.judgment import Category, Judgment, JudgmentStatus
+from harness.model.judgment import Category, Judgment, JudgmentStatus, ProposalShown
 from harness.model.rating_round import EXERCISE
 from harness.model.record import JudgmentGiven
 from harness.rating.categories import KEYS, LABELS
@@ -237,7 +237,7 @@ class _Responses:
 def _judgment(row: WrittenJudgment, place: _Place, file: str) -> Judgment:
     values = row.values
     span = values.get("span_start_s"), values.get("span_end_s")
-    effect = row.text("effect")
+    effect, proposed, unaided = row.text("effect"), row.text("proposed"), row.text("unaided")
     written: dict[str, Any] = {column: values[column] for column in _SAME if column in values}
     return Judgment(
         id=row.text("id") or _id_of(row, place),
@@ -252,6 +252,9 @@ def _judgment(row: WrittenJudgment, place: _Place, file: str) -> Judgment:
         take=place.take,
         span_s=None if span[0] is None or span[1] is None else (float(str(span[0])), float(str(span[1]))),
         effect=EffectWord(effect) if effect else None,
+        proposed=Category(proposed) if proposed else None,
+        proposal_shown=ProposalShown(row.text("proposal_shown") or ProposalShown.NEVER),
+        unaided=Category(unaided) if unaided else None,
         imported_from=row.text("imported_from") or file,
         **written,
     )
@@ -260,7 +263,7 @@ def _judgment(row: WrittenJudgment, place: _Place, file: str) -> Judgment:
 _SAME = (
     "item_id", "sub_flags", "flags", "confidence", "comment", "effect_claimed", "aid_path", "plays", "heard_ms",
     "time_to_answer_s", "transcript_shown", "round", "position", "shown_wall_s", "given_wall_s", "adjudicates",
-    "guideline_version", "tool_version",
+    "guideline_version", "tool_version", "proposed_probability",
 )  # fmt: skip
 """Columns that are fields of a judgment as they stand."""
 

@@ -12,7 +12,7 @@ from harness.log.folder import SessionFolder
 from harness.log.judgment_log import JudgmentLog
 from harness.model.errors import InputError
 from harness.model.judgment import Judgment
-from harness.model.rating_round import GoldItem, RatingRound
+from harness.model.rating_round import GoldItem, ProposalRule, RatingRound
 from harness.model.record import EffectAnswered, JudgmentGiven
 from harness.model.stimulus import Role, SpokenText, StimulusRecipe, VoiceSpec, Waveform
 from harness.rating.desk import Desk
@@ -20,6 +20,7 @@ from harness.rating.items import Item, exercise_item
 from harness.rating.queue import drawn
 from harness.rig.assemble import renderer
 from harness.rig.rating_items import RatingSource, SessionItems, disputed
+from harness.rig.rating_proposals import Proposer
 
 RESPONSE_VOICE = VoiceSpec(engine="flite", name="slt")
 """Who speaks the responses of exercises."""
@@ -27,6 +28,8 @@ RESPONSE_VOICE = VoiceSpec(engine="flite", name="slt")
 
 class RatingRoom:
     """Opens the sessions of a round; thread-safe. LogError when one is none, InputError when nothing is to be judged.
+
+    A round with proposals also reads what they are learnt from, and trains: the errors of `Proposer`.
 
     round_.sessions: absolute paths of session folders; the first also keeps the rows of exercises.
     """
@@ -46,6 +49,7 @@ class RatingRoom:
                 "there is no first response to judge in what was asked for",
                 remedy="Look at the trials with: harness show SESSION; or ask for less with the filter",
             )
+        self._propose = None if round_.proposals is None else self._proposer(round_.proposals)
 
     # What there is
 
@@ -92,7 +96,7 @@ class RatingRoom:
                 f"{rater!r} is no rater of the round {self.round.id!r}",
                 remedy=f"Its raters: {', '.join(self.round.raters)}",
             )
-        return Desk(rater, self.round, self.items, self.exercises, self.rows, self.keep)
+        return Desk(rater, self.round, self.items, self.exercises, self.rows, self.keep, propose=self._propose)
 
     def adjudication(self, rater: str) -> Desk:
         """A sitting at what raters disagree on, with their judgments as inputs; less what others have settled."""
@@ -152,6 +156,9 @@ class RatingRoom:
             self._logs.clear()
 
     # Inside
+
+    def _proposer(self, rule: ProposalRule) -> Proposer:
+        return Proposer(rule, {one.session_id for one in self._found}, seed=self.round.seed, path=self.round.path)
 
     def _all_rows(self) -> tuple[Judgment, ...]:
         return tuple(row for one in self._found for row in one.rows)

@@ -9,13 +9,14 @@ from textual import events
 
 from harness.dashboard.rating_app import run_rating_app
 from harness.model.errors import InputError
-from harness.model.judgment import Category, Flag, JudgmentStatus, SubFlag
+from harness.model.judgment import Category, Flag, JudgmentStatus, ProposalShown, SubFlag
 from harness.model.rater_keys import RaterAction, RaterKeys
 from harness.model.rating_round import Exercise, RatingRound, TranscriptPolicy
 from harness.rating.categories import KEYS, LABELS
 from harness.rating.guide import GUIDE
 from tests.dashboard.bench import screen_text, shows, until
 from tests.dashboard.seats import SIZES, SMALL, WIDE, press, ready, room_of, rows, seated
+from tests.proposal_rounds import judged_source, proposing_round
 from tests.rating_sessions import TALKS, rating_session
 
 ANSWERS = {talk.query: talk.answer for talk in TALKS}
@@ -332,3 +333,27 @@ def test_a_terminal_without_a_screen_is_refused_with_a_hint(session: Path, monke
         with pytest.raises(InputError) as caught:
             run_rating_app(room_of(app), app.desk, RaterKeys(), None)
         assert "--plain" in caught.value.remedy
+
+
+async def test_what_a_classifier_says_comes_after_the_choice_and_with_the_item_only_where_wanted(
+    session: Path, tmp_path: Path
+) -> None:
+    source = judged_source(tmp_path / "s0")
+    app = seated(session, round_=proposing_round(source))
+    async with app.run_test(size=SMALL) as pilot:
+        await ready(pilot)
+        assert "classifier" not in screen_text(pilot)
+        await press(pilot, "9")
+        assert "the classifier would have said" in screen_text(pilot)
+        assert "%)" in screen_text(pilot)
+        await press(pilot, "u")
+        assert "would have said" not in screen_text(pilot)
+        await press(pilot, "1")
+        first, _, second = rows(session)
+        assert (first.proposal_shown, first.unaided) == (ProposalShown.AFTER, None)
+        assert (second.proposal_shown, second.unaided) == (ProposalShown.BEFORE, Category.WRONG)
+    app = seated(session, "bob", round_=proposing_round(source, ProposalShown.BEFORE))
+    async with app.run_test(size=SMALL) as pilot:
+        await ready(pilot)
+        assert "classifier" in screen_text(pilot)
+        assert "%)" in screen_text(pilot)

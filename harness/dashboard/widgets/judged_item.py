@@ -47,6 +47,8 @@ class JudgedItem(Painted):
         rows = [("asked", Text(f"“{plain_text(item.query, LONGEST)}”", style=f"bold {palette.TEXT}"))]
         rows += self._said(item, view.draft.transcript_shown)
         rows += self._inputs(item)
+        if view.proposal is not None:
+            rows.append(("classifier", Text(view.proposal.words, style=palette.ORANGE)))
         if item.effect is not None:
             wanted, known = effect_words(item.effect)
             rows.append(("wanted", Text(wanted, style=palette.TEXT)))

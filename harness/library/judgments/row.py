@@ -11,11 +11,14 @@ from harness.library.findings import nearest
 from harness.library.judgments.cells import Value, WrongCell
 from harness.library.transcripts.problems import shown
 from harness.model.effect import EffectWord
-from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, JudgmentStatus, SubFlag
+from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, JudgmentStatus, ProposalShown, SubFlag
 
 LONGEST_NAME = 100
 _AT_LEAST = {"take": 1, "attempt": 1, "position": 1, "plays": 0, "heard_ms": 0, "time_to_answer_s": 0}
-_WORDS: dict[str, type[StrEnum]] = {"status": JudgmentStatus, "effect": EffectWord}
+_WORDS: dict[str, type[StrEnum]] = {
+    "status": JudgmentStatus, "effect": EffectWord, "proposed": Category, "proposal_shown": ProposalShown,
+    "unaided": Category,
+}  # fmt: skip
 _LISTS: dict[str, type[StrEnum]] = {"sub_flags": SubFlag, "flags": Flag}
 
 
@@ -60,6 +63,9 @@ def row_of(line: int, values: dict[str, Value], categories: Mapping[str, Categor
             raise WrongCell(f"{column} is {found}", f"Write at least {least}")
     if values.get("confidence", 1) not in (1, 2, 3):
         raise WrongCell(f"the confidence is {values['confidence']}", "Write 1 (unsure), 2 or 3 (sure)")
+    share = values.get("proposed_probability")
+    if isinstance(share, int | float) and not 0 <= share <= 1:
+        raise WrongCell(f"proposed_probability is {share}", "Write a number from 0 to 1")
     if ("span_start_s" in values) != ("span_end_s" in values):
         raise WrongCell("a span has a start and an end, and one of them is missing", "Write both, or neither")
     for column, kind in _WORDS.items():

@@ -87,6 +87,10 @@ def _judgment(one: Judgment, session_id: str) -> dict[str, Value]:
         "guideline_version": one.guideline_version,
         "tool_version": one.tool_version,
         "imported_from": one.imported_from,
+        "proposed": None if one.proposed is None else one.proposed.value,
+        "proposed_probability": one.proposed_probability,
+        "proposal_shown": one.proposal_shown.value,
+        "unaided": None if one.unaided is None else one.unaided.value,
     }
 
 

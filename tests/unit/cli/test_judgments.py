@@ -20,7 +20,7 @@ from harness.cli import group
 from harness.log.judgment_log import rating_rows
 from harness.model.effect import EffectWord
 from harness.model.errors import InputError
-from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, Judgment, JudgmentStatus
+from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, Judgment, JudgmentStatus, ProposalShown
 from harness.model.record import JudgmentGiven
 from harness.reports.safe_csv import safe_cell, safe_csv
 from tests.judged_sessions import answers, clips_of, give, judged, judged_responses, store_session
@@ -62,7 +62,8 @@ def folder(tmp_path: Path) -> Path:
             flags=(Flag.AUDIO_BAD.value,), sub_flags=("recoverable",) if at % 2 else (), confidence=1 + at % 3,
             plays=2, heard_ms=900, time_to_answer_s=0.1 + at, transcript_shown=False, item_id=f"item{at}", round="r1",
             position=at + 1, aid_path=("whole=yes", "which; one=no"), span_s=(1.25, 2.5), effect_claimed=True,
-            effect=EffectWord.PARTIAL, shown_wall_s=1e9, tool_version="0.1.0",
+            effect=EffectWord.PARTIAL, shown_wall_s=1e9, tool_version="0.1.0", proposed=Category.INFERRABLE,
+            proposed_probability=0.25, proposal_shown=ProposalShown.BEFORE, unaided=Category.CLARIFICATION,
         )  # fmt: skip
         rows.append(full)
     rows.append(judged("q1-kitchen", clips["q1-kitchen"][1], "bob", Category.WRONG, session_id="s1", id="b0"))

@@ -47,6 +47,12 @@ def labelled(folder: Path, **labels: str) -> list[Judgment]:
     ]
 
 
+def test_a_choice_that_follows_a_proposal_counts_as_it_was_before(folder: Path) -> None:
+    first, *rest = labelled(folder, ann="000000", bob="000000")
+    give(folder, [replace(first, unaided=CATEGORIES[1]), *rest])
+    assert figures(folder).agreement.raw.value == pytest.approx(5 / 6)
+
+
 def test_labels_become_figures_and_disputed_items(folder: Path) -> None:
     give(folder, labelled(folder, ann="001122", bob="001123", cat="00112."))
     found = figures(folder)

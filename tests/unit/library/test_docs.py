@@ -80,8 +80,9 @@ def test_the_example_of_a_device_is_right(tmp_path: Path) -> None:
 
 def test_the_examples_of_a_round_are_right(tmp_path: Path) -> None:
     (tmp_path / "rounds").mkdir()
-    (tmp_path / "sessions" / "2026-03-02-kitchen").mkdir(parents=True)
-    (tmp_path / "sessions" / "2026-03-02-kitchen" / "log.sqlite").touch()
+    for session in ("2025-11-20-kitchen", "2026-03-02-kitchen"):
+        (tmp_path / "sessions" / session).mkdir(parents=True)
+        (tmp_path / "sessions" / session / "log.sqlite").touch()
     names = ("round", "training", "known", "keys")
     for name, text in zip(names, examples("round.md"), strict=True):
         (tmp_path / "rounds" / f"{name}.yaml").write_text(text, encoding="utf-8")

@@ -11,9 +11,9 @@ from harness.cli.validate import command as validate
 from harness.library.round_file import NAMED_KEYS
 from harness.library.rounds import load_gold, load_rater_keys, load_round, load_training
 from harness.model.errors import InputError, InputProblems
-from harness.model.judgment import Category
+from harness.model.judgment import Category, ProposalShown
 from harness.model.rater_keys import RaterAction, RaterKeys
-from harness.model.rating_round import Exercise, GoldItem, ItemFilter, RatingRound, TranscriptPolicy
+from harness.model.rating_round import Exercise, GoldItem, ItemFilter, ProposalRule, RatingRound, TranscriptPolicy
 
 TRAINING = """
 training: own
@@ -118,6 +118,35 @@ def test_what_is_not_said_is_as_by_default(folder: Path) -> None:
 
 def test_a_session_that_two_patterns_mean_is_taken_once(folder: Path) -> None:
     assert len(load_round(written(folder, "round: r\nsessions: [runs/*, runs/a1]\n")).round.sessions) == 3
+
+
+def test_proposals_name_their_sources(folder: Path) -> None:
+    head = "round: r\nsessions: [runs/a1]\n"
+    sources = tuple(str((folder / one).resolve()) for one in ("runs/a2", "../other"))
+    found = load_round(written(folder, head + "proposals: {from: [runs/a2, ../other, runs/a2]}\n"))
+    assert found.round.proposals == ProposalRule(sources, "tfidf", ProposalShown.AFTER)
+    found = load_round(written(folder, head + "proposals: {from: [../other], classifier: own, show: before}\n"))
+    assert found.round.proposals == ProposalRule(sources[1:], "own", ProposalShown.BEFORE)
+
+
+@pytest.mark.parametrize(
+    ("lines", "line", "what"),
+    [
+        ("  from:\n    - runs/b1\n    - runs/a*\n", 6, "'runs/a*' means 'a1', which this round judges"),
+        ("  from:\n    - runs/b1\n    - runs/apart\n", 6, "'runs/apart' means no session folder"),
+        ("  from: [runs/b1]\n  show: later\n", 5, "later"),
+        ("  from: []\n", 4, ""),
+        ("  show: after\n", 4, "from"),
+        ("  from: [runs/b1]\n  clasifier: tfidf\n", 5, "clasifier"),
+    ],
+)
+def test_what_is_wrong_with_proposals_is_told_with_its_line(folder: Path, lines: str, line: int, what: str) -> None:
+    with pytest.raises(InputProblems) as found:
+        load_round(written(folder, f"round: r\nsessions: [runs/a1]\nproposals:\n{lines}"))
+    (problem,) = found.value.problems
+    assert problem.place is not None
+    assert (Path(problem.place.file).name, problem.place.line) == ("round.yaml", line)
+    assert what in problem.what
 
 
 def test_what_is_wrong_with_another_file_is_told_there(folder: Path) -> None:

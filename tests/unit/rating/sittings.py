@@ -12,6 +12,7 @@ from harness.model.rating_round import Exercise, GoldItem, RatingRound
 from harness.rating.desk import Desk
 from harness.rating.items import Hidden, Item, blind_id, exercise_item
 from harness.rating.judgments import Subject
+from harness.rating.proposals import Proposal
 
 CHECK = EffectCheck("the lamp is on", question="Is it on?")
 WAITS = EffectEvidence(CHECK)
@@ -86,6 +87,7 @@ class Bench:
     exercises: Sequence[Item] = ()
     disk: Disk = field(default_factory=Disk)
     clock: Clock = field(default_factory=Clock)
+    proposal: Proposal | None = None
 
     def desk(self, rater: str = "ann", **changes: object) -> Desk:
         round_ = replace(self.round, **changes) if changes else self.round  # type: ignore[arg-type]
@@ -96,6 +98,7 @@ class Bench:
             self.exercises,
             tuple(self.disk.rows),
             self._keep,
+            propose=lambda _: self.proposal,
             now_s=self.clock.monotonic,
             wall_s=self.clock.wall,
         )
