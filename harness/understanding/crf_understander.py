@@ -34,15 +34,19 @@ L1 = Setting("l1", SettingKind.NUMBER, "0.05", "weight that makes features of sl
 L2 = Setting("l2", SettingKind.NUMBER, "0.01", "weight that makes features of slots small", low=0, high=100)
 RARE = Setting("rare", SettingKind.WHOLE, "1", "features of slots that come less often are left out", low=1, high=1000)
 STRENGTH = Setting(
-    "strength", SettingKind.NUMBER, "30", "of intents: more follows the training texts closer", low=0.001, high=1e6
+    "strength", SettingKind.NUMBER, "300", "of intents: more follows the training texts closer", low=0.001, high=1e6
 )
 WORDS = Setting("words", SettingKind.WHOLE, "2", "longest run of words that counts for intents", low=1, high=5)
+PIECES = Setting(
+    "pieces", SettingKind.WHOLE, "4", "longest run of letters in a word that counts for intents; 0: none",
+    low=0, high=8,
+)  # fmt: skip
 
 
 class CrfUnderstander:
     """Plug-in `crf`. The held-out utterances are not looked at."""
 
-    settings: ClassVar[tuple[Setting, ...]] = (ITERATIONS, L1, L2, RARE, STRENGTH, WORDS)
+    settings: ClassVar[tuple[Setting, ...]] = (ITERATIONS, L1, L2, RARE, STRENGTH, WORDS, PIECES)
 
     def __init__(self, settings: Mapping[str, str], *, seed: int) -> None:
         self._settings = {one.name: one.default for one in self.settings}
@@ -61,7 +65,8 @@ class CrfUnderstander:
         sets = [one.intents or () for one in train]
         labels = sorted({label for one in sets for label in one})
         tell(f"intents: {len(labels)} labels, {len(train):,} utterances")
-        rule = LinearRule(int(self._settings["words"]), 0, float(self._settings["strength"]), balanced=True)
+        runs = int(self._settings[WORDS.name]), int(self._settings[PIECES.name])
+        rule = LinearRule(*runs, float(self._settings[STRENGTH.name]), balanced=True)
         self._intents = fit_linear(texts, sets, labels, rule, seed=self._seed)
         self._trained = self._train_slots(train, tell)
         self._tagger = self._open(self._trained)
