@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.library.findings import nearest
+from harness.library.label_map import PRESETS
 from harness.library.understanding import read_corpus
 from harness.model.annotation import IMPORTED, Intents, Labelled
 from harness.model.errors import InputError, InputProblems, Place
@@ -106,6 +107,9 @@ def _problem(one: Utterance, intents: Intents, refusal: str, label_set: LabelSet
             f"{joined(intents)} is against the rules of the label set: {refusal}", place=place, remedy=remedy
         )
     remedy = f"{nearest(unknown, label_set.ids, listed='Labels')}; other names are told with --map"
+    preset = next((name for name, names in PRESETS.items() if names.get(unknown) in label_set.ids), None)
+    if preset is not None:
+        remedy = f"Add --map {preset}, which knows it"
     return InputError(f"there is no label {unknown!r}", place=place, remedy=remedy)
 
 

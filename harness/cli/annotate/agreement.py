@@ -17,7 +17,12 @@ from harness.metrics.intervals import Share
 from harness.metrics.set_agreement import LabelAgreement
 from harness.model.errors import InputError
 from harness.reports.cells import counted, fit
-from harness.understanding.annotation.agreement import PairOfAnnotators, pairs_of_annotators
+from harness.understanding.annotation.agreement import (
+    AllAnnotators,
+    PairOfAnnotators,
+    all_annotators,
+    pairs_of_annotators,
+)
 from harness.understanding.annotation.ledger import Choice
 from harness.wire.foreign import plain_text
 
@@ -58,12 +63,17 @@ def command(project: Path, only: tuple[str, ...], differing: bool, as_json: bool
             known = ", ".join(plain_text(one, 64) for one in ledger.annotators)
             raise InputError(f"{unknown!r} has labelled nothing here", remedy=f"Annotators: {known or 'none'}")
         found = pairs_of_annotators(room.utterances, room.label_set, ledger, only)
+        together = None if differing else all_annotators(room.utterances, ledger, only)
         out = standard_output()
         if as_json:
-            out.write(json.dumps({"project": room.project.id, "pairs": [_object(one) for one in found]}) + "\n")
+            told_of_all = None if together is None else _all_object(together)
+            pairs = [_object(one) for one in found]
+            out.write(json.dumps({"project": room.project.id, "pairs": pairs, "all": told_of_all}) + "\n")
         else:
             texts = {one.id: one.text for one in room.utterances}
-            told = _differing(found, texts, ledger.independent) if differing else _lines(found)
+            told = (
+                _differing(found, texts, ledger.independent) if differing else (*_lines(found), *_all_lines(together))
+            )
             out.write("".join(f"{line}\n" for line in told))
     finally:
         room.close()
@@ -96,6 +106,16 @@ def _lines(pairs: Sequence[PairOfAnnotators]) -> Iterator[str]:
             rest = figures.confusion[LISTED:]
             if rest:
                 yield f"{sum(often for _, _, often in rest):>6}  in {len(rest)} other ways"
+
+
+def _all_lines(together: AllAnnotators | None) -> Iterator[str]:
+    if together is not None and together.shared:
+        yield ""
+        names = ", ".join(map(_name, together.annotators))
+        many = counted(together.shared, "utterance")
+        yield f"all {len(together.annotators)} together ({names}): {many} labelled by two or more"
+        yield _row("alpha, MASI", *_figure(together.masi))
+        yield _row("alpha, whole sets", *_figure(together.nominal))
 
 
 def _labels(labels: Sequence[LabelAgreement]) -> Iterator[str]:
@@ -158,15 +178,28 @@ def _object(pair: PairOfAnnotators) -> dict[str, object]:
     }
 
 
+def _all_object(together: AllAnnotators) -> dict[str, object]:
+    return {
+        "annotators": list(together.annotators),
+        "shared": together.shared,
+        "alpha_masi": _figure_object(together.masi),
+        "alpha_nominal": _figure_object(together.nominal),
+    }
+
+
 def _figure_object(figure: Figure) -> dict[str, object]:
     return {"value": figure.value, "interval": figure.interval, "why_not": figure.why_not}
 
 
 def _figure(figure: Figure) -> tuple[str, str]:
-    value = NOTHING if figure.value is None else f"{figure.value:.3f}"
+    value = NOTHING if figure.value is None else _three(figure.value)
     if figure.interval is None:
         return value, f"{NOTHING}: {figure.why_not}" if figure.why_not else NOTHING
-    return value, f"{figure.interval[0]:.3f} to {figure.interval[1]:.3f}"
+    return value, f"{_three(figure.interval[0])} to {_three(figure.interval[1])}"
+
+
+def _three(value: float) -> str:
+    return f"{round(value, 3) + 0.0:.3f}"  # without a minus before nothing
 
 
 def _share(share: Share) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""How far the annotators of a project agree: every two who share utterances."""
+"""How far the annotators of a project agree: every two who share utterances, and all at once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from harness.metrics.set_agreement import SetAgreement, set_agreement
+import numpy as np
+
+from harness.metrics.agreement import MISSING, Figure, agreement
+from harness.metrics.set_agreement import SetAgreement, set_agreement, set_alpha
 from harness.model.label_set import LabelSet
 from harness.model.understanding import Utterance
 from harness.understanding.annotation.ledger import Ledger
@@ -20,6 +23,32 @@ class PairOfAnnotators:
     second: str
     figures: SetAgreement
     differing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AllAnnotators:
+    """Three or more at once. shared: utterances that two or more of them labelled; alphas as of `SetAgreement`."""
+
+    annotators: tuple[str, ...]
+    shared: int
+    masi: Figure
+    nominal: Figure
+
+
+def all_annotators(utterances: Sequence[Utterance], ledger: Ledger, only: Collection[str] = ()) -> AllAnnotators | None:
+    """Krippendorff's alpha of all, or of these; None when there are no three. Labels count as for pairs."""
+    names = [name for name in ledger.annotators if not only or name in only]
+    if len(names) < 3:
+        return None
+    given = [{name: frozenset(row.intents) for name, row in ledger.independent(one.id).items()} for one in utterances]
+    sets = sorted({one for by_name in given for one in by_name.values()}, key=sorted)
+    number = {one: at for at, one in enumerate(sets)}
+    table = np.array(
+        [[number[by_name[name]] if name in by_name else MISSING for by_name in given] for name in names], np.int64
+    )
+    shared = int(((table != MISSING).sum(axis=0) >= 2).sum())
+    nominal = agreement(table, max(2, len(sets))).alpha
+    return AllAnnotators(tuple(names), shared, set_alpha(table, sets), nominal)
 
 
 def pairs_of_annotators(
