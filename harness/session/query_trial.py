@@ -202,12 +202,12 @@ class TrialMachine(TrialSteps):
     def _still_at(self, previous: Attempt, observation: Observation) -> bool:
         """True while the device, which says when it wakes, woke to the attempt before and has not woken to this one.
 
-        It is not when it has said since that it is idle, or has told something of this attempt.
+        It is not when it was idle before this one began, or has told something of this one.
         """
         current = self._current
         if current is None or current.told_s is not None or current.place_s(observation) is not None:
             return False
-        return current.missed_wake and previous.wake is not None and self._device_state is not DeviceState.IDLE
+        return current.missed_wake and previous.wake is not None and not self._began_idle
 
     def _take_in(self, observation: Observation, owner: Attempt | None) -> None:
         match observation:
@@ -300,9 +300,7 @@ class TrialMachine(TrialSteps):
         if decided and self.trial.until_understood and self._phase in (Phase.PLAYING, Phase.LISTENING):
             self._interrupt(f"late_word: of attempt {owner.number}")
             self._current, self._previous = owner, None
-            self._late_window = (
-                self._phase is Phase.WAITING and self._may_answer_late()
-            )  # what it says to it may come yet
+            self._late_window = not self._lost and self._may_answer_late()
 
     def _lose(self, source: str, what: str) -> None:
         self._lost.add(source)

@@ -68,6 +68,7 @@ class TrialSteps(Take):
         self._closing_done = False
         self._late_window = False
         self._device_state: DeviceState | None = None
+        self._began_idle = False  # what the device said of itself when the attempt under way began
 
     # Time
 
@@ -311,6 +312,7 @@ class TrialSteps(Take):
         self._last_number += 1
         quiet_since_s = self._quiet.since(self._now_s)
         self._previous = self._current
+        self._began_idle = self._device_state is DeviceState.IDLE
         play_id = self._play_id(self._last_number)
         self._current = Attempt(self.trial, self.take, self._last_number, play_id, self._timing, self._now_s)
         # It talks over the query; if it goes on, that is its response.

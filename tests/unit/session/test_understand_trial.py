@@ -294,28 +294,27 @@ def test_a_word_within_the_next_query_is_of_the_attempt_that_has_none_yet() -> N
     assert frame(told, 2).right
 
 
+RIGHT_SECOND = [(1, "no_response"), (2, "responded")]
 RIGHT_LATE = [(1, "late"), (2, "interrupted")]
 WITHIN_THE_NEXT = [tells("greet#set_timer", TEN, at=1.5), *speech(1.7, 3.2)]
 AFTER_THE_NEXT = [tells("greet#set_timer", TEN, at=2.2), *speech(2.3, 4.0)]
 
 
 @pytest.mark.parametrize(
-    ("then", "attempts"),
+    ("first", "then", "attempts"),
     [
-        (WITHIN_THE_NEXT, RIGHT_LATE),
-        (AFTER_THE_NEXT, RIGHT_LATE),
-        (
-            speech(2.3, 4.0),
-            [(1, "inconclusive"), (2, "interrupted")],
-        ),  # its answer without a word on what it understood
-        ([wake(), *AFTER_THE_NEXT], [(1, "no_response"), (2, "responded")]),
-        ([idles(0.5), *AFTER_THE_NEXT], [(1, "no_response"), (2, "responded")]),  # a wake event that was lost
+        ([wake()], WITHIN_THE_NEXT, RIGHT_LATE),
+        ([wake()], AFTER_THE_NEXT, RIGHT_LATE),
+        ([wake()], [idles(0.5), *AFTER_THE_NEXT], RIGHT_LATE),  # its microphone is back, and it goes on
+        ([wake()], speech(2.3, 4.0), [(1, "inconclusive"), (2, "interrupted")]),  # an answer without a word
+        ([wake()], [wake(), *AFTER_THE_NEXT], RIGHT_SECOND),
+        ([wake(), idles(5.0)], AFTER_THE_NEXT, RIGHT_SECOND),  # it was done with the first: a wake event was lost
     ],
 )
 def test_a_device_that_has_not_woken_anew_is_still_at_the_attempt_before(
-    then: list[Later], attempts: list[tuple[int, str]]
+    first: list[Later], then: list[Later], attempts: list[tuple[int, str]]
 ) -> None:
-    found = rehearse([wake()], then)
+    found = rehearse(first, then)
     assert outcomes(found) == attempts
     answered = next(row for row in found.standing().values() if row.latency is not None)
     assert answered.latency is not None
