@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -24,62 +22,20 @@ from harness.model.annotation import (
     Withdrawn,
 )
 from harness.model.errors import LogError
+from tests.unit.log.nursery import KILLS, killed, together
 
-WRITERS, ROWS, KILLS, PAGE = 4, 20, 30, 3
+WRITERS, ROWS, PAGE = 4, 20, 3
 
-# Everything is imported once; each writer is a fork that saves pages of two rows and says which were acknowledged.
-NURSERY = """
-import os, random, signal, sys, time
-from pathlib import Path
-from harness.log.annotation_log import AnnotationLog
+# A page is two rows.
+SAVES = """
+from harness.log.annotation_log import AnnotationLog as opened
 from harness.model.annotation import Accepted, Struck
 
-folder, kind, writers, rows, kills = Path(sys.argv[1]), sys.argv[2], *map(int, sys.argv[3:6])
-
-def page(name):
-    return [
+def save(log, name):
+    log.append_all([
         Accepted(f"{name}-a", "ann", "b", name, ("play",), (f"{name} 1", f"{name} 2")),
         Struck(f"{name}-s", "ann", "b", name, ("play",), (f"{name} 3",)),
-    ]
-
-def write(name, count, out):
-    log = AnnotationLog(folder)
-    number = 0
-    while count is None or number < count:
-        log.append_all(page(f"{name}-{number}"))
-        os.write(out, f"{name}-{number}\\n".encode())
-        number += 1
-
-def fork(name, count, out):
-    child = os.fork()
-    if child == 0:
-        try:
-            write(name, count, out)
-            os._exit(0)
-        except BaseException as error:
-            os.write(2, repr(error).encode())
-        finally:
-            os._exit(9)
-    return child
-
-if kind == "together":
-    children = [fork(f"w{number}", rows, 1) for number in range(writers)]
-    sys.exit(max(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children))
-chance = random.Random(7)
-for kill in range(kills):
-    into, out = os.pipe()
-    children = [fork(f"k{kill}-{number}", None, out) for number in range(2)]
-    os.close(out)
-    said = os.read(into, 1)
-    time.sleep(chance.uniform(0, 0.03))
-    for child in children:
-        os.kill(child, signal.SIGKILL)
-    while piece := os.read(into, 65536):
-        said += piece
-    os.close(into)
-    for child in children:
-        os.waitpid(child, 0)
-    sys.stdout.write(said.decode())
+    ])
 """
 
 
@@ -97,18 +53,6 @@ def stored(folder: Path) -> list[AnnotationRow]:
         log.close()
 
 
-def nursery(folder: Path, kind: str) -> list[str]:
-    found = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", NURSERY, str(folder), kind, str(WRITERS), str(ROWS), str(KILLS)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert found.returncode == 0, found.stderr
-    return found.stdout.split()
-
-
 def pages(rows: list[AnnotationRow]) -> dict[str, list[str]]:
     """Page → utterances of its rows."""
     found: dict[str, list[str]] = {}
@@ -119,7 +63,7 @@ def pages(rows: list[AnnotationRow]) -> dict[str, list[str]]:
 
 
 def test_processes_at_once_lose_nothing(folder: Path) -> None:
-    acknowledged = nursery(folder, "together")
+    acknowledged = together(folder, SAVES, WRITERS, ROWS)
     assert len(acknowledged) == WRITERS * ROWS
     found = pages(stored(folder))
     assert sorted(found) == sorted(acknowledged)
@@ -127,7 +71,7 @@ def test_processes_at_once_lose_nothing(folder: Path) -> None:
 
 
 def test_kills_lose_no_acknowledged_page_and_leave_no_half_one(folder: Path) -> None:
-    acknowledged = nursery(folder, "kill")
+    acknowledged = killed(folder, SAVES)
     assert len({name.split("-")[0] for name in acknowledged}) > KILLS * 0.9
     found = pages(stored(folder))
     assert set(acknowledged) <= set(found)

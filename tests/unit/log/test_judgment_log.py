@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -18,62 +16,17 @@ from harness.model.effect import EffectWord
 from harness.model.errors import LogError, LogFull
 from harness.model.judgment import Category, Judgment, JudgmentStatus
 from harness.model.record import EffectAnswered, JudgmentGiven, NoteWritten
+from tests.unit.log.nursery import KILLS, killed, together
 
 WRITERS = 8
 ROWS = 25
-KILLS = 30
-
-# Everything is imported once; each writer is a fork that opens the file for itself and says what was acknowledged.
-NURSERY = """
-import os, random, signal, sys, time
-from pathlib import Path
-from harness.log.judgment_log import JudgmentLog
+SAVES = """
+from harness.log.judgment_log import JudgmentLog as opened
 from harness.model.judgment import Category, Judgment, JudgmentStatus
 from harness.model.record import JudgmentGiven
 
-folder, kind, writers, rows, kills = Path(sys.argv[1]), sys.argv[2], *map(int, sys.argv[3:6])
-
-def row(name):
-    return JudgmentGiven(Judgment(name, "t", 1, "ann", JudgmentStatus.SUBMITTED, Category.WRONG, "c"))
-
-def write(name, count, out):
-    log = JudgmentLog(folder)
-    number = 0
-    while count is None or number < count:
-        log.append(row(f"{name}-{number}"))
-        os.write(out, f"{name}-{number}\\n".encode())
-        number += 1
-
-def fork(name, count, out):
-    child = os.fork()
-    if child == 0:
-        try:
-            write(name, count, out)
-            os._exit(0)
-        except BaseException as error:
-            os.write(2, repr(error).encode())
-        finally:
-            os._exit(9)
-    return child
-
-if kind == "together":
-    children = [fork(f"w{number}", rows, 1) for number in range(writers)]
-    sys.exit(max(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children))
-chance = random.Random(7)
-for kill in range(kills):
-    into, out = os.pipe()
-    children = [fork(f"k{kill}-{number}", None, out) for number in range(2)]
-    os.close(out)
-    said = os.read(into, 1)
-    time.sleep(chance.uniform(0, 0.03))
-    for child in children:
-        os.kill(child, signal.SIGKILL)
-    while piece := os.read(into, 65536):
-        said += piece
-    os.close(into)
-    for child in children:
-        os.waitpid(child, 0)
-    sys.stdout.write(said.decode())
+def save(log, name):
+    log.append(JudgmentGiven(Judgment(name, "t", 1, "ann", JudgmentStatus.SUBMITTED, Category.WRONG, "c")))
 """
 
 
@@ -91,20 +44,8 @@ def ids(folder: Path) -> list[str]:
     return [one.record.judgment.id for one in rating_rows(folder) if isinstance(one.record, JudgmentGiven)]
 
 
-def nursery(folder: Path, kind: str) -> list[str]:
-    found = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", NURSERY, str(folder), kind, str(WRITERS), str(ROWS), str(KILLS)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert found.returncode == 0, found.stderr
-    return found.stdout.split()
-
-
 def test_eight_processes_at_once_lose_nothing(folder: Path) -> None:
-    acknowledged = nursery(folder, "together")
+    acknowledged = together(folder, SAVES, WRITERS, ROWS)
     assert len(acknowledged) == WRITERS * ROWS
     assert sorted(ids(folder)) == sorted(acknowledged)
     entries = list(JudgmentLog(folder).entries())
@@ -112,7 +53,7 @@ def test_eight_processes_at_once_lose_nothing(folder: Path) -> None:
 
 
 def test_kills_lose_no_acknowledged_row(folder: Path) -> None:
-    acknowledged = nursery(folder, "kill")
+    acknowledged = killed(folder, SAVES)
     stored = ids(folder)
     assert len({name.split("-")[0] for name in acknowledged}) > KILLS * 0.9
     assert set(acknowledged) <= set(stored)
