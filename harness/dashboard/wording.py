@@ -8,7 +8,7 @@ from harness.evaluate.words_heard import Unit, WordsHeard
 from harness.metrics.intervals import Share
 from harness.metrics.latency import Quantile
 from harness.model.record import ReviewWord
-from harness.model.scenario import Evidence, TrialKind
+from harness.model.scenario import TrialKind
 from harness.model.stimulus import Ambience, Recording, SpokenText
 from harness.model.time import Measured
 from harness.model.trial import Listening, Outcome, Trial
@@ -41,13 +41,6 @@ REVIEW_WORDS: dict[ReviewWord, str] = {
 FIGURE_WORDS: dict[Literal["false_accepts", "false_rejects"], str] = {
     "false_accepts": "false accepts",
     "false_rejects": "false rejects",
-}
-
-EVIDENCE_WORDS: dict[Evidence, str] = {
-    Evidence.AUTO: "the device, else the operator",
-    Evidence.DEVICE: "the device",
-    Evidence.OPERATOR: "the operator",
-    Evidence.NONE: "nobody",
 }
 
 
