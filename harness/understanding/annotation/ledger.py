@@ -82,6 +82,7 @@ class Ledger:
         self._acts: dict[str, list[Act]] = defaultdict(list)
         self._proposals: dict[str, Batched] = {}
         self._batches: list[Proposed] = []
+        self._touched: list[str] = []
         self.add_all(rows)
 
     def add_all(self, rows: Iterable[AnnotationRow]) -> bool:
@@ -96,12 +97,16 @@ class Ledger:
         match row:
             case Proposed():
                 self._batches.append(row)
+                self._touched.extend(one.utterance for one in row.proposals)
                 self._proposals.update((one.utterance, Batched(row.id, self._allowed(one))) for one in row.proposals)
             case Withdrawn():
                 self._withdrawn.update(row.rows)
+                known = [self._order[self._number[id_]] for id_ in row.rows if id_ in self._number]
+                self._touched.extend(utterance for act in known for utterance in utterances_of(act))
             case _:
                 self._number[row.id] = len(self._order)
                 self._order.append(row)
+                self._touched.extend(utterances_of(row))
                 for utterance in utterances_of(row):
                     self._acts[utterance].append(row)
         return True
@@ -126,6 +131,15 @@ class Ledger:
     def number(self, act: Act) -> int:
         """Which row of annotators it is, from 0, in the order of the file."""
         return self._number[act.id]
+
+    @property
+    def touches(self) -> int:
+        """How often rows have touched an utterance so far: what `touched` counts from."""
+        return len(self._touched)
+
+    def touched(self, after: int) -> set[str]:
+        """Utterances that rows are about that came since `touches` was `after`."""
+        return set(self._touched[after:])
 
     # Of an utterance
 

@@ -31,14 +31,39 @@ class Queue:
     count: AnnotationCount
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What an utterance adds to an annotator's queue. reviewed: the proposal that was accepted or struck last.
+
+    proposed: what is to be reviewed now; with neither that nor a choice it is labelled by hand. skipped: number of the
+    row that skipped it, when that is the last.
+    """
+
+    is_chosen: bool
+    is_struck: bool = False
+    reviewed: Intents | None = None
+    proposed: Intents | None = None
+    skipped: int | None = None
+
+
+@dataclass(slots=True)
+class _Known:
+    """Parts of one annotator's queue in the order of the texts, as of so many touches of a ledger."""
+
+    ledger: Ledger
+    parts: dict[str, _Part | None]
+    touches: int
+
+
 class Queues:
-    """Of one project; worked out anew from the ledger whenever it is asked."""
+    """Of one project, from the ledger as it stands; only what its rows have touched since is looked at again."""
 
     def __init__(self, project: AnnotationProject, utterances: Sequence[Utterance]) -> None:
         self._project = project
         self._text = {one.id: one.text for one in utterances}
-        self._by_text = {id_: (text.casefold(), id_) for id_, text in self._text.items()}
+        self._by_text = sorted(self._text, key=lambda id_: (self._text[id_].casefold(), id_))
         self._turns: dict[str, dict[str, int]] = {}
+        self._known: dict[str, _Known] = {}
         self.shares = Shares(project, utterances)
 
     def of(self, annotator: str, ledger: Ledger) -> Queue:
@@ -48,36 +73,55 @@ class Queues:
         by_hand: list[str] = []
         skipped: dict[str, int] = {}
         total = done = struck = 0
-        for utterance in self._text:
-            every = ledger.acts_on(utterance)
-            acts = [row for row in every if row.annotator == annotator and not settles(row)]
-            who = {row.annotator for row in every if isinstance(row, Accepted | Labelled)}
-            chosen = annotator in who
-            if not chosen and not self.shares.is_for(annotator, utterance, who):
+        for utterance, part in self._parts(annotator, ledger).items():
+            if part is None:
                 continue
             total += 1
-            done += chosen
-            reviewed = next((row for row in reversed(acts) if isinstance(row, Accepted | Struck)), None)
-            struck += isinstance(reviewed, Struck)
-            if reviewed is not None:
-                totals[reviewed.intents] += 1
-            if chosen:
+            done += part.is_chosen
+            struck += part.is_struck
+            if part.reviewed is not None:
+                totals[part.reviewed] += 1
+            if part.is_chosen:
                 continue
-            proposed = self._to_review(annotator, utterance, reviewed, who, ledger)
-            if proposed is not None:
-                opened[proposed].append(utterance)
-                totals[proposed] += reviewed is None or reviewed.intents != proposed
+            if part.proposed is not None:
+                opened[part.proposed].append(utterance)
+                totals[part.proposed] += part.reviewed != part.proposed
                 continue
             by_hand.append(utterance)
-            if acts and isinstance(acts[-1], Skipped):
-                skipped[utterance] = ledger.number(acts[-1])
+            if part.skipped is not None:
+                skipped[utterance] = part.skipped
         groups = tuple(
-            Group(intents, tuple(sorted(opened.get(intents, ()), key=self._by_text.__getitem__)), many)
+            Group(intents, tuple(opened.get(intents, ())), many)
             for intents, many in sorted(totals.items(), key=lambda pair: (-pair[1], pair[0]))
         )
         to_review = sum(len(group.open) for group in groups)
         count = AnnotationCount(total, done, total - done, to_review, len(by_hand), struck=struck, skipped=len(skipped))
         return Queue(groups, self._ordered(by_hand, skipped, annotator), count)
+
+    def _parts(self, annotator: str, ledger: Ledger) -> dict[str, _Part | None]:
+        known = self._known.get(annotator)
+        if known is None or known.ledger is not ledger:
+            parts = {one: self._part(annotator, one, ledger) for one in self._by_text}
+            known = self._known[annotator] = _Known(ledger, parts, ledger.touches)
+        for one in ledger.touched(known.touches):
+            if one in known.parts:
+                known.parts[one] = self._part(annotator, one, ledger)
+        known.touches = ledger.touches
+        return known.parts
+
+    def _part(self, annotator: str, utterance: str, ledger: Ledger) -> _Part | None:
+        """None when it is not the annotator's."""
+        every = ledger.acts_on(utterance)
+        acts = [row for row in every if row.annotator == annotator and not settles(row)]
+        who = {row.annotator for row in every if isinstance(row, Accepted | Labelled)}
+        if annotator not in who and not self.shares.is_for(annotator, utterance, who):
+            return None
+        row = next((row for row in reversed(acts) if isinstance(row, Accepted | Struck)), None)
+        reviewed, is_struck = None if row is None else row.intents, isinstance(row, Struck)
+        if annotator in who:
+            return _Part(True, is_struck, reviewed)
+        skipped = ledger.number(acts[-1]) if acts and isinstance(acts[-1], Skipped) else None
+        return _Part(False, is_struck, reviewed, self._to_review(annotator, utterance, row, who, ledger), skipped)
 
     def of_disputed(self, annotator: str, ledger: Ledger) -> Queue:
         """What annotators disagree on and nobody has settled, and what this one has settled."""
