@@ -82,7 +82,7 @@ def command(
         now = outcome(room.utterances, room.shares, room.ledger)
         used = material(
             room.utterances,
-            {id_: one.intents for id_, one in now.standing.items() if one.state.is_final and one.intents is not None},
+            {id_: one.intents for id_, one in now.standing.items() if one.intents is not None},  # also of one of two
             frozenset(id_ for id_, one in now.standing.items() if one.state in OPEN),
             room.label_set,
             seed=seed,

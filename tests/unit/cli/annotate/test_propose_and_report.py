@@ -22,13 +22,13 @@ def _run(*words: str) -> Result:
     return CliRunner().invoke(command, list(words), catch_exceptions=False)
 
 
-def _project(folder: Path, labelled: int) -> str:
+def _project(folder: Path, labelled: int, *options: str) -> str:
     given = [replace(one, intents=one.intents if at < labelled else None) for at, one in enumerate(spoken(150))]
     (folder / "data.jsonl").write_text("".join(jsonl_lines(Corpus("", tuple(given)))))
     labels = "".join(f"  - {{id: {one}, description: said}}\n" for one in LABELS)
     (folder / "labels.yaml").write_text(f"label_set: t\nlabels:\n{labels}")
     made = _run("new", str(folder / "p"), "--data", str(folder / "data.jsonl"), "--labels", str(folder / "labels.yaml"),
-                "--take-labels")  # fmt: skip
+                "--take-labels", *options)  # fmt: skip
     assert made.exit_code == 0, made.output
     return str(folder / "p")
 
@@ -46,6 +46,14 @@ def test_proposals_are_kept_as_one_batch_and_counted(tmp_path: Path) -> None:
     rows = list(csv.reader(io.StringIO(_run("report", project, "--csv").output)))
     assert ["utterances", "", "labelled by consensus", str(found["consensus"])] in rows
     assert "labelled by consensus" in _run("report", project).output
+
+
+def test_what_waits_for_a_second_annotator_is_learnt_from_too(tmp_path: Path) -> None:
+    project = _project(tmp_path, 60, "--double", "1")
+    told = _run("propose", project, "--seed", "1")
+    assert "90 utterances to propose for" in told.output
+    trained, held_out = (int(one.split()[-1]) for one in told.output.splitlines()[0].split(", ")[:2])
+    assert trained + held_out == 60
 
 
 def test_what_is_wrong_is_refused_and_keeps_nothing(tmp_path: Path) -> None:
