@@ -308,7 +308,7 @@ class Understander(Protocol):
         ...
 
     def predict(self, words: Sequence[tuple[str, ...]]) -> list[Prediction]:
-        """One for each; words that it has never seen are no error, and neither is a text without words."""
+        """One for each; words that it has never seen are no error. A text without words means nothing: no intent."""
         ...
 
     def save(self, folder: Path) -> None:

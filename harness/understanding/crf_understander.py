@@ -78,7 +78,8 @@ class CrfUnderstander:
         given = self._intents.probabilities([" ".join(one) for one in words])
         found = []
         for one, row in zip(words, given.tolist(), strict=True):
-            intents = tuple(label for label, score in zip(labels, row, strict=True) if score > THRESHOLD)
+            # The model's constants are a guess at what is frequent; who said nothing has meant nothing.
+            intents = tuple(label for label, score in zip(labels, row, strict=True) if score > THRESHOLD and one)
             found.append(Prediction(intents, self._tags(one, intents), tuple(zip(labels, row, strict=True))))
         return found
 

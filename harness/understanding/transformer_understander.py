@@ -207,7 +207,8 @@ class TransformerUnderstander:
 def _prediction(network: JointNetwork, encoded: Encoded, scores: list[float], columns: list[int]) -> Prediction:
     pairs = tuple(zip(network.intents, scores, strict=False))  # a head has a column even where there is no intent
     tags = tuple(network.tags[columns[place]] if place >= 0 else OUTSIDE for place in encoded.firsts)
-    return Prediction(tuple(label for label, score in pairs if score > THRESHOLD), tags, pairs)
+    intents = tuple(label for label, score in pairs if score > THRESHOLD)
+    return Prediction(intents if encoded.firsts else (), tags, pairs)  # who said nothing has meant nothing
 
 
 def _copied(module: Any) -> dict[str, Any]:

@@ -85,9 +85,9 @@ def test_json_has_every_figure_and_every_utterance(place: Path, tmp_path: Path) 
     assert found["kind"] == "understanding cascade"
     assert found["utterances"] == 3
     assert found["without_transcript"] == ["a-3"]
-    # Of no words a model may guess an intent, but no slot.
-    sfa = found["total"]["figures"]["sfa"]
-    assert (sfa["reference"], sfa["transcript"], sfa["difference"]) == (1, 2 / 3, pytest.approx(-1 / 3))
+    for name in ("emr", "sfa"):
+        of = found["total"]["figures"][name]
+        assert (of["reference"], of["transcript"], of["difference"]) == (1, 2 / 3, pytest.approx(-1 / 3))
     assert found["total"]["words"]["deletions"] == 3
     assert found["slot_f1_by_places_on_reference"] == 1
     assert found["total"]["figures"]["slot_f1"]["reference"] is None
