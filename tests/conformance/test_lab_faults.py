@@ -123,6 +123,7 @@ def test_a_sound_server_that_freezes_and_dies_comes_back_under_the_run(runs: Lab
     assert all(ended[number].cause.startswith("link_lost") for number in (1, 2))
 
 
+@pytest.mark.soak
 def test_a_sound_server_that_freezes_in_a_response_leaves_no_half_of_it(runs: LabRuns) -> None:
     folder = runs.prepare()
     watcher = runs.start(folder)

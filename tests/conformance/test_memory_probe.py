@@ -13,7 +13,8 @@ pytestmark = [pytest.mark.sound, pytest.mark.speech, pytest.mark.timeout(600)]
 APART_S = 1.0
 
 
-@pytest.mark.parametrize("memory_s", [3.0, pytest.param(7.0, marks=pytest.mark.soak)])
+@pytest.mark.soak
+@pytest.mark.parametrize("memory_s", [3.0, 7.0])
 def test_the_probe_brackets_the_memory_of_the_assistant(memory_s: float, tmp_path: Path) -> None:
     """Two pairs: one whose follow-up wakes the assistant a second before it forgets, and one a second after."""
     silence_s = memory_s - TO_WAKE_S
