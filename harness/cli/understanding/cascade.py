@@ -125,8 +125,6 @@ def command(
 
     Exit status: 0 scored · 1 --max-sfa-loss does not hold · 2 wrong usage or input · 3 a report cannot be written.
     """
-    if not separator:
-        raise InputError("--separator is empty", remedy="Leave it out, or write the sign before specifiers")
     sources = Sources(sessions, gold, split, heard, model, pred_reference, pred_heard, Which(attempt))
     sources.check()
     for target in filter(None, (json_target, html_target)):

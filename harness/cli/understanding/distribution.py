@@ -12,6 +12,7 @@ from harness.cli import score_output as output
 from harness.cli.orderly_end import orderly_end
 from harness.cli.read_once import STDIN, named, readable, refuse_overwriting
 from harness.cli.understanding.declared_labels import declared_labels
+from harness.cli.understanding.rule_options import separator_option
 from harness.library.understanding import CorpusFormat, read_corpus, read_splits
 from harness.metrics.understanding.distribution import LabelCounts, count_labels
 from harness.model.errors import InputError, Place
@@ -35,7 +36,7 @@ FORMATS = click.Choice([one.value for one in CorpusFormat])
     show_default=True,
     help="How BIO tags are read as slots.",
 )
-@click.option("--separator", default="-", show_default=True, help="Before the specifier of a concept.")
+@separator_option
 @click.option("--most", type=click.IntRange(min=0), default=MOST, show_default=True, help="Rows of a table; 0 for all.")
 @click.option("--shares", is_flag=True, help="Shares of each split's utterances in place of counts.")
 @click.option("--json", "json_target", metavar="FILE", help="Write JSON to FILE; - is standard output, and no text.")
@@ -61,8 +62,6 @@ def command(
     Exit status: 0 counted · 1 a label is not declared in --labels · 2 wrong usage or input · 3 a report cannot be
     written.
     """
-    if not separator:
-        raise InputError("--separator is empty", remedy="Leave it out, or write the sign before specifiers")
     declared = declared_labels(labels) if labels else None
     wanted = [_named_file(one) for one in files]
     for target in filter(None, (json_target, csv_target)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from harness.metrics.understanding.zero_division import PRESETS, ZeroDivision
+from harness.model.errors import InputError
 from harness.model.understanding import Chunking
 
 _ZEROS = {"0": "zero", "1": "one", "seed": "seed"}
@@ -25,6 +26,13 @@ def chunking_of(ctx: click.Context, param: click.Parameter, value: str) -> Chunk
     return Chunking(value)
 
 
+def separator_of(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    """The text of --separator; InputError for an empty one, which would be before anything."""
+    if not value:
+        raise InputError("--separator is empty", remedy="Leave it out, or write the sign before specifiers")
+    return value
+
+
 chunking_option = click.option(
     "--chunking",
     type=click.Choice([one.value for one in Chunking]),
@@ -34,7 +42,11 @@ chunking_option = click.option(
     help="How BIO tags are read as slots: conlleval lets an I- begin one, iob2 does not.",
 )
 separator_option = click.option(
-    "--separator", default="-", show_default=True, help="Before the specifier of a concept."
+    "--separator",
+    default="-",
+    show_default=True,
+    callback=separator_of,
+    help="Before the specifier of a concept.",
 )
 attributes_option = click.option(
     "--attributes",

@@ -143,8 +143,6 @@ def command(
 
     Exit status: 0 scored · 1 a limit does not hold · 2 wrong usage or input · 3 a report cannot be written.
     """
-    if not separator:
-        raise InputError("--separator is empty", remedy="Leave it out, or write the sign before specifiers")
     wanted = _Wanted(
         gold,
         predicted,
