@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import signal
 
+import pytest
 from hypothesis import settings
+
+# What helpers assert says its values too: of a failure that comes once, they are all there is.
+pytest.register_assert_rewrite("tests.conformance", "tests.dashboard", "tests.unit")
 
 # No example is timed: on a machine with other work, any of them may wait for a processor.
 settings.register_profile("untimed", parent=settings(), deadline=None)

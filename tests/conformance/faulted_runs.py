@@ -249,7 +249,11 @@ def true_events(entries: list[Entry], room: Path) -> dict[str, list[float]]:
 
 
 def counted_events(entries: list[Entry]) -> Events:
-    """Where in each sound each device woke, of the attempts that counted last."""
+    """Where in each sound each device woke, of the attempts that counted last.
+
+    What comes while an attempt goes on but lies before its first sample is of the sound before: a board that stood
+    still tells it late.
+    """
     counted: dict[str | None, tuple[int | None, int | None]] = {
         row.trial_id: (row.take, row.attempt)
         for entry in entries
@@ -265,7 +269,8 @@ def counted_events(entries: list[Entry]) -> Events:
                 if counted.get(row.trial_id) == (row.take, row.attempt):
                     play_id = f"{row.trial_id}.t{row.take}.a{row.attempt}"
                     place_s = audio_s - starts[source, play_id]
-                    found.setdefault(source, {}).setdefault(row.trial_id or "", []).append(place_s)
+                    if place_s >= 0:
+                        found.setdefault(source, {}).setdefault(row.trial_id or "", []).append(place_s)
             case _:
                 pass
     return found
