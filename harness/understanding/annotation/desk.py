@@ -15,7 +15,6 @@ from harness.model.annotation import (
     AnnotationRow,
     Intents,
     Labelled,
-    ProposalShown,
     Skipped,
     Struck,
     Withdrawn,
@@ -23,17 +22,12 @@ from harness.model.annotation import (
 )
 from harness.model.label_set import LabelSet
 from harness.model.understanding import Utterance, joined
-from harness.understanding.annotation.again import Again, show_what_stands
 from harness.understanding.annotation.draft import HandDraft, PageDraft
-from harness.understanding.annotation.ledger import Ledger
 from harness.understanding.annotation.pace import pace_s
-from harness.understanding.annotation.queue import Queue, Queues, by_batch, next_group
+from harness.understanding.annotation.queue import by_batch
 from harness.understanding.annotation.sight import group_view, labelling_item, page_lines
-from harness.understanding.annotation.undo import latest, taken_back_with
 from harness.understanding.annotation.view import AnnotationPhase, AnnotationView, LabellingItem
-
-Keep = Callable[[Sequence[AnnotationRow]], None]
-"""Puts rows on the disk, all or none, and returns then; raises LogError or LogFull when it cannot."""
+from harness.understanding.annotation.worklist import Keep, Worklist
 
 
 class AnnotationDesk:
@@ -62,13 +56,10 @@ class AnnotationDesk:
         self.annotator = annotator
         self.adjudicating = adjudicating
         self.label_set = label_set
-        self._project = project
         self._text = {one.id: one.text for one in utterances}
-        self._place = {one.id: at for at, one in enumerate(utterances)}
-        self._again = Again(again) if again else None
-        self._queues = Queues(project, utterances)
-        self._ledger = Ledger(label_set, rows)
-        self._keep = keep
+        self._work = Worklist(
+            annotator, project, label_set, utterances, rows, keep, adjudicating=adjudicating, again=again
+        )
         self._wall_s = wall_s
         self._presence = Presence(now_s)
         self._shown_wall_s = 0.0
@@ -77,7 +68,6 @@ class AnnotationDesk:
         self._page: PageDraft | None = None
         self._hand: HandDraft | None = None
         self._said = ""
-        self._queue = self._read_queue()
         self._next()
 
     # What is shown
@@ -85,12 +75,13 @@ class AnnotationDesk:
     @property
     def view(self) -> AnnotationView:
         """The sitting as it stands."""
-        count, pace = self._queue.count, pace_s(self._ledger.acts, self.annotator, adjudicating=self.adjudicating)
+        queue, acts = self._work.queue, self._work.ledger.acts
+        count, pace = queue.count, pace_s(acts, self.annotator, adjudicating=self.adjudicating)
         return AnnotationView(
             phase=self._phase,
             annotator=self.annotator,
             adjudicating=self.adjudicating,
-            group=None if self._page is None else group_view(self._page, self._queue.groups),
+            group=None if self._page is None else group_view(self._page, queue.groups),
             page=() if self._page is None else page_lines(self._page, self._text),
             cursor=0 if self._page is None else self._page.cursor,
             item=self._item(),
@@ -98,7 +89,7 @@ class AnnotationDesk:
             pace_s=pace,
             left_s=None if pace is None else pace * count.left,
             said=self._said,
-            can_undo=self._last is not None,
+            can_undo=self._work.last is not None,
         )
 
     # Reviewing a page
@@ -132,13 +123,13 @@ class AnnotationDesk:
         if page is None:
             return self._refuse(NO_PAGE)
         name, rows = _id(), []
-        for batch, utterances in by_batch(self._ledger, page.utterances):
+        for batch, utterances in by_batch(self._work.ledger, page.utterances):
             for kind, wanted in ((Accepted, False), (Struck, True)):
                 these = tuple(one for one in utterances if (one in page.struck) is wanted)
                 if these:
                     times = (self._shown_wall_s, self._wall_s(), self._presence.time_to_answer_s)
                     rows.append(kind(_id(), self.annotator, batch, name, page.intents, these, *times))
-        self._write(rows)
+        self._work.write(rows)
         struck = len(page.struck)
         self._said = f"accepted {len(page.utterances) - struck}" + (f", struck {struck}" if struck else "")
         self._next()
@@ -172,12 +163,12 @@ class AnnotationDesk:
         if refusal:
             return self._refuse(refusal)
         if hand.saved != (intents, hand.comment):
-            self._write([self._row(hand, intents)])
+            self._work.write([self._row(hand, intents)])
             hand.saved = (intents, hand.comment)
             self._said = f"saved as {joined(intents) or 'no label'}"
         else:
             self._said = f"kept as {joined(intents) or 'no label'}"
-        proposal = self._proposal(hand)
+        proposal = self._work.proposal(hand.utterance)
         if not self.adjudicating and proposal is not None and not hand.seen and proposal != intents:
             hand.seen = True
             self._said += f"; proposed is {joined(proposal) or 'no label'}: save again to keep yours, or change it"
@@ -198,7 +189,7 @@ class AnnotationDesk:
         else:
             hand = self._hand
             times = (self._shown_wall_s, self._wall_s())
-            self._write([Skipped(_id(), self.annotator, hand.utterance, self.adjudicating, hand.comment, *times)])
+            self._work.write([Skipped(_id(), self.annotator, hand.utterance, self.adjudicating, hand.comment, *times)])
             self._said = "left for the end"
         self._go_on()
         return True
@@ -216,11 +207,11 @@ class AnnotationDesk:
     def undo(self) -> bool:
         """Takes back the annotator's latest act in this project, a page as a whole; it is in sight again."""
         self._presence.sign()
-        last = self._last
+        last = self._work.last
         if last is None:
             return self._refuse("nothing is left to undo")
-        together = taken_back_with(self._ledger, last, self._of_sitting)
-        self._write([Withdrawn(_id(), self.annotator, tuple(row.id for row in together), self._wall_s())])
+        together = self._work.taken_back_with(last)
+        self._work.write([Withdrawn(_id(), self.annotator, tuple(row.id for row in together), self._wall_s())])
         if isinstance(last, Accepted | Struck):
             self._show_again(last.intents, together)
         else:
@@ -231,9 +222,9 @@ class AnnotationDesk:
     def go_to(self, phase: AnnotationPhase) -> bool:
         """Reviewing or labelling first; False when there is nothing of it to do."""
         self._presence.sign()
-        if phase is AnnotationPhase.REVIEWING and not self._queue.count.to_review:
+        if phase is AnnotationPhase.REVIEWING and not self._work.queue.count.to_review:
             return self._refuse("there is no proposal to review")
-        if phase is AnnotationPhase.LABELLING and not self._queue.by_hand:
+        if phase is AnnotationPhase.LABELLING and not self._work.queue.by_hand:
             return self._refuse("there is nothing to label by hand")
         if phase is AnnotationPhase.FINISHED:
             return self._refuse("choose reviewing or labelling")
@@ -248,12 +239,12 @@ class AnnotationDesk:
 
     def refresh(self, rows: Iterable[AnnotationRow]) -> bool:
         """Takes in rows that were given elsewhere; what is in sight stays, as far as it is still to be done."""
-        if not self._ledger.add_all(rows):
+        if not self._work.take_in(rows):
             return False
-        self._queue = self._read_queue()
+        hand = self._hand
         if self._page is not None:
-            self._page = self._page.only(self._open_of(self._page.intents))
-        elif self._hand is not None and self._hand.saved is None and self._hand.utterance not in self._queue.by_hand:
+            self._page = self._page.only(self._work.open_of(self._page.intents))
+        elif hand is not None and hand.saved is None and hand.utterance not in self._work.queue.by_hand:
             self._hand = None
         if self._page is None and self._hand is None:
             self._next()
@@ -266,7 +257,7 @@ class AnnotationDesk:
         these = sorted((one for row in together for one in utterances_of(row)), key=self._order_on_page)
         struck = {one for row in together if isinstance(row, Struck) for one in row.utterances}
         self._wanted = AnnotationPhase.REVIEWING
-        page = PageDraft(intents, tuple(these), struck).only(self._open_of(intents))
+        page = PageDraft(intents, tuple(these), struck).only(self._work.open_of(intents))
         if page is None:
             self._next()
         else:
@@ -275,29 +266,15 @@ class AnnotationDesk:
     def _show_by_hand_again(self, last: Labelled | Skipped | Adjudicated) -> None:
         """An utterance that was taken back, with its labels and comment, where it is still to be done."""
         self._wanted = AnnotationPhase.LABELLING
-        if self._again is not None:
-            self._again.come_back(last.utterance)
-            self._queue = self._read_queue()
-        if last.utterance not in self._queue.by_hand:
+        self._work.come_back(last.utterance)
+        if last.utterance not in self._work.queue.by_hand:
             self._next()
             return
-        hand = self._new_hand(last.utterance)
+        hand = self._work.hand(last.utterance)
         hand.comment = last.comment
         if isinstance(last, Labelled | Adjudicated):
             hand.chosen = set(last.intents)
         self._show(hand=hand)
-
-    @property
-    def _last(self) -> Act | None:
-        return latest(self._ledger, self.annotator, self._of_sitting, adjudicating=self.adjudicating)
-
-    @property
-    def _of_sitting(self) -> set[str] | None:
-        """What may be undone: ids of rows, None for all of the annotator's."""
-        return None if self._again is None else self._again.given
-
-    def _open_of(self, intents: Intents) -> set[str]:
-        return {one for group in self._queue.groups if group.intents == intents for one in group.open}
 
     @property
     def _phase(self) -> AnnotationPhase:
@@ -305,68 +282,36 @@ class AnnotationDesk:
             return AnnotationPhase.REVIEWING
         return AnnotationPhase.FINISHED if self._hand is None else AnnotationPhase.LABELLING
 
-    def _read_queue(self) -> Queue:
-        if self._again is not None:
-            return self._again.queue()
-        read = self._queues.of_disputed if self.adjudicating else self._queues.of
-        return read(self.annotator, self._ledger)
-
-    def _write(self, rows: Sequence[AnnotationRow]) -> None:
-        self._keep(rows)
-        self._ledger.add_all(rows)
-        if self._again is not None:
-            self._again.wrote(rows)
-        self._queue = self._read_queue()
-
     def _refuse(self, why: str) -> bool:
         self._said = why
         return False
 
     def _go_on(self) -> None:
         """From an utterance that is done with."""
-        if self._again is not None and self._hand is not None:
-            self._again.leave(self._hand.utterance)
-            self._queue = self._read_queue()
+        if self._hand is not None:
+            self._work.leave(self._hand.utterance)
         self._next()
 
     def _next(self) -> None:
-        group = next_group(self._queue.groups, self._later)
-        by_hand = self._queue.by_hand
-        if group is not None and (self._wanted is AnnotationPhase.REVIEWING or not by_hand):
-            self._show(page=PageDraft(group.intents, group.open[: self._project.page_size]))
+        page, by_hand = self._work.next_page(self._later), self._work.queue.by_hand
+        if page is not None and (self._wanted is AnnotationPhase.REVIEWING or not by_hand):
+            self._show(page=page)
         else:
-            self._show(hand=self._new_hand(by_hand[0]) if by_hand else None)
+            self._show(hand=self._work.hand(by_hand[0]) if by_hand else None)
 
     def _show(self, *, page: PageDraft | None = None, hand: HandDraft | None = None) -> None:
         self._page, self._hand = page, hand
         self._shown_wall_s = self._wall_s()
         self._presence.begin()
 
-    def _new_hand(self, utterance: str) -> HandDraft:
-        ledger = self._ledger
-        seen = (
-            self._project.proposal is ProposalShown.BEFORE
-            or ledger.has_struck(utterance, self.annotator)
-            or ledger.is_taken_back(utterance, self.annotator)
-        )
-        hand = HandDraft(utterance, seen=seen and not self.adjudicating)
-        if self._again is not None:
-            wanted = self._queues.shares.wanted(utterance)
-            show_what_stands(hand, ledger, self.annotator, wanted, adjudicating=self.adjudicating)
-        return hand
-
-    def _proposal(self, hand: HandDraft) -> Intents | None:
-        found = self._ledger.proposal(hand.utterance)
-        return None if found is None else found.proposal.intents
-
     def _row(self, hand: HandDraft, intents: Intents) -> Labelled | Adjudicated:
         times = (self._shown_wall_s, self._wall_s(), self._presence.time_to_answer_s)
         if self.adjudicating:
-            inputs = tuple(row.id for row in self._ledger.choices(hand.utterance).values())
+            inputs = tuple(row.id for row in self._work.ledger.choices(hand.utterance).values())
             return Adjudicated(_id(), self.annotator, hand.utterance, intents, inputs, hand.comment, *times)
-        found = self._ledger.proposal(hand.utterance)
+        found = self._work.ledger.proposal(hand.utterance)
         batch = "" if found is None else found.batch
-        seen = hand.seen and self._proposal(hand) is not None
+        seen = hand.seen and self._work.proposal(hand.utterance) is not None
         return Labelled(_id(), self.annotator, hand.utterance, intents, batch, seen, hand.comment, "", *times)
 
     def _order_on_page(self, utterance: str) -> tuple[str, str]:
@@ -380,9 +325,9 @@ class AnnotationDesk:
             hand,
             self._text.get(hand.utterance, ""),
             self.label_set,
-            proposal=self._proposal(hand),
-            struck=self._ledger.has_struck(hand.utterance, self.annotator),
-            inputs=list(self._ledger.choices(hand.utterance).values()) if self.adjudicating else (),
+            proposal=self._work.proposal(hand.utterance),
+            struck=self._work.ledger.has_struck(hand.utterance, self.annotator),
+            inputs=list(self._work.ledger.choices(hand.utterance).values()) if self.adjudicating else (),
         )
 
 

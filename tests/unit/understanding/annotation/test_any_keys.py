@@ -123,7 +123,7 @@ class Sittings(RuleBasedStateMachine):
         old = self.desks[name]
         old.refresh(self.bench.rows)
         new = self.bench.desk(name, adjudicating=name == "cem")
-        assert new._queue == old._queue, "what was worked out row by row is what all rows say"
+        assert new._work.queue == old._work.queue, "what was worked out row by row is what all rows say"
         self.desks[name] = new
 
     @invariant()
