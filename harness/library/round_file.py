@@ -28,8 +28,16 @@ def _key(written: object) -> object:
     raise wrong(f"{key!r} is no key", f"Write one character, or one of: {', '.join(NAMED_KEYS[:8])}, f1 … f12")
 
 
+def _setting(written: object) -> object:
+    """A value of a plug-in's setting, as text; numbers may stand without quotes."""
+    if isinstance(written, str | int | float) and not isinstance(written, bool):
+        return str(written)
+    raise wrong("a setting is a text or a number", "Write name: value, with yes or no where it is that")
+
+
 Word = Annotated[Category, word(Category)]
 KeyName = Annotated[str, BeforeValidator(_key), Field(json_schema_extra={"type": ["string", "integer"]})]
+SettingValue = Annotated[str, BeforeValidator(_setting), Field(json_schema_extra={"type": ["string", "number"]})]
 
 
 class ItemsKeys(Keys):
@@ -56,6 +64,9 @@ class ProposalsKeys(Keys):
         description="Judged session folders, or patterns, relative to this file; none of the round's own.",
     )
     classifier: Id = Field(default="tfidf", description="The classifier plug-in. Default tfidf.")
+    settings: dict[Text, SettingValue] = Field(
+        default={}, description="Settings of the classifier, name: value, as after -s of `harness annotate propose`."
+    )
     show: Annotated[ProposalShown, word(ProposalShown)] = Field(
         default=ProposalShown.AFTER,
         description="When a rater sees it: after their choice where it differs (the default), before it, or never.",

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TypeVar
 
+from harness import plugins
 from harness.library import kinds, strict_yaml
 from harness.library.findings import Findings, KeysT
 from harness.library.kinds import FileKind
@@ -21,7 +22,7 @@ from harness.library.round_file import (
     RoundKeys,
     TrainingKeys,
 )
-from harness.model.errors import InputError, InputProblems
+from harness.model.errors import InputError, InputProblems, PluginError
 from harness.model.judgment import Category
 from harness.model.rater_keys import RaterAction, RaterKeys
 from harness.model.rating_round import Exercise, GoldItem, ItemFilter, ProposalRule, RatingRound
@@ -162,7 +163,7 @@ def _meant(path: Path, pattern: str, at: tuple[str | int, ...], found: Findings)
 
 
 def _proposals(path: Path, keys: ProposalsKeys, own: tuple[str, ...], found: Findings) -> ProposalRule:
-    """The rule; noted is each source whose own responses are judged in the round."""
+    """The rule; noted is each source whose own responses are judged in the round, and each setting that is wrong."""
     sources: dict[str, None] = {}
     for number, pattern in enumerate(keys.from_):
         at = ("proposals", "from", number)
@@ -172,7 +173,24 @@ def _proposals(path: Path, keys: ProposalsKeys, own: tuple[str, ...], found: Fin
             what = f"{pattern!r} means {twin!r}, which this round judges: its raters would be told their own labels"
             found.add(at, what, "Name judged sessions that are none of `sessions`")
         sources.update(dict.fromkeys(meant))
-    return ProposalRule(tuple(sources), keys.classifier, keys.show)
+    settings = tuple(keys.settings.items())
+    if settings:
+        _check_settings(keys.classifier, settings, found)
+    return ProposalRule(tuple(sources), keys.classifier, keys.show, settings)
+
+
+def _check_settings(classifier: str, settings: Sequence[tuple[str, str]], found: Findings) -> None:
+    """Notes what is wrong with each; the classifier is not made."""
+    try:
+        known = plugins.load(plugins.Group.INTENT_CLASSIFIERS, classifier).settings
+    except PluginError as error:
+        found.add(("proposals", "classifier"), error.what, error.remedy)
+        return
+    for name, value in settings:
+        try:
+            plugins.checked_settings(known, [(name, value)], classifier)
+        except InputError as error:
+            found.add(("proposals", "settings", name), error.what, error.remedy)
 
 
 def _check_raters(keys: RoundKeys, found: Findings) -> None:

@@ -76,12 +76,14 @@ class Exercise:
 class ProposalRule:
     """Whose judgments a classifier learns from to propose categories, and when raters see what it proposes.
 
-    sessions: absolute paths of session folders, none of them the round's own. classifier: a plug-in's name.
+    sessions: absolute paths of session folders, none of them the round's own. classifier: a plug-in's name; settings:
+    (name, value) of it, the others as they are by default.
     """
 
     sessions: tuple[str, ...]
     classifier: str = "tfidf"
     show: ProposalShown = ProposalShown.AFTER
+    settings: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

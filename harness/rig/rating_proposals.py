@@ -26,7 +26,7 @@ class Proposer:
     """
 
     def __init__(self, rule: ProposalRule, own: Collection[str], *, seed: int, path: str = "") -> None:
-        self._classifier = classifier_maker(rule.classifier)(seed)
+        self._classifier = classifier_maker(rule.classifier, rule.settings)(seed)
         self._lock = threading.Lock()
         self._known: dict[str, Proposal] = {}
         learnt = [one for folder in rule.sessions for one in _learnt(Path(folder), own)]

@@ -129,6 +129,13 @@ def test_proposals_name_their_sources(folder: Path) -> None:
     assert found.round.proposals == ProposalRule(sources[1:], "own", ProposalShown.BEFORE)
 
 
+def test_proposals_take_settings_of_their_classifier_as_texts(folder: Path) -> None:
+    lines = "proposals: {from: [../other], settings: {strength: 0.5, words: 3, balanced: yes}}\n"
+    found = load_round(written(folder, "round: r\nsessions: [runs/a1]\n" + lines))
+    assert found.round.proposals is not None
+    assert found.round.proposals.settings == (("strength", "0.5"), ("words", "3"), ("balanced", "yes"))
+
+
 @pytest.mark.parametrize(
     ("lines", "line", "what"),
     [
@@ -138,6 +145,11 @@ def test_proposals_name_their_sources(folder: Path) -> None:
         ("  from: []\n", 4, ""),
         ("  show: after\n", 4, "from"),
         ("  from: [runs/b1]\n  clasifier: tfidf\n", 5, "clasifier"),
+        ("  from: [runs/b1]\n  settings:\n    words: 2\n    strenght: 3\n", 7, "tfidf has no setting 'strenght'"),
+        ("  from: [runs/b1]\n  settings: {strength: 1,\n    words: 9}\n", 6, "words cannot be '9': it is at most 5"),
+        ("  from: [runs/b1]\n  settings:\n    words: [2]\n", 6, "a setting is a text or a number"),
+        ("  from: [runs/b1]\n  settings: {balanced: true}\n", 5, "a setting is a text or a number"),
+        ("  from: [runs/b1]\n  classifier: own\n  settings: {words: 2}\n", 5, "no intent classifier is called 'own'"),
     ],
 )
 def test_what_is_wrong_with_proposals_is_told_with_its_line(folder: Path, lines: str, line: int, what: str) -> None:

@@ -57,6 +57,21 @@ def test_each_response_gets_the_category_that_its_like_were_given(source: Path, 
     again.close()
 
 
+def test_the_classifier_has_the_settings_of_the_round(source: Path, session: Path) -> None:
+    round_ = proposing_round(source, ProposalShown.AFTER, session)
+    assert round_.proposals is not None
+    given = []
+    for settings in ((), (("strength", "0.001"),)):
+        room = RatingRoom(replace(round_, proposals=replace(round_.proposals, settings=settings)))
+        room.desk("ann").judge(Category.CORRECT)
+        given.append(room.rows[-1].proposed_probability)
+        room.close()
+    as_by_default, held_back = given
+    assert as_by_default is not None
+    assert held_back is not None
+    assert abs(held_back - 0.5) < 0.01 < abs(as_by_default - 0.5)
+
+
 def test_plain_lines_show_it_with_the_response_where_the_round_says_so(source: Path, session: Path) -> None:
     for show in ProposalShown:
         room = RatingRoom(proposing_round(source, show, session))
