@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
 from harness.model.record import RerunAsked, TrialFinished
 from harness.model.trial import Outcome, Trial
+from harness.session.patient_log import PatientLog
+from harness.session.resumption import Take
+from harness.session.run import Run
 from harness.session.verdict import trial_verdict
-
-if TYPE_CHECKING:
-    from harness.session.conductor import Conductor
-    from harness.session.resumption import Take
 
 BY = "the memory probe"
 """Who asks for another take of a prime."""
@@ -24,16 +22,17 @@ class Priming:
     first, as a further take.
     """
 
-    def __init__(self, conductor: Conductor, play: Callable[[Take, Iterable[Take]], None]) -> None:
-        self._conductor = conductor
+    def __init__(self, run: Run, log: PatientLog, play: Callable[[Take, Iterable[Take]], None]) -> None:
+        self._run = run
+        self._log = log
         self._play = play
         self._last_played = ""
 
     def ready(self, take: Take) -> bool:
         """Whether the take may be played now; a follow-up without a memory to ask for ends here, and says why."""
-        trial = self._conductor.trials[take[0]]
+        trial = self._run.trials[take[0]]
         before, self._last_played = self._last_played, trial.id
-        part, standing = trial.memory, self._conductor.standing
+        part, standing = trial.memory, self._run.standing
         if part is None or not part.primed_by:
             return True
         if trial_verdict(trial.reprompt, standing.attempts.get(take, {})) is not None:
@@ -41,7 +40,7 @@ class Priming:
         prime = part.primed_by
         if before != prime:
             self._prime_again(prime, take)
-            if self._conductor.ending is not None:
+            if self._run.ending is not None:
                 return False
             self._last_played = trial.id
         ended = max((row for row in standing.finished.values() if row.trial_id == prime), key=_take_of, default=None)
@@ -50,7 +49,7 @@ class Priming:
         why = "was not played" if ended is None else f"ended as {ended.outcome.value}"
         cause = f"not_primed: {prime} {why}"
         attempts = max(standing.attempts.get(take, {}), default=0)
-        self._conductor.append(TrialFinished(take[0], take[1], Outcome.SKIPPED, attempts, None, cause))
+        self._log.append(TrialFinished(take[0], take[1], Outcome.SKIPPED, attempts, None, cause))
         return False
 
     def wait_s(self, trial: Trial, resumed: bool) -> float:
@@ -62,20 +61,15 @@ class Priming:
         if trial.memory is not None and trial.memory.primed_by:
             return trial.memory.wait_s
         after_pause = resumed or trial.memory is not None
-        return trial.reprompt.context_wait_s if after_pause else self._conductor.stage.between_trials_s
+        return trial.reprompt.context_wait_s if after_pause else self._run.stage.between_trials_s
 
     def _prime_again(self, prime: str, take: Take) -> None:
-        standing = self._conductor.standing
+        standing = self._run.standing
         if not standing.in_play(prime):
-            self._conductor.append(RerunAsked(prime, standing.next_take(prime), BY))
+            self._log.append(RerunAsked(prime, standing.next_take(prime), BY))
         for one in standing.pending():
-            if one[0] == prime and self._conductor.ending is None:
+            if one[0] == prime and self._run.ending is None:
                 self._play(one, (take,))
-
-
-def is_transcribed(trial: Trial) -> bool:
-    """Whether our recogniser hears the response: not that of a prime, since it would work during the wait."""
-    return trial.memory is None or bool(trial.memory.primed_by)
 
 
 def _take_of(row: TrialFinished) -> int:

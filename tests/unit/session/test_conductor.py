@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -315,6 +316,21 @@ def test_a_full_disk_interrupts_pauses_and_loses_nothing() -> None:
     assert "disk_full" in [row.cause for row in run.log.of(AttemptFinished)]
     assert all(row.outcome is Outcome.RESPONDED for row in run.log.of(TrialFinished))
     assert run.log.of(Paused)[0].reason.startswith("disk full")
+
+
+def test_what_had_to_wait_is_written_once_although_the_disk_is_full_again_at_once() -> None:
+    rooms: deque[bool] = deque()
+    with house(1, lambda: rooms.popleft() if rooms else True, speed=10.0).running() as run:
+        run.until(lambda: len(run.log.of(AttemptStarted)) == 1)
+        rooms.extend((False, True, False))  # there is room for what had to wait, and none to say that it had
+        run.until(lambda: run.saw(StateWord.PAUSED))
+        for command in (Resume("r1", "ann"), Resume("r2", "bob")):
+            run.conductor.inbox(command)
+        run.until(lambda: len(run.answers) == 2)
+    rows = [repr(entry.record) for entry in run.log.rows if not isinstance(entry.record, Paused)]
+    assert len(rows) == len(set(rows))
+    assert run.answers == {"r1": (True, ""), "r2": (True, "")}
+    assert_whole(run.log, run.trials)
 
 
 def test_a_lost_link_interrupts_the_attempt_and_the_run_goes_on() -> None:
