@@ -88,6 +88,7 @@ class EffectRows:
         self._plays: dict[str, _Look] = {}
         self._at: dict[str, _Look] = {}
         self._answers: list[Entry] = []
+        self._checked = False
         self._now_s = 0.0
 
     def add(self, entry: Entry) -> None:
@@ -95,6 +96,7 @@ class EffectRows:
         match entry.record:
             case SessionStarted(trials=trials):
                 self._trials = {trial.id: trial for trial in trials}
+                self._checked = any(trial.effect is not None for trial in trials)
             case EngineStarted():
                 self._cut_off_all("the run was cut off")
             case SessionFinished():
@@ -134,6 +136,8 @@ class EffectRows:
                 row = entry.record
                 said.setdefault((row.trial_id, row.take, row.attempt), []).append(row)
         found: dict[Key, EffectEvidence] = {}
+        if not (self._checked or said):
+            return found
         for key, look in self._looks.items():
             if look.response_wall_s is None or not look.answered:
                 continue
@@ -190,16 +194,6 @@ class EffectRows:
         if self._now_s < look.closes_s:
             return _Word(None, "it still has time to tell it")
         return _Word(EffectWord.PARTIAL if met else EffectWord.WRONG, f"{said}, within {until_s:.3g} s")
-
-
-def effects_in(
-    entries: Iterable[Entry], answers: Iterable[Entry] = (), zone: tzinfo | None = None
-) -> dict[Key, EffectEvidence]:
-    """The evidence of a whole log, with the rows that people added later (`log.judgment_log.rating_rows`)."""
-    rows = EffectRows()
-    for entry in entries:
-        rows.add(entry)
-    return rows.evidence(answers, zone)
 
 
 def right_of_known(evidence: Iterable[EffectEvidence]) -> Share:

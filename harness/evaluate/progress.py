@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from harness.evaluate.effects import EffectRows, right_of_known
+from harness.evaluate.effects import EffectRows, Key, right_of_known
 from harness.evaluate.totals import Totals, total
 from harness.evaluate.trials import AttemptProgress, TakeProgress, TrialProgress
 from harness.evaluate.words_heard import words_heard
 from harness.metrics.intervals import Share
+from harness.model.effect import EffectEvidence
 from harness.model.judgment import Judgment, in_force
 from harness.model.observation import Overrun
 from harness.model.record import (
@@ -44,7 +46,8 @@ class Progress:
     trials: in the order of playing. running: id of the trial that is going on. pace_s: mean wall time of the last
     trials, pauses left out. overruns: late or lost sound blocks. unplaced: rows that name a trial that is not
     planned; more than 0 says that the log is damaged. last_response: trial, take and attempt of the last that was
-    kept; last_frame: of the last attempt of which it is known, or known to be unknown, what was understood.
+    kept; last_frame: of the last attempt of which it is known, or known to be unknown, what was understood. effects:
+    what is known of those of attempts that were answered (`effects.EffectRows`).
     """
 
     seq: int = 0
@@ -62,6 +65,7 @@ class Progress:
     paused: Paused | None = None
     finished: EndReason | None = None
     pace_s: float | None = None
+    effects: Mapping[Key, EffectEvidence] = field(default_factory=dict)
 
     @property
     def left(self) -> int:
@@ -163,21 +167,21 @@ class SessionFigures:
         """What the rows so far say."""
         if self._totals is None:
             self._totals = total(self._trials.values())
-        if any(one.trial.effect is not None for one in self._trials.values()):  # time alone may decide one
-            self._totals = replace(self._totals, effects=self._right_effects())
+        effects = self._effects.evidence(self._later)  # each time, since time alone may decide one
         return replace(
             self._head,
             seq=self._seq,
             trials=tuple(self._trials.values()),
-            totals=self._totals,
+            totals=replace(self._totals, effects=self._right_of(effects)),
             pace_s=sum(self._pace) / len(self._pace) if self._pace else None,
+            effects=effects,
         )
 
-    def _right_effects(self) -> Share:
-        evidence = self._effects.evidence(self._later)
+    def _right_of(self, effects: Mapping[Key, EffectEvidence]) -> Share:
+        """Of first responses to what the scenario checks."""
         responses = [one.response for one in self._trials.values() if one.trial.effect is not None]
         keys = [(one.trial.id, one.take, one.attempt) for one in responses if one is not None]
-        return right_of_known(evidence[key] for key in keys if key in evidence)
+        return right_of_known(effects[key] for key in keys if key in effects)
 
     def _find(self, trial_id: str) -> TrialProgress | None:
         found = self._trials.get(trial_id)

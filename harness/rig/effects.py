@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.evaluate.effects import EffectRows, Key
+from harness.evaluate.effects import Key
 from harness.evaluate.judged import judged_in
 from harness.evaluate.progress import SessionFigures
-from harness.log.judgment_log import rating_rows
+from harness.log.judgment_log import later_rows
 from harness.log.reader import LogReader
 from harness.model.effect import EffectCheck, EffectEvidence
 from harness.model.judgment import JudgmentStatus
-from harness.model.record import EffectAnswered, Entry, JudgmentGiven, ResponseFrozen
+from harness.model.record import EffectAnswered, Entry, JudgmentGiven, ResponseFrozen, chronological
 from harness.model.trial import Trial
 
 HELD_QUESTION = "What did it do?"
@@ -63,17 +63,24 @@ def effects_of(folder: Path) -> SessionEffects:
 
     In the order of playing. Works while the session runs and while raters are at it.
     """
-    rows, figures = EffectRows(), SessionFigures()
+    figures = SessionFigures()
     responses_wall_s: dict[Key, float] = {}
+    at_bench: list[Entry] = []
     with LogReader(folder) as reader:
         for entry in reader.entries():
-            rows.add(entry)
             figures.add(entry)
-            if isinstance(frozen := entry.record, ResponseFrozen):
-                responses_wall_s[frozen.trial_id, frozen.take, frozen.attempt] = entry.wall_s
+            match entry.record:
+                case ResponseFrozen() as frozen:
+                    responses_wall_s[frozen.trial_id, frozen.take, frozen.attempt] = entry.wall_s
+                case JudgmentGiven() | EffectAnswered():
+                    at_bench.append(entry)
+                case _:
+                    pass
+    later = later_rows(folder)
+    for entry in later:
+        figures.add_later(entry)
     progress = figures.snapshot()
-    given = rating_rows(folder)
-    found = rows.evidence(given)
+    given = chronological(at_bench, later)
     answers = _answers(given)
     items = []
     judgments = [entry.record.judgment for entry in given if isinstance(entry.record, JudgmentGiven)]
@@ -82,7 +89,7 @@ def effects_of(folder: Path) -> SessionEffects:
         key = (trial.id, response.take, response.attempt)
         holds = [one for one in judged.judgments if one.status is JudgmentStatus.HELD]
         held_by = tuple(one.rater for one in holds)
-        evidence = found.get(key)
+        evidence = progress.effects.get(key)
         if evidence is None and held_by:
             evidence = EffectEvidence(EffectCheck("", question=HELD_QUESTION), due_wall_s=responses_wall_s.get(key))
         if evidence is not None:

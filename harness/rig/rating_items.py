@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.evaluate.effects import EffectRows
+from harness.evaluate.effects import Key
 from harness.evaluate.judged import JudgedResponse, judged_in
 from harness.evaluate.progress import Progress, SessionFigures
 from harness.log.database import open_for_reading, rows
@@ -21,8 +21,6 @@ from harness.model.trial import Recognition, Trial
 from harness.rating.blinding import blinded
 from harness.rating.items import Hidden, Item, blind_id
 from harness.rating.judgments import Subject
-
-Attempt = tuple[str, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +43,10 @@ class RatingSource:
         self._seed = round_.seed
         self._gold = round_.gold
         self._figures = SessionFigures()
-        self._effects = EffectRows()
-        self._said: dict[Attempt, list[str]] = {}
+        self._said: dict[Key, list[str]] = {}
         self._seq = self._judgments_seq = 0
         self._at_bench: list[Entry] = []
         self._later: list[Entry] = []
-        self._answers: list[Entry] = []
         self._people: set[str] = set()
         self._profiles = frozenset(one.stem for one in (SessionFolder(folder).inputs / "profiles").glob("*.yaml"))
         self._found: SessionItems | None = None
@@ -77,7 +73,6 @@ class RatingSource:
 
     def _take(self, entry: Entry) -> None:
         self._figures.add(entry)
-        self._effects.add(entry)
         match entry.record:
             case Observed(ResponseText(text=text), str(trial_id), int(take), int(attempt)):
                 self._said.setdefault((trial_id, take, attempt), []).append(text)
@@ -92,7 +87,7 @@ class RatingSource:
         if isinstance(entry.record, JudgmentGiven):
             self._later.append(entry)
         elif isinstance(entry.record, EffectAnswered):
-            self._answers.append(entry)
+            self._figures.add_later(entry)
             self._people.add(entry.record.by)
 
     def _items(self) -> SessionItems:
@@ -104,11 +99,10 @@ class RatingSource:
             if isinstance(entry.record, JudgmentGiven)
         )
         responses = judged_in(progress, given)
-        effects = self._effects.evidence(self._answers)
         gold = {one.trial: one for one in self._gold if one.session == session_id}
         names = self._profiles | _names_of_devices(progress)
         items = tuple(
-            blinded(_item(one, self._seed, self._said, effects, gold), names, self._people)
+            blinded(_item(one, self._seed, self._said, progress.effects, gold), names, self._people)
             for one in responses
             if one.trial.trial.memory is None
         )
@@ -147,8 +141,8 @@ def disputed(found: Sequence[SessionItems], rater: str | None = None) -> tuple[I
 def _item(
     judged: JudgedResponse,
     seed: int,
-    said: Mapping[Attempt, Sequence[str]],
-    effects: Mapping[Attempt, EffectEvidence],
+    said: Mapping[Key, Sequence[str]],
+    effects: Mapping[Key, EffectEvidence],
     gold: Mapping[str, GoldItem],
 ) -> Item:
     response, trial = judged.response, judged.response.trial

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
-from datetime import UTC
+from datetime import UTC, tzinfo
 
-from harness.evaluate.effects import effects_in
+from harness.evaluate.effects import EffectRows, Key
 from harness.model.bench import ObservationKind
 from harness.model.effect import EffectCheck, EffectEvidence, EffectWord, StateWanted
 from harness.model.observation import StateTold, StimulusStarted
@@ -80,6 +81,15 @@ class Session:
 
     def found(self, *answers: Entry) -> EffectEvidence:
         return effects_in(self.entries, answers, UTC)[KEY]
+
+
+def effects_in(
+    entries: Iterable[Entry], answers: Iterable[Entry] = (), zone: tzinfo | None = None
+) -> dict[Key, EffectEvidence]:
+    rows = EffectRows()
+    for entry in entries:
+        rows.add(entry)
+    return rows.evidence(answers, zone)
 
 
 def answer(word: EffectWord, at_s: float = 100.0, by: str = "ann", detail: str = "") -> Entry:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.evaluate.effects import EffectRows, effects_in
+from harness.evaluate.effects import EffectRows
 from harness.evaluate.limits import LimitVerdict, check_limits
 from harness.evaluate.progress import SessionFigures
 from harness.evaluate.totals import Totals
@@ -18,6 +18,7 @@ from harness.model.record import (
     EffectAnswered,
     EndReason,
     EngineStarted,
+    Entry,
     Observed,
     ResponseFrozen,
     SessionFinished,
@@ -26,7 +27,7 @@ from harness.model.record import (
 from harness.model.scenario import Limits
 from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition
-from tests.unit.evaluate.effect_rows import ASKED, BOTH, KEY, TIMER, WALL_S, Session, answer, trial
+from tests.unit.evaluate.effect_rows import ASKED, BOTH, KEY, TIMER, WALL_S, Session, answer, effects_in, trial
 from tests.unit.evaluate.rows import clip_of
 
 
@@ -208,8 +209,13 @@ def test_a_limit_on_effects_leaves_out_what_nobody_knows() -> None:
     figures = SessionFigures()
     for entry in session.entries:
         figures.add(entry)
-    totals = figures.snapshot().totals
-    assert totals.effects == Share(1, 2)
+    figures.add_later(Entry(1, 0, 0.0, WALL_S + 500, EffectAnswered("t4", 1, 1, EffectWord.WRONG, "ann")))
+    progress = figures.snapshot()
+    totals = progress.totals
+    assert {key[0]: one.word for key, one in progress.effects.items()} == {
+        "t1": EffectWord.RIGHT, "t2": EffectWord.WRONG, "t3": EffectWord.UNKNOWN, "t4": EffectWord.WRONG
+    }  # fmt: skip
+    assert totals.effects == Share(1, 2)  # the last has no check: what it did is known, and breaks no limit
     assert check_limits(Limits(min_effect_share=0.5), totals) == (LimitVerdict("min_effect_share", 0.5, 0.5, True),)
     assert check_limits(Limits(min_effect_share=0.6), totals) == (LimitVerdict("min_effect_share", 0.6, 0.5, False),)
     assert check_limits(Limits(min_effect_share=0.0), Totals())[0].ok is False
