@@ -9,6 +9,7 @@ from harness.model.errors import InputError
 from harness.reports.cells import counted
 from harness.rig.annotation_room import AnnotationRoom
 from harness.understanding.annotation.again import may_label_again
+from harness.understanding.annotation.finding import has_words
 from harness.wire.foreign import plain_text
 
 
@@ -26,7 +27,7 @@ def brought_back(
         raise InputError(f"no utterance has the id {shown!r}", remedy=nearest(unknown, tuple(texts), listed="Ids"))
     if words is not None and not words.strip():
         raise InputError("--find wants a text", remedy="Write a piece of an utterance: --find 'well well'")
-    wanted = [one for one, text in texts.items() if one in ids or (words and words.casefold() in text.casefold())]
+    wanted = [one for one, text in texts.items() if one in ids or (words and has_words(text, words))]
     if not wanted:
         raise InputError(f"no utterance has {plain_text(words or '', 80)!r}", remedy="Write a piece of their text")
     room.refresh()

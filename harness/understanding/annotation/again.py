@@ -55,14 +55,15 @@ def show_what_stands(hand: HandDraft, ledger: Ledger, annotator: str, wanted: in
 
     What was settled before annotators changed their labels is written anew, so that it is settled again.
     """
-    stood = _what_stands(ledger, annotator, hand.utterance, wanted, adjudicating=adjudicating)
+    stood = what_stands(ledger, annotator, hand.utterance, wanted, adjudicating=adjudicating)
     if stood is None:
         return
     hand.chosen, hand.comment, hand.seen = set(stood[0]), stood[1], not adjudicating
     hand.saved = None if adjudicating and ledger.is_changed_since_settled(hand.utterance) else stood
 
 
-def _what_stands(ledger: Ledger, annotator: str, utterance: str, wanted: int, *, adjudicating: bool) -> Stood | None:
+def what_stands(ledger: Ledger, annotator: str, utterance: str, wanted: int, *, adjudicating: bool) -> Stood | None:
+    """The annotator's own labels, or for who settles the final ones; None when there are none."""
     if not adjudicating:
         return _of(ledger.choices(utterance).get(annotator))
     settled = ledger.adjudication(utterance)
