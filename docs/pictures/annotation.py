@@ -18,7 +18,7 @@ import make  # noqa: E402
 from playwright.sync_api import sync_playwright  # noqa: E402
 
 from tests.annotation_projects import annotation_project  # noqa: E402
-from tests.conformance.annotation.test_browser import AnnotationSiteProcess  # noqa: E402
+from tests.conformance.annotation.site import AnnotationSiteProcess  # noqa: E402
 from tests.conformance.rating.terminal import RatingTerminal  # noqa: E402
 
 CHROMIUM = "/usr/bin/chromium"

@@ -1,4 +1,4 @@
-"""Far ends that are real: a private sound server."""
+"""Far ends that are real: a private sound server, a browser."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from harness.lab.sound_server import LabSoundServer
+from tests.conformance.browsing import Inviting, Window, chromium, windows
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 
 @pytest.fixture(scope="session")
@@ -42,3 +47,17 @@ def lab_sound() -> Iterator[LabSoundServer]:
         else:
             os.environ["HARNESS_LAB"] = before
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A headless chromium; it is closed with its module, since others want event loops of their own."""
+    with chromium() as opened:
+        yield opened
+
+
+@pytest.fixture
+def window(browser: Browser, site: Inviting) -> Iterator[Callable[[str], Window]]:
+    """Opens windows of the module's `site`, for whom it is told."""
+    with windows(browser, site) as opened:
+        yield opened

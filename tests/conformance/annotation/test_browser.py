@@ -6,30 +6,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser
 
 from harness.model.annotation import Accepted, AnnotationRow, Labelled, Struck, Withdrawn
 from tests.annotation_projects import annotation_project, repeated, rows
+from tests.conformance.annotation.site import AnnotationSiteProcess
+from tests.conformance.browsing import NAMELESS, SMALL, Window
 from tests.conformance.rating.site import SiteProcess
-
-CHROMIUM = Path("/usr/bin/chromium")
-TURNED = "before => document.getElementById('main').dataset.turn !== before"
-pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="no /usr/bin/chromium: setup/install.sh installs it")
-
-
-class AnnotationSiteProcess(SiteProcess):
-    """As `harness annotate review --web` starts it."""
-
-    VERB = ("annotate", "review")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=str(CHROMIUM), args=flags)
-        yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")
@@ -43,49 +26,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AnnotationSitePro
     made.start()
     yield made
     assert made.stop() == 0
-
-
-class Window:
-    """An annotator's window. faults: what its console said, policy violations among it."""
-
-    def __init__(self, context: BrowserContext, site: SiteProcess, annotator: str) -> None:
-        self.faults: list[str] = []
-        self.page: Page = context.new_page()
-        self.page.on("console", self._said)
-        self.page.on("pageerror", lambda error: self.faults.append(str(error)))
-        self.page.goto(site.invitation(annotator))
-        self.page.wait_for_url("**/instructions")
-        self.page.get_by_role("link", name="Begin").click()
-        self.page.wait_for_selector("#desk")
-        self.page.wait_for_load_state("domcontentloaded")  # a key before the page's script runs is nobody's
-
-    def _said(self, message: ConsoleMessage) -> None:
-        if message.type in ("error", "warning"):
-            self.faults.append(message.text)
-
-    def press(self, *keys: str) -> None:
-        """Keys of which the last one turns the page; returns when the site has answered."""
-        before = self.page.evaluate("document.getElementById('main').dataset.turn")
-        for key in keys:
-            self.page.keyboard.press(key)
-        self.page.wait_for_function(TURNED, arg=before)
-
-    @property
-    def heading(self) -> str:
-        return self.page.locator("#query").inner_text()
-
-
-@pytest.fixture
-def window(browser: Browser, site: SiteProcess) -> Iterator[Callable[[str], Window]]:
-    contexts: list[BrowserContext] = []
-
-    def opened(annotator: str) -> Window:
-        contexts.append(browser.new_context())
-        return Window(contexts[-1], site, annotator)
-
-    yield opened
-    for one in contexts:
-        one.close()
 
 
 def given(site: SiteProcess, annotator: str) -> list[AnnotationRow]:
@@ -164,11 +104,11 @@ def test_only_what_was_in_sight_is_accepted_and_a_held_key_accepts_one_page(
             "before => [scrollY, document.getElementById('main').dataset.turn].join() !== before", arg=before
         )
     cem.page.set_viewport_size({"width": 1200, "height": 2000})
-    before = cem.page.evaluate("document.getElementById('main').dataset.turn")
+    cem.look()
     for _ in range(20):
         cem.page.keyboard.down("Enter")  # the second and later ones are repeats
     cem.page.keyboard.up("Enter")
-    cem.page.wait_for_function(TURNED, arg=before)
+    cem.next_turn()
     assert len(given(site, "cem")) == 2
 
 
@@ -224,12 +164,3 @@ def test_without_scripts_with_names_and_room_for_fingers(browser: Browser, tmp_p
         assert page.evaluate("[document.querySelectorAll('h1').length, document.documentElement.lang]") == [1, "en"]
     context.close()
     assert site.stop() == 0
-
-
-NAMELESS = """() => [...document.querySelectorAll('button, a, input:not([type=hidden]), textarea')]
-  .filter(one => one.checkVisibility() && !one.ariaHidden)
-  .filter(one => !(one.innerText || one.ariaLabel || [...(one.labels ?? [])].map(l => l.innerText).join('')).trim())
-  .map(one => one.outerHTML)"""
-SMALL = """() => [...document.querySelectorAll('button, a.button, textarea, label.line')]
-  .filter(one => one.checkVisibility() && !one.ariaHidden && one.getBoundingClientRect().height < 44)
-  .map(one => one.outerHTML)"""

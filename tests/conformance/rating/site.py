@@ -50,8 +50,8 @@ class SiteProcess:
     def told(self) -> str:
         return self._output.read_text()
 
-    def invitation(self, rater: str) -> str:
-        return f"{self.url}/login#{self.tokens[rater]}"
+    def invitation(self, name: str) -> str:
+        return f"{self.url}/login#{self.tokens[name]}"
 
     def kill(self) -> None:
         assert self._process is not None

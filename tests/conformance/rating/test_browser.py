@@ -5,50 +5,19 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser
 
 from harness.model.judgment import Category, JudgmentStatus
 from harness.rating.categories import KEYS
+from tests.conformance.browsing import NAMELESS, SMALL, Window
 from tests.conformance.rating.site import SiteProcess
 from tests.rating_sessions import rating_session
 
-CHROMIUM = Path("/usr/bin/chromium")
 ITEMS = 304
 RATERS = ("ann", "bob", "cem", "dora", "eve", "finn", "gil", "hana", "ivo", "jo", "kim")
-SHOWN = "() => { const its = document.getElementById('main').dataset; return [its.turn, its.item]; }"
-NEXT_TURN = """before => new Promise(done => {
-  const look = () => {
-    const { turn, item } = document.getElementById('main').dataset;
-    if (turn === before) return false;
-    seen.disconnect();
-    // The page takes the next key when what follows its change has run.
-    setTimeout(() => done([turn, item]), 0);
-    return true;
-  };
-  const seen = new MutationObserver(look);
-  if (!look()) seen.observe(document.body, { childList: true });
-})"""
 GONE = re.compile(r"net::ERR_(?!BLOCKED)")
-pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="no /usr/bin/chromium: setup/install.sh installs it")
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    flags = [
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-        "--autoplay-policy=no-user-gesture-required",
-    ]
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=str(CHROMIUM), args=flags)
-        yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")
@@ -66,63 +35,6 @@ def site(program: SiteProcess) -> SiteProcess:
     if not program.running:
         program.start()
     return program
-
-
-class Window:
-    """A rater's window. faults: what its console said, policy violations among it."""
-
-    def __init__(self, context: BrowserContext, site: SiteProcess, rater: str) -> None:
-        self.site = site
-        self.faults: list[str] = []
-        self.page: Page = context.new_page()
-        self.page.on("console", self._said)
-        self.page.on("pageerror", lambda error: self.faults.append(str(error)))
-        self.page.goto(site.invitation(rater))
-        self.page.wait_for_url("**/instructions")
-        assert site.tokens[rater] not in self.page.url
-        self.page.get_by_role("link", name="Begin").click()
-        self.page.wait_for_selector("#desk")
-        self.page.wait_for_load_state("domcontentloaded")  # a key before the page's script runs is nobody's
-        self.turn, self.item = "", ""
-        self.look()
-
-    def look(self) -> None:
-        """Takes in which turn and item the page shows."""
-        self.turn, self.item = self.page.evaluate(SHOWN)
-
-    def _said(self, message: ConsoleMessage) -> None:
-        if message.type in ("error", "warning"):
-            self.faults.append(message.text)
-
-    def press(self, key: str, *, turns: bool = True) -> None:
-        """Presses a key; with `turns`, returns when the site has answered with another turn."""
-        self.page.keyboard.press(key)
-        if turns:
-            self.next_turn()
-
-    def next_turn(self) -> None:
-        """Returns when the page shows another turn than when it was last looked at."""
-        self.turn, self.item = self.page.evaluate(NEXT_TURN, self.turn)
-
-    def js(self, expression: str) -> object:
-        return self.page.evaluate(expression)
-
-    def wait(self, expression: str) -> None:
-        # As a function: a text would have to be evaluated in the page, which its policy forbids.
-        self.page.wait_for_function(f"() => {expression}")
-
-
-@pytest.fixture
-def window(browser: Browser, site: SiteProcess) -> Iterator[Callable[[str], Window]]:
-    contexts: list[BrowserContext] = []
-
-    def opened(rater: str) -> Window:
-        contexts.append(browser.new_context())
-        return Window(contexts[-1], site, rater)
-
-    yield opened
-    for one in contexts:
-        one.close()
 
 
 @pytest.mark.timeout(420)  # seconds where nothing else runs
@@ -156,16 +68,16 @@ def test_three_hundred_items_by_keys_with_another_rater_beside(
 def test_the_response_is_heard_and_counted(site: SiteProcess, window: Callable[[str], Window]) -> None:
     cem = window("cem")
     audio = "document.querySelector('[data-sound=response] audio')"
-    cem.press("Space", turns=False)
+    cem.page.keyboard.press("Space")
     cem.wait(f"{audio}.currentTime > 0.2 && !{audio}.paused")
     left = "parseFloat(document.querySelector('[data-sound=response] .cursor').style.left)"
     first = cem.js(left)
     cem.wait(f"{left} > {first}")
-    cem.press("s", turns=False)  # from the start, slower, at the same pitch
+    cem.page.keyboard.press("s")  # from the start, slower, at the same pitch
     cem.wait(f"{audio}.playbackRate === 0.75 && {audio}.preservesPitch && {audio}.currentTime > 0.1 && !{audio}.paused")
-    cem.press(".", turns=False)
+    cem.page.keyboard.press(".")
     cem.wait(f"{audio}.paused")
-    cem.press("a", turns=False)
+    cem.page.keyboard.press("a")
     query = "document.querySelector('[data-sound=query] audio')"
     cem.wait(f"{query}.currentTime > 0.1 && {audio}.paused")
     assert cem.page.locator("[data-sound=response] img").evaluate("one => one.naturalWidth") > 0
@@ -298,15 +210,8 @@ def test_all_that_can_be_pressed_has_a_name_and_is_large_enough(
         ivo.page.set_viewport_size({"width": width, "height": 800})
         # The sounds are drawn anew for the new width.
         ivo.page.wait_for_function("wide => document.documentElement.scrollWidth === wide", arg=width)
-    named = """() => [...document.querySelectorAll('button, a, input:not([type=hidden]), textarea, audio, summary')]
-      .filter(one => one.checkVisibility() && !one.ariaHidden)
-      .filter(one => !(one.innerText || one.ariaLabel || [...(one.labels ?? [])].map(l => l.innerText).join('')).trim())
-      .map(one => one.outerHTML)"""
-    assert ivo.js(named) == []
-    small = """() => [...document.querySelectorAll('button, a.button, summary, textarea')]
-      .filter(one => one.checkVisibility() && !one.ariaHidden && one.getBoundingClientRect().height < 44)
-      .map(one => one.outerHTML)"""
-    assert ivo.js(small) == []
+    assert ivo.js(NAMELESS) == []
+    assert ivo.js(SMALL) == []
     assert ivo.js("document.querySelectorAll('main').length + document.querySelectorAll('h1').length") == 2
     assert ivo.js("document.documentElement.lang") == "en"
     ids = ivo.page.evaluate("() => [...document.querySelectorAll('[id]')].map(one => one.id)")
