@@ -21,6 +21,7 @@ class AnnotationAction(StrEnum):
     COMMENT = "comment"
     WHOLE = "whole"
     GUIDE = "guide"
+    FIND = "find"
     REVIEW = "review"
     LABEL = "label"
     QUIT = "quit"
@@ -36,6 +37,7 @@ KEYS: dict[AnnotationAction, tuple[str, ...]] = {
     AnnotationAction.COMMENT: ("c", "f2"),
     AnnotationAction.WHOLE: ("v", "f4"),
     AnnotationAction.GUIDE: ("?", "f1"),
+    AnnotationAction.FIND: ("/", "f3"),
     AnnotationAction.REVIEW: ("r", "f9"),
     AnnotationAction.LABEL: ("l", "f7"),
     AnnotationAction.QUIT: ("q", "ctrl+q", "ctrl+c"),
@@ -52,6 +54,7 @@ MEANINGS: dict[AnnotationAction, tuple[str, str]] = {
     AnnotationAction.COMMENT: ("", "a comment, kept with the labels"),
     AnnotationAction.WHOLE: ("in the terminal: a long utterance in full", "the same"),
     AnnotationAction.GUIDE: ("the guide; letters search it in the terminal, a field in the browser", "the same"),
+    AnnotationAction.FIND: ("in the browser: finds utterances of yours, to be labelled again", "the same"),
     AnnotationAction.REVIEW: ("", "goes to the groups"),
     AnnotationAction.LABEL: ("goes to labelling by hand", ""),
     AnnotationAction.QUIT: ("leaves; nothing that was saved is lost", "the same"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from importlib import resources
 
@@ -27,18 +28,16 @@ STATIC = {
     "login.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
-FULL = "Not saved, the disk of this site is full. Tell who runs it, and press the key again; nothing else is lost."
-UNSAVED = "Not saved, this site could not write it. Tell who runs it, and press the key again; nothing else is lost."
 FAULT = (
     "<!doctype html><html lang=en><title>Fault</title><h1>The site has a fault</h1>"
     "<p>Load the page again. What was saved is safe. When it comes again, tell who runs the site.</p>"
 )
 
 
-class Entrance:
+class Entrance(ABC):
     """The part of a site that lets visitors in; `app` is the ASGI application.
 
-    A site gives its own routes, says with `_place` where a visitor works, and has /instructions.
+    A site gives its own routes, /instructions among them, and says with `_place` where a visitor works.
     names: host names by which the site is known. secure: visitors reach it by TLS, so that cookies are sent by TLS
     only. most_fields: of a form.
     """
@@ -73,9 +72,9 @@ class Entrance:
         )
         self.app: ASGIApp = Gate(starlette, names, secure=secure)
 
+    @abstractmethod
     def _place(self, visit: Visit) -> str:
         """The path at which a visitor works."""
-        raise NotImplementedError
 
     # Who is there
 

@@ -45,6 +45,7 @@ def pages(keys: RaterKeys, round_: RatingRound, *, names: bool) -> Templates:
     """The raters' pages. names: adjudicators see those of raters."""
     values = {
         "round": round_,
+        "exercises": len(round_.exercises),
         "names": names,
         "categories": [
             {"id": one.value, "label": LABELS[one], "key": keys.categories[one], "guide": GUIDE[one]}
@@ -68,6 +69,7 @@ class DeskPage:
     view: SittingView
     round_: RatingRound
     alert: str = ""
+    template: str = "desk.html"
 
     def values(self) -> Mapping[str, Any]:
         view, item = self.view, self.view.item

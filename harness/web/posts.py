@@ -5,22 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 
 from harness.model.judgment import Category, Flag, SubFlag
-from harness.web.seats import Seat, content_mark
+from harness.web.seats import Seat
+from harness.web.turns import Fate, content_mark
 
 LONGEST_COMMENT = 2000
 MOST_MS = 24 * 3600 * 1000
-
-
-class Fate(Enum):
-    """DONE: as asked. REPEATED: it was done before, by the same post. STALE: the page was old, and nothing was done."""
-
-    DONE = "done"
-    REPEATED = "repeated"
-    STALE = "stale"
-    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +53,8 @@ def read_post(fields: Mapping[str, str], sub_flags: tuple[str, ...]) -> Post:
 
 def apply(seat: Seat, post: Post, now_s: float) -> Fate:
     """Does what is asked, under the seat's lock; LogError, LogFull when it could not be saved."""
-    fate = _standing(seat, post)
+    outlasts = not post.do.startswith(("undo", "aid", "go_on"))
+    fate = seat.standing(post.turn, post.item, post.mark, outlasts=outlasts)
     if fate is not Fate.DONE:
         return fate
     seat.heard(post.page, post.plays, post.heard_ms, now_s)
@@ -82,19 +74,6 @@ def apply(seat: Seat, post: Post, now_s: float) -> Fate:
         return Fate.UNKNOWN
     seat.next_turn((post.turn, post.mark))
     return Fate.DONE
-
-
-def _standing(seat: Seat, post: Post) -> Fate:
-    """Whether the page that a post comes from shows what is in sight now."""
-    if post.turn == seat.turn and post.item == seat.item_id:
-        return Fate.DONE
-    if seat.done == (post.turn, post.mark):
-        return Fate.REPEATED
-    start, _, _ = post.turn.partition(".")
-    if start != seat.start and post.item == seat.item_id and not post.do.startswith(("undo", "aid", "go_on")):
-        # The site was started again; the same item is in sight as before.
-        return Fate.DONE
-    return Fate.STALE
 
 
 def _take_draft(seat: Seat, post: Post) -> None:

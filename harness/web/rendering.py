@@ -10,9 +10,9 @@ from jinja2 import DictLoader, Environment, StrictUndefined, select_autoescape
 
 from harness.wire.foreign import plain_text
 
-SHARED = ("base.html", "login.html", "notice.html")
+SHARED = ("base.html", "press.html", "login.html", "notice.html")
 _KEY_NAMES = {"space": "Space", "enter": "Enter", "tab": "Tab", "backspace": "⌫", "left": "←", "right": "→"}
-_KEY_NAMES |= {"up": "↑", "down": "↓"}
+_KEY_NAMES |= {"up": "↑", "down": "↓", "escape": "Esc"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,7 @@
-"""A rater's or an annotator's desk in a site: one for all windows of theirs, one request at a time."""
+"""A rater's desk in the site, where the seats of a site are kept, and when it reads what came from elsewhere."""
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 import threading
 import time
@@ -13,6 +12,7 @@ from typing import Generic, Protocol, TypeVar
 from harness.model.errors import HarnessError
 from harness.rating.aid import AidState
 from harness.rating.desk import Desk
+from harness.web.turns import Turns
 
 REFRESH_S = 60.0
 """So often what comes from elsewhere is read again while somebody works."""
@@ -32,42 +32,26 @@ class Heard:
     heard_ms: int = 0
 
 
-@dataclass(slots=True, kw_only=True)
-class Turns:
-    """turn: changes whenever something else comes in sight, so that a page of before is known as old.
-
-    done: the turn and the content of the last post that changed the turn, so that its repetition is known as one.
-    read: the number of the reading of what comes from elsewhere that the desk has taken in.
-    """
-
-    lock: threading.RLock = field(default_factory=threading.RLock)
-    start: str = field(default_factory=lambda: secrets.token_hex(4))
-    number: int = 0
-    done: tuple[str, str] | None = None
-    read: int = 0
-
-    @property
-    def turn(self) -> str:
-        return f"{self.start}.{self.number}"
-
-    def next_turn(self, done: tuple[str, str] | None = None) -> None:
-        self.number += 1
-        self.done = done
-
-
 @dataclass(slots=True)
 class Seat(Turns):
-    """A rater's. pages: those that were sent and may tell of plays."""
+    """A rater's: one for all windows of theirs. pages: those that were sent and may tell of plays."""
 
     desk: Desk
     aid: AidState | None = None
     pages: dict[str, Heard] = field(default_factory=dict)
 
     @property
-    def item_id(self) -> str:
-        """Of the item in sight; "" when there is none."""
+    def sight(self) -> str:
+        """The id of the item in sight; "" when there is none."""
         item = self.desk.view.item
         return item.id if item else ""
+
+    @property
+    def waits(self) -> bool:
+        return not self.sight
+
+    def present(self) -> None:
+        self.desk.present()
 
     def next_turn(self, done: tuple[str, str] | None = None) -> None:
         Turns.next_turn(self, done)  # super() knows no class that has slots
@@ -168,9 +152,3 @@ class Readings:
             return
         self.failed = ""
         self.number += 1
-
-
-def content_mark(fields: dict[str, str]) -> str:
-    """Tells one post from another."""
-    whole = "\n".join(f"{name}={fields[name]}" for name in sorted(fields) if name not in ("plays", "heard_ms", "page"))
-    return hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()

@@ -1,34 +1,37 @@
-"""The raters' site: routes, and what each of them answers. No I/O of its own; saving is done by the desks."""
+"""The raters' site: each judges responses at a desk, and listens to those of their own queue."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
-from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
-from harness.model.errors import HarnessError, InputError, LogFull
+from harness.model.errors import HarnessError
 from harness.model.rater_keys import RaterKeys
 from harness.rig.rating_room import RatingRoom
-from harness.web.entrance import FULL, UNSAVED, Entrance
 from harness.web.invitations import Invitations
-from harness.web.login import Visit
 from harness.web.pages import DeskPage, pages
-from harness.web.posts import Fate, Post, apply, read_post
-from harness.web.seats import WAITING_S, Readings, Seat, Seats
+from harness.web.posts import Post, apply, read_post
+from harness.web.seated import SeatedSite
+from harness.web.seats import Seat
 from harness.web.sounds import SoundShelf, picture, ranged
-
-JUDGE, ADJUDICATE = "/judge", "/adjudicate"
-STALE = "Nothing was saved: that page was old, its response was dealt with in another window. This is the one open now."
-NOT_OF_ROUND = "You are invited to this site, but not to what is rated here now. Tell who invited you."
+from harness.web.turns import Fate
 
 
-class Site(Entrance):
+class Site(SeatedSite[Seat, Post]):
     """Answers requests. rater_names: adjudicators see who the raters are; the others as in `Entrance`."""
+
+    PLACE = "/judge"
+    INSTRUCTIONS, GUIDE = "instructions.html", "guide.html"
+    STALE = (
+        "Nothing was saved: that page was old, its response was dealt with in another window. This is the one open now."
+    )
+    NOT_INVITED = "You are invited to this site, but not to what is rated here now. Tell who invited you."
 
     def __init__(
         self,
@@ -42,111 +45,33 @@ class Site(Entrance):
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._room = room
-        self._seats = {
-            JUDGE: Seats(lambda rater, reading: Seat(room.desk(rater), read=reading)),
-            ADJUDICATE: Seats(lambda rater, reading: Seat(room.adjudication(rater), read=reading)),
-        }
-        self.readings = Readings(room)
         self._shelf = SoundShelf()
         self._now_s = now_s
         routes = [
-            Route("/instructions", self._texts("instructions.html")),
-            Route("/guide", self._texts("guide.html")),
-            *(Route(place, self._desk, methods=["GET"]) for place in self._seats),
-            *(Route(place, self._post, methods=["POST"]) for place in self._seats),
             Route("/sound/{item}/{which}", self._sound),
             Route("/sound/{item}/{which}/picture", self._sound),
         ]
         templates = pages(keys, room.round, names=rater_names)
-        super().__init__(invitations, templates, routes, names=names, secure=secure)
+        super().__init__(room, invitations, templates, routes, names=names, secure=secure)
 
-    def _place(self, visit: Visit) -> str:
-        """Adjudicators see the judgments of others, and so give none of their own here."""
-        return ADJUDICATE if visit.invitation is not None and visit.invitation.adjudicator else JUDGE
+    def _new_seat(self, name: str, reading: int, *, adjudicating: bool) -> Seat:
+        return Seat(self._room.adjudication(name) if adjudicating else self._room.desk(name), read=reading)
 
-    def close(self) -> None:
-        """Returns when no session is being read."""
-        self.readings.wait()
+    def _take_in(self, seat: Seat, name: str, *, adjudicating: bool) -> None:
+        seat.desk.refresh(self._room.items_for(name, adjudicating=adjudicating), self._room.rows)
 
-    # Pages
+    def _seat_page(self, seat: Seat, place: str, alert: str) -> DeskPage:
+        return DeskPage(place, seat.new_page(self._now_s()), seat, seat.desk.view, self._room.round, alert)
 
-    def _texts(self, template: str) -> Callable[[Request], Response]:
-        def endpoint(request: Request) -> Response:
-            visit = self._rater(request)
-            return self._page(template, visit, place=self._place(visit), exercises=len(self._room.exercises))
+    def _read(self, fields: Mapping[str, str], form: FormData) -> Post:
+        return read_post(fields, tuple(str(one) for one in form.getlist("sub_flag")))
 
-        return endpoint
-
-    def _desk(self, request: Request) -> Response:
-        visit = self._rater(request)
-        place = request.url.path
-        if place != self._place(visit):
-            return RedirectResponse(self._place(visit), 303)
-        seat = self._seat(visit, place)
-        with seat.lock:
-            return self._shown(visit, seat, place)
-
-    def _shown(self, visit: Visit, seat: Seat, place: str, status: int = 200, alert: str = "") -> Response:
-        """The seat as a page; under its lock."""
-        page = seat.new_page(self._now_s())
-        shown = DeskPage(place, page, seat, seat.desk.view, self._room.round, alert)
-        return self._page("desk.html", visit, status, **shown.values())
-
-    def _seat(self, visit: Visit, place: str) -> Seat:
-        assert visit.invitation is not None
-        try:
-            seat = self._seats[place].of(visit.invitation.rater, self.readings.number)
-        except InputError as error:
-            raise HTTPException(403, NOT_OF_ROUND) from error
-        self.readings.maybe()
-        with seat.lock:
-            number = self.readings.number
-            if seat.read != number:
-                before = seat.item_id
-                items = self._room.items_for(visit.invitation.rater, adjudicating=place == ADJUDICATE)
-                seat.desk.refresh(items, self._room.rows)
-                seat.read = number
-                if seat.item_id != before:
-                    seat.next_turn()
-            seat.desk.present()
-            if not seat.item_id:
-                self.readings.maybe(WAITING_S)  # whoever is done waits for more
-        return seat
-
-    # Posts
-
-    async def _post(self, request: Request) -> Response:
-        visit = self._rater(request)
-        fields, form = await self._checked_form(request, visit)
-        post = read_post(fields, tuple(str(one) for one in form.getlist("sub_flag")))
-        return await run_in_threadpool(self._done, visit, request.url.path, post)
-
-    def _done(self, visit: Visit, place: str, post: Post) -> Response:
-        if place != self._place(visit):
-            raise HTTPException(403, "That page is not for you.")
-        seat = self._seat(visit, place)
-        with seat.lock:
-            try:
-                fate = apply(seat, post, self._now_s())
-            except LogFull:
-                return self._shown(visit, seat, place, 503, FULL)
-            except HarnessError:
-                return self._shown(visit, seat, place, 503, UNSAVED)
-            if fate is Fate.STALE:
-                return self._shown(visit, seat, place, 409, STALE)
-            if fate is Fate.UNKNOWN:
-                return self._shown(visit, seat, place, 400, "Nothing was saved: this site has no such button.")
-        if post.do == "draft.quiet":
-            return Response(status_code=204)
-        return RedirectResponse(place, 303)
-
-    # Sounds
+    def _apply(self, seat: Seat, post: Post) -> Fate:
+        return apply(seat, post, self._now_s())
 
     def _sound(self, request: Request) -> Response:
-        visit = self._rater(request)
+        seat = self._seat(self._rater(request))
         which = request.path_params["which"]
-        place = self._place(visit)
-        seat = self._seat(visit, place)
         with seat.lock:
             item = seat.desk.item(request.path_params["item"])
         if item is None or which not in ("response", "query"):

@@ -15,10 +15,13 @@ from harness.web.rendering import SiteWords, Templates
 
 TEMPLATES = (
     "annotation_desk.html",
+    "annotation_found.html",
     "annotation_guide.html",
     "annotation_guide_text.html",
     "annotation_instructions.html",
 )
+MOST_FOUND = 50
+"""So many of what was found are shown."""
 WORDS = SiteWords(
     name="Annotating",
     welcome="Annotating utterances",
@@ -40,7 +43,7 @@ def pages(labels: LabelSet, project: AnnotationProject) -> Templates:
             "project": project,
             "labels": labels,
             "label_key": keys,
-            "line_keys": (*LINE_KEYS, *[""] * MOST_ON_A_PAGE),
+            "line_keys": (*LINE_KEYS, *[""] * max(MOST_ON_A_PAGE, MOST_FOUND)),
             "alone": alone,
             "never": [list(pair) for pair in labels.never_together],
             "review_key": {action.value: action_key(action) for action in AnnotationAction},
@@ -58,6 +61,7 @@ class AnnotationPage:
     view: AnnotationView
     labels: LabelSet
     alert: str = ""
+    template: str = "annotation_desk.html"
 
     def values(self) -> Mapping[str, Any]:
         view, item = self.view, self.view.item
@@ -71,9 +75,36 @@ class AnnotationPage:
             "alert": self.alert,
             "reviewing": view.phase is AnnotationPhase.REVIEWING,
             "labelling": view.phase is AnnotationPhase.LABELLING,
+            "again": self.seat.finding is not None,
             "finished": view.phase is AnnotationPhase.FINISHED,
             "guide_of": [(one, self.labels.label(one)) for one in (view.group.intents if view.group else ())],
             "shared": shared,
             "differs": item is not None and item.proposal is not None and set(item.proposal) != set(item.chosen),
             "done_share": view.count.done / view.count.total if view.count.total else None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class FindingPage:
+    """What an annotator looks for and what was found, for the template; the rest as of `AnnotationPage`."""
+
+    place: str
+    seat: AnnotationSeat
+    alert: str = ""
+    template: str = "annotation_found.html"
+
+    def values(self) -> Mapping[str, Any]:
+        found, finding = self.seat.found(), self.seat.finding
+        again = finding.again.view if finding is not None and finding.again is not None else None
+        return {
+            "place": self.place,
+            "turn": self.seat.turn,
+            "sight": self.seat.sight,
+            "alert": self.alert,
+            "words": finding.words if finding is not None else "",
+            "found": found[:MOST_FOUND],
+            "many": len(found),
+            "said": again.said if again is not None else "",
+            "can_undo": again is not None and again.can_undo,
+            "adjudicating": self.seat.own.adjudicating,
         }

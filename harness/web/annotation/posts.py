@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from harness.understanding.annotation.desk import AnnotationDesk
 from harness.understanding.annotation.view import AnnotationPhase
 from harness.web.annotation.seats import AnnotationSeat
-from harness.web.posts import Fate, comment_of
-from harness.web.seats import content_mark
+from harness.web.posts import comment_of
+from harness.web.turns import Fate, content_mark
+
+LONGEST_WORDS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +20,7 @@ class AnnotationPost:
     """do: what is asked, e.g. `accept`. turn, sight: of the page it came from.
 
     struck: numbers of lines; labels: ids; comment: None without a field for it. draft: the page has these fields.
+    words: of what is to be found.
     """
 
     do: str
@@ -27,6 +30,7 @@ class AnnotationPost:
     labels: frozenset[str] = frozenset()
     comment: str | None = None
     draft: bool = False
+    words: str = ""
     mark: str = ""
 
 
@@ -41,38 +45,26 @@ def read_post(fields: Mapping[str, str], struck: Sequence[str], labels: Sequence
         labels=frozenset(labels),
         comment=comment_of(fields["comment"]) if "comment" in fields else None,
         draft="has_draft" in fields,
+        words=comment_of(fields.get("words", ""))[:LONGEST_WORDS].strip(),
         mark=content_mark({**fields, **lists}),
     )
 
 
 def apply(seat: AnnotationSeat, post: AnnotationPost) -> Fate:
     """Does what is asked, under the seat's lock; LogError, LogFull when it could not be saved."""
-    fate = _standing(seat, post)
+    fate = seat.standing(post.turn, post.sight, post.mark, outlasts=post.do != "undo")
     if fate is not Fate.DONE:
         return fate
-    if post.draft:
+    if post.draft and not seat.is_listing:
         _take_draft(seat.desk, post)
     if post.do.startswith("draft"):
         return Fate.DONE
-    done = _writes(seat.desk, post.do)
+    done = _finds(seat, post) if seat.is_listing or post.do in ("find", "back") else _writes(seat.desk, post.do)
     if done is None:
         return Fate.UNKNOWN
     if done:
         seat.next_turn((post.turn, post.mark))
     return Fate.DONE
-
-
-def _standing(seat: AnnotationSeat, post: AnnotationPost) -> Fate:
-    """Whether the page that a post comes from shows what is in sight now."""
-    if post.turn == seat.turn and post.sight == seat.sight:
-        return Fate.DONE
-    if seat.done == (post.turn, post.mark):
-        return Fate.REPEATED
-    start, _, _ = post.turn.partition(".")
-    if start != seat.start and post.sight == seat.sight and post.do != "undo":
-        # The site was started again; the same is in sight as before.
-        return Fate.DONE
-    return Fate.STALE
 
 
 def _take_draft(desk: AnnotationDesk, post: AnnotationPost) -> None:
@@ -90,6 +82,22 @@ def _take_draft(desk: AnnotationDesk, post: AnnotationPost) -> None:
             desk.toggle(id_)
     if post.comment is not None and post.comment.strip() != view.item.comment:
         desk.comment(post.comment)
+
+
+def _finds(seat: AnnotationSeat, post: AnnotationPost) -> bool | None:
+    """Looks for utterances, opens one, and goes back: as `_writes`."""
+    do, _, utterance = post.do.partition(".")
+    match do:
+        case "find":
+            seat.find(post.words)
+            return True
+        case "again":
+            return seat.open(utterance) or None
+        case "undo" if seat.finding is not None and seat.finding.again is not None:
+            return seat.finding.again.undo()
+        case "back":
+            return seat.back()
+    return None
 
 
 def _writes(desk: AnnotationDesk, do: str) -> bool | None:

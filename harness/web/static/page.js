@@ -1,19 +1,45 @@
 "use strict";
-// What the pages of all sites do: sending their form, telling of it, and the names of keys.
+// What the desks of all sites do: their form is sent, the page that comes back is shown, drafts are kept, keys are
+// pressed. A site's own script comes after this one, and calls desk() with what is its own. Without both all works
+// too: by the page's buttons, one page after another.
 
+const LOOK_AFTER_MS = 5000;
+const NAMES = { " ": "space", Enter: "enter", Tab: "tab", Backspace: "backspace", ArrowLeft: "left", ArrowRight: "right",
+  ArrowUp: "up", ArrowDown: "down", Escape: "escape" };
+let own = null;
 let busy = false;
+let draftTimer = 0;
+let drafted = Promise.resolve();
 
 document.documentElement.classList.add("js");
 
 const main = () => document.getElementById("main");
 const form = () => document.getElementById("desk");
+const guide = () => document.getElementById("guide");
+
+// Begins. its.draftAfterMs(target): how long after an input a draft is sent.
+// its.sight(main): names what a page has in sight. its.begin(same): a page has come, with the same in sight or not.
+// its.key(event, key): a key, pressed outside of text fields. its.escape(): nothing else was there to be left.
+// May be left out: its.fill(): the form is about to be sent. its.swap(next, same): a page is about to be replaced.
+// its.guided(): the guide was opened or closed.
+function desk(its) {
+  own = its;
+  document.addEventListener("keydown", pressed);
+  addEventListener("pagehide", () => {
+    if (form()?.elements.has_draft && !busy) navigator.sendBeacon(form().action, body("draft.quiet"));
+  });
+  setInterval(lookForMore, LOOK_AFTER_MS);
+  begin(false, false);
+}
+
+// Telling
 
 function tell(text) {
   document.getElementById("said").textContent = text;
 }
 
 function alertOf(text) {
-  form().querySelector(".said")?.remove();  // it is of the key before
+  form().querySelector(".said")?.remove(); // it is of the key before
   let box = form().querySelector(".alert");
   if (!box) {
     box = document.createElement("p");
@@ -24,13 +50,23 @@ function alertOf(text) {
   box.textContent = text;
 }
 
-// Sends what `fields` gives (it may wait for something first), and shows the page that comes back.
-async function post(fields, show) {
+// Sending
+
+function body(button) {
+  own.fill?.();
+  const fields = new URLSearchParams(new FormData(form()));
+  fields.set("do", button);
+  return fields;
+}
+
+async function send(button) {
   if (busy) return;
+  clearTimeout(draftTimer);
   busy = true;
   main().classList.add("busy");
   try {
-    const answer = await fetch(form().action, { method: "POST", body: await fields() });
+    await drafted;
+    const answer = await fetch(form().action, { method: "POST", body: body(button) });
     if (new URL(answer.url).pathname !== location.pathname) location.assign(answer.url);
     else if (answer.headers.get("content-type")?.startsWith("text/html")) show(await answer.text());
     else alertOf("Not saved. Load the page again.");
@@ -38,12 +74,80 @@ async function post(fields, show) {
     alertOf("Not saved: the site does not answer. Press the key again when it is back; nothing else is lost.");
   } finally {
     busy = false;
-    main().classList.remove("busy");
+    main()?.classList.remove("busy");
   }
 }
 
-const NAMES = { " ": "space", Enter: "enter", Tab: "tab", Backspace: "backspace", ArrowLeft: "left", ArrowRight: "right",
-  ArrowUp: "up", ArrowDown: "down" };
+function keepDraft(afterMs) {
+  clearTimeout(draftTimer);
+  if (!form()?.elements.has_draft) return;
+  const turn = main().dataset.turn;
+  draftTimer = setTimeout(() => {
+    if (busy || main().dataset.turn !== turn) return;
+    drafted = fetch(form().action, { method: "POST", body: body("draft.quiet"), keepalive: true }).then(() => {}, () => {});
+  }, afterMs);
+}
+
+// Who has done all is shown what comes later.
+async function lookForMore() {
+  if (busy || document.hidden || main()?.dataset.phase !== "finished") return;
+  try {
+    const answer = await fetch(location.pathname);
+    if (!answer.ok || new URL(answer.url).pathname !== location.pathname) return;
+    const text = await answer.text();
+    const fresh = new DOMParser().parseFromString(text, "text/html").getElementById("main");
+    if (!busy && main().dataset.phase === "finished" && fresh && fresh.dataset.phase !== "finished") show(text);
+  } catch {
+    // The site does not answer now: the next look may find it.
+  }
+}
+
+// A page
+
+function show(text) {
+  const page = new DOMParser().parseFromString(text, "text/html");
+  const fresh = page.getElementById("main");
+  if (!fresh || !page.getElementById("desk")) {
+    // No desk: the site says what to do on a page of its own.
+    main().replaceWith(document.importNode(fresh ?? page.body, true));
+    return;
+  }
+  const opened = guide()?.hidden === false;
+  const same = own.sight(fresh) === own.sight(main());
+  const next = document.importNode(fresh, true);
+  own.swap?.(next, same);
+  main().replaceWith(next);
+  document.title = page.title;
+  begin(same, opened);
+  tell(main().dataset.said);
+}
+
+function begin(same, opened) {
+  if (opened) openGuide(true);
+  form().addEventListener("submit", (event) => {
+    event.preventDefault();
+    send(event.submitter?.value ?? "draft.save");
+  });
+  form().addEventListener("input", (event) => {
+    if (event.target.name) keepDraft(own.draftAfterMs(event.target));
+  });
+  form().querySelector("[data-guide]")?.addEventListener("click", (event) => {
+    if (!guide()) return; // the link leads to a page of it
+    event.preventDefault();
+    openGuide(guide().hidden);
+    own.guided?.();
+  });
+  own.begin(same);
+  if (!same) scrollTo(0, 0);
+}
+
+function openGuide(open) {
+  if (!guide()) return;
+  guide().hidden = !open;
+  main().classList.toggle("with-guide", open);
+}
+
+// Keys
 
 function keyOf(event) {
   return NAMES[event.key] ?? (/^F\d+$/.test(event.key) ? event.key.toLowerCase() : event.key);
@@ -51,4 +155,21 @@ function keyOf(event) {
 
 function isTyping(target) {
   return target.matches("textarea, input:not([type=radio]):not([type=checkbox])");
+}
+
+function pressed(event) {
+  if (event.ctrlKey || event.altKey || event.metaKey || event.isComposing || !form()) return;
+  const key = keyOf(event);
+  if (key === "escape") {
+    if (isTyping(event.target)) { event.target.blur(); keepDraft(0); }
+    else if (guide()?.hidden === false) form().querySelector("[data-guide]").click();
+    else own.escape(event);
+  } else if (!isTyping(event.target)) {
+    own.key(event, key);
+  }
+}
+
+// Whether the browser presses what has the focus by this key, as everywhere.
+function isPressed(at, key) {
+  return Boolean(at) && (key === "enter" || (key === "space" && document.activeElement.matches(":focus-visible")));
 }

@@ -1,15 +1,12 @@
 "use strict";
-// Keys, sound and cursor of a rater's page, with page.js. Without both all works too: by its buttons, one page after
-// another.
+// Sound, menus and cursor of a rater's page; page.js has the rest.
 
 const DRAFT_AFTER_MS = 500;
-const LOOK_AFTER_MS = 5000;
 const BY_ITSELF = "play-by-itself";
 const wide = matchMedia("(min-width: 87rem)"); // as in site.css
 let armed = null; // the open menu, whose letters come before all other keys
 let heard = { plays: 0, ms: 0 };
-let draftTimer = 0;
-let drafted = Promise.resolve();
+let sounds = [];
 
 // Sound
 
@@ -80,53 +77,16 @@ class Sound {
   }
 }
 
-let sounds = [];
-
-// Sending
-
-function body(button) {
+function fill() {
   sounds.forEach((one) => { if (one.since !== null) { one.note(); one.since = performance.now(); } });
   form().elements.plays.value = heard.plays;
   form().elements.heard_ms.value = heard.ms;
-  const fields = new URLSearchParams(new FormData(form()));
-  fields.set("do", button);
-  return fields;
 }
 
-async function send(button) {
-  if (busy) return;
-  clearTimeout(draftTimer);
-  await post(async () => { await drafted; return body(button); }, show);
-}
-
-function show(text) {
-  const page = new DOMParser().parseFromString(text, "text/html");
-  const fresh = page.getElementById("main");
-  if (!fresh || !page.getElementById("desk")) {
-    // Not a rater's page: the site says what to do on one of its own.
-    main().replaceWith(document.importNode(fresh ?? page.body, true));
-    return;
-  }
-  const guide = !document.getElementById("guide")?.hidden && Boolean(document.getElementById("guide"));
-  const same = fresh.dataset.item === main().dataset.item;
-  const next = document.importNode(fresh, true);
-  // What is playing goes on while the same response stays in sight.
+// What is playing goes on while the same response stays in sight.
+function swap(next, same) {
   if (same) sounds.forEach((one) => next.querySelector(`[data-sound="${one.box.dataset.sound}"]`)?.replaceWith(one.box));
   else sounds.forEach((one) => { one.audio.pause(); one.audio.removeAttribute("src"); one.audio.load(); });
-  main().replaceWith(next);
-  document.title = page.title;
-  begin({ guide, same });
-  tell(main().dataset.said);
-}
-
-function keepDraft(soon) {
-  clearTimeout(draftTimer);
-  if (!form()?.elements.has_draft) return;
-  const turn = main().dataset.turn;
-  draftTimer = setTimeout(() => {
-    if (busy || main().dataset.turn !== turn) return;
-    drafted = fetch(form().action, { method: "POST", body: body("draft.quiet"), keepalive: true }).then(() => {}, () => {});
-  }, soon ? 0 : DRAFT_AFTER_MS);
 }
 
 // Keys
@@ -154,19 +114,9 @@ function close() {
   armed = main().querySelector("[data-menu][data-open]");
 }
 
-function pressed(event) {
-  if (event.ctrlKey || event.altKey || event.metaKey || event.isComposing || !form()) return;
-  if (event.key === "Escape") {
-    if (isTyping(event.target)) { event.target.blur(); keepDraft(true); }
-    else if (document.getElementById("guide")?.hidden === false) form().querySelector("[data-guide]").click();
-    else close();
-    return;
-  }
-  if (isTyping(event.target)) return;
-  const key = keyOf(event);
+function press(event, key) {
   const at = event.target.closest("button, a, summary, input");
-  // What has the focus is pressed by these keys as everywhere.
-  if (at && (key === "enter" || (key === "space" && document.activeElement.matches(":focus-visible")))) return;
+  if (isPressed(at, key)) return;
   if (at?.type === "radio" && /^(left|right|up|down)$/.test(key)) return;
   const one = (armed && found(armed, key)) || found(main(), key);
   if (!one) return;
@@ -184,68 +134,40 @@ function cycle(box) {
   const next = choices[(choices.findIndex((one) => one.checked) + 1) % choices.length];
   next.checked = true;
   tell(`confidence: ${next.parentElement.textContent.trim()}`);
-  keepDraft(true);
-}
-
-function guide(open) {
-  const box = document.getElementById("guide");
-  if (!box) return false;
-  box.hidden = !open;
-  main().classList.toggle("with-guide", open);
-  return true;
+  keepDraft(0);
 }
 
 // A page
 
-function begin({ guide: open = false, same = false } = {}) {
+function came(same) {
   armed = main().querySelector("[data-menu][data-open]");
   heard = { plays: 0, ms: 0 }; // the site counts from each page that it sends
   const boxes = [...main().querySelectorAll("[data-sound]")];
   sounds = boxes.map((box) => sounds.find((one) => one.box === box) ?? new Sound(box));
-  if (open) guide(true);
   const chosen = main().querySelector("[data-by-itself]");
   if (chosen) {
     chosen.checked = localStorage.getItem(BY_ITSELF) === "yes";
     chosen.addEventListener("change", () => localStorage.setItem(BY_ITSELF, chosen.checked ? "yes" : "no"));
     if (chosen.checked && !same) sounds[0]?.play(1, 0);
   }
-  if (!form()) return;
-  form().addEventListener("submit", (event) => {
-    event.preventDefault();
-    send(event.submitter?.value ?? "draft.save");
-  });
-  form().addEventListener("input", (event) => { if (event.target.name) keepDraft(event.target.type !== "textarea"); });
   for (const details of form().querySelectorAll("details[data-menu]")) {
     details.querySelector("summary").addEventListener("click", () => { armed = details.open ? null : details; });
   }
-  form().querySelector("[data-guide]")?.addEventListener("click", (event) => {
-    const box = document.getElementById("guide");
-    if (!guide(box.hidden)) return;
-    event.preventDefault();
-    // Where there is no room beside the response, it lies below all else.
-    if (!wide.matches) (box.hidden ? document.getElementById("query") : box).scrollIntoView();
-  });
   if (!armed) document.getElementById("query")?.focus({ preventScroll: true });
-  if (!same) scrollTo(0, 0);
 }
 
-// Who has judged all is shown what comes later: new responses, and held ones when somebody has looked.
-async function look() {
-  if (busy || document.hidden || main().dataset.phase !== "finished") return;
-  try {
-    const answer = await fetch(location.pathname);
-    if (!answer.ok || new URL(answer.url).pathname !== location.pathname) return;
-    const text = await answer.text();
-    const fresh = new DOMParser().parseFromString(text, "text/html").getElementById("main");
-    if (!busy && main().dataset.phase === "finished" && fresh?.dataset.item) show(text);
-  } catch {
-    // The site does not answer now: the next look may find it.
-  }
+// Where there is no room beside the response, the guide lies below all else.
+function guided() {
+  if (!wide.matches) (guide().hidden ? document.getElementById("query") : guide()).scrollIntoView();
 }
 
-document.addEventListener("keydown", pressed);
-setInterval(look, LOOK_AFTER_MS);
-addEventListener("pagehide", () => {
-  if (form()?.elements.has_draft && !busy) navigator.sendBeacon(form().action, body("draft.quiet"));
+desk({
+  draftAfterMs: (target) => (target.type === "textarea" ? DRAFT_AFTER_MS : 0),
+  sight: (page) => page.dataset.item,
+  begin: came,
+  key: press,
+  escape: close,
+  fill,
+  swap,
+  guided,
 });
-begin();

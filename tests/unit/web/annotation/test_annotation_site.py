@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from html import unescape
 
 import pytest
 
+from harness.log.annotation_log import AnnotationLog
 from harness.model.annotation import Accepted, Adjudicated, AnnotationRow, Labelled, Skipped, Struck, Withdrawn
 from harness.model.errors import LogFull
 from tests.annotation_projects import LABELS, annotation_project, repeated
-from tests.unit.web.annotation.visitors import Premises, fields_of
-
-
-def heading(page: str) -> str:
-    found = re.search(r'<h1 id="query"[^>]*>(.*?)</h1>', page, re.DOTALL)
-    assert found is not None, page
-    return unescape(found[1]).strip()
+from tests.unit.web.annotation.visitors import Premises, fields_of, heading
 
 
 def test_a_page_is_accepted_with_what_is_struck_before_the_next_shows(premises: Premises) -> None:
@@ -155,11 +149,11 @@ def test_a_full_disk_keeps_the_page_with_its_draft(premises: Premises, monkeypat
     ann = premises.annotator("ann")
     page = ann.page()
 
-    def full(rows: Sequence[AnnotationRow]) -> None:
+    def full(log: AnnotationLog, rows: Sequence[AnnotationRow]) -> None:
         raise LogFull("no room in /secret/place")
 
     with monkeypatch.context() as patched:
-        patched.setattr(premises.seat("ann").desk, "_keep", full)
+        patched.setattr(AnnotationLog, "append_all", full)
         answer = ann.press("accept", page, struck=["3"])
     assert answer.status_code == 503
     assert "Not saved" in answer.text

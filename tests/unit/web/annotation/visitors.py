@@ -12,7 +12,6 @@ from starlette.testclient import TestClient
 
 from harness.model.annotation import AnnotationRow
 from harness.rig.annotation_room import AnnotationRoom
-from harness.web.annotation.seats import AnnotationSeat
 from harness.web.annotation.site import AnnotationSite
 from harness.web.invitations import Invitations
 from tests.annotation_projects import rows
@@ -46,9 +45,6 @@ class Premises:
     def close(self) -> None:
         self.site.close()
         self.room.close()
-
-    def seat(self, annotator: str) -> AnnotationSeat:
-        return self.site._seats["/annotate"].of(annotator, 0)
 
     def annotator(self, name: str) -> Browser:
         """A browser that is logged in."""
@@ -103,3 +99,10 @@ def fields_of(page: str) -> dict[str, list[str]]:
         fields.setdefault(name, []).append(unescape(value))
     comment = _COMMENT.search(page)
     return fields | ({"comment": [unescape(comment[1])]} if comment else {})
+
+
+def heading(page: str) -> str:
+    """Of what is in sight: the proposed labels, or an utterance."""
+    found = re.search(r'<h1 id="query"[^>]*>(.*?)</h1>', page, re.DOTALL)
+    assert found is not None, page
+    return unescape(found[1]).strip()
