@@ -18,6 +18,7 @@ from harness.evaluate.word_columns import Groups, WordColumns
 from harness.evaluate.wording import Wording, sounded
 from harness.metrics.alignment import count, side_by_side
 from harness.metrics.alignment_batch import Alignments, align_texts
+from harness.model.errors import Place
 from harness.model.transcript import AlignedWord, Edit, Transcripts, WordCounts
 
 Normalise = Callable[[str], tuple[str, ...]]
@@ -160,7 +161,7 @@ def score(
         networks = {}
     if networks:
         compared = _without(compared[0], networks), _without(compared[1], networks)
-    alignments = align_texts(*compared)
+    alignments = align_texts(*compared, place_of=lambda row: Place(of.file, of.lines[row]))
     columns = _columns(alignments, networks)
     if speakers_of is None:
         speakers_of = partial(_each, speaker_of or _nobody)

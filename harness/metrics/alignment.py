@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import takewhile
 
-from harness.metrics.alignment_diagonals import DELETION, INSERTION, SUBSTITUTION, Group, paths
+from harness.metrics.alignment_diagonals import DELETION, INSERTION, SUBSTITUTION
+from harness.metrics.alignment_long import path_of
 from harness.metrics.word_codes import code_words
 from harness.model.transcript import AlignedWord, Edit, WordCounts
 
@@ -20,7 +21,10 @@ LONG = 60_000
 
 
 def align(reference: Sequence[str], hypothesis: Sequence[str]) -> str:
-    """The path from the first words to the last, a letter of `Edit` for each step: `CCSDI`."""
+    """The path from the first words to the last, a letter of `Edit` for each step: `CCSDI`.
+
+    InputError for texts of more words than can be aligned, see alignment_long.py.
+    """
     # A step onto equal words is never dearer than another, so a common end is correct word by word.
     pairs = zip(reversed(reference), reversed(hypothesis), strict=False)
     end = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
@@ -63,8 +67,8 @@ def _align(reference: Sequence[str], hypothesis: Sequence[str]) -> str:
 
 def _align_long(reference: Sequence[str], hypothesis: Sequence[str]) -> str:
     coded = code_words([reference, hypothesis])
-    of, said = (coded.codes[start:][:length, None] for start, length in zip(coded.starts, coded.lengths, strict=True))
-    return paths(Group(of, said, coded.lengths[:1], coded.lengths[1:]))[0]
+    of, said = (coded.codes[start:][:length] for start, length in zip(coded.starts, coded.lengths, strict=True))
+    return path_of(of, said)
 
 
 def count(path: str) -> WordCounts:

@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 from harness.metrics.alignment import align
 from harness.metrics.alignment_diagonals import Group, paths, substitutions_and_gaps
-from harness.metrics.word_codes import CodedWords, Places, code_texts, code_words, count_words
+from harness.metrics.alignment_long import path_of
+from harness.metrics.word_codes import CodedWords, Codes, Places, code_texts, code_words, count_words
+from harness.model.errors import InputError, Place
 from harness.model.transcript import WordCounts
 
 Text = TypeVar("Text", str, Sequence[str])
@@ -25,13 +27,20 @@ CHUNK = 1 << 22
 """Letters, or words, that are coded at once: what bounds the memory beyond that of the texts."""
 CELLS = 1 << 15
 """Of one diagonal, for all pairs of a group: so many stay in a processor's inner caches."""
+COMMON = 1000
+"""Words from the end on that are compared for all pairs together; of a pair that goes on alike, all others at once."""
+LONG = 8192
+"""Words of the longer side from which on a pair is aligned by itself, and its path is kept."""
+PlaceOf = Callable[[int], Place]
+"""Where a pair is from, by its index."""
 
 
 class Alignments:
     """The counts of n aligned pairs as columns of shape (n,); their paths are made on demand."""
 
-    def __init__(self, pairs: _Pairs[Any]) -> None:
+    def __init__(self, pairs: _Pairs[Any], place_of: PlaceOf | None = None) -> None:
         self._pairs = pairs
+        self._long: dict[int, str] = {}
         words, substitutions, deletions, insertions = np.zeros((4, len(pairs.references)), np.int32)
         like, unlike = pairs.parted()
         words[like] = pairs.reading.count([pairs.references[index] for index in like.tolist()])
@@ -41,6 +50,16 @@ class Alignments:
             wrong = np.zeros_like(gaps)
             for group, members in coded.groups():
                 wrong[members], gaps[members] = substitutions_and_gaps(group)
+            for member, of, said in coded.long():
+                row = int(indices[member])
+                try:
+                    path = path_of(of, said)
+                except InputError as error:
+                    raise InputError(
+                        error.what, place=place_of(row) if place_of else None, remedy=error.remedy
+                    ) from error
+                wrong[member], gaps[member] = path.count("S"), path.count("D") + path.count("I")
+                self._long[row] = path + "C" * int(coded.cut[member])
             # Deletions less insertions are what the reference is longer by.
             longer = coded.reference_lengths - coded.hypothesis_lengths
             substitutions[indices], deletions[indices] = wrong, (gaps + longer) // 2
@@ -55,13 +74,18 @@ class Alignments:
 
     def path(self, index: int) -> str:
         """The path of one pair, a letter of `Edit` for each step; index counts from 0."""
-        return align(*self._pairs.words(index))
+        return self._long.get(index) or align(*self._pairs.words(index))
 
     def paths(self, indices: Sequence[int] | Places | None = None) -> list[str]:
         """The paths of many pairs, all when `indices` is None; far quicker than one by one."""
         wanted = np.arange(len(self)) if indices is None else np.asarray(indices, np.int64)
         found = ["C" * correct for correct in self.correct[wanted].tolist()]
-        unlike = np.flatnonzero((self.substitutions + self.deletions + self.insertions)[wanted])
+        wrong = (self.substitutions + self.deletions + self.insertions)[wanted]
+        if self._long:
+            for place, row in enumerate(wanted.tolist()):
+                if row in self._long:
+                    found[place], wrong[place] = self._long[row], 0
+        unlike = np.flatnonzero(wrong)
         for places, coded in self._pairs.coded(wanted[unlike]):
             ends = coded.cut.tolist()
             at = unlike[: len(places)].tolist()
@@ -88,16 +112,17 @@ class Alignments:
 
 
 def align_many(references: Sequence[Sequence[str]], hypotheses: Sequence[Sequence[str]]) -> Alignments:
-    """Aligns pairs of words, one for one; ValueError when one column is longer."""
+    """Aligns pairs of words, one for one; errors as in `align_texts`."""
     return Alignments(_Pairs(references, hypotheses, _Reading(code_words, _sizes, _itself)))
 
 
-def align_texts(references: Sequence[str], hypotheses: Sequence[str]) -> Alignments:
+def align_texts(references: Sequence[str], hypotheses: Sequence[str], place_of: PlaceOf | None = None) -> Alignments:
     """Aligns pairs of texts whose words are parted by single spaces ("" has no words); the fastest way in.
 
-    ValueError when one column is longer.
+    ValueError when one column is longer; InputError for a pair of more words than can be aligned, see
+    alignment_long.py. place_of: where that pair is from.
     """
-    return Alignments(_Pairs(references, hypotheses, _Reading(code_texts, count_words, _split)))
+    return Alignments(_Pairs(references, hypotheses, _Reading(code_texts, count_words, _split)), place_of)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +179,12 @@ class _Pairs(Generic[Text]):
             begin = end
 
 
+def _common_end(of: Codes, said: Codes) -> int:
+    """How many of the last words of two texts of one length are the same."""
+    unlike = (of != said)[::-1]
+    return int(np.argmax(unlike)) if unlike.any() else len(unlike)
+
+
 @dataclass(frozen=True, slots=True)
 class _CodedPairs:
     """Pairs of words without their common ends; cut: how many words those were.
@@ -162,7 +193,7 @@ class _CodedPairs:
     onto equal words is never dearer than another. A common beginning stays: the path through it may hold anything.
     """
 
-    codes: NDArray[np.uint64]
+    codes: Codes
     reference_starts: Places
     reference_lengths: Places
     hypothesis_starts: Places
@@ -176,19 +207,28 @@ class _CodedPairs:
         of_length, said_length = coded.lengths.reshape(2, -1).copy()
         cut = np.zeros_like(of_length)
         left = np.flatnonzero((of_length > 0) & (said_length > 0))
-        while len(left):
+        for _ in range(COMMON):
+            if not len(left):
+                break
             ends = coded.codes[of[left] + of_length[left] - 1] == coded.codes[said[left] + said_length[left] - 1]
             left = left[ends]
             of_length[left] -= 1
             said_length[left] -= 1
             cut[left] += 1
             left = left[(of_length[left] > 0) & (said_length[left] > 0)]
+        for member in left.tolist():
+            ends = of[member] + of_length[member], said[member] + said_length[member]
+            most = min(of_length[member], said_length[member])
+            common = _common_end(coded.codes[ends[0] - most : ends[0]], coded.codes[ends[1] - most : ends[1]])
+            of_length[member] -= common
+            said_length[member] -= common
+            cut[member] += common
         return cls(coded.codes, of, of_length, said, said_length, cut)
 
     def groups(self) -> Iterator[tuple[Group, Places]]:
-        """Pairs of similar length together, with their places here; pairs with a side of no words are in none."""
-        longer = np.maximum(self.reference_lengths, self.hypothesis_lengths)
-        members = np.flatnonzero(np.minimum(self.reference_lengths, self.hypothesis_lengths))
+        """Pairs of similar length together, with their places here; those with a side of no words, or long, in none."""
+        longer, has_both = self._longer()
+        members = np.flatnonzero(has_both & (longer < LONG))
         members = members[np.argsort(longer[members], kind="stable")]
         sizes = longer[members]
         begin = 0
@@ -208,6 +248,19 @@ class _CodedPairs:
                 part,
             )
             begin = end
+
+    def long(self) -> Iterator[tuple[int, Codes, Codes]]:
+        """The place and the words of each long pair."""
+        longer, has_both = self._longer()
+        for member in np.flatnonzero(has_both & (longer >= LONG)).tolist():
+            of, said = self.reference_starts[member], self.hypothesis_starts[member]
+            ends = of + self.reference_lengths[member], said + self.hypothesis_lengths[member]
+            yield member, self.codes[of : ends[0]], self.codes[said : ends[1]]
+
+    def _longer(self) -> tuple[Places, NDArray[np.bool_]]:
+        """How long each pair's longer side is, and whether both have words."""
+        of, said = self.reference_lengths, self.hypothesis_lengths
+        return np.maximum(of, said), np.minimum(of, said) > 0
 
     def _table(self, starts: Places, lengths: Places) -> NDArray[np.uint64]:
         """Shape (longest, pairs); below a text's end stands whatever comes next."""
