@@ -3,40 +3,62 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import click
 
-from harness.cli.sessions import session_folder
-from harness.cli.watching import View, chosen_view, view_options, watch
+from harness.cli.junit_option import demand_watching, junit_option, until_watched, watch_to_report, write_report
+from harness.cli.sessions import figures_of, session_folder
+from harness.cli.watching import View, chosen_view, view_options
+from harness.evaluate.limits import check_limits
 from harness.log.reader import LogReader
 from harness.model.errors import InputError
 from harness.model.record import EndReason
 from harness.rig.launch import start_engine
+from harness.rig.resolved import read_resolved
 from harness.session.resumption import Resumption
 
 
 @click.command("resume")
 @click.argument("session")
 @view_options
+@junit_option
 @click.option("--no-watch", is_flag=True, help="Start the engine, print the session's folder, and return.")
-def command(session: str, plain: bool, as_json: bool, no_watch: bool) -> None:
+def command(session: str, plain: bool, as_json: bool, report: Path | None, no_watch: bool) -> None:
     """Go on with a session that was stopped or cut off: every trial is finished once, none is lost.
 
     In the dashboard also a session that is complete: to judge its responses, and to play trials again.
 
-    SESSION: its folder, or its name below ./sessions.
+    SESSION: its folder, or its name below ./sessions. One that runs is watched, as by `harness attach`.
+
+    Exit status, over the whole session, also where nothing is left to play: 0 done · 1 a declared limit failed ·
+    2 wrong usage or input, or it was aborted · 3 a fault, an abort or a stop.
     """
     view = chosen_view(plain, as_json)
-    folder = session_folder(session)
-    with LogReader(folder) as reader:
-        standing = Resumption.of(reader.entries())
-    if standing.ended is EndReason.ABORTED:
-        raise InputError(f"{folder} was aborted", remedy="Begin a new session: harness run")
-    if not standing.pending() and view is not View.DASHBOARD:
-        click.echo(f"nothing is left to play; look at it: harness show {folder}")
-        return
-    place = start_engine(folder)
+    demand_watching(report, no_watch)
+    with until_watched(report, Path(session).name):
+        folder = session_folder(session)
+        with LogReader(folder) as reader:
+            standing = Resumption.of(reader.entries())
+        if standing.ended is EndReason.ABORTED:
+            raise InputError(f"{folder} was aborted", remedy="Begin a new session: harness run")
+        complete = standing.ended is EndReason.COMPLETED and not standing.pending()
+        if complete and view is not View.DASHBOARD:
+            click.echo(f"nothing is left to play; look at it: harness show {folder}")
+            write_report(report, folder)
+            sys.exit(_verdict(folder))
+        place = start_engine(folder)
     if no_watch:
         click.echo(place.folder)
         return
-    sys.exit(watch(place, view, attended=None, history=False))
+    sys.exit(watch_to_report(place, view, report))
+
+
+def _verdict(folder: Path) -> int:
+    """What a run that ended here would have left with; says which limits failed."""
+    progress, wake = figures_of(folder)
+    verdicts = check_limits(read_resolved(folder).scenario.limits, progress.totals, wake.snapshot())
+    failed = [one.name for one in verdicts if not one.ok]
+    if failed:
+        click.echo(f"failed: {', '.join(failed)}")
+    return 1 if failed else 0

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
+from harness.cli.junit_option import demand_watching, junit_option, until_watched, watch_to_report
 from harness.cli.sessions import SESSIONS
-from harness.cli.watching import chosen_view, view_options, watch
+from harness.cli.watching import chosen_view, view_options
 from harness.model.bench import OperatorPresence
-from harness.model.errors import HarnessError, InputError, Place, UnmetNeed
+from harness.model.errors import UnmetNeed
 from harness.reports import junit
 from harness.rig.launch import start_engine
 from harness.rig.prepare import prepare
@@ -31,7 +30,7 @@ FILE = click.Path(path_type=Path)
     default=None,
     help="Whether an operator is there to answer; by itself: while the dashboard is open, unless the bench says.",
 )
-@click.option("--junit", "report", type=FILE, help="Write a JUnit report to this file, whatever the exit status.")
+@junit_option
 @click.option("--no-watch", is_flag=True, help="Start the engine, print the session's folder, and return.")
 def command(
     scenario: Path,
@@ -50,13 +49,9 @@ def command(
     2 wrong usage or input · 3 a fault, an abort or a stop.
     """
     view = chosen_view(plain, as_json)
-    if report is not None and no_watch:
-        raise InputError(
-            "--junit is written when the run ends, and --no-watch does not wait for that",
-            remedy="Write it afterwards: harness export SESSION --junit FILE",
-        )
+    demand_watching(report, no_watch)
     presence = {None: None, True: OperatorPresence.PRESENT, False: OperatorPresence.ABSENT}[attended]
-    with _reported(report, scenario.stem):
+    with until_watched(report, scenario.stem):
         try:
             folder = prepare(scenario, bench, sessions, seed=seed, operator=presence)
         except UnmetNeed as need:
@@ -68,29 +63,4 @@ def command(
     if no_watch:
         click.echo(place.folder)
         return
-    try:
-        status = watch(place, view, attended=attended, history=True)
-    finally:
-        if report is not None:
-            junit.write(report, junit.junit(folder))
-    sys.exit(status)
-
-
-@contextmanager
-def _reported(report: Path | None, name: str) -> Iterator[None]:
-    """Nobody reads an old report as that of this run: until it has ended, or if it never begins, the file says so."""
-    if report is None:
-        yield
-        return
-    try:
-        report.parent.mkdir(parents=True, exist_ok=True)
-        junit.write(report, junit.not_begun(name, "the run did not come to its end"))
-    except (OSError, HarnessError) as error:
-        raise InputError(
-            f"the JUnit report cannot be written: {error}", place=Place(str(report)), remedy="Name another file"
-        ) from error
-    try:
-        yield
-    except HarnessError as error:
-        junit.write(report, junit.not_begun(name, error))
-        raise
+    sys.exit(watch_to_report(place, view, report, attended=attended, history=True))

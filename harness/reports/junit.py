@@ -21,6 +21,7 @@ from harness.evaluate.wake_plays import CommandWord, Play
 from harness.evaluate.wake_plays import Heard as WakeHeard
 from harness.evaluate.wake_progress import DeviceWake, Interval, WakeEvent, WakeProgress
 from harness.log.folder import write_whole
+from harness.log.judgment_log import later_rows
 from harness.log.reader import LogReader
 from harness.model.errors import HarnessError, InputError
 from harness.model.record import EndReason, Entry, FaultMet, TrialFinished, TrialStarted
@@ -50,7 +51,7 @@ _NO_VERDICT = {
 def junit(folder: Path) -> bytes:
     """The report of a session, running, ended or cut off; LogError, InputError."""
     with LogReader(folder) as reader:
-        return as_xml(report_of(reader.entries(), read_resolved(folder).scenario))
+        return as_xml(report_of(reader.entries(), read_resolved(folder).scenario, later_rows(folder)))
 
 
 def write(path: Path, report: bytes) -> None:
@@ -58,9 +59,12 @@ def write(path: Path, report: bytes) -> None:
     write_whole(path, report)
 
 
-def report_of(entries: Iterable[Entry], scenario: Scenario) -> Report:
-    """From a session's rows, and the scenario for what it limits; InputError when the rows do not begin with a plan."""
-    return _Gathered.of(entries).report(scenario.limits, scenario.stopping)
+def report_of(entries: Iterable[Entry], scenario: Scenario, later: Iterable[Entry] = ()) -> Report:
+    """From a session's rows, and the scenario for what it limits; InputError when the rows do not begin with a plan.
+
+    later: what people have said of effects since, which a limit may be on (`log.judgment_log.later_rows`).
+    """
+    return _Gathered.of(entries, later).report(scenario.limits, scenario.stopping)
 
 
 def not_begun(name: str, why: HarnessError | str) -> bytes:
@@ -85,7 +89,7 @@ class _Gathered:
     spans: dict[tuple[str, int], tuple[float, float]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, entries: Iterable[Entry]) -> _Gathered:
+    def of(cls, entries: Iterable[Entry], later: Iterable[Entry] = ()) -> _Gathered:
         figures, found = SessionFigures(), cls(Progress(), WakeFigures())
         for entry in entries:
             figures.add(entry)
@@ -102,6 +106,8 @@ class _Gathered:
                     found.faults.append(f"fault: {plain_text(source, 80)}: {plain_text(what)}")
                 case _:
                     pass
+        for entry in later:
+            figures.add_later(entry)
         found.progress = figures.snapshot()
         if found.progress.session is None:
             raise InputError("the session has no plan", remedy="Check it: harness show SESSION --check")

@@ -19,6 +19,7 @@ from harness.evaluate.progress import SessionFigures
 from harness.evaluate.wake import WakeFigures, due_decisions, needless
 from harness.evaluate.wake_progress import WakeProgress
 from harness.log.folder import SessionFolder
+from harness.log.judgment_log import later_rows
 from harness.log.writer import SqliteLog
 from harness.model.bench import Bench, Equipment, OperatorPresence
 from harness.model.clip import Clip
@@ -150,6 +151,8 @@ class Engine:
         return self._goodbye(reason)
 
     def _goodbye(self, reason: EndReason) -> Goodbye:
+        for entry in later_rows(self._folder.path):  # what people said of effects while it was stopped counts too
+            self._figures.add_later(entry)
         progress = self._figures.snapshot()
         if reason is EndReason.ABORTED:
             return Goodbye(FAULT, "aborted")

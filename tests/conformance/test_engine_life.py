@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import pytest
 
+from harness.log.writer import SqliteLog
 from harness.model.errors import LogError
 from harness.model.feed import (
     Abort,
@@ -32,7 +33,7 @@ from harness.model.feed import (
     Welcome,
     WriteNote,
 )
-from harness.model.record import EndReason, NoteWritten, Record, SessionFinished, TrialFinished
+from harness.model.record import EndReason, NoteWritten, Record, SessionFinished, TrialFinished, TrialStarted
 from harness.model.trial import Outcome
 from harness.rig.client import EngineClient
 from harness.rig.engine_place import EnginePlace, find, running
@@ -206,8 +207,10 @@ def test_run_show_and_resume_on_the_command_line(runs: Runs, tmp_path: Path) -> 
     assert cli("show", session.name, "--check", folder=tmp_path).stdout.endswith(" clips: whole\n")
     assert len(cli("show", session.name, "--csv", folder=tmp_path).stdout.splitlines()) == 4
     assert len(cli("show", session.name, "--json", folder=tmp_path).stdout.splitlines()) == len(rows(session))
-    again = cli("resume", session.name, folder=tmp_path)
+    again = cli("resume", session.name, "--junit", "out/junit.xml", folder=tmp_path)
     assert (again.returncode, "nothing is left" in again.stdout) == (0, True)
+    report = (tmp_path / "out" / "junit.xml").read_bytes()
+    assert (report.count(b"<testcase "), b"<error" in report, b"<failure" in report) == (5, False, False)
     assert cli("attach", folder=tmp_path).returncode == 3
     wrong = cli("show", "no-such", folder=tmp_path)
     assert (wrong.returncode, session.name in wrong.stderr) == (3, True)
@@ -227,8 +230,9 @@ def test_exit_statuses(runs: Runs, tmp_path: Path, scenario: str, status: int, w
 
 def test_ctrl_c_stops_in_order_and_says_how_to_go_on(runs: Runs, tmp_path: Path) -> None:
     folder = runs.prepare("sixty.yaml")
+    report = tmp_path / "junit.xml"
     watcher = subprocess.Popen(
-        [*HARNESS, "resume", str(folder), "--plain"],
+        [*HARNESS, "resume", str(folder), "--plain", "--junit", str(report)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     wait_for(lambda: any(isinstance(entry.record, TrialFinished) for entry in rows(folder)))
@@ -240,6 +244,18 @@ def test_ctrl_c_stops_in_order_and_says_how_to_go_on(runs: Runs, tmp_path: Path)
     assert "stopping in order" in errors
     assert f"harness resume {folder}" in output
     assert rows(folder)[-1].record == SessionFinished(EndReason.STOPPED)
+    assert b'<error type="stopped"' in report.read_bytes()
+
+
+def test_a_run_that_was_cut_off_after_its_last_trial_is_brought_to_its_end(runs: Runs, tmp_path: Path) -> None:
+    folder = runs.prepare("deaf.yaml", "deaf_bench.yaml")
+    with SqliteLog(folder, now_s=time.monotonic, wall_s=time.time) as log:
+        log.append(TrialStarted("time.r1", 1))
+        log.append(TrialFinished("time.r1", 1, Outcome.NO_WAKE, 1, 1))
+    found = cli("resume", folder, "--junit", "junit.xml", folder=tmp_path)
+    assert (found.returncode, "failed: min_recognised_share" in found.stdout) == (1, True), found.stderr
+    assert rows(folder)[-1].record == SessionFinished(EndReason.COMPLETED)
+    assert b"<error" not in (tmp_path / "junit.xml").read_bytes()
 
 
 def engines_of(folder: Path) -> list[int]:
@@ -291,12 +307,14 @@ def test_a_session_needs_its_scenario_no_more(runs: Runs, tmp_path: Path) -> Non
     assert sum(isinstance(entry.record, TrialFinished) for entry in rows(folder)) == 60
 
 
-def test_a_second_ctrl_c_leaves_an_engine_that_hangs(runs: Runs) -> None:
+def test_a_second_ctrl_c_leaves_an_engine_that_hangs(runs: Runs, tmp_path: Path) -> None:
     folder = runs.prepare("sixty.yaml")
     place = start_engine(folder)
+    report = tmp_path / "junit.xml"
     watcher = subprocess.Popen(
-        [*HARNESS, "attach", str(folder), "--plain"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+        [*HARNESS, "attach", str(folder), "--plain", "--junit", str(report)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
     assert watcher.stdout is not None
     assert watcher.stderr is not None
     watcher.stdout.readline()
@@ -307,6 +325,7 @@ def test_a_second_ctrl_c_leaves_an_engine_that_hangs(runs: Runs) -> None:
     _, errors = watcher.communicate(timeout=30)
     assert watcher.returncode == 130
     assert f"harness resume {folder}" in errors
+    assert b'<error type="not_finished"' in report.read_bytes()
 
 
 def test_an_engine_that_is_killed_is_told_to_whoever_watches(runs: Runs) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from harness.cli import group
 from harness.log.writer import SqliteLog
 from harness.model.bench import Bench
+from harness.model.effect import EffectWord
 from harness.model.errors import InputError, UnmetNeed
 from harness.model.record import (
     DecisionReached,
@@ -31,6 +32,8 @@ from harness.reports import junit
 from harness.reports.junit_xml import Case, Reason, Report, Suite, Verdict, as_xml
 from harness.rig.resolved import Resolved, write_resolved
 from tests.dashboard.frame_bench import TIMER, some_frames, told, wanting
+from tests.unit.evaluate.effect_rows import ASKED, Session, answer
+from tests.unit.evaluate.effect_rows import trial as checked_trial
 from tests.unit.evaluate.rows import Rows, clip_of, planned
 from tests.unit.evaluate.wake_rows import WakeRows, wake_trial
 from tests.unit.reports.junit_schema import problems
@@ -97,6 +100,14 @@ def test_commands_and_the_words_that_were_heard(rows: WakeRows) -> None:
     assert [why(case) for case in found.values()] == [None, ("failure", "substitution"), ("failure", "missing")]
     assert "heard: turn on the light" in found["command-3"].said
     assert "heard: turn \\e[31moff the light" in found["command-4"].said
+
+
+def test_a_limit_on_effects_knows_what_people_have_said_since() -> None:
+    session = Session(checked_trial(ASKED)).asked().answered().ends(12.0)
+    limited = scenario(Limits(min_effect_share=1.0))
+    for later, reason in (((), ("failure", "limit")), ((answer(EffectWord.RIGHT),), None)):
+        found = junit.report_of(session.entries, limited, later)
+        assert why(cases(found, "limits")["min_effect_share"]) == reason
 
 
 def test_false_accepts_fail_only_where_a_limit_says_so(rows: WakeRows) -> None:
