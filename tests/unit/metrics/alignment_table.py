@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 
-def path_by_table(reference: Sequence[str], hypothesis: Sequence[str]) -> str:
+def path_by_table(reference: Sequence[object], hypothesis: Sequence[object]) -> str:
     """Correct 0, insertion 3, deletion 3, substitution 4; see harness/metrics/alignment.py for the ties."""
     rows = [[(3 * j, "I") for j in range(len(hypothesis) + 1)]]
     for i, word in enumerate(reference, 1):

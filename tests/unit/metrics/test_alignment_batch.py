@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.metrics import alignment_batch
+from harness.metrics import alignment_batch, alignment_long
 from harness.metrics.alignment import align, count
 from harness.metrics.alignment_batch import Alignments, align_many, align_texts
+from harness.model.errors import InputError, Place
 from harness.model.transcript import WordCounts
 from tests.unit.metrics.alignment_table import path_by_table
 
@@ -59,12 +60,36 @@ def test_chunks_of_any_size_give_the_same(size: int, monkeypatch: pytest.MonkeyP
     random = np.random.default_rng(size)
     # Around 63 words the cells of a group outgrow 16 bits.
     lengths = [0, 1, 2, 3, 5, 8, 40, 62, 63, 64, 65, 79, 100]
-    references = [random.choice(["a", "b", "c"], random.choice(lengths)).tolist() for _ in range(150)]
-    hypotheses = [random.choice(["a", "b", "c"], random.choice(lengths)).tolist() for _ in range(150)]
+    references = [random.choice(["a", "b", "c"], random.choice(lengths)).tolist() for _ in range(90)]
+    hypotheses = [random.choice(["a", "b", "c"], random.choice(lengths)).tolist() for _ in range(90)]
     found = align_many(references, hypotheses)
     _holds(found, references, hypotheses)
-    assert found.paths([149, 3, 3]) == [found.path(149), found.path(3), found.path(3)]
+    assert found.paths([89, 3, 3]) == [found.path(89), found.path(3), found.path(3)]
     assert found.paths([]) == []
+
+
+def test_long_pairs_are_aligned_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alignment_batch, "LONG", 20)
+    monkeypatch.setattr(alignment_batch, "COMMON", 4)
+    random = np.random.default_rng(1)
+    ends = [["e"] * size for size in (0, 3, 4, 5, 30)]
+    references, hypotheses = (
+        [random.choice(["a", "b", "c"], size).tolist() + end for size in (0, 1, 19, 20, 40) for end in ends]
+        for _ in range(2)
+    )
+    hypotheses[7], hypotheses[20] = references[7], []
+    found = align_many(references, hypotheses)
+    _holds(found, references, hypotheses)
+    assert found.paths([24, 2, 24]) == [found.path(24), found.path(2), found.path(24)]
+
+
+def test_a_pair_that_is_too_long_is_refused_with_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alignment_batch, "LONG", 20)
+    monkeypatch.setattr(alignment_long, "MOST_CELLS", 1000)
+    texts = ["a", "b c", "x " * 49 + "x"]
+    said = ["a", "b", "y " * 49 + "y"]
+    with pytest.raises(InputError, match=r"^a\.trn:3: 50 by 50 words .* too many to align\. Split the utterance"):
+        align_texts(texts, said, place_of=lambda row: Place("a.trn", row + 1))
 
 
 def test_nothing_alike_in_the_longest_texts_of_each_cell_size() -> None:
