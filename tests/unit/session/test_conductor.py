@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from harness.drivers.in_process import InProcess, InProcessOptions, waveform_sha256
-from harness.model.bench import DeviceProfile
+from harness.drivers.in_process import InProcessOptions
 from harness.model.effect import EffectCheck, EffectWord
 from harness.model.errors import VoiceError
 from harness.model.feed import (
     Abort,
     AnswerEffect,
     AnswerOperator,
-    Command,
     Judge,
     Pause,
     Replay,
@@ -28,7 +23,6 @@ from harness.model.feed import (
     Resume,
     SetMark,
     Skip,
-    StateChanged,
     StateWord,
     WriteNote,
 )
@@ -56,109 +50,11 @@ from harness.model.record import (
 )
 from harness.model.scenario import CloseDialogue, Defaults
 from harness.model.stimulus import RenderedStimulus, StimulusRecipe, Waveform
-from harness.model.trial import Outcome, Trial
+from harness.model.trial import Outcome
 from harness.session.clock import HostClock, ScaledClock
-from harness.session.conductor import Conductor
 from harness.session.plan import plan
-from harness.session.resumption import Resumption
-from harness.session.stage import Stage
-from tests.unit.session.material import PROFILE, Bursts, Here, MemoryLog, bench, scenario
-
-SPEED = 40.0
-
-
-class House:
-    """A bench in the air of one process, a conductor in a thread, and what it told its clients."""
-
-    def __init__(self, trials: tuple[Trial, ...], log: MemoryLog, clock: ScaledClock, **changes: Any) -> None:
-        profile: DeviceProfile | None = changes.pop("profile", PROFILE)
-        options = changes.pop("options", InProcessOptions())
-        self.clock, self.log, self.trials = clock, log, trials
-        self.speaker = InProcess("speaker", options, Here(clock))
-        self.mic = InProcess("mic", options, Here(clock))
-        self.drivers = [self.speaker, self.mic]
-        if profile is not None:
-            self.drivers.append(InProcess("dut_link", options, Here(clock, profile=profile)))
-        self.states: list[StateChanged] = []
-        self.answers: dict[str, tuple[bool, str]] = {}
-        self.reason: EndReason | None = None
-        self.error: BaseException | None = None
-        stage = Stage(
-            loudspeakers={"speaker": self.speaker},
-            microphone=self.mic,
-            log=log,
-            renders=changes.pop("renders", Bursts()),
-            clock=clock,
-            on_state=self.states.append,
-            answer=lambda id, ok, why: self.answers.__setitem__(id, (ok, why)),
-            on_rendered=lambda trial, made: self.speaker.script(waveform_sha256(made.waveform), trial.reference),
-            **changes,
-        )
-        self.conductor = Conductor(trials, stage, Resumption.of(log.entries()))
-        self._thread = threading.Thread(target=self._run)
-
-    def _run(self) -> None:
-        try:
-            self.reason = self.conductor.run()
-        except Exception as error:  # noqa: BLE001 - shown by the test that joins this thread
-            self.error = error
-
-    @contextmanager
-    def running(self) -> Iterator[House]:
-        for driver in self.drivers:
-            driver.open(self.conductor.inbox)
-        self._thread.start()
-        try:
-            yield self
-        finally:
-            self._thread.join(60)
-            for driver in self.drivers:
-                driver.close()
-            assert not self._thread.is_alive()
-        if self.error is not None:
-            raise self.error
-
-    def until(self, what: Callable[[], Any], within_s: float = 30.0) -> None:
-        give_up_s = time.monotonic() + within_s
-        while not what():
-            assert time.monotonic() < give_up_s, f"{self.states[-1:]}, {self.log.rows[-5:]}"
-            assert self.error is None, self.error
-            time.sleep(0.002)
-
-    def ask(self, command: Command) -> tuple[bool, str]:
-        self.conductor.inbox(command)
-        self.until(lambda: command.id in self.answers)  # type: ignore[union-attr]
-        return self.answers[command.id]  # type: ignore[union-attr]
-
-    def saw(self, word: StateWord) -> bool:
-        return any(state.word is word for state in self.states)
-
-
-def house(count: int = 4, room: Callable[[], bool] = lambda: True, **changes: Any) -> House:
-    clock = ScaledClock(changes.pop("speed", SPEED), HostClock())
-    where = bench(connected=changes.get("profile", PROFILE) is not None)
-    return House(plan(scenario(count), where), MemoryLog(clock, room), clock, **changes)
-
-
-def assert_whole(log: MemoryLog, trials: tuple[Trial, ...]) -> None:
-    """Each trial once, attempts without gaps, each started before its sound and finished, clips named after storing."""
-    assert sorted(row.trial_id for row in log.of(TrialFinished)) == sorted(trial.id for trial in trials)
-    started: dict[tuple[str, int], list[int]] = {}
-    for entry in log.rows:
-        match entry.record:
-            case AttemptStarted(trial_id=trial_id, take=take, attempt=attempt):
-                started.setdefault((trial_id, take), []).append(attempt)
-            case Observed(observation=observation) if getattr(observation, "play_id", None):
-                known = {row.play_id for row in log.of(AttemptStarted)}
-                assert observation.play_id in known or ".c" in observation.play_id  # type: ignore[union-attr]
-            case ResponseFrozen(clip=clip):
-                assert clip.name in log.clips
-            case _:
-                pass
-    for numbers in started.values():
-        assert numbers == list(range(1, len(numbers) + 1))
-    finished = {(row.trial_id, row.take, row.attempt) for row in log.of(AttemptFinished)}
-    assert finished == {(trial, take, n) for (trial, take), numbers in started.items() for n in numbers}
+from tests.unit.session.house import House, assert_whole, house
+from tests.unit.session.material import Bursts, MemoryLog, bench, scenario
 
 
 def test_a_plan_is_played_from_its_first_trial_to_its_last() -> None:
@@ -301,36 +197,6 @@ def test_an_abort_while_a_stimulus_is_made_ends_the_trial_that_was_begun() -> No
     assert (ended.outcome, ended.attempts, ended.cause) == (Outcome.ABORTED, 0, "operator: by ann")
     assert not run.log.of(AttemptStarted)
     assert run.reason is EndReason.ABORTED
-
-
-def test_a_full_disk_interrupts_pauses_and_loses_nothing() -> None:
-    full = threading.Event()
-    with house(3, lambda: not full.is_set(), speed=10.0).running() as run:
-        run.until(lambda: len(run.log.of(AttemptStarted)) == 1)
-        full.set()
-        run.until(lambda: run.saw(StateWord.PAUSED))
-        assert run.ask(WriteNote("n1", "ann", "hello"))[0] is False
-        full.clear()
-        assert run.ask(Resume("r1", "ann")) == (True, "")
-    assert_whole(run.log, run.trials)
-    assert "disk_full" in [row.cause for row in run.log.of(AttemptFinished)]
-    assert all(row.outcome is Outcome.RESPONDED for row in run.log.of(TrialFinished))
-    assert run.log.of(Paused)[0].reason.startswith("disk full")
-
-
-def test_what_had_to_wait_is_written_once_although_the_disk_is_full_again_at_once() -> None:
-    rooms: deque[bool] = deque()
-    with house(1, lambda: rooms.popleft() if rooms else True, speed=10.0).running() as run:
-        run.until(lambda: len(run.log.of(AttemptStarted)) == 1)
-        rooms.extend((False, True, False))  # there is room for what had to wait, and none to say that it had
-        run.until(lambda: run.saw(StateWord.PAUSED))
-        for command in (Resume("r1", "ann"), Resume("r2", "bob")):
-            run.conductor.inbox(command)
-        run.until(lambda: len(run.answers) == 2)
-    rows = [repr(entry.record) for entry in run.log.rows if not isinstance(entry.record, Paused)]
-    assert len(rows) == len(set(rows))
-    assert run.answers == {"r1": (True, ""), "r2": (True, "")}
-    assert_whole(run.log, run.trials)
 
 
 def test_a_lost_link_interrupts_the_attempt_and_the_run_goes_on() -> None:

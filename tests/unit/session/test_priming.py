@@ -26,9 +26,9 @@ from harness.session.actions import Action, FinishTrial, StartAttempt
 from harness.session.clock import HostClock, ScaledClock
 from harness.session.plan import plan
 from harness.session.query_trial import TrialMachine
+from tests.unit.session.house import House
 from tests.unit.session.material import TIMING, MemoryLog, bench
 from tests.unit.session.memory_material import TELLS, probe
-from tests.unit.session.test_conductor import House
 
 SPEED = 6.0
 LATE_S = 1.8

@@ -9,7 +9,7 @@ from harness.model.record import AttemptFinished, AttemptStarted, EndReason, Ent
 from harness.model.trial import Outcome
 from harness.session.resumption import Resumption
 from harness.session.verdict import code
-from tests.unit.session.test_conductor import House, assert_whole, house
+from tests.unit.session.house import House, assert_whole, house
 
 
 @pytest.fixture(scope="module")
