@@ -45,7 +45,7 @@ def command(sessions: Path, keep_lab: bool, plain: bool, as_json: bool) -> None:
     try:
         folder = prepare(scenarios / "demo.yaml", scenarios / "benches" / "virtual_lab.yaml", sessions)
         place = start_engine(folder)
-        status = watch(place, view, attended=None, history=True)
+        status = watch(place, view, history=True)
     finally:
         if place is not None and not _is_over(place):
             click.echo(f"The run goes on. Come back: harness attach {place.folder}. When it is over: {_down()}")

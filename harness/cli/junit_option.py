@@ -59,12 +59,10 @@ def until_watched(report: Path | None, name: str) -> Iterator[None]:
         raise
 
 
-def watch_to_report(
-    place: EnginePlace, view: View, report: Path | None, *, attended: bool | None = None, history: bool = False
-) -> int:
+def watch_to_report(place: EnginePlace, view: View, report: Path | None, *, history: bool = False) -> int:
     """As `watch`, and writes the report of the session when that is over, whatever came of it."""
     try:
-        return watch(place, view, attended=attended, history=history)
+        return watch(place, view, history=history)
     finally:
         write_report(report, Path(place.folder))
 

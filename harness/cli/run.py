@@ -63,4 +63,4 @@ def command(
     if no_watch:
         click.echo(place.folder)
         return
-    sys.exit(watch_to_report(place, view, report, attended=attended, history=True))
+    sys.exit(watch_to_report(place, view, report, history=True))

@@ -18,10 +18,12 @@ from harness.cli.plain import JsonPrinter, PlainPrinter, end_of_session, next_st
 from harness.cli.sessions import figures_of, user_name
 from harness.cli.streams import standard_output
 from harness.cli.verbs import INTERRUPTED
+from harness.model.bench import OperatorPresence
 from harness.model.errors import EngineError, InputError
 from harness.model.feed import Goodbye, Hello, Message
 from harness.rig.client import EngineClient
 from harness.rig.engine_place import EnginePlace, running
+from harness.rig.resolved import read_resolved
 
 LEFT_AT_ONCE = INTERRUPTED
 
@@ -52,10 +54,11 @@ def chosen_view(plain: bool, as_json: bool) -> View:
     return View.PLAIN if plain or not terminal else View.DASHBOARD
 
 
-def watch(place: EnginePlace, view: View, *, attended: bool | None, history: bool) -> int:
+def watch(place: EnginePlace, view: View, *, history: bool) -> int:
     """Shows a running session until it ends or the person leaves; the exit status. EngineError.
 
-    attended: whether a person is there to answer; None: yes for the dashboard. history: print earlier rows too.
+    Without a dashboard, a session whose operator is present has its questions answered on standard input.
+    history: print earlier rows too.
     """
     if place.alive and not Path(place.socket).exists():
         raise EngineError(
@@ -64,7 +67,7 @@ def watch(place: EnginePlace, view: View, *, attended: bool | None, history: boo
             f"Stop it in order: kill {place.pid}, then harness resume {place.folder}",
         )
     try:
-        return _show(place, view, attended=bool(attended), history=history)
+        return _show(place, view, history=history)
     except KeyboardInterrupt as interrupt:
         # Before the view was there to take it; a session whose name nobody has read yet is named here.
         if view is View.DASHBOARD:
@@ -78,7 +81,7 @@ def watch(place: EnginePlace, view: View, *, attended: bool | None, history: boo
         ) from interrupt
 
 
-def _show(place: EnginePlace, view: View, *, attended: bool, history: bool) -> int:
+def _show(place: EnginePlace, view: View, *, history: bool) -> int:
     if view is View.DASHBOARD:
         from harness.dashboard.app import run_dashboard  # Textual is slow to import, and plain output needs none of it
 
@@ -90,7 +93,8 @@ def _show(place: EnginePlace, view: View, *, attended: bool, history: bool) -> i
         return status
     stream = standard_output()
     printer = JsonPrinter(stream) if view is View.JSON else PlainPrinter(stream, history=history)
-    return _Watch(place, printer, attended=attended).until_it_ends()
+    present = read_resolved(Path(place.folder)).bench.operator is OperatorPresence.PRESENT
+    return _Watch(place, printer, attended=present).until_it_ends()
 
 
 class _Left(Exception):

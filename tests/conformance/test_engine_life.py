@@ -13,7 +13,9 @@ from uuid import uuid4
 
 import pytest
 
+from harness.cli.operator_prompt import HOW
 from harness.log.writer import SqliteLog
+from harness.model.bench import OperatorPresence
 from harness.model.errors import LogError
 from harness.model.feed import (
     Abort,
@@ -256,6 +258,24 @@ def test_a_run_that_was_cut_off_after_its_last_trial_is_brought_to_its_end(runs:
     assert (found.returncode, "failed: min_recognised_share" in found.stdout) == (1, True), found.stderr
     assert rows(folder)[-1].record == SessionFinished(EndReason.COMPLETED)
     assert b"<error" not in (tmp_path / "junit.xml").read_bytes()
+
+
+def test_whoever_resumes_an_attended_session_is_asked_too(runs: Runs, tmp_path: Path) -> None:
+    bench = HERE / "attended_bench.yaml"
+    folder = prepare(HERE / "asking.yaml", bench, tmp_path / "sessions", operator=OperatorPresence.PRESENT)
+    runs.folders.append(folder)
+    watcher = subprocess.Popen(
+        [*HARNESS, "resume", str(folder), "--plain"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert watcher.stdin is not None
+    assert watcher.stderr is not None
+    for _ in range(2):
+        assert HOW in watcher.stderr.readline()
+        watcher.stdin.write("y\n")
+        watcher.stdin.flush()
+    output, errors = watcher.communicate(timeout=30)
+    assert (watcher.returncode, "2 of 2: 2 responded" in output) == (0, True), errors
 
 
 def engines_of(folder: Path) -> list[int]:
