@@ -103,6 +103,7 @@ class FindingPage:
             "alert": self.alert,
             "words": finding.words if finding is not None else "",
             "found": found[:MOST_FOUND],
+            "opened": finding.opened if finding is not None else "",
             "many": len(found),
             "said": again.said if again is not None else "",
             "can_undo": again is not None and again.can_undo,

@@ -17,10 +17,11 @@ from harness.web.turns import Turns
 class Finding:
     """An annotator looks for utterances of theirs. words: "" before they say which.
 
-    again: the sitting at the one that was opened last; it is over once its labels are saved or kept.
+    opened: the utterance that was opened last. again: the sitting at it, over once its labels are saved or kept.
     """
 
     words: str = ""
+    opened: str = ""
     again: AnnotationDesk | None = None
 
     @property
@@ -82,9 +83,8 @@ class AnnotationSeat(Turns):
         return find(room.utterances, words, room.ledger, room.shares, who, adjudicating=settles)
 
     def find(self, words: str) -> None:
-        """Lists what has the words; what was opened and not saved is left as it was."""
-        over = self.finding is not None and not self.finding.is_open
-        self.finding = Finding(words, self.finding.again if over and self.finding is not None else None)
+        """Lists what has the words."""
+        self.finding = Finding(words)
 
     def open(self, utterance: str) -> bool:
         """Brings an utterance in sight with the labels that it has; False when it may not be labelled again."""
@@ -94,7 +94,7 @@ class AnnotationSeat(Turns):
         if not may_label_again(room.ledger, room.shares, who, utterance, adjudicating=settles):
             return False
         sitting = room.adjudication if settles else room.desk
-        self.finding.again = sitting(who, (utterance,))
+        self.finding.opened, self.finding.again = utterance, sitting(who, (utterance,))
         return True
 
     def back(self) -> bool:

@@ -60,7 +60,10 @@ function refusal() {
 
 function press(event, key) {
   const at = event.target.closest("button, a, input");
-  if (at?.type !== "checkbox" && isPressed(at, key)) return;
+  if (at?.type !== "checkbox" && isPressed(at, key)) {
+    if (event.repeat) event.preventDefault(); // what was saved by this key is not opened again by it
+    return;
+  }
   const one = [...main().querySelectorAll("form [data-key], form [data-focus]")]
     .find((other) => (other.dataset.key ?? other.dataset.focus) === key);
   const moves = { up: -1, k: -1, down: 1, j: 1 };

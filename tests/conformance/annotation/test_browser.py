@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Page
 
-from harness.model.annotation import Accepted, AnnotationRow, Labelled, Struck, Withdrawn
+from harness.model.annotation import Accepted, AnnotationRow, Labelled, SecondWork, Struck, Withdrawn
 from tests.annotation_projects import annotation_project, repeated, rows
 from tests.conformance.annotation.site import AnnotationSiteProcess
 from tests.conformance.browsing import NAMELESS, SMALL, Window
@@ -132,9 +131,63 @@ def test_an_old_window_saves_nothing_and_a_kill_loses_nothing(
     assert len(given(site, "dora")) == len(rows_then) + 1
 
 
-def test_without_scripts_with_names_and_room_for_fingers(browser: Browser, tmp_path: Path) -> None:
-    site = AnnotationSiteProcess(annotation_project(tmp_path / "talk", repeated(2)), raters=("eve",))
-    site.start()
+@pytest.fixture(scope="module")
+def small_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AnnotationSiteProcess]:
+    """One for two annotators, who both label all and have proposals for all."""
+    folder = tmp_path_factory.mktemp("small")
+    project = annotation_project(folder / "talk", repeated(2), per_utterance=2, second=SecondWork.GROUPS)
+    made = AnnotationSiteProcess(project, raters=("eve", "fay"))
+    made.start()
+    yield made
+    assert made.stop() == 0
+
+
+def test_what_was_labelled_is_found_changed_and_taken_back_by_keys(
+    browser: Browser, small_site: AnnotationSiteProcess
+) -> None:
+    site, context = small_site, browser.new_context()
+    fay = Window(context, site, "fay")
+    page, lines = fay.page, fay.page.locator(".line")
+    assert fay.heading == "yes_please"
+    fay.press("Enter")
+    accepted = given(site, "fay")[0]
+    assert isinstance(accepted, Accepted)
+    page.keyboard.press("2")  # a strike that is not saved yet
+    before = fay.heading
+    fay.press("/")
+    page.keyboard.type("YES please")  # letters are no keys in the field
+    fay.press("Enter")
+    assert lines.count() == page.get_by_text("yes_please", exact=True).count() == 2
+    page.keyboard.press("j")
+    fay.press("Enter")
+    assert page.locator("[name=label]:checked").get_attribute("value") == "yes_please"
+    fay.press("3", "Enter")
+    row = given(site, "fay")[-1]
+    assert isinstance(row, Labelled)
+    assert (row.utterance, row.intents) == (accepted.utterances[1], ("booking", "yes_please"))
+    assert lines.nth(1).inner_text().endswith("booking + yes_please")
+    assert fay.js("document.activeElement === document.querySelectorAll('.line')[1]"), "one may go on from there"
+    fay.press("u")
+    withdrawn = given(site, "fay")[-1]
+    assert isinstance(withdrawn, Withdrawn)
+    assert withdrawn.rows == (row.id,)
+    fay.press("Escape")
+    assert lines.nth(1).inner_text().endswith("\nyes_please")
+    page.keyboard.press("/")
+    page.keyboard.type("u6")
+    page.keyboard.press("Escape")  # leaves the field
+    page.keyboard.press("/")
+    fay.press("Enter")
+    assert page.locator("#words").input_value() == "u6"
+    fay.press("Escape")
+    assert fay.heading == before
+    assert page.locator("[name=struck]:checked").get_attribute("value") == "2"
+    assert fay.faults == []
+    context.close()
+
+
+def test_without_scripts_with_names_and_room_for_fingers(browser: Browser, small_site: AnnotationSiteProcess) -> None:
+    site = small_site
     context = browser.new_context(java_script_enabled=False, viewport={"width": 360, "height": 700})
     page = context.new_page()
     page.goto(f"{site.url}/login")
@@ -153,14 +206,30 @@ def test_without_scripts_with_names_and_room_for_fingers(browser: Browser, tmp_p
     row = given(site, "eve")[-1]
     assert isinstance(row, Labelled)
     assert (row.intents, row.comment) == (("filler",), "by hand")
+    page.get_by_role("button", name="Find").click()
+    page.get_by_label("Find an utterance of yours").fill(row.utterance)
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="filler").click()
+    page.get_by_role("checkbox", name="filler").uncheck()
+    page.get_by_role("checkbox", name="greeting").check()
+    page.get_by_role("button", name="Save").click()
+    changed = given(site, "eve")[-1]
+    assert isinstance(changed, Labelled)
+    assert (changed.utterance, changed.intents) == (row.utterance, ("greeting",))
+    fits(page)
+    page.get_by_role("button", name="Go on annotating").click()
     page.get_by_role("link", name="Guide").click()
     assert page.get_by_text("It says yes to what was asked.").is_visible()
     page.get_by_role("link", name="Back to the utterances").first.click()
     for place in ("/annotate", "/guide", "/instructions"):
         page.goto(f"{site.url}{place}")
-        assert page.evaluate("document.documentElement.scrollWidth") <= 360
-        assert page.evaluate(NAMELESS) == []
-        assert page.evaluate(SMALL) == []
-        assert page.evaluate("[document.querySelectorAll('h1').length, document.documentElement.lang]") == [1, "en"]
+        fits(page)
     context.close()
-    assert site.stop() == 0
+
+
+def fits(page: Page) -> None:
+    """Nothing of a page is beyond a narrow window, too small, or without a name."""
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert page.evaluate(NAMELESS) == []
+    assert page.evaluate(SMALL) == []
+    assert page.evaluate("[document.querySelectorAll('h1').length, document.documentElement.lang]") == [1, "en"]
