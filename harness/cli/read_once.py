@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -28,7 +29,8 @@ class Readable:
 def readable(written: str) -> Iterator[Readable]:
     """The file that a person named, `-` for standard input; a pipe is kept in a temporary file meanwhile."""
     path = Path(written)
-    if written != STDIN and (path.is_file() or path.is_dir() or not path.exists()):
+    # Unlike those of Path, these say no of names that are too long and of folders that are closed to us.
+    if written != STDIN and (os.path.isfile(path) or os.path.isdir(path) or not os.path.exists(path)):
         yield Readable(path, written)
         return
     import tempfile  # here, since it takes long to import and few need it
@@ -53,8 +55,8 @@ def readable(written: str) -> Iterator[Readable]:
 def refuse_overwriting(target: str, sources: Sequence[str]) -> None:
     """InputError when a file to write is one of those to read."""
     for source in sources:
-        both = STDIN not in (source, target) and Path(target).is_file() and Path(source).exists()
-        if both and Path(target).samefile(source):
+        both = STDIN not in (source, target) and os.path.isfile(target) and os.path.exists(source)
+        if both and os.path.samefile(source, target):
             raise InputError("this file is to be read and to be written", place=Place(target), remedy="Name another")
 
 

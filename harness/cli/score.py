@@ -115,7 +115,7 @@ class _System:
     help=f"Print the N most frequent confusions of each sort ({LISTED_CONFUSIONS} without N, all with 0).",
 )
 @click.option("--json", "json_target", metavar="FILE", help="Write JSON to FILE; - is standard output, and no text.")
-@click.option("--html", "html_target", metavar="FILE", help="Write a page with the alignments.")
+@click.option("--html", "html_target", metavar="FILE", help="Write a page with the alignments; - as with --json.")
 @click.option(
     "--max-wer", callback=share, metavar="X", help="Status 1 when a WER is above X (0.08 or 8%), or there is none."
 )
@@ -161,8 +161,11 @@ def command(
     )
     which = Shown(alignments) if alignments else None
     files = [reference, *hypotheses, *filter(None, [groups])]
-    for target in filter(None, (json_target, html_target)):
+    targets = [target for target in (json_target, html_target) if target is not None]
+    for target in targets:
         refuse_overwriting(target, files)
+    if len(set(targets)) < len(targets):
+        raise InputError("JSON and page want the same place", remedy="Give one of them another file name")
     if files.count(STDIN) > 1:
         raise InputError("only one file can come from standard input", remedy="Name the others")
     with ExitStack() as stack:
@@ -178,17 +181,8 @@ def command(
             else:
                 output.write_pieces(Path(json_target), pieces)
     if html_target is not None:
-        from harness.reports.transcripts.html import write_html
-
-        write_html(
-            [system.scoring for system in systems],
-            Path(html_target),
-            title=f"Word errors against {reference}",
-            references=reference,
-            intervals=[system.interval for system in systems],
-            groups=[system.groups for system in systems],
-        )
-    if json_target != STDIN:
+        _write_page(systems, html_target, reference)
+    if STDIN not in targets:
         output.print_lines(_lines(systems, found, by_groups, which, confusions))
     if max_wer is not None and not _within(systems, max_wer):
         sys.exit(TOO_HIGH)
@@ -240,6 +234,18 @@ def _lines(
         yield ""
         scorings, intervals = [system.scoring for system in systems], [system.interval for system in systems]
         yield from output.compared(scorings, intervals, found, by_groups)
+
+
+def _write_page(systems: Sequence[_System], target: str, reference: str) -> None:
+    from harness.reports.transcripts.html import page, write_html
+
+    scorings, intervals = [system.scoring for system in systems], [system.interval for system in systems]
+    groups = [system.groups for system in systems]
+    title = f"Word errors against {reference}"
+    if target == STDIN:
+        output.print_pieces([page(scorings, title, reference, intervals, groups=groups)])
+    else:
+        write_html(scorings, Path(target), title=title, references=reference, intervals=intervals, groups=groups)
 
 
 def _json(

@@ -35,7 +35,7 @@ class WholeFile:
                 descriptor, temporary = tempfile.mkstemp(prefix=prefix, suffix=".tmp", dir=self._path.parent)
                 self._temporary = Path(temporary)
                 self._file = os.fdopen(descriptor, "wb")
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RuntimeError) as error:  # the last of links that lead in a circle
             raise self._not_written(error) from error
         return self
 
@@ -71,7 +71,7 @@ class WholeFile:
             if self._temporary is not None:
                 self._temporary.unlink(missing_ok=True)
 
-    def _not_written(self, error: OSError | ValueError) -> HarnessError:
+    def _not_written(self, error: OSError | ValueError | RuntimeError) -> HarnessError:
         why = getattr(error, "strerror", None) or error
         return HarnessError(f"the file cannot be written: {why}", place=Place(self._name), remedy="Name another file")
 

@@ -9,6 +9,7 @@ Source: snsr-eval-batch (seeds/snsr-eval-batch.txt), -c.
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -100,7 +101,8 @@ def _header(first: str, second: str) -> str:
 
 def _text_of(written: str, path: Path, encoding: str | None, problems: Problems, line: int) -> str:
     beside, here = path.parent / written, Path(written)
-    source = beside if beside.is_file() or not here.is_file() else here
+    # Unlike that of Path, this one says no of a name that is too long, such as a text of its own.
+    source = beside if os.path.isfile(beside) or not os.path.isfile(here) else here
     try:
         return " ".join(read_text(source, encoding).split())
     except InputProblems as error:
@@ -111,5 +113,6 @@ def _text_of(written: str, path: Path, encoding: str | None, problems: Problems,
         wrong = (error,)
     for one in wrong:
         remedy = f"A second field that ends in {_TEXT_SUFFIX} names a file of the text, unless a header says audio,text"
-        problems.add(line, 1, f"{one.place}: {one.what}", remedy if one.what.startswith("there is no") else one.remedy)
+        of_name = one.what.startswith(("there is no", "the file cannot be read"))
+        problems.add(line, 1, f"{one.place}: {one.what}", remedy if of_name else one.remedy)
     return ""

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from harness.model.errors import HarnessError, InputError
 from tests.unit.reports.transcripts.scorings import HOSTILE, every_sort
 
 REFERENCE = "show me the flights (amy_1)\nto Boston (amy_2)\n(bob_1)\nnever heard (bob_2)\n"
+TOO_LONG = f"{'a' * 300}.trn"
 HYPOTHESIS = "show me flights (amy_1)\nto boston (amy_2)\nuh (bob_1)\nwoof (dog_1)\n"
 
 
@@ -94,6 +96,13 @@ def test_a_page_has_the_alignments(files: tuple[Path, Path], tmp_path: Path) -> 
     target = tmp_path / "out.html"
     assert harness("-r", files[0], "-h", files[1], "--html", target).exit_code == 0
     assert "amy_1" in target.read_text(encoding="utf-8")
+
+
+def test_a_page_on_standard_output_stands_alone(files: tuple[Path, Path]) -> None:
+    done = harness("-r", files[0], "-h", files[1], "--html", "-")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith("<!doctype html>")
+    assert done.stdout.rstrip().endswith("</html>")
 
 
 def test_several_systems_are_compared(files: tuple[Path, Path]) -> None:
@@ -182,14 +191,20 @@ def test_wrong_usage_is_refused(files: tuple[Path, Path], tmp_path: Path) -> Non
         (*both, "--by", "nosuch"),
         (*both, "--json", files[0]),
         (*both, "--html", files[1]),
+        (*both, "--json", "x", "--html", "x"),
+        ("-r", TOO_LONG, "-h", files[1]),
+        (*both, "--groups", TOO_LONG),
+        (*both, "--normalise", f"{TOO_LONG}.yaml"),
     ):
         refused(harness(*wrong))
     assert "Usage" in harness("--help").stdout
 
 
 def test_a_target_that_cannot_be_written_is_named(files: tuple[Path, Path], tmp_path: Path) -> None:
-    for target in (tmp_path, tmp_path / "no" / "such.json"):
-        done = harness("-r", files[0], "-h", files[1], "--json", target)
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    targets = tmp_path, tmp_path / "no" / "such", tmp_path / TOO_LONG, tmp_path / "circle"
+    for option, target in [*product(["--json"], targets), *product(["--html"], targets[:3])]:
+        done = harness("-r", files[0], "-h", files[1], option, target)
         assert isinstance(done.exception, HarnessError)
         assert done.exception.exit_code == 3
         assert str(target) in str(done.exception)

@@ -56,6 +56,7 @@ WRONG: list[tuple[str, Told]] = [
     ("a.wav,turn it on, please\n", [(1, 1, "3 fields")]),
     ("a.wav,x\n\n,y\na.wav,z\n", [(3, 1, "names no audio file"), (4, 1, "there already, in line 1")]),
     ("a.wav,none.txt\n", [(1, 1, "there is no such file")]),
+    (f"a.wav,{'open my list ' * 30}now.txt\n", [(1, 1, "File name too long")]),
     ("audio,reference_file\na.wav,\n", [(2, 1, "folder")]),
     ('a.wav,"turn\nit on\n', [(1, 1, "a quote is not closed")]),
     ('a.wav,"turn" it\nb.wav,x\nb.wav,"y"\n', [(1, 1, "not CSV"), (3, 1, "in line 2")]),
