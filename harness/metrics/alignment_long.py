@@ -26,6 +26,8 @@ MOST_CELLS = 100_000_000_000
 """Of the band: minutes. Texts of 300,000 words that have nothing in common, longer ones where they are alike."""
 KEPT_BYTES = 1 << 27
 """Of ways back that are kept at once."""
+FEW = 64
+"""Words of the shorter side up to which the table is filled by rows, since it has far more diagonals."""
 _NEVER = 7
 """A step from outside of the band: dearer than any other."""
 
@@ -38,6 +40,8 @@ def path_of(reference: Codes, hypothesis: Codes) -> str:
     if not len(reference) or not len(hypothesis):
         return "D" * len(reference) + "I" * len(hypothesis)
     of, said = _narrowed(reference, hypothesis)
+    if min(len(of), len(said)) <= FEW:
+        return _few_by_many(of, said)
     table = _Table(of, said, _Band(len(of), len(said), _margin(of, said)))
     table.fill()
     return table.path()
@@ -66,6 +70,39 @@ def _narrowed(reference: Codes, hypothesis: Codes) -> tuple[Codes, Codes]:
     known, numbers = np.unique(np.concatenate((reference, hypothesis)), return_inverse=True)
     numbers = numbers.astype(np.min_scalar_type(len(known)))
     return numbers[: len(reference)], numbers[len(reference) :]
+
+
+def _few_by_many(of: Codes, said: Codes) -> str:
+    """The path where one side has few words: all cells of each of them at once."""
+    turned = len(of) > len(said)
+    few, many = (said, of) if turned else (of, said)
+    least = np.arange(len(many) + 1) * DELETION  # what it takes to come there along the many alone
+    before, ways = least, list[tuple[bytes, bytes]]()
+    for word in few.tolist():
+        across = before + DELETION
+        onto = before[:-1] + SUBSTITUTION * (many != word)
+        now = across.copy()
+        np.minimum(now[1:], onto, out=now[1:])
+        before = np.minimum.accumulate(now - least) + least
+        along, across = before[:-1] + DELETION, across[1:]
+        deleted, inserted = (along, across) if turned else (across, along)
+        gaps, deletions = np.minimum(along, across) < onto, deleted < inserted
+        ways.append((np.packbits(gaps).tobytes(), np.packbits(deletions).tobytes()))
+    i, j = len(of), len(said)
+    letters: list[str] = []
+    while i and j:
+        (gap, deletion), cell = (ways[j - 1], i - 1) if turned else (ways[i - 1], j - 1)
+        byte, bit = cell >> 3, 128 >> (cell & 7)
+        if not gap[byte] & bit:
+            i, j = i - 1, j - 1
+            letters.append("C" if of[i] == said[j] else "S")
+        elif deletion[byte] & bit:
+            i -= 1
+            letters.append("D")
+        else:
+            j -= 1
+            letters.append("I")
+    return "D" * i + "I" * j + "".join(reversed(letters))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,9 @@ WORDS = st.lists(st.integers(0, 3), max_size=40)
 
 @pytest.fixture(autouse=True)
 def _narrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Next to no memory."""
+    """Next to no memory, and diagonals for texts of a few words."""
     monkeypatch.setattr(alignment_long, "KEPT_BYTES", 64)
+    monkeypatch.setattr(alignment_long, "FEW", 1)
 
 
 def _path(reference: list[int], hypothesis: list[int]) -> str:
@@ -33,6 +34,16 @@ def _path(reference: list[int], hypothesis: list[int]) -> str:
 @example([0] * 20 + [1], [1] + [0] * 20)
 def test_any_texts(reference: list[int], hypothesis: list[int]) -> None:
     assert _path(reference, hypothesis) == path_by_table(reference, hypothesis)
+
+
+@settings(max_examples=200, deadline=None)
+@given(WORDS, WORDS)
+@example([1], [0] * 30)
+@example([0] * 30, [1])
+def test_few_words_against_many(reference: list[int], hypothesis: list[int]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(alignment_long, "FEW", 1000)
+        assert _path(reference, hypothesis) == path_by_table(reference, hypothesis)
 
 
 @settings(max_examples=100, deadline=None)
