@@ -3,16 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup-stamp
-# What only waits for what comes about shares the cores, the longest first; what deals with real sound, serial lines and
-# moments has them to itself. Both run, and either fails. With three at a time, times over a broker no longer hold.
-WAITING := new_board board_refusals engine_life engine_kill mqtt_driver mqtt_faults mqtt_security mqtt_embedded mqtt_hermes
-SHARED := $(WAITING:%=tests/conformance/test_%.py) tests/conformance/rating tests/conformance/scoring \
-	tests/conformance/annotation tests/conformance/understanding tests/conformance/offline tests/dashboard tests/unit
-ENGINES := tests/dashboard/test_with_engine.py tests/dashboard/test_wake_with_engine.py
-TEST := $(BIN)/python -m pytest $(SHARED) $(patsubst %,--ignore=%,$(ENGINES)) \
-	-n 2 --dist loadfile --no-loadscope-reorder; shared=$$?; \
-	$(BIN)/python -m pytest tests/conformance $(ENGINES) $(patsubst %,--ignore=%,$(filter tests/conformance/%,$(SHARED))) \
-	&& exit $$shared
+TEST := sh setup/test.sh $(BIN)/python
 
 .PHONY: setup demo test check soak bench lock clean
 

@@ -21,3 +21,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 for asked in (signal.SIGTERM, signal.SIGHUP):
     if signal.getsignal(asked) is signal.SIG_IGN:
         signal.signal(asked, signal.SIG_DFL)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What failed first and then passed is printed whole: it is still to be explained."""
+    for report in terminalreporter.getreports("rerun"):
+        terminalreporter.section(f"failed, and was run once more: {report.nodeid}")
+        terminalreporter.line(report.longreprtext)
