@@ -201,7 +201,7 @@ def _scored(reference: Readable, hypothesis: Readable, asked: Asked, grouping: G
         replace(of, file=reference.name),
         replace(said, file=hypothesis.name),
         wording,
-        wording.name,
+        asked.rules(wording),
         speakers_of=scheme.speakers_of,
         drop_missing=asked.like_sclite,
         optional_words=asked.optional_words,

@@ -73,3 +73,9 @@ class Asked:
             f"there is no normalisation {self.normalise!r}",
             remedy=f"There are {', '.join(Normalisation)}, or name a .yaml file with a list",
         )
+
+    def rules(self, wording: Wording) -> str:
+        """The name that stands beside every figure: of the normalisation, and of what else made words correct."""
+        optional = self.optional_words and any(wording.reads_marks)
+        also = (("optional words", optional), ("fragments", self.fragments))
+        return ", ".join([wording.name, *(name for name, holds in also if holds)])

@@ -224,6 +224,26 @@ def test_normalisations_speakers_and_formats(files: tuple[Path, Path], tmp_path:
     assert "(no speaker)" in single
 
 
+@pytest.mark.parametrize(
+    ("asked", "named", "wer"),
+    [
+        ((), "verbatim", "2 of 3"),
+        (("--optional-words",), "verbatim, optional words", "1 of 3"),
+        (("--fragments", "--like-sclite"), "verbatim, A-Z without case, fragments", "1 of 3"),
+        (("--optional-words", "--marks", "none"), "verbatim, no marks", "2 of 3"),
+    ],
+)
+def test_what_made_words_correct_stands_beside_the_figures(
+    asked: tuple[str, ...], named: str, wer: str, tmp_path: Path
+) -> None:
+    of, said = tmp_path / "ref.trn", tmp_path / "hyp.trn"
+    of.write_text("turn (uh) kitch- (a_1)\n", encoding="utf-8")
+    said.write_text("turn kitchen (a_1)\n", encoding="utf-8")
+    done = harness("-r", of, "-h", said, *asked)
+    assert f"normalisation        {named}\n" in done.stdout
+    assert f" {wer} = " in done.stdout
+
+
 def test_hostile_text_reaches_no_terminal(tmp_path: Path) -> None:
     path = tmp_path / "a.trn"
     path.write_text("show \u202eme\u200b (\u202eamy\u200b_1)\n", encoding="utf-8")
