@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from harness import __version__
 from harness.cli.evaluate_cluster import runner
+from harness.cli.evaluate_faults import fault_lines, has_faults
 from harness.cli.evaluate_files import EvaluationFiles
 from harness.cli.evaluate_limits import DeclaredLimits
 from harness.cli.evaluate_lists import list_facts
@@ -17,7 +18,7 @@ from harness.cli.evaluate_sweep import SweepAsked
 from harness.cli.score_output import print_lines
 from harness.cli.verbs import INTERRUPTED
 from harness.evaluate.offline.figures import Figures
-from harness.evaluate.offline.verdicts import Key, judged
+from harness.evaluate.offline.verdicts import judged
 from harness.library.audio_lists import Listing
 from harness.model.errors import HarnessError, InputError
 from harness.model.offline import (
@@ -28,9 +29,7 @@ from harness.model.offline import (
     FileOutcome,
     LeadInRef,
     ListedFile,
-    RejectReason,
 )
-from harness.reports.cells import counted
 from harness.reports.offline.console import head_of, point_lines, sound_lines, summary_line, writing_line
 from harness.reports.offline.lines import happenings
 from harness.reports.wake_log_text import line_of
@@ -42,14 +41,6 @@ from harness.rig.offline.stopping import stop_when_asked
 from harness.rig.offline.sweep import demand_scores
 
 LIMIT_FAILED, FAULT = 1, 3
-FAULTS = (
-    RejectReason.UNREADABLE,
-    RejectReason.REFERENCE,
-    RejectReason.ERROR,
-    RejectReason.CRASH,
-    RejectReason.HANG,
-)
-"""Rejections for which something is to be mended; the others say what the files are."""
 
 
 class Sitting:
@@ -166,12 +157,12 @@ class Sitting:
                 "Go on with the same command and --resume"
             )
             return INTERRUPTED
-        self._sweep.after(asked, self._written.journal, self._written.log, _say, self._warns, self._progress)
+        well = self._sweep.after(asked, self._written.journal, self._written.log, _say, self._warns, self._progress)
         self._progress.clear()
         failures = list(limits.failures(found))
         for failure in failures:
             self._warns(failure)
-        if _faults(found):
+        if not well or has_faults(found.counts):
             return FAULT
         return LIMIT_FAILED if failures else 0
 
@@ -187,12 +178,7 @@ def _tells_nothing(outcome: FileOutcome, file: ListedFile) -> None:
 def _hidden(found: Figures, *, resampling: bool) -> Iterator[str]:
     """What a summary line hides."""
     counts = found.counts
-    if counts.rejected_files:
-        reasons = ", ".join(f"{count} {reason.value}" for reason, count in sorted(counts.rejected.items()))
-        hint = " (--resample takes them)" if counts.rejected.get(RejectReason.RATE) and not resampling else ""
-        yield f"{counted(counts.rejected_files, 'file')} rejected: {reasons}{hint}"
-    if errors := counts.count(Key.ERROR):
-        yield f"{counted(errors, 'error')}: the ERROR lines of the log say what went wrong"
+    yield from fault_lines(counts, "the ERROR lines of the log say", resampling=resampling)
     if not counts.inv_files and not counts.oov_files:
         yield "no file could be used"
     if found.clustered and found.clustering is not None:
@@ -201,12 +187,3 @@ def _hidden(found: Figures, *, resampling: bool) -> Iterator[str]:
             f"false accepts come in clusters (index of dispersion {found.clustering.index:.1f} over files): "
             f"by file the 95 % interval is {low:.4g} to {high:.4g} an hour"
         )
-
-
-def _faults(found: Figures) -> bool:
-    counts = found.counts
-    return bool(
-        counts.count(Key.ERROR)
-        or any(counts.rejected.get(reason) for reason in FAULTS)
-        or not (counts.inv_files or counts.oov_files)
-    )

@@ -18,9 +18,11 @@ import click
 
 from harness import __version__
 from harness.cli.evaluate_cluster import runner
+from harness.cli.evaluate_faults import fault_lines, has_faults
 from harness.cli.evaluate_lists import list_facts
 from harness.cli.evaluate_options import Asked
 from harness.evaluate.offline.chosen_point import Aim, ChosenPoint, Target, choose, term_weighted
+from harness.evaluate.offline.counts import Tally
 from harness.evaluate.offline.sweep import Sweep
 from harness.library.audio_lists import read_lists
 from harness.log.folder import write_whole
@@ -105,24 +107,31 @@ class SweepAsked:
         say: Callable[[str], None],
         warn: Callable[[str], None],
         on_progress: Callable[[Progress], None],
-    ) -> None:
+    ) -> bool:
         """Sweeps what the journal holds, writes the files, and says what was found. Nothing when none is asked for.
 
-        warn: takes lines that are no result. InputError, LogError; KeyboardInterrupt when the development lists were.
+        Whether the development lists went without a fault, as the exit status asks of every list. warn: takes lines
+        that are no result. InputError, LogError; KeyboardInterrupt when the development lists were interrupted.
         """
         if not self:
-            return
+            return True
         read = read_journal(journal)
         header = read.header
         demand_scores(header.facts, header.evaluation)
         cache = ScoreCache(header.evaluation.cache, warn)
         report, reported = self._swept(read, cache)
         developed: Sweep | None = None
+        well = True
         if self.dev_inv or self.dev_oov:
             dev = self._develop(asked, header, journal, on_progress, warn)
             developed, on_dev = self._swept(dev, cache)
-            if developed.rejected_files:
-                warn(f"rejected: {counted(developed.rejected_files, 'development file')}")
+            tally = Tally(header.counting)
+            for one in dev.outcomes():
+                tally.add(one.outcome)
+            well = not has_faults(tally.counts)
+            resampling = header.evaluation.resample
+            for line in fault_lines(tally.counts, f"{dev.path} says", "development file", resampling=resampling):
+                warn(line)
             if both := len(reported & on_dev):
                 same = counted(both, "development file")
                 warn(f"{same} with the very bytes of reported ones: the report is not of new audio")
@@ -130,6 +139,7 @@ class SweepAsked:
         for line in self._told(report, developed, str(prefix), header):
             say(line)
         warn(f"scores in {cache.folder}: {cache.size(header.facts.fingerprint)}")
+        return well
 
     def _swept(self, journal: JournalFile, cache: ScoreCache) -> tuple[Sweep, set[bytes]]:
         header = journal.header

@@ -87,6 +87,25 @@ def test_what_cannot_be_swept_is_refused_before_any_audio_is_read(sounds: Sounds
     assert not list(Path().glob("*.log*"))
 
 
+@pytest.mark.usefixtures("loudness_plugin")
+def test_a_development_file_that_cannot_be_read_sets_the_status_as_any_other_does(sounds: Sounds) -> None:
+    for name, files in {
+        "inv": [sounds("a.wav", 3.0, [1.5])],
+        "oov": [sounds("b.wav", 3.0)],
+        "dev-inv": [sounds("c.wav", 4.0, [1.5]), Path("gone.wav")],
+        "dev-oov": [sounds("d.wav", 4.0)],
+    }.items():
+        list_of(Path(f"{name}.txt"), files)
+    dev = ("--dev-inv", "dev-inv.txt", "--dev-oov", "dev-oov.txt", "--target-fr", "0", "--no-picture")
+    result = harness(
+        "evaluate", "-t", "loudness:boom", "-i", "inv.txt", "-o", "oov.txt", "-l", "a.log", "--sweep", *dev
+    )
+    assert result.exit_code == 3, result.output
+    assert "1 development file rejected: 1 unreadable" in result.output
+    assert "Chosen: threshold" in result.output
+    assert Path("a.log").exists()
+
+
 def test_damaged_scores_are_told_and_worked_out_anew(sounds: Sounds) -> None:
     files = [sounds(f"{name}.wav", 4.0, [1.5]) for name in ("a", "bb")]
     list_of(Path("oov.txt"), files)
