@@ -1,8 +1,8 @@
-"""The samples of an open sound file in blocks: by memory map, by plain reading, or decoded by libsndfile.
+"""The samples of an open sound file in blocks: held, by memory map, by plain reading, or decoded by libsndfile.
 
-A map costs half of what reading a long file costs, but an I/O error in it ends the process and a file that shrinks
-reads as silence. So only long files on this machine's own file systems are mapped, and a file that has changed while it
-was read is refused at the block in which it shows.
+A short file is read whole and at once. A map costs half of what reading a long file costs, but an I/O error in it ends
+the process and a file that shrinks reads as silence. So only long files on this machine's own file systems are mapped,
+and a file that has changed while it was read is refused at the block in which it shows.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ Samples = npt.NDArray[np.int16]
 
 BLOCK_SAMPLES = 960_000
 """60 s at 16 kHz: longer blocks fall out of the processor's cache, shorter ones cost calls (bench_sound_files.py)."""
-READ_SAMPLES = 1 << 19
-"""Sounds up to here, 33 s at 16 kHz, are read: making and unmaking a map costs more than their copy."""
+HELD_BYTES = 1 << 20
+"""Files up to here, 33 s at 16 kHz, are read whole: making and unmaking a map costs more than their copy."""
 _DECODED_BLOCK = 1 << 17
 _OWN_FILE_SYSTEMS = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "tmpfs", "overlay", "vfat"})
 _NO_TOTAL = 1 << 62
@@ -42,13 +42,24 @@ class PcmSource(Protocol):
     def blocks(self) -> Iterator[Samples]: ...
 
 
+class HeldWave:
+    """A WAVE file whose bytes are in memory: one block, a view of them."""
+
+    def __init__(self, content: bytes, sound: WaveSound) -> None:
+        self.samples, self.rate_hz = sound.frames, sound.rate_hz
+        self._content, self._offset = content, sound.offset
+
+    def blocks(self) -> Iterator[Samples]:
+        yield np.frombuffer(self._content, "<i2", self.samples, self._offset)
+
+
 class MappedWave:
     """A WAVE file by memory map: blocks are views of the file, read-only, without a copy."""
 
     def __init__(self, file: BinaryIO, sound: WaveSound) -> None:
         self.samples, self.rate_hz = sound.frames, sound.rate_hz
         self._file, self._offset = file, sound.offset
-        self._before = _state(file)
+        self._before = state_of(file)
 
     def blocks(self) -> Iterator[Samples]:
         number = self._file.fileno()
@@ -62,7 +73,7 @@ class MappedWave:
         for first in range(0, self.samples, BLOCK_SAMPLES):
             yield samples[first : first + BLOCK_SAMPLES]
             # Behind the block, as it was read in between; it is let go of too, or a day's file would fill the memory.
-            if _state(self._file) != self._before:
+            if state_of(self._file) != self._before:
                 raise changed()
             done = (self._offset + 2 * first) // mmap.PAGESIZE * mmap.PAGESIZE
             mapped.madvise(mmap.MADV_DONTNEED, 0, done)
@@ -74,7 +85,7 @@ class StreamedWave:
     def __init__(self, file: BinaryIO, sound: WaveSound) -> None:
         self.samples, self.rate_hz = sound.frames, sound.rate_hz
         self._file, self._offset = file, sound.offset
-        self._before = _state(file)
+        self._before = state_of(file)
 
     def blocks(self) -> Iterator[Samples]:
         try:
@@ -87,7 +98,7 @@ class StreamedWave:
                 if len(content) < wanted:
                     raise changed()
                 yield np.frombuffer(content, "<i2")
-                if _state(self._file) != self._before:
+                if state_of(self._file) != self._before:
                     raise changed()
         except OSError as error:
             raise read_error(error) from error
@@ -129,8 +140,8 @@ class _Telling:
 class DecodedFile:
     """A file that libsndfile reads: FLAC, AIFF, W64, SPHERE, …; mono, 16 bits, without loss."""
 
-    def __init__(self, file: BinaryIO, *, in_store: bool) -> None:
-        self._file = _Telling(file) if in_store else file
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file if state_of(file) is not None else _Telling(file)
         sound = self._opened()
         if sound.subtype != "PCM_16":
             raise UnusableSound(RejectReason.ENCODING, f"{sound.format} {sound.subtype}; 16-bit PCM is read")
@@ -185,8 +196,10 @@ def _decoded(sound: Any) -> Iterator[Samples]:
 
 
 def wave_source(file: BinaryIO, sound: WaveSound) -> PcmSource:
-    """The way to read a WAVE file that is open, local."""
-    if sound.frames > READ_SAMPLES and sound.offset % 2 == 0 and _is_own(os.fstat(file.fileno()).st_dev):
+    """The way to read a WAVE file that is held, in a store, or open here."""
+    if isinstance(file, io.BytesIO):
+        return HeldWave(file.getvalue(), sound)
+    if state_of(file) is not None and sound.offset % 2 == 0 and _is_own(os.fstat(file.fileno()).st_dev):
         return MappedWave(file, sound)
     return StreamedWave(file, sound)
 
@@ -206,8 +219,8 @@ def _is_own(device: int) -> bool:
     return False
 
 
-def _state(file: BinaryIO) -> tuple[int, int] | None:
-    """What tells that somebody has written to a file; None of a store's."""
+def state_of(file: BinaryIO) -> tuple[int, int] | None:
+    """What tells that somebody has written to a file; None of a store's, or of one that is held."""
     try:
         status = os.fstat(file.fileno())
     except io.UnsupportedOperation:

@@ -8,26 +8,39 @@ head's claim. Only files proper are opened: a pipe, a device or a folder is refu
 from __future__ import annotations
 
 import hashlib
+import io
 import os
+import shutil
 import stat
+import tempfile
 from collections.abc import Iterator
 from types import TracebackType
-from typing import BinaryIO, Self
+from typing import BinaryIO, Self, cast
 
 import numpy as np
 import soxr
 
 from harness.audio.containers import MARK_BYTES, is_wave_file
-from harness.audio.pcm_source import DecodedFile, PcmSource, Samples, StreamedWave, read_error, wave_source
+from harness.audio.pcm_source import (
+    HELD_BYTES,
+    DecodedFile,
+    PcmSource,
+    Samples,
+    changed,
+    read_error,
+    state_of,
+    wave_source,
+)
 from harness.audio.sound_stores import is_address, local_path, open_address
 from harness.audio.wave_file import UnusableSound, read_wave
 from harness.model.offline import RejectReason
 
-__all__ = ["OpenSound", "UnusableSound", "file_sha256", "open_file", "open_sound", "rough_seconds"]
+__all__ = ["OpenSound", "UnusableSound", "open_file", "open_sound", "rough_seconds"]
 
 RATES_HZ = range(1000, 768_001)
 """Rates that can be resampled; others are no sound."""
 _RESAMPLED_BLOCK = 1 << 18
+_PIECE = 1 << 20
 _KINDS = {
     stat.S_IFDIR: "a folder",
     stat.S_IFIFO: "a pipe",
@@ -35,16 +48,17 @@ _KINDS = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
-_SMALLER = {".flac": 1.8}
-"""How much longer a file's sound is than its size says; by the ending of its name."""
+FLAC_LONGER = 1.8
+"""How much longer a FLAC's sound is than its size says."""
 
 
 class OpenSound:
-    """An open sound file. samples, rate_hz: of the file as it is, exact. A context manager."""
+    """An open sound file. samples, rate_hz: of the file as it is, exact; sha256: of its bytes, "" unless it was asked
+    for. A context manager."""
 
-    def __init__(self, file: BinaryIO, source: PcmSource, rate_hz: int) -> None:
+    def __init__(self, file: BinaryIO, source: PcmSource, rate_hz: int, sha256: str = "") -> None:
         self._file, self._source, self._engine_rate_hz = file, source, rate_hz
-        self.samples, self.rate_hz = source.samples, source.rate_hz
+        self.samples, self.rate_hz, self.sha256 = source.samples, source.rate_hz, sha256
 
     def blocks(self) -> Iterator[Samples]:
         """Its samples at the engine's rate, mono int16, shape (n,), n > 0; perhaps read-only; once.
@@ -69,35 +83,56 @@ class OpenSound:
         self.close()
 
 
-def open_sound(path: str, rate_hz: int, *, resample: bool) -> OpenSound:
+def open_sound(path: str, rate_hz: int, *, resample: bool, hashed: bool = False) -> OpenSound:
     """Opens a file, or an address of a store, for an engine that listens at rate_hz.
 
+    hashed: with the sha256 of its bytes. A short file is read once for both; a long one is read ahead of its sound, of
+    which the system then holds what it has room for, and a store's is copied to this machine so that it is sent once.
     UnusableSound when it is no use. InputError when a store's package is not installed.
     """
-    file = open_file(path)
+    file = _held_or_open(path)
     try:
-        source = _source(file, is_address(path) and local_path(path) is None)
+        if hashed and not isinstance(file, io.BytesIO) and state_of(file) is None:
+            file = _copied(file)  # a store's
+        source = _source(file)
         if source.rate_hz != rate_hz and not (resample and source.rate_hz in RATES_HZ):
             detail = f"{source.rate_hz} Hz; the engine listens at {rate_hz} Hz"
             raise UnusableSound(RejectReason.RATE, detail)
         if not source.samples:
             raise UnusableSound(RejectReason.EMPTY, "it has no samples")
+        sha256 = _sha256(file) if hashed else ""
     except OSError as error:
         file.close()
         raise read_error(error) from error
     except BaseException:
         file.close()
         raise
-    return OpenSound(file, source, rate_hz)
+    return OpenSound(file, source, rate_hz, sha256)
 
 
 def open_file(path: str) -> BinaryIO:
     """The bytes of a file proper, or behind an address; UnusableSound for everything else, at once."""
-    if is_address(path):
-        local = local_path(path)
-        if local is None:
-            return open_address(path)
-        path = local
+    local = _local(path)
+    return open_address(path) if local is None else os.fdopen(_opened(local)[0], "rb")
+
+
+def rough_seconds(path: str) -> float:
+    """About how long a file is, by its size, as if it were 16-bit at 16 kHz; 0 for a store's, or what is not there."""
+    local = _local(path)
+    try:
+        size = 0 if local is None else os.stat(local).st_size
+    except (OSError, ValueError):
+        return 0.0
+    return size / 32_000 * (FLAC_LONGER if path[-5:].lower() == ".flac" else 1.0)
+
+
+def _local(path: str) -> str | None:
+    """The path of a file of this machine; None for what is in a store."""
+    return local_path(path) if is_address(path) else path
+
+
+def _opened(path: str) -> tuple[int, os.stat_result]:
+    """The descriptor of a file proper, and what it was when it was opened."""
     try:
         # Looked at first: only opening some devices has an effect. And without waiting, for what it is by now.
         _refuse_others(os.stat(path))
@@ -106,39 +141,13 @@ def open_file(path: str) -> BinaryIO:
         raise read_error(error) from error
     except ValueError as error:  # a NUL in the name, or what no name can hold
         raise UnusableSound(RejectReason.UNREADABLE, f"no name of a file: {error}") from error
-    file = os.fdopen(number, "rb")
+    status = os.fstat(number)
     try:
-        _refuse_others(os.fstat(number))
+        _refuse_others(status)
     except UnusableSound:
-        file.close()
+        os.close(number)
         raise
-    return file
-
-
-def file_sha256(path: str) -> str:
-    """The sha256 of a file's bytes, or of those behind an address. UnusableSound when it cannot be read."""
-    with open_file(path) as file:
-        try:
-            digest = hashlib.sha256()
-            while content := file.read(1 << 20):
-                digest.update(content)
-            return digest.hexdigest()
-        except OSError as error:
-            raise read_error(error) from error
-
-
-def rough_seconds(path: str) -> float:
-    """About how long a file is, by its size, as if it were 16-bit at 16 kHz; 0 for a store's, or what is not there."""
-    if is_address(path):
-        local = local_path(path)
-        if local is None:
-            return 0.0
-        path = local
-    try:
-        size = os.stat(path).st_size
-    except (OSError, ValueError):
-        return 0.0
-    return size / 32_000 * _SMALLER.get(os.path.splitext(path)[1].lower(), 1.0)
+    return number, status
 
 
 def _refuse_others(status: os.stat_result) -> None:
@@ -147,17 +156,71 @@ def _refuse_others(status: os.stat_result) -> None:
         raise UnusableSound(RejectReason.UNREADABLE, f"{kind}, not a file")
 
 
-def _source(file: BinaryIO, in_store: bool) -> PcmSource:
+def _held_or_open(path: str) -> BinaryIO:
+    """A short file's bytes, in memory; an open file where they are more."""
+    local = _local(path)
+    if local is None:
+        return _held_of_store(open_address(path))
+    number, before = _opened(local)
+    if before.st_size > HELD_BYTES:
+        return os.fdopen(number, "rb")
+    try:
+        content = os.read(number, before.st_size + 1)
+        after = os.fstat(number)
+    except OSError as error:
+        raise read_error(error) from error
+    finally:
+        os.close(number)
+    if len(content) != before.st_size or (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
+        raise changed()
+    return io.BytesIO(content)
+
+
+def _held_of_store(file: BinaryIO) -> BinaryIO:
+    try:
+        if file.seek(0, os.SEEK_END) > HELD_BYTES:
+            return file
+        file.seek(0)
+        content = file.read()
+    except OSError as error:
+        file.close()
+        raise read_error(error) from error
+    file.close()
+    return io.BytesIO(content)
+
+
+def _copied(file: BinaryIO) -> BinaryIO:
+    """What a store has, in a file of this machine that has no name and goes when it is closed."""
+    copy = cast(BinaryIO, tempfile.TemporaryFile())  # noqa: SIM115 – the sound's to close
+    with file:
+        file.seek(0)
+        shutil.copyfileobj(file, copy, _PIECE)
+    copy.flush()
+    return copy
+
+
+def _source(file: BinaryIO) -> PcmSource:
     length = file.seek(0, os.SEEK_END)
     if not length:
         raise UnusableSound(RejectReason.EMPTY, "the file has no bytes")
     file.seek(0)
     if not is_wave_file(file.read(MARK_BYTES)):
-        return DecodedFile(file, in_store=in_store)
+        return DecodedFile(file)
     sound = read_wave(file, length)
     if sound.channels != 1:
         raise UnusableSound(RejectReason.CHANNELS, f"{sound.channels} channels; one is read")
-    return StreamedWave(file, sound) if in_store else wave_source(file, sound)
+    return wave_source(file, sound)
+
+
+def _sha256(file: BinaryIO) -> str:
+    """Of the bytes of a file, whose place stays where it is."""
+    if isinstance(file, io.BytesIO):
+        return hashlib.sha256(file.getvalue()).hexdigest()
+    digest, at = hashlib.sha256(), 0
+    while piece := os.pread(file.fileno(), _PIECE, at):
+        digest.update(piece)
+        at += len(piece)
+    return digest.hexdigest()
 
 
 def _resampled(blocks: Iterator[Samples], from_hz: int, to_hz: int) -> Iterator[Samples]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from harness.audio.sound_files import UnusableSound, file_sha256, open_sound
+from harness.audio.sound_files import UnusableSound, open_sound
 from harness.metrics.spots import crossings
 from harness.model.errors import EngineError, InputError
 from harness.model.offline import (
@@ -150,9 +150,9 @@ class ContinuousListening:
         if file.rejected is not None:
             heard.outcome = rejected(file, file.rejected)
             return
-        with open_sound(file.path, self._facts.rate_hz, resample=self._evaluation.resample) as sound:
-            heard.samples, heard.rate_hz = sound.samples, sound.rate_hz
-            heard.sha256 = file_sha256(file.path) if self._evaluation.hashes else ""
+        asked = self._evaluation
+        with open_sound(file.path, self._facts.rate_hz, resample=asked.resample, hashed=asked.hashes) as sound:
+            heard.samples, heard.rate_hz, heard.sha256 = sound.samples, sound.rate_hz, sound.sha256
             for block in pieces(sound.blocks()):
                 self._listening.feed(block)
                 self._fed += len(block)

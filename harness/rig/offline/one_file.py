@@ -8,7 +8,7 @@ from typing import TypeGuard
 
 import numpy as np
 
-from harness.audio.sound_files import OpenSound, UnusableSound, file_sha256, open_sound
+from harness.audio.sound_files import OpenSound, UnusableSound, open_sound
 from harness.engines.settings import LEAD_IN
 from harness.library.reference_text import read_reference
 from harness.model.errors import DeviceError, EngineError, HarnessError
@@ -46,7 +46,7 @@ def evaluate_file(
         if outcome.rejected is not RejectReason.ERROR:
             break
         outcome = _outcome(engine, evaluation, file, cache, began_s)
-    return outcome if outcome.rejected is None else replace(outcome, cpu_s=time.process_time() - began_s)
+    return outcome
 
 
 def rejected(file: ListedFile, reason: RejectReason, detail: str = "", error: str = "") -> FileOutcome:
@@ -61,8 +61,10 @@ def lead_in_ms(evaluation: Evaluation, facts: EngineFacts) -> float:
 
 def too_short(sound: OpenSound, file: ListedFile, evaluation: Evaluation, facts: EngineFacts) -> str:
     """Why an in-vocabulary file is too short for the lead-in; "" when it is long enough."""
+    if file.kind is not ListKind.INV:
+        return ""
     needed_ms = lead_in_ms(evaluation, facts)
-    if file.kind is not ListKind.INV or sound.samples * 1000 >= needed_ms * sound.rate_hz:
+    if sound.samples * 1000 >= needed_ms * sound.rate_hz:
         return ""
     return f"{sound.samples / sound.rate_hz * 1000:.0f} ms, and the lead-in is {needed_ms:g} ms"
 
@@ -74,15 +76,15 @@ def _outcome(
         return rejected(file, file.rejected)
     facts = engine.facts
     try:
-        with open_sound(file.path, facts.rate_hz, resample=evaluation.resample) as sound:
+        hashed = evaluation.hashes or cache is not None
+        with open_sound(file.path, facts.rate_hz, resample=evaluation.resample, hashed=hashed) as sound:
             short = too_short(sound, file, evaluation, facts)
             if not sound.samples:
                 return rejected(file, RejectReason.EMPTY)
             if short:
                 return rejected(file, RejectReason.SHORT, short)
             reference = read_reference(file.reference) if file.reference else ""
-            sha256 = file_sha256(file.path) if evaluation.hashes or cache is not None else ""
-            spots, said = _heard(engine, evaluation, sound, cache, sha256)
+            spots, said = _heard(engine, evaluation, sound, cache)
             return FileOutcome(
                 file.kind,
                 file.number,
@@ -93,7 +95,7 @@ def _outcome(
                 said=said,
                 reference=reference,
                 cpu_s=time.process_time() - began_s,
-                sha256=sha256,
+                sha256=sound.sha256,
             )
     except UnusableSound as unusable:
         return rejected(file, unusable.reason, unusable.detail)
@@ -117,17 +119,17 @@ def _scores(engine: object) -> TypeGuard[ScoresSound]:
 
 
 def _heard(
-    engine: OfflineEngine, evaluation: Evaluation, sound: OpenSound, cache: ScoreCache | None, sha256: str
+    engine: OfflineEngine, evaluation: Evaluation, sound: OpenSound, cache: ScoreCache | None
 ) -> tuple[tuple[OfflineSpot, ...], Said | None]:
     facts = engine.facts
     if _scores(engine):
         if facts.rule is None:
             raise EngineError("the engine has scores and does not say what of them is a spot")
-        tracks = cache.get(facts.fingerprint, sha256) if cache is not None else None
+        tracks = cache.get(facts.fingerprint, sound.sha256) if cache is not None else None
         if tracks is None:
             tracks = scores_of(engine, sound.blocks())
             if cache is not None:
-                cache.put(facts.fingerprint, sha256, tracks, sound.samples, sound.rate_hz)
+                cache.put(facts.fingerprint, sound.sha256, tracks, sound.samples, sound.rate_hz)
         return spots_in(tracks, facts.rule), None
     if isinstance(engine, SpotsPhrases):
         return spots_of(engine, sound.blocks()), None

@@ -17,7 +17,7 @@ import soundfile
 from fsspec.implementations.memory import MemoryFileSystem
 
 from harness.audio.pcm_source import BLOCK_SAMPLES
-from harness.audio.sound_files import UnusableSound, file_sha256, open_sound
+from harness.audio.sound_files import UnusableSound, open_sound
 from harness.audio.sound_stores import is_address, kind_of_store, local_path
 from harness.library.audio_lists import read_lists
 from harness.library.reference_text import read_reference
@@ -94,7 +94,42 @@ def test_a_file_in_an_archive_in_a_store(memory: MemoryFileSystem) -> None:
     memory.pipe_file("/sound/all.zip", archive.getvalue())
     address = "zip://deep/a.wav::memory://sound/all.zip"
     np.testing.assert_array_equal(all_of(address), tone(70_000))
-    assert file_sha256(address) == hashlib.sha256(sound).hexdigest()
+
+
+class CountingStore(MemoryFileSystem):  # type: ignore[misc]
+    """A store that counts the bytes that it sends."""
+
+    protocol = "counting"
+    sent = 0
+
+    @classmethod
+    def _strip_protocol(cls, path: str) -> str:
+        return str(super()._strip_protocol(path.replace("counting://", "memory://")))
+
+    def _open(self, path: str, *args: Any, **kwargs: Any) -> Any:
+        return CountedFile(super()._open(path, *args, **kwargs).getvalue())
+
+
+class CountedFile(io.BytesIO):
+    def read(self, size: int | None = -1) -> bytes:
+        content = super().read(size)
+        CountingStore.sent += len(content)
+        return content
+
+
+@pytest.mark.parametrize("form", ["WAV", "FLAC"])
+@pytest.mark.parametrize("samples", [30_000, 4_000_000])
+def test_a_store_sends_a_file_once_for_its_hash_and_its_sound(
+    memory: MemoryFileSystem, form: str, samples: int
+) -> None:
+    fsspec.register_implementation("counting", CountingStore, clobber=True)
+    content = put(memory, "/sound/a", samples, form)
+    CountingStore.sent = 0
+    with open_sound("counting://sound/a", RATE_HZ, resample=False, hashed=True) as sound:
+        read = np.concatenate(list(sound.blocks()))
+    assert sound.sha256 == hashlib.sha256(content).hexdigest()
+    np.testing.assert_array_equal(read, tone(samples))
+    assert CountingStore.sent <= len(content)
 
 
 def test_a_file_in_an_archive_on_the_disk(tmp_path: Path) -> None:
