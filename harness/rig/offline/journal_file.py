@@ -18,6 +18,7 @@ from harness.rig.offline.journal_lines import (
     JournalledOutcome,
     Mark,
     MarkLine,
+    has_check,
     header_of,
     mark_of,
     outcome_of,
@@ -52,16 +53,15 @@ class JournalFile:
                 first = lines.readline(_LONGEST_LINE)
                 if not first.endswith(b"\n"):
                     raise ValueError("its first line is no header")
+                checked = has_check(first)
                 self.header: JournalHeader = header_of(first)
                 self.whole_bytes = len(first)
                 for number, line in enumerate(lines, 2):
                     if not line.endswith(b"\n"):
                         self.torn = True
                         break
-                    place = place_of(line)
-                    if place is None:
-                        self._marked(line, number)
-                    else:
+                    place = self._looked(line, number, checked)
+                    if place is not None:
                         keys.append(place[0] << _NUMBER_BITS | place[1])
                         offsets.append(self.whole_bytes)
                         lengths.append(len(line))
@@ -72,11 +72,17 @@ class JournalFile:
             raise InputError(f"{path} is no journal of an evaluation: {error}") from error
         self._index = _sorted(keys, offsets, lengths)
 
-    def _marked(self, line: bytes, number: int) -> None:
+    def _looked(self, line: bytes, number: int, checked: bool) -> tuple[int, int] | None:
+        """The place of an outcome, or None of a mark, which is kept. checked: every line has its CRC."""
         try:
-            self.marks.append(mark_of(line))
+            if not has_check(line) and checked:
+                raise ValueError("it has lost its CRC")
+            place = place_of(line)
+            if place is None:
+                self.marks.append(mark_of(line))
         except ValueError as error:
             raise _damaged(self.path, number, error) from error
+        return place
 
     def number_of(self, offset: int) -> int:
         """Which line, counted from 1, begins so many bytes from the start."""
@@ -126,7 +132,11 @@ class JournalFile:
 
 
 def _damaged(path: Path, number: int, error: ValueError) -> InputError:
-    return InputError(f"a damaged line: {error}", place=Place(str(path), number), remedy="Evaluate anew")
+    return InputError(
+        f"a damaged line: {error}",
+        place=Place(str(path), number),
+        remedy="Take it out, and go on with --resume: a file without its line is played again",
+    )
 
 
 def read_journal(path: Path) -> JournalFile:

@@ -1,9 +1,14 @@
-"""The lines of a journal: its header, outcomes, and marks. One JSON object a line, ASCII."""
+"""The lines of a journal: its header, outcomes, and marks. One JSON object a line, ASCII.
+
+Its last key is `crc`: the CRC-32 (zlib's, 8 hexadecimal digits) of what stands before it, from the line's beginning up
+to and without the comma. Journals of before have none, and are read without.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -25,6 +30,9 @@ KINDS = (ListKind.INV, ListKind.REFERENCED, ListKind.OOV)
 """In the order of their lines in a log."""
 _JSON = json.JSONEncoder(separators=(",", ":"))
 """Made once: `json.dumps` makes one a call unless it is asked for nothing special."""
+_CHECK = b',"crc":"%08x"}\n'
+_CHECK_BYTES = len(_CHECK % 0)
+_CHECK_KEY = _CHECK[: _CHECK.index(b"%")]
 _OUTCOME = re.compile(rb'\{"k":"(%s)","n":(\d{1,12}),' % b"|".join(one.value.encode() for one in KINDS))
 
 
@@ -56,7 +64,17 @@ class JournalledOutcome:
 
 
 def _line(told: Mapping[str, Any]) -> bytes:
-    return _JSON.encode(told).encode("ascii") + b"\n"
+    inner = _JSON.encode(told)[:-1].encode("ascii")
+    return inner + _CHECK % zlib.crc32(inner)
+
+
+def has_check(line: bytes) -> bool:
+    """Whether a line tells its CRC. ValueError when that is of another line."""
+    if not line.startswith(_CHECK_KEY, -_CHECK_BYTES):
+        return False
+    if not line.endswith(_CHECK % zlib.crc32(line[:-_CHECK_BYTES])):
+        raise ValueError("its CRC is that of another line")
+    return True
 
 
 def header_line(header: JournalHeader) -> bytes:
@@ -117,7 +135,8 @@ def place_of(line: bytes) -> tuple[int, int] | None:
 
 
 def outcome_of(line: bytes) -> JournalledOutcome:
-    """ValueError when the line is no outcome."""
+    """ValueError when the line is no outcome, or has been changed."""
+    has_check(line)
     try:
         told = json.loads(line)
         said, rejected = told.get("said"), told.get("rejected")

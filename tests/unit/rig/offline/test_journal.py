@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import resource
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.model.errors import InputError, LogFull
+from harness.model.errors import InputError, LogFull, Place
 from harness.model.offline import (
     Counting,
     EngineFacts,
@@ -30,7 +31,7 @@ from harness.model.offline import (
 from harness.rig.offline.journal import Journal
 from harness.rig.offline.journal_file import ordered_outcomes, read_journal
 from harness.rig.offline.journal_header import JournalHeader, ListFacts, Shard, differences
-from harness.rig.offline.journal_lines import Mark, outcome_line
+from harness.rig.offline.journal_lines import Mark, has_check, outcome_line
 
 FACTS = EngineFacts(
     EngineKind.WAKE, "2.5", 16000, ("okay nabu",), "ab" * 32, "Apache-2.0", 1000.0, SpotRule(0.5, 16000, 12800), 10,
@@ -119,9 +120,63 @@ def test_a_torn_last_line_is_passed_over_and_cut_off(tmp_path: Path, left: int) 
     assert read_journal(path).complete
 
 
-def test_a_journal_that_is_damaged_in_its_middle_is_refused_with_the_line(tmp_path: Path) -> None:
+def unchecked(path: Path) -> list[bytes]:
+    """The lines of a journal as versions before ours wrote them, without CRCs."""
+    lines = path.read_bytes().splitlines(keepends=True)
+    assert all(has_check(line) for line in lines)
+    return [re.sub(rb',"crc":"[0-9a-f]{8}"}\n', b"}\n", line) for line in lines]
+
+
+def test_a_journal_without_crcs_is_read_and_gone_on_with(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.jsonl", None)
+    path.write_bytes(b"".join(unchecked(path)[:-1]))
+    journal = Journal.reopen(path, HEADER)
+    journal.append(OUTCOMES[-1], "again")
+    journal.close(Mark.COMPLETE)
+    found = read_journal(path)
+    assert found.complete
+    assert [one.outcome for one in found.outcomes()] == [OUTCOMES[place] for place in (2, 4, 1, 3, 0)]
+    assert has_check(path.read_bytes().splitlines(keepends=True)[-1])
+
+
+def test_a_bit_that_flips_anywhere_is_told_with_its_line(tmp_path: Path) -> None:
+    """In the header it is no journal any more; at a line's end it joins two lines, or tears the last."""
+    path = written(tmp_path / "a.jsonl")
+    content = path.read_bytes()
+    rng = random.Random(4)
+    number, at = 1, 0
+    for line in content.splitlines(keepends=True):
+        inner = len(line) - 19 if number == 1 else len(line)  # a header that lost its CRC alone is one of before
+        for place in [*rng.sample(range(inner), 12), len(line) - 2, len(line) - 1]:
+            damaged = bytearray(content)
+            damaged[at + place] ^= 1 << rng.randrange(7)
+            path.write_bytes(damaged)
+            if at + place == len(content) - 1:
+                found = read_journal(path)
+                assert found.torn
+                assert not found.complete
+                continue
+            with pytest.raises(InputError) as refused:
+                read_journal(path)
+            assert (
+                "is no journal" in str(refused.value)
+                if number == 1
+                else refused.value.place == Place(str(path), number)
+            )
+        number, at = number + 1, at + len(line)
+
+
+def test_a_damaged_line_that_is_taken_out_costs_its_file_alone(tmp_path: Path) -> None:
     path = written(tmp_path / "a.jsonl")
     lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:3], *lines[4:]]))
+    found = read_journal(path)
+    assert (len(found), found.complete) == (4, False)
+
+
+def test_a_journal_that_is_damaged_in_its_middle_is_refused_with_the_line(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.jsonl")
+    lines = unchecked(path)
     path.write_bytes(b"".join([*lines[:3], b"{]\n", *lines[4:]]))
     with pytest.raises(InputError, match=r"a\.jsonl:4: a damaged line"):
         read_journal(path)
@@ -269,7 +324,7 @@ def test_a_shorter_journal_leaves_nothing_of_the_one_that_it_replaces(tmp_path: 
 )
 def test_damage_in_the_middle_is_told_with_its_line(tmp_path: Path, line: bytes) -> None:
     path = written(tmp_path / "a.jsonl")
-    lines = path.read_bytes().splitlines(keepends=True)
+    lines = unchecked(path)
     path.write_bytes(b"".join([*lines[:4], line, *lines[4:]]))
     with pytest.raises(InputError, match="a damaged line") as refused:
         list(read_journal(path).outcomes())
