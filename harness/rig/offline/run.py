@@ -184,8 +184,8 @@ class Playing:
         if speed is None:
             return [] if worker.hands else self._waiting.take(0.0, 1)
         most_s, most_files = BATCH_S * speed, min(MOST_FILES, max(1, round(BATCH_S * self._pool.files_per_s)))
-        left_s = sum(map(self._waiting.rough_s, worker.hands))
-        if worker.hands and (left_s > most_s / 2 or len(worker.hands) > most_files / 2):
+        hands = worker.hands
+        if hands and (len(hands) > most_files / 2 or sum(map(self._waiting.rough_s, hands)) > most_s / 2):
             return []
         return self._waiting.take(most_s, most_files)
 

@@ -28,8 +28,9 @@ from harness.rig.offline.plain_json import plain, restored
 from harness.rig.offline.score_cache import ScoreCache
 
 BEGUN = struct.Struct("<Q")
-FLUSH_S = 0.02
-"""Outcomes wait this long at most for others to go with: a write for each would be most of what a tiny file costs."""
+FLUSH_S = 0.1
+"""Outcomes wait this long at most for others to go with: a message for each would be most of what a short file costs,
+and what is done for many at once is done in a fifth of the time that it takes between two files of an engine's."""
 _PR_SET_PDEATHSIG = 1
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
@@ -44,7 +45,7 @@ class Worker:
         self._evaluation = evaluation
         self._engine = load_engine(evaluation.task)
         self._cache = ScoreCache(evaluation.cache, self.tell) if evaluation.cache else None
-        self._waiting: list[bytes] = []
+        self._waiting: list[tuple[FileOutcome, str]] = []
         self._flushed_s = time.monotonic()
         self._sequence: ContinuousListening | None = None
         self._listed: dict[int, str] = {}
@@ -78,7 +79,7 @@ class Worker:
 
     def flush(self) -> None:
         if self._waiting:
-            self._send(Frame.OUTCOMES, b"".join(self._waiting))
+            self._send(Frame.OUTCOMES, b"".join(outcome_line(*one) for one in self._waiting))
             self._waiting.clear()
         self._flushed_s = time.monotonic()
 
@@ -90,7 +91,7 @@ class Worker:
             self._answer(outcome, self._listed.pop(outcome.number))
 
     def _answer(self, outcome: FileOutcome, listed: str) -> None:
-        self._waiting.append(outcome_line(outcome, listed))
+        self._waiting.append((outcome, listed))
         if time.monotonic() - self._flushed_s >= FLUSH_S:
             self.flush()
 
@@ -133,7 +134,7 @@ def main(arguments: list[str]) -> int:
                         worker = Worker(answers, begun, restored(Evaluation, json.loads(content)))
                         worker.ready()
                     case Frame.FILES if worker is not None:
-                        worker.play(map(file_of, content.splitlines()))
+                        worker.play([file_of(line) for line in content.splitlines()])
                     case Frame.END_OF_SEQUENCE if worker is not None:
                         worker.end_sequence()
                     case _:
