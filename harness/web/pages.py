@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from harness.model.effect import EffectSource, EffectWord
 from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, JudgmentStatus, SubFlag
@@ -69,7 +69,7 @@ class DeskPage:
     view: SittingView
     round_: RatingRound
     alert: str = ""
-    template: str = "desk.html"
+    template: ClassVar[str] = "desk.html"
 
     def values(self) -> Mapping[str, Any]:
         view, item = self.view, self.view.item

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from harness.model.annotation import MOST_ON_A_PAGE, AnnotationProject
 from harness.model.annotation_keys import LINE_KEYS, AnnotationAction, action_key, label_keys
@@ -61,7 +61,7 @@ class AnnotationPage:
     view: AnnotationView
     labels: LabelSet
     alert: str = ""
-    template: str = "annotation_desk.html"
+    template: ClassVar[str] = "annotation_desk.html"
 
     def values(self) -> Mapping[str, Any]:
         view, item = self.view, self.view.item
@@ -91,7 +91,7 @@ class FindingPage:
     place: str
     seat: AnnotationSeat
     alert: str = ""
-    template: str = "annotation_found.html"
+    template: ClassVar[str] = "annotation_found.html"
 
     def values(self) -> Mapping[str, Any]:
         found, finding = self.seat.found(), self.seat.finding
