@@ -16,8 +16,9 @@ from harness.evaluate.wake import WakeFigures
 from harness.metrics.wake import Window, match_events
 from harness.model.record import EventReviewed, ReviewWord
 from harness.model.scenario import TrialKind
+from harness.reports.wake_log_reading import read
 from harness.reports.wake_log_session import wake_log
-from harness.reports.wake_log_text import read, write
+from harness.reports.wake_log_text import write
 from harness.reports.wake_session import session_of
 from tests.unit.evaluate.wake_rows import WakeRows, wake_trial
 

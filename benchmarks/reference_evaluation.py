@@ -15,7 +15,7 @@ from pathlib import Path
 
 from harness.metrics.exact import clopper_pearson, garwood
 from harness.reports.wake_log import WakeLog, computed
-from harness.reports.wake_log_text import read
+from harness.reports.wake_log_reading import read
 
 PHRASES = {
     "microwakeword": ("alexa", "hey_jarvis", "hey_mycroft", "okay_nabu"),

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import click
 
-from harness.cli.read_once import refuse_overwriting
-from harness.evaluate.offline.comparison import FOLDER, Clusters, compare
-from harness.log.folder import write_whole
+from harness.cli.read_once import readable, refuse_overwriting
+from harness.cli.whole_file import WholeFile
+from harness.evaluate.offline.compared_files import FOLDER, Clusters
+from harness.evaluate.offline.comparison import compare
 from harness.reports.offline.comparison_lines import as_json as comparison_json
 from harness.reports.offline.comparison_lines import differing_csv, lines
 from harness.reports.offline.evaluated import journal_of, read_evaluated
@@ -33,7 +34,13 @@ def command(first: Path, second: Path, cluster_by: str | None, csv_target: Path 
     """
     if csv_target is not None:
         refuse_overwriting(str(csv_target), [str(one) for log in (first, second) for one in (log, journal_of(log))])
-    found = compare(read_evaluated(first), read_evaluated(second), Clusters(cluster_by) if cluster_by else None)
-    if csv_target is not None:
-        write_whole(csv_target, differing_csv(found).encode("utf-8", "surrogateescape"))
-    click.echo(json.dumps(comparison_json(found)) if as_json else "\n".join(lines(found)))
+    clusters = Clusters(cluster_by) if cluster_by else None
+    with readable(str(first)) as one, readable(str(second)) as other:
+        found = compare(*(read_evaluated(side.path, clusters, side.name) for side in (one, other)))
+        if csv_target is not None:
+            with WholeFile(str(csv_target)) as file:
+                for row in differing_csv(found):
+                    file.write(row.encode("utf-8", "surrogateescape"))
+                file.keep()
+        told = [json.dumps(comparison_json(found))] if as_json else list(lines(found))
+    click.echo("\n".join(told))

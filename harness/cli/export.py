@@ -18,8 +18,9 @@ from harness.reports import comparison, junit
 from harness.reports.heard_trn import trn_files
 from harness.reports.wake_json import as_json as figures_as_json
 from harness.reports.wake_log import differences, summary
+from harness.reports.wake_log_reading import read
 from harness.reports.wake_log_session import wake_log
-from harness.reports.wake_log_text import read, write
+from harness.reports.wake_log_text import write
 from harness.reports.wake_session import read_session
 from harness.wire.foreign import plain_text
 

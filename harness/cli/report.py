@@ -11,9 +11,8 @@ from harness.cli.read_once import readable
 from harness.cli.score_output import print_lines
 from harness.model.errors import InputError, Place
 from harness.reports.cells import shown
-from harness.reports.offline.told_log import as_json, lines, told
-from harness.reports.wake_log import WakeLog
-from harness.reports.wake_log_text import read
+from harness.reports.offline.told_log import ToldLog, as_json, lines, read_sums, told
+from harness.reports.wake_log_reading import demand_numbers
 
 DISAGREES = 3
 
@@ -28,29 +27,20 @@ def command(log: str, json_wanted: bool) -> None:
 
     Exit status: 0 its totals are what its lines add up to · 2 it cannot be read · 3 they are not.
     """
-    found = told(_log(log))
+    found = _told(log)
     print_lines([json.dumps(as_json(found), indent=2)] if json_wanted else map(shown, lines(found)))
     if found.differences:
         sys.exit(DISAGREES)
 
 
-def _log(name: str) -> WakeLog:
+def _told(name: str) -> ToldLog:
     with readable(name) as file:
         try:
-            # Names need not be UTF-8, and their bytes must survive.
-            text = file.path.read_text("utf-8-sig", "surrogateescape")
+            log, sums = read_sums(file.path, file.name)
         except OSError as error:
             what = f"the log cannot be read: {error.strerror or error}"
             raise InputError(what, place=Place(file.name), remedy="Check the path and its rights") from error
-        found = read(text, file.name)
-    if not (found.info or found.happenings or found.totals):
+    if not (log.info or sums.lines or log.totals):
         raise InputError("this log is empty", place=Place(file.name), remedy="Name a log of an evaluation")
-    try:
-        for part in ("inv", "oov", "inv/oov"):
-            found.seconds(part)
-        for part in ("inv-files", "oov-files", "rejected-files"):
-            int(found.about(part) or 0)
-        float(found.about("real-time-factor") or 0)
-    except ValueError as error:
-        raise InputError(f"an INFO line has no number: {error}", place=Place(file.name)) from error
-    return found
+    demand_numbers(log, file.name)
+    return told(log, sums)

@@ -1,14 +1,17 @@
 """The wake-evaluation log: plain text, one `KEY [subkey] [detail]` a line; what it says, and what that adds up to.
 
 The keys are those of the manual (source: seed snsr-eval-batch, log file format); what is ours stands behind `INFO x-…`
-and `x-…=`. docs/wake-log.md describes every line. `wake_log_text` writes and reads it, `wake_log_session` makes it.
+and `x-…=`. docs/wake-log.md describes every line. `wake_log_text` writes it, `wake_log_reading` reads it,
+`wake_log_session` makes it.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
+from array import array
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
@@ -149,34 +152,58 @@ class WakeLog:
         return any(_WITH_U.fullmatch(word) for word in words)
 
 
-def computed(log: WakeLog) -> dict[str, float]:
+class LineSums:
+    """What lines of files add up to, one after the other; 16 bytes are kept of a file with words, of others nothing.
+
+    lines: how many of each key. rejected: files by reason. word_errors, words: of each file with words.
+    """
+
+    def __init__(self, happenings: Iterable[Happening] = ()) -> None:
+        self.lines: Counter[str] = Counter()
+        self.rejected: Counter[str] = Counter()
+        self.said = StatedWords()
+        self.word_errors, self.words = array("q"), array("q")
+        for one in happenings:
+            self.add(one)
+
+    def add(self, one: Happening) -> None:
+        self.lines[one.key] += 1
+        match one:
+            case Rejected():
+                self.rejected[one.reason] += 1
+            case Words():
+                self._add(one.words, one.substitutions, one.additions, one.deletions)
+            case Missed(key="STTFR"):
+                # Nothing was understood of it: every word of it was left out.
+                words = len(one.reference.split())
+                self._add(words, 0, 0, words)
+
+    def _add(self, words: int, substitutions: int, additions: int, deletions: int) -> None:
+        before = self.said
+        self.said = StatedWords(
+            before.words + words,
+            before.substitutions + substitutions,
+            before.insertions + additions,
+            before.deletions + deletions,
+        )
+        self.word_errors.append(substitutions + additions + deletions)
+        self.words.append(words)
+
+
+def computed(log: WakeLog, sums: LineSums | None = None) -> dict[str, float]:
     """The totals by the log's own lines: counts added up, and rates of them. A rate over nothing is left out.
 
     False accepts an hour are over out-of-vocabulary audio; with -u over that and what of the in-vocabulary files is
-    not their true accept.
+    not their true accept. sums: of lines that `log` does not hold.
     """
     hours = (log.seconds("oov") + (log.seconds("inv/oov") if log.counts_in_vocabulary else 0.0)) / 3600
-    lines = Counter[str](one.key for one in log.happenings)
-    return wake_totals(lines, hours, count_in_vocabulary=log.counts_in_vocabulary, words=_words(log))
+    of = sums if sums is not None else LineSums(log.happenings)
+    return wake_totals(of.lines, hours, count_in_vocabulary=log.counts_in_vocabulary, words=of.said)
 
 
-def _words(log: WakeLog) -> StatedWords:
-    said = [one for one in log.happenings if isinstance(one, Words)]
-    # Nothing was understood of a file that was missed: every word of it was left out.
-    unheard = sum(
-        len(one.reference.split()) for one in log.happenings if one.key == "STTFR" and isinstance(one, Missed)
-    )
-    return StatedWords(
-        sum(one.words for one in said) + unheard,
-        sum(one.substitutions for one in said),
-        sum(one.additions for one in said),
-        sum(one.deletions for one in said) + unheard,
-    )
-
-
-def differences(log: WakeLog) -> tuple[str, ...]:
+def differences(log: WakeLog, sums: LineSums | None = None) -> tuple[str, ...]:
     """Total lines that are not what the log's other lines add up to, as words for people; none in a sound log."""
-    found = computed(log)
+    found = computed(log, sums)
     written = dict(log.decimals)
     wrong: list[str] = []
     for key, stated in log.totals:
@@ -191,9 +218,9 @@ def differences(log: WakeLog) -> tuple[str, ...]:
     return tuple(wrong)
 
 
-def summary(log: WakeLog) -> str:
+def summary(log: WakeLog, sums: LineSums | None = None) -> str:
     """The console's last line, in the manual's form; n/a where there is nothing to divide by."""
-    found = computed(log) | dict(log.totals)
+    found = computed(log, sums) | dict(log.totals)
     files = int(log.about("inv-files") or 0) + int(log.about("oov-files") or 0)
     hours = (log.seconds("inv") + log.seconds("oov")) / 3600
     factor = log.about("real-time-factor")

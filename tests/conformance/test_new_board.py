@@ -15,7 +15,7 @@ import pytest
 import serial
 
 from harness.reports.wake_log import Spot, differences
-from harness.reports.wake_log_text import read
+from harness.reports.wake_log_reading import read
 from tests.conformance.boards import MICRO_BIT, micro_bit, qemu_installed
 from tests.conformance.engine_runs import wait_for
 from tests.unit.reports.junit_schema import problems

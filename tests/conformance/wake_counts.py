@@ -13,7 +13,7 @@ from harness.evaluate.wake import WakeFigures
 from harness.model.record import Entry
 from harness.model.scenario import TrialKind
 from harness.reports.wake_log import ManySpots, Missed, Spot, WakeLog, computed, differences
-from harness.reports.wake_log_text import read
+from harness.reports.wake_log_reading import read
 from tests.conformance.test_engine_life import HARNESS
 from tests.conformance.wake_truth import RATE_HZ, Spotted, Truth
 

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePath
 
 import numpy as np
 import numpy.typing as npt
 
+from harness.evaluate.offline.compared_files import (
+    AmbientFiles,
+    Distinct,
+    Rows,
+    SpokenFile,
+    SpokenFiles,
+    ToldLater,
+    distinct,
+    in_both,
+    others,
+    renumbered,
+)
 from harness.metrics.clustered_shares import clustered_interval
 from harness.metrics.comparison import Discordance, poisson_rates
 from harness.metrics.exact import Interval, clopper_pearson, garwood
@@ -17,38 +27,19 @@ from harness.metrics.paired_difference import paired_difference
 from harness.metrics.word_intervals import WerDifference, wer_difference
 from harness.model.errors import InputError
 
-FOLDER = "folder"
 Errors = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class SpokenFile:
-    """An in-vocabulary file. right: a true accept, or no mismatch; errors, words: of a text; said: for people."""
-
-    right: bool
-    errors: int = 0
-    words: int = 0
-    said: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class AmbientFile:
-    """An out-of-vocabulary file."""
-
-    false_accepts: int
-    hours: float
-
-
-@dataclass(frozen=True, slots=True)
 class Evaluated:
-    """An evaluation as far as comparisons go. spoken, ambient: files that count, by their names in the list;
-    ambient is None where files without a false accept are not known (a log alone). settings: what makes it unfair to
-    compare, by name. notes: lines for people.
+    """An evaluation as far as comparisons go. spoken, ambient: files that count, by their names in the list, both with
+    the same clusters or none; ambient is None where files without a false accept are not known (a log alone). settings:
+    what makes it unfair to compare, by name. notes: lines for people.
     """
 
     name: str
-    spoken: Mapping[str, SpokenFile]
-    ambient: Mapping[str, AmbientFile] | None
+    spoken: SpokenFiles
+    ambient: AmbientFiles | None
     false_accepts: int
     hours: float
     settings: Mapping[str, str]
@@ -69,12 +60,12 @@ class Differing:
 class OnSameFiles:
     """What the files of both came to. discordance: who was right. difference: of error shares, first less second, over
     files, or clusters of them; words: the same of word error rates. first, second: exact intervals of the error shares,
-    clustered where clusters are asked for."""
+    clustered where clusters are asked for. What names files is read again whenever it is asked for."""
 
     discordance: Discordance
-    only_first: tuple[str, ...]
-    only_second: tuple[str, ...]
-    differing: tuple[Differing, ...]
+    only_first: Sequence[str]
+    only_second: Sequence[str]
+    differing: Sequence[Differing]
     first: Interval | None
     second: Interval | None
     difference: WerDifference | None
@@ -117,73 +108,67 @@ class EvaluationComparison:
     warnings: tuple[str, ...] = field(default=())
 
 
-class Clusters:
-    """Which files belong together: those of a folder, or those in whose names a regular expression finds the same."""
-
-    def __init__(self, by: str) -> None:
-        self.by = by
-        try:
-            self._pattern = None if by == FOLDER else re.compile(by)
-        except re.error as error:
-            raise InputError(
-                f"{by!r} is no regular expression: {error}", remedy="Or write: --cluster-by folder"
-            ) from error
-
-    def of(self, file: str) -> str:
-        """A file's cluster; one that the expression does not find is one of its own."""
-        if self._pattern is None:
-            return str(PurePath(file).parent)
-        found = self._pattern.search(file)
-        if found is None:
-            return f"\0{file}"
-        return "\0".join(group or "" for group in found.groups()) if found.groups() else found[0]
-
-
-def compare(first: Evaluated, second: Evaluated, clusters: Clusters | None = None) -> EvaluationComparison:
+def compare(first: Evaluated, second: Evaluated) -> EvaluationComparison:
     """Compares two evaluations; InputError when they have nothing in common."""
-    same = _same_files(first, second, clusters) if first.spoken and second.spoken else None
-    rates = _false_accepts(first, second, clusters) if first.hours and second.hours else None
+    spoken = distinct(first.spoken), distinct(second.spoken)
+    ambient = None
+    if first.ambient is not None and second.ambient is not None:
+        ambient = distinct(first.ambient), distinct(second.ambient)
+    same = _same_files(first, second, *spoken) if len(first.spoken) and len(second.spoken) else None
+    rates = _false_accepts(first, second, ambient) if first.hours and second.hours else None
     if same is None and rates is None:
         raise InputError(
             f"{first.name} and {second.name} have no kind of file in common",
             remedy="Compare evaluations that both have in-vocabulary files, or out-of-vocabulary ones",
         )
-    return EvaluationComparison(first.name, second.name, same, rates, tuple(_warnings(first, second, same, rates)))
+    warnings = [*_named_twice(first, second, spoken, ambient), *_warnings(first, second, same, rates)]
+    return EvaluationComparison(first.name, second.name, same, rates, tuple(warnings))
 
 
-def _same_files(first: Evaluated, second: Evaluated, clusters: Clusters | None) -> OnSameFiles:
-    names = [name for name in first.spoken if name in second.spoken]
-    pairs = [(first.spoken[name], second.spoken[name]) for name in names]
-    right = np.array([(one.right, other.right) for one, other in pairs], bool).reshape(-1, 2)
+def _same_files(first: Evaluated, second: Evaluated, one: Distinct, other: Distinct) -> OnSameFiles:
+    at = in_both(one, other)
+    rows = one.rows[at[0]], other.rows[at[1]]
+    right = np.stack([first.spoken.right[rows[0]], second.spoken.right[rows[1]]], axis=1)
     wrong = (~right).astype(np.int64)
-    groups = None if clusters is None else [clusters.of(name) for name in names]
+    groups = first.spoken.clusters(rows[0])
     either = right[:, 0].astype(int) * 2 + right[:, 1]
     counts = np.bincount(either, minlength=4)
     discordance = Discordance(int(counts[3]), int(counts[2]), int(counts[1]), int(counts[0]))
-    texts = [(one, other) for one, other in pairs if one.words == other.words]
-    words = errors = None
+    alike = first.spoken.words[rows[0]] == second.spoken.words[rows[1]]
+    words, sums = None, (0, 0, 0)
     if first.has_words and second.has_words:
-        errors = np.array([(one.errors, other.errors, one.words) for one, other in texts], np.int64).reshape(-1, 3)
-        alike = None if groups is None else [
-            group for group, (one, other) in zip(groups, pairs, strict=True) if one.words == other.words
-        ]  # fmt: skip
-        words = wer_difference(errors[:, 0], errors[:, 1], errors[:, 2], alike)
-    sums = (0, 0, 0) if errors is None else tuple(int(one) for one in errors.sum(axis=0))
+        columns = (
+            first.spoken.errors[rows[0]][alike],
+            second.spoken.errors[rows[1]][alike],
+            first.spoken.words[rows[0]][alike],
+        )
+        words = wer_difference(*columns, None if groups is None else renumbered(groups[alike]))
+        sums = int(columns[0].sum()), int(columns[1].sum()), int(columns[2].sum())
     return OnSameFiles(
         discordance,
-        tuple(name for name in first.spoken if name not in second.spoken),
-        tuple(name for name in second.spoken if name not in first.spoken),
-        tuple(
-            Differing(name, *pair) for name, pair in zip(names, pairs, strict=True) if pair[0].right != pair[1].right
-        ),
+        _only(first, others(one, at[0])),
+        _only(second, others(other, at[1])),
+        _differing(first, second, *(side[right[:, 0] != right[:, 1]] for side in rows)),
         _share_interval(wrong[:, 0], groups),
         _share_interval(wrong[:, 1], groups),
         _error_difference(discordance) if groups is None else _clustered_difference(wrong, groups),
         words,
-        (sums[0], sums[1], sums[2]),
-        len(pairs) - len(texts),
-        0 if groups is None else len(set(groups)),
+        sums,
+        len(alike) - int(alike.sum()),
+        0 if groups is None else int(groups.max(initial=-1)) + 1,
     )
+
+
+def _only(side: Evaluated, rows: Rows) -> Sequence[str]:
+    return ToldLater(len(rows), lambda at: side.spoken.told(int(rows[at]))[0])
+
+
+def _differing(first: Evaluated, second: Evaluated, left: Rows, right: Rows) -> Sequence[Differing]:
+    def told(at: int) -> Differing:
+        name, one = first.spoken.told(int(left[at]))
+        return Differing(name, one, second.spoken.told(int(right[at]))[1])
+
+    return ToldLater(len(left), told)
 
 
 def _error_difference(right: Discordance) -> WerDifference | None:
@@ -192,7 +177,7 @@ def _error_difference(right: Discordance) -> WerDifference | None:
     return None if found is None else WerDifference(found.value, (found.low, found.high), right.p or 1.0)
 
 
-def _clustered_difference(wrong: Errors, groups: list[str]) -> WerDifference | None:
+def _clustered_difference(wrong: Errors, groups: Rows) -> WerDifference | None:
     """The same over clusters. Shares differ by 1 at most, which the normal distribution does not know."""
     found = wer_difference(wrong[:, 0], wrong[:, 1], np.ones(len(wrong), np.int64), groups)
     if found is None:
@@ -201,31 +186,37 @@ def _clustered_difference(wrong: Errors, groups: list[str]) -> WerDifference | N
     return WerDifference(found.difference, (max(-1.0, low), min(1.0, high)), found.p)
 
 
-def _share_interval(wrong: Errors, groups: list[str] | None) -> Interval | None:
+def _share_interval(wrong: Errors, groups: Rows | None) -> Interval | None:
     if groups is None:
         return clopper_pearson(int(wrong.sum()), len(wrong))
-    held: dict[str, list[int]] = {}
-    for group, one in zip(groups, wrong.tolist(), strict=True):
-        counts = held.setdefault(group, [0, 0])
-        counts[0] += one
-        counts[1] += 1
-    return clustered_interval([one for one, _ in held.values()], [of for _, of in held.values()])
+    return clustered_interval(np.bincount(groups, wrong).tolist(), np.bincount(groups).tolist())
 
 
-def _false_accepts(first: Evaluated, second: Evaluated, clusters: Clusters | None) -> FalseAccepts:
+def _false_accepts(first: Evaluated, second: Evaluated, ambient: tuple[Distinct, Distinct] | None) -> FalseAccepts:
     counts = (first.false_accepts, first.hours), (second.false_accepts, second.hours)
     p = poisson_rates(*counts[0], *counts[1])
-    if first.ambient is None or second.ambient is None or first.ambient.keys() != second.ambient.keys():
+    if ambient is None or first.ambient is None or second.ambient is None:
         return FalseAccepts(*counts, p)
-    names = [*first.ambient]
-    events = [(first.ambient[name].false_accepts, second.ambient[name].false_accepts) for name in names]
-    hours = [first.ambient[name].hours for name in names]
-    table = np.array(events, np.int64).reshape(-1, 2)
+    one, other = ambient
+    at = in_both(one, other)
+    if not len(at[0]) == len(one.rows) == len(other.rows):
+        return FalseAccepts(*counts, p)
+    rows = one.rows[at[0]], other.rows[at[1]]
+    events = first.ambient.false_accepts[rows[0]], second.ambient.false_accepts[rows[1]]
     difference = None
-    if np.any(table[:, 0] != table[:, 1]):  # without a difference there is nothing to say how much it varies
-        groups = None if clusters is None else [clusters.of(name) for name in names]
-        difference = wer_difference(table[:, 0], table[:, 1], np.array(hours), groups)
+    if np.any(events[0] != events[1]):  # without a difference there is nothing to say how much it varies
+        difference = wer_difference(*events, first.ambient.hours[rows[0]], first.ambient.clusters(rows[0]))
     return FalseAccepts(*counts, p, difference, same_audio=True)
+
+
+def _named_twice(
+    first: Evaluated, second: Evaluated, spoken: tuple[Distinct, Distinct], ambient: tuple[Distinct, Distinct] | None
+) -> Iterator[str]:
+    for side, one in enumerate((first, second)):
+        again = spoken[side].repeated + (ambient[side].repeated if ambient is not None else 0)
+        if again:
+            files = "1 file has" if again == 1 else f"{again:,} files have"
+            yield f"{one.name}: {files} the name of another one: the last of each name is compared"
 
 
 def _warnings(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from harness.evaluate.offline.comparison import EvaluationComparison, FalseAccepts, OnSameFiles, SpokenFile
+from harness.evaluate.offline.compared_files import SpokenFile
+from harness.evaluate.offline.comparison import EvaluationComparison, FalseAccepts, OnSameFiles
 from harness.metrics.exact import Interval
 from harness.metrics.word_intervals import WerDifference
 from harness.reports.safe_csv import safe_csv
@@ -86,16 +87,18 @@ def _word(found: SpokenFile) -> str:
     return ("right" if found.right else "wrong") + said
 
 
-def differing_csv(found: EvaluationComparison) -> str:
-    """Every file on which the two differ, and every one that only one of them has."""
-    rows = [["file", "a", "b", "a_said", "b_said"]]
-    if found.same_files is not None:
-        for one in found.same_files.differing:
-            words = ["right" if side.right else "wrong" for side in (one.first, one.second)]
-            rows.append([one.file, *words, one.first.said, one.second.said])
-        rows += [[name, "listed", "not listed", "", ""] for name in found.same_files.only_first]
-        rows += [[name, "not listed", "listed", "", ""] for name in found.same_files.only_second]
-    return safe_csv(rows)
+def differing_csv(found: EvaluationComparison) -> Iterator[str]:
+    """Every file on which the two differ, and every one that only one of them has, a row each."""
+    yield safe_csv([["file", "a", "b", "a_said", "b_said"]])
+    if found.same_files is None:
+        return
+    for one in found.same_files.differing:
+        words = ["right" if side.right else "wrong" for side in (one.first, one.second)]
+        yield safe_csv([[one.file, *words, one.first.said, one.second.said]])
+    for name in found.same_files.only_first:
+        yield safe_csv([[name, "listed", "not listed", "", ""]])
+    for name in found.same_files.only_second:
+        yield safe_csv([[name, "not listed", "listed", "", ""]])
 
 
 def as_json(found: EvaluationComparison) -> dict[str, Any]:

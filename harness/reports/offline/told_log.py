@@ -5,20 +5,28 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from harness.metrics.exact import Interval, clopper_pearson, garwood
 from harness.metrics.intervals import wilson
 from harness.metrics.word_intervals import wer_interval
 from harness.reports.offline.console import sound_lines
-from harness.reports.wake_log import TOTALS, Missed, Rejected, WakeLog, Words, computed, differences, summary
+from harness.reports.wake_log import TOTALS, LineSums, WakeLog, computed, differences, summary
+from harness.reports.wake_log_reading import Info, Total, entries, names_escaped
 
 
 @dataclass(frozen=True, slots=True)
 class ToldLog:
-    """A log's figures by its own lines. false_accepts: an hour; the others are shares 0–1, and 95 % intervals all."""
+    """A log's figures by its own lines. false_accepts: an hour; the others are shares 0–1, and 95 % intervals all.
+
+    log: without what happened in files.
+    """
 
     log: WakeLog
+    summary: str
     totals: dict[str, float]
     false_accepts: Interval | None
     false_rejects: Interval | None
@@ -34,23 +42,43 @@ class ToldLog:
         return "FR+SBCOUNT" in self.totals
 
 
-def told(log: WakeLog) -> ToldLog:
+def read_sums(path: Path, name: str) -> tuple[WakeLog, LineSums]:
+    """A log without what happened in files, and what that adds up to; memory does not grow with the log.
+
+    name: what to call it in errors. OSError when it cannot be read; InputError with the line that is none of a log.
+    """
+    info: list[tuple[str, str]] = []
+    totals: list[Total] = []
+    sums = LineSums()
+    for _, one in entries(path, name, escaped=names_escaped(path, name)):
+        match one:
+            case Info():
+                info.append((one.name, one.detail))
+            case Total():
+                totals.append(one)
+            case _:
+                sums.add(one)
+    stated = tuple((one.key, one.value) for one in totals)
+    return WakeLog(tuple(info), (), stated, tuple((one.key, one.decimals) for one in totals)), sums
+
+
+def told(log: WakeLog, sums: LineSums) -> ToldLog:
     """Sums a log up."""
-    found = computed(log)
+    found = computed(log, sums)
     hours = (log.seconds("oov") + (log.seconds("inv/oov") if log.counts_in_vocabulary else 0.0)) / 3600
-    kinds: Counter[str] = Counter(one.key for one in log.happenings)
     wrong = int(found.get("FR+SBCOUNT", found.get("FRCOUNT", 0)))
     files = int(found.get("TACOUNT", 0)) + wrong
     return ToldLog(
         log,
+        summary(log, sums),
         found,
         garwood(int(found["FACOUNT"]), hours) if hours > 0 else None,
         clopper_pearson(wrong, files),
         wilson(wrong, files),
-        _word_errors(log),
-        dict(sorted(Counter(one.reason for one in log.happenings if isinstance(one, Rejected)).items())),
-        kinds["ERROR"],
-        (*differences(log), *_file_differences(log, kinds)),
+        _word_errors(sums),
+        dict(sorted(sums.rejected.items())),
+        sums.lines["ERROR"],
+        (*differences(log, sums), *_file_differences(log, sums.lines)),
     )
 
 
@@ -66,7 +94,7 @@ def lines(found: ToldLog) -> Iterator[str]:
     point = log.about("operating-point")
     if point is not None:
         yield f"Using operating point {point}."
-    yield summary(log)
+    yield found.summary
     if found.false_accepts is not None:
         low, high = found.false_accepts
         yield f"False accepts: 95 % interval {low:.4g} to {high:.4g} per hour (Garwood)."
@@ -91,7 +119,7 @@ def as_json(found: ToldLog) -> dict[str, Any]:
     """For machines. A total over nothing is null; rates an hour, ratios and WER in per cent as the log has them."""
     log = found.log
     return {
-        "summary": summary(log),
+        "summary": found.summary,
         "partial": log.about("x-partial"),
         "shard": log.about("x-shard"),
         "info": [list(one) for one in log.info],
@@ -124,17 +152,10 @@ def _file_differences(log: WakeLog, kinds: Counter[str]) -> Iterator[str]:
             yield f"{name} is {stated}, and its lines come to {by_lines}"
 
 
-def _word_errors(log: WakeLog) -> Interval | None:
-    errors: list[int] = []
-    words: list[int] = []
-    for one in log.happenings:
-        if isinstance(one, Words):
-            errors.append(one.substitutions + one.additions + one.deletions)
-            words.append(one.words)
-        elif isinstance(one, Missed) and one.key == "STTFR":
-            words.append(len(one.reference.split()))
-            errors.append(words[-1])
-    return wer_interval(errors, words) if words else None
+def _word_errors(sums: LineSums) -> Interval | None:
+    if not sums.words:
+        return None
+    return wer_interval(np.frombuffer(sums.word_errors, np.int64), np.frombuffer(sums.words, np.int64))
 
 
 def _has(log: WakeLog, part: str) -> bool:

@@ -15,7 +15,7 @@ import soundfile
 from click.testing import Result
 
 from harness.reports.wake_log import differences
-from harness.reports.wake_log_text import read
+from harness.reports.wake_log_reading import read
 from tests.conformance.offline.conftest import Sounds
 from tests.conformance.offline.loudness import Wrong
 from tests.conformance.offline.offline_runs import COMMAND, harness, list_of, refused, untimed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from harness.cli import group
 from harness.model.errors import InputError
+from harness.reports.offline.told_log import read_sums, told
 
 ORIGINAL = """\
 INFO start-time 2024-03-01 10:00:00.000 UTC
@@ -111,3 +113,18 @@ def test_a_file_without_its_line_is_missed_in_a_log_of_ours(tmp_path: Path) -> N
     done = report(tmp_path / "o.log")
     assert done.exit_code == 3
     assert "Does not agree: inv-files is 4, and its lines come to 3." in done.stdout
+
+
+def test_memory_does_not_grow_with_the_log(tmp_path: Path) -> None:
+    def peak(files: int) -> int:
+        spots = "".join(f'INVTA "/data/{n:06d}.wav" 1010 1600 "alexa" sv-score 0\n' for n in range(files))
+        (tmp_path / "many.log").write_text(spots + f"TACOUNT {files}\n")
+        tracemalloc.start()
+        try:
+            log, sums = read_sums(tmp_path / "many.log", "many.log")
+            assert told(log, sums).totals["TACOUNT"] == files
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    assert peak(3000) < peak(500) + 20_000

@@ -1,6 +1,7 @@
 """The wake-evaluation log: the manual's own numbers, and what is written is what is read."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -24,7 +25,8 @@ from harness.reports.wake_log import (
     seconds_of,
     summary,
 )
-from harness.reports.wake_log_text import read, total_line, write
+from harness.reports.wake_log_reading import LONGEST_LINE, Info, Total, entries, entry_at, names_escaped, read
+from harness.reports.wake_log_text import total_line, write
 
 # The manual's example: 2612 in-vocabulary files with 2525 true accepts, 118 false accepts in 142.984 h.
 MANUAL = WakeLog(
@@ -168,11 +170,40 @@ def test_totals_that_do_not_fit_are_told() -> None:
 
 @pytest.mark.parametrize(
     ("text", "line"),
-    [("INFO a b\nINVTA broken", 2), ('INVTX "a" many spots', 1), ("FACOUNT some", 1), ("WHAT is this", 1)],
+    [
+        ("INFO a b\nINVTA broken", 2),
+        ('INVTX "a" many spots', 1),
+        ("FACOUNT some", 1),
+        ("WHAT is this", 1),
+        ('INVFR "bro\nken"\nSTTSB "a" 1 2 "x" "y" 1e999, 0, 0, 0, n/a', 3),
+        ('STTSB "a" 1 2 "x" "y" 1, -1, 0, 0, n/a', 1),
+    ],
 )
 def test_a_line_that_cannot_be_read_is_named(text: str, line: int) -> None:
     with pytest.raises(InputError, match=f"old.log:{line}: "):
         read(text, "old.log")
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_a_file_is_read_line_by_line_and_any_line_again(tmp_path: Path, ends: str, mark: bytes) -> None:
+    path = tmp_path / "old.log"
+    text = ORIGINAL.replace("a.wav", "\udce4.wav")  # a name that is no UTF-8
+    path.write_bytes(mark + text.replace("\n", ends).encode("utf-8", "surrogateescape"))
+    assert not names_escaped(path, "old.log")
+    found = [*entries(path, "old.log", escaped=False)]
+    whole = read(text)
+    assert [one for _, one in found if not isinstance(one, Info | Total)] == [*whole.happenings]
+    assert [(one.name, one.detail) for _, one in found if isinstance(one, Info)] == [*whole.info]
+    assert [entry_at(path, begins, escaped=False) for begins, _ in found] == [one for _, one in found]
+
+
+def test_a_line_without_an_end_is_refused(tmp_path: Path) -> None:
+    with (tmp_path / "zeros.log").open("wb") as file:
+        file.write(b"INFO a b\n")
+        file.truncate(LONGEST_LINE + 100)
+    with pytest.raises(InputError, match=r"zeros.log:2: the line is longer than 16 MB"):
+        list(entries(tmp_path / "zeros.log", "zeros.log", escaped=False))
 
 
 names = st.text(max_size=12) | st.sampled_from(['a" 1 2 "b', "x\\", "\\n", 'q" "r', "a\u2028b", "\udc80", "", " "])

@@ -17,8 +17,9 @@ from harness.model.trial import Outcome, Trial
 from harness.reports.comparison import compare, compare_devices, lines
 from harness.reports.wake_json import as_json
 from harness.reports.wake_log import Command, Missed, Spot, computed, differences, summary
+from harness.reports.wake_log_reading import read
 from harness.reports.wake_log_session import wake_log
-from harness.reports.wake_log_text import read, write
+from harness.reports.wake_log_text import write
 from harness.reports.wake_session import session_of
 from tests.unit.evaluate.rows import clip_of
 from tests.unit.evaluate.wake_rows import WakeRows, wake_trial

@@ -17,8 +17,9 @@ from harness.model.bench import ObservationKind
 from harness.model.scenario import Recognised, TrialKind
 from harness.model.trial import Trial
 from harness.reports.wake_log import Command, Missed, Words, computed, differences, summary
+from harness.reports.wake_log_reading import read
 from harness.reports.wake_log_session import wake_log
-from harness.reports.wake_log_text import read, write
+from harness.reports.wake_log_text import write
 from harness.reports.wake_session import session_of
 from tests.unit.evaluate.wake_rows import WakeRows, wake_trial
 

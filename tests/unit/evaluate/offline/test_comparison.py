@@ -1,11 +1,13 @@
 """Two evaluations against each other: pairing, rates, clusters, warnings."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from harness.evaluate.offline.comparison import AmbientFile, Clusters, Evaluated, SpokenFile, compare
+from harness.evaluate.offline.compared_files import AmbientFile, AmbientFiles, Clusters, SpokenFile, SpokenFiles
+from harness.evaluate.offline.comparison import Evaluated, OnSameFiles, compare
 from harness.metrics.comparison import mcnemar, poisson_rates
 from harness.metrics.paired_difference import paired_difference
 from harness.model.errors import InputError
@@ -15,13 +17,31 @@ from harness.reports.offline.evaluated import read_evaluated
 FAIR = {"the lead-in, ms,": "1000", "-u": "no"}
 
 
-def evaluated(name: str, right: str, ambient: dict[str, AmbientFile] | None = None, **more: object) -> Evaluated:
+def spoken_files(files: Iterable[tuple[str, SpokenFile]], clusters: Clusters | None = None) -> SpokenFiles:
+    told = list(files)
+    found = SpokenFiles(told.__getitem__, clusters)
+    for place, (name, file) in enumerate(told):
+        found.add(name, file, place)
+    return found
+
+
+def evaluated(
+    name: str,
+    right: str,
+    ambient: dict[str, AmbientFile] | None = None,
+    clusters: Clusters | None = None,
+    **more: object,
+) -> Evaluated:
     """right: a sign a file, + for a true accept."""
-    spoken = {f"talker{n // 5}/{n}.wav": SpokenFile(sign == "+") for n, sign in enumerate(right)}
-    audio = ambient if ambient is not None else {}
-    count, hours = sum(one.false_accepts for one in audio.values()), sum(one.hours for one in audio.values())
+    spoken = spoken_files(
+        ((f"talker{n // 5}/{n}.wav", SpokenFile(sign == "+")) for n, sign in enumerate(right)), clusters
+    )
+    audio, heard = AmbientFiles(clusters), ambient or {}
+    for file, one in heard.items():
+        audio.add(file, one)
+    count, hours = sum(one.false_accepts for one in heard.values()), sum(one.hours for one in heard.values())
     told = {"settings": FAIR, **more}
-    return Evaluated(name, spoken, ambient, count, hours, **told)  # type: ignore[arg-type]
+    return Evaluated(name, spoken, audio, count, hours, **told)  # type: ignore[arg-type]
 
 
 def test_the_same_files_are_paired() -> None:
@@ -40,7 +60,7 @@ def test_the_same_files_are_paired() -> None:
     assert (same.first_errors, same.second_errors) == (10, 10)
     assert not found.warnings
     assert found.false_accepts is None
-    assert differing_csv(found).count("\n") == 3
+    assert len([*differing_csv(found)]) == 3
     json.dumps(as_json(found))
 
 
@@ -49,12 +69,24 @@ def test_files_of_one_alone_are_told_and_left_out() -> None:
     assert found.same_files is not None
     assert found.same_files.discordance.total == 2
     assert "2 in-vocabulary files are only in the first" in found.warnings[0]
-    assert "3.wav,listed,not listed" in differing_csv(found)
+    assert "talker0/3.wav,listed,not listed,,\n" in [*differing_csv(found)]
+
+
+def test_a_name_that_comes_again_is_told() -> None:
+    twice = [("a.wav", SpokenFile(False)), ("b.wav", SpokenFile(True)), ("a.wav", SpokenFile(True))]
+    first = Evaluated("a", spoken_files(twice), None, 0, 0.0, FAIR)
+    found = compare(first, Evaluated("b", spoken_files(twice[1:]), None, 0, 0.0, FAIR))
+    assert found.warnings == ("a: 1 file has the name of another one: the last of each name is compared",)
+    assert found.same_files is not None
+    assert found.same_files.discordance.both == 2
 
 
 def test_clusters_widen_what_talkers_decide() -> None:
-    first, second = evaluated("a", "+" * 40), evaluated("b", "+" * 20 + "-" * 10 + "+" * 10)
-    alone, clustered = compare(first, second).same_files, compare(first, second, Clusters("folder")).same_files
+    def compared(by: Clusters | None) -> OnSameFiles | None:
+        other = "+" * 20 + "-" * 10 + "+" * 10
+        return compare(evaluated("a", "+" * 40, clusters=by), evaluated("b", other, clusters=by)).same_files
+
+    alone, clustered = compared(None), compared(Clusters("folder"))
     assert alone is not None
     assert clustered is not None
     assert clustered.clusters == 8
@@ -65,7 +97,9 @@ def test_clusters_widen_what_talkers_decide() -> None:
     assert alone.second is not None
     assert clustered.second[1] > alone.second[1]
     assert clustered.difference.interval[1] <= 1
-    assert compare(first, second, Clusters(r"talker(\d)")).same_files.clusters == 8  # type: ignore[union-attr]
+    by_talker = compared(Clusters(r"talker(\d)"))
+    assert by_talker is not None
+    assert (by_talker.clusters, by_talker.difference) == (8, clustered.difference)
     with pytest.raises(InputError, match="regular expression"):
         Clusters("(")
 
@@ -95,8 +129,8 @@ def test_word_errors_on_the_same_files() -> None:
     first = {f"{n}": SpokenFile(n > 3, 0 if n > 3 else 2, 10) for n in range(20)}
     second = {f"{n}": SpokenFile(n > 9, 0 if n > 9 else 1, 10 if n else 11) for n in range(20)}
     found = compare(
-        Evaluated("a", first, {}, 0, 0.0, FAIR, has_words=True),
-        Evaluated("b", second, {}, 0, 0.0, FAIR, has_words=True),
+        Evaluated("a", spoken_files(first.items()), AmbientFiles(), 0, 0.0, FAIR, has_words=True),
+        Evaluated("b", spoken_files(second.items()), AmbientFiles(), 0, 0.0, FAIR, has_words=True),
     )
     assert found.same_files is not None
     assert found.same_files.word_errors == (6, 9, 190)
@@ -128,7 +162,10 @@ def test_a_log_of_the_original_tool_can_be_compared(tmp_path: Path) -> None:
         (tmp_path / f"{name}.log").write_text(text if name == "a" else text.replace("INVFR", "REJECT").replace(
             'REJECT "/data/2.wav"', 'REJECT "/data/2.wav" unreadable'))  # fmt: skip
     first, second = read_evaluated(tmp_path / "a.log"), read_evaluated(tmp_path / "b.log")
-    assert {name: one.right for name, one in first.spoken.items()} == {"/data/1.wav": True, "/data/2.wav": False}
+    assert [first.spoken.told(row) for row in range(2)] == [
+        ("/data/1.wav", SpokenFile(True, said="hey")),
+        ("/data/2.wav", SpokenFile(False)),
+    ]
     assert first.ambient is None
     assert (first.false_accepts, first.hours) == (1, 2.0)
     found = compare(first, second)

@@ -30,7 +30,7 @@ from harness.reports.offline.console import head_of, point_lines, sound_lines, s
 from harness.reports.offline.log import Run, run_of, write_log
 from harness.reports.offline.summary_json import as_json
 from harness.reports.wake_log import WakeLog, computed, differences
-from harness.reports.wake_log_text import read
+from harness.reports.wake_log_reading import read
 from harness.rig.offline.journal import Journal
 from harness.rig.offline.journal_file import read_journal
 from harness.rig.offline.journal_header import JournalHeader, ListFacts, Shard
