@@ -181,6 +181,8 @@ def test_bench_prints_a_row_with_intervals_and_yardsticks(place: Path, tmp_path:
     ((ours, *others),) = (one["rows"] for one in json.loads(told.read_text()))
     assert ours["utterances"] == 30
     assert all(one["from_elsewhere"] for one in others)
+    # Papers take `a#b` for a class of its own: a right set is all or nothing.
+    assert all(set(one["figures"]) == {"emr", "slot_f1", "sfa"} for one in others)
     said = tmp_path / "said.jsonl"
     ran("predict", place / "data", "--split", "test", "--model", place / "model", "--out", said)
     gold = {one.id: one for one in read_corpus(place / "data", split="test").utterances}
