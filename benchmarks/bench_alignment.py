@@ -47,7 +47,8 @@ print(json.dumps([min(wall for wall, _ in took), min(cpu for _, cpu in took), er
 def main(utterances: int) -> None:
     for wer in WERS:
         measure(utterances, wer)
-    conversation()
+    for sentences in (1000, 10_000):
+        conversation(sentences)
 
 
 def measure(utterances: int, wer: float) -> None:
@@ -106,9 +107,9 @@ def by_sclite(folder: Path, utterances: int, wer: float) -> tuple[float, float]:
     return timed([SCLITE, *files, "-i", "spu_id", "-s", "-f", "0", "-o", "sum", "stdout"], SLOW_ROUNDS)
 
 
-def conversation() -> None:
-    """One pair of texts, as long as a conversation of an hour."""
-    _, references, hypotheses = transcript_corpus.texts(1000, 2, 0.2)
+def conversation(sentences: int) -> None:
+    """One pair of texts: 1,000 sentences are a conversation of an hour."""
+    _, references, hypotheses = transcript_corpus.texts(sentences, 2, 0.2)
     of, said = " ".join(references), " ".join(filter(None, hypotheses))
     wall, _ = best(lambda: align_texts([of], [said]), 2)
     with_path, _ = best(lambda: align_texts([of], [said]).path(0), 2)

@@ -207,6 +207,8 @@ def _scored(reference: Readable, hypothesis: Readable, asked: Asked, grouping: G
         optional_words=asked.optional_words,
         fragments=asked.fragments,
     )
+    if scoring.surplus and len(scoring.without_hypothesis) == len(of):
+        output.warn_of_other_ids(hypothesis.name, scoring.surplus[0], reference.name, of.ids[0])
     sources = grouping.sources(reference, of, reference_format, asked.encoding)
     check_crosses(grouping.crossed, sources)
     groups = group_figures(scoring, sources, grouping.crossed) if sources else None

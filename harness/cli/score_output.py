@@ -11,6 +11,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TextIO
 
+import click
+
 from harness.cli.score_options import Shown
 from harness.cli.streams import standard_output
 from harness.cli.whole_file import WholeFile
@@ -95,6 +97,12 @@ def compared(
     from harness.reports.transcripts.comparison import lines
 
     return lines(scorings, intervals, found, width(), by_groups)
+
+
+def warn_of_other_ids(hypothesis: str, said: str, reference: str, of: str) -> None:
+    """Two files of which no ids pair are scored, but most likely of other utterances, or with ids spelt otherwise."""
+    here, there = f"{hypothesis} has {said}", f"{reference} has {of}"
+    click.echo(f"harness: no hypothesis belongs to a reference: {shown(here)}, {shown(there)}", err=True)
 
 
 def print_lines(lines: Iterable[str]) -> None:

@@ -56,6 +56,17 @@ def test_the_summary_is_what_is_printed(files: tuple[Path, Path]) -> None:
     assert "\x1b" not in done.stdout
 
 
+def test_files_of_other_utterances_are_told(files: tuple[Path, Path], tmp_path: Path) -> None:
+    other = tmp_path / "other.trn"
+    other.write_text("show me the flights (amy-1\u202e)\n", encoding="utf-8")
+    done = harness("-r", files[0], "-h", other)
+    assert done.exit_code == 0
+    assert "8 of 8" in done.stdout
+    told = f"{other} has amy-1\\u202e, {files[0]} has amy_1"
+    assert done.stderr == f"harness: no hypothesis belongs to a reference: {told}\n"
+    assert harness("-r", files[0], "-h", files[1]).stderr == ""
+
+
 def test_like_sclite_drops_what_has_no_hypothesis_and_the_case(files: tuple[Path, Path]) -> None:
     done = harness("-r", files[0], "-h", files[1], "--like-sclite")
     assert "Sum / avg          3      6     83.3  0.0  16.7  16.7  33.3      66.7" in done.stdout.splitlines()
