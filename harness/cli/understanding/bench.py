@@ -11,12 +11,13 @@ import click
 from harness.cli.orderly_end import orderly_end
 from harness.cli.understanding.training_options import settings_of, splits_of, tell
 from harness.cli.whole_file import WholeFile
-from harness.model.errors import InputError, Place
+from harness.model.errors import InputError, Place, PluginError
 from harness.reports.cells import padded, width_of
 from harness.rig.understanding_bench import FIGURES, YARDSTICKS, BenchRow, Contender, bench
 from harness.wire.foreign import plain_text
 
 NOTHING = "n/a"
+DEFAULT = "crf,transformer"
 HEADINGS = ("understander", "intent accuracy", "EMR", "slot F1", "F1mh", "CER", "SFA", "CPU s", "CPU s / 1,000")
 
 
@@ -25,7 +26,9 @@ HEADINGS = ("understander", "intent accuracy", "EMR", "slot F1", "F1mh", "CER", 
     "--data", multiple=True, required=True, metavar="FOLDER", type=click.Path(path_type=Path),
     help="With splits train, dev (or valid) and test; more than once for several.",
 )  # fmt: skip
-@click.option("--understander", default="crf,transformer", show_default=True, metavar="NAME,…", help="Plug-ins.")
+@click.option(
+    "--understander", metavar="NAME,…", help=f"Plug-ins.  [default: {DEFAULT}, as far as what they need is installed]"
+)
 @click.option("-s", "settings", multiple=True, metavar="NAME:SETTING=VALUE", help="A setting of one: crf:l1=0.1.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=1, show_default=True, help="Of the training.")
 @click.option(
@@ -36,7 +39,7 @@ HEADINGS = ("understander", "intent accuracy", "EMR", "slot F1", "F1mh", "CER", 
 @orderly_end()
 def command(
     data: tuple[Path, ...],
-    understander: str,
+    understander: str | None,
     settings: tuple[str, ...],
     seed: int,
     yardstick: str | None,
@@ -48,11 +51,7 @@ def command(
 
     Exit status: 0 done · 2 wrong usage or input · 3 a report cannot be written.
     """
-    from harness.understanding.training import make_understander
-
-    contenders = _contenders(understander, settings)
-    for one in contenders:
-        make_understander(one.name, one.settings, seed)  # what is wrong is said before anything is trained
+    contenders = _ready(_contenders(understander or DEFAULT, settings), seed, all_wanted=understander is not None)
     corpora = [(folder, splits_of(folder)) for folder in data]
     for folder, splits in corpora:
         if splits.test is None:
@@ -91,6 +90,25 @@ def _contenders(names: str, settings: Sequence[str]) -> list[Contender]:
             raise InputError(f"{name!r} is no setting of an understander here", remedy=remedy)
         given[of].append((setting, value))
     return [Contender(name, tuple(pairs)) for name, pairs in given.items()]
+
+
+def _ready(contenders: Sequence[Contender], seed: int, *, all_wanted: bool) -> list[Contender]:
+    """Those that can run, so that what is wrong is said before anything is trained. all_wanted: PluginError for one
+    that cannot; else it is told, and PluginError is for none.
+    """
+    from harness.understanding.training import make_understander
+
+    found = []
+    for one in contenders:
+        try:
+            make_understander(one.name, one.settings, seed)
+        except PluginError as error:
+            if all_wanted or (one is contenders[-1] and not found):
+                raise
+            tell(f"{one.name} is left out: {error.what}. {error.remedy}")
+        else:
+            found.append(one)
+    return found
 
 
 def _yardsticks(folder: Path, named: str | None) -> Iterable[BenchRow]:

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 
 from harness.cli.understanding import command
 from harness.library.understanding import read_corpus, read_splits
-from harness.model.errors import HarnessError, InputError
+from harness.model.errors import HarnessError, InputError, PluginError
 from harness.understanding.model_folder import load_model
 from tests.unit.understanding.learned_from import TEA
 
@@ -197,6 +197,18 @@ def test_bench_prints_a_row_with_intervals_and_yardsticks(place: Path, tmp_path:
         assert (one["value"], one["interval_95"]) == (figures[name]["value"], figures[name]["interval"]), name
     plain = ran("bench", "--data", place / "data", "--understander", "crf", "-s", "crf:iterations=5")
     assert "*" not in plain.stdout
+
+
+def test_bench_goes_on_without_an_understander_that_is_not_installed(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    done = ran("bench", "--data", place / "data", "-s", "crf:iterations=2")
+    assert done.exit_code == 0, done.output
+    assert "transformer is left out: torch is not installed" in done.stderr
+    assert [line.split()[0] for line in done.stdout.splitlines()[1:3]] == ["understander", "crf"]
+    with pytest.raises(PluginError, match="torch is not installed"):
+        ran("bench", "--data", place / "data", "--understander", "crf,transformer")
 
 
 def test_bench_refuses_before_it_trains(place: Path, tmp_path: Path) -> None:
