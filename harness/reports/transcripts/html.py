@@ -13,7 +13,7 @@ from harness.evaluate.groups import GroupFigures
 from harness.evaluate.scoring import Scoring
 from harness.evaluate.system_comparison import LEAST_SPEAKERS, Interval, compare, interval_of, unit_of
 from harness.log.folder import write_whole
-from harness.model.transcript import WordCounts
+from harness.model.transcript import Edit, WordCounts
 from harness.reports.transcripts import html_alignment, html_groups
 from harness.reports.transcripts.groups import interval_in_words
 from harness.reports.transcripts.html_alignment import Block, blocks, environment
@@ -94,6 +94,7 @@ def page(
     speakers = _speakers(scorings)
     group_scale = html_groups.scale_of(groups)
     group_tables = html_groups.tables(scorings, groups, group_scale)
+    utterances = [_utterance(one, systems) for one in selection.utterances()]
     return (
         environment()
         .get_template("scoring.html")
@@ -116,7 +117,8 @@ def page(
             confusions=[(system.label, _confusion_lists(confusions(system.scoring))) for system in systems],
             first_confusions=FIRST_CONFUSIONS,
             selection=selection,
-            utterances=(_utterance(one, systems) for one in selection.utterances()),
+            utterances=utterances,
+            other_forms=any(_has_other_form(block) for one in utterances for block in one.blocks),
             most_ids=MOST_IDS,
             alignment_style=html_alignment.style(),
             per_cent=per_cent,
@@ -185,6 +187,12 @@ def _utterance(shown: Shown, systems: Sequence[_System]) -> _Utterance:
         tuple((label, one.counts, one.missing) for label, one in zip(labels, shown.utterances, strict=True)),
         blocks(shown.utterances, labels),
     )
+
+
+def _has_other_form(block: Block) -> bool:
+    """Whether a word is correct that is not written as the reference is."""
+    cells = (cell for column in block.columns for cell in column.cells)
+    return any(cell.edit is Edit.CORRECT and not cell.same for cell in cells)
 
 
 def _kinds(counts: WordCounts, missing: bool) -> Iterator[str]:

@@ -203,6 +203,13 @@ def test_correct_words_that_are_written_otherwise_are_marked() -> None:
     assert '<b>(uh)</b><i class=E title="may be left out, correct"><sup>=</sup></i>' in found
 
 
+def test_a_page_says_what_equals_means_where_it_has_any() -> None:
+    of, said = transcripts("ref.trn", {"a_1": "(uh) on"}), transcripts("hyp.trn", {"a_1": "in"})
+    for optional in (True, False):
+        found = score(of, said, Wording(Normalisation.VERBATIM), "verbatim", optional_words=optional)
+        assert ("correct in another form" in page([found], "t")) is optional
+
+
 def test_an_optional_word_of_a_hypothesis_is_correct_over_nothing() -> None:
     (block,) = blocks([utterance("CCC", ["a", "", "c"], ["a", "(b)", "c"])], ["HYP"])
     assert [(one.reference, one.cells[0].text, one.is_lost) for one in block.columns] == [
