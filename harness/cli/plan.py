@@ -122,6 +122,13 @@ def command(
         raise InputError("--discordant is of two systems", remedy="Add --difference A B")
     if fa_below is None and fr_below is None and sprt is None and difference is None:
         fa_below, fr_below, fr_expected, sprt = 0.1, 0.05, 0.02, (0.1, 0.5)
+    if sprt is not None and sprt[0] >= sprt[1]:
+        raise InputError(
+            f"--sprt {sprt[0]:g} {sprt[1]:g}: the good rate comes first, and is the smaller one",
+            remedy=f"Write --sprt {min(sprt):g} {max(sprt):g}" if sprt[0] > sprt[1] else "Move the two apart",
+        )
+    if sprt is not None and alpha + beta >= 1:
+        raise InputError(f"--alpha {alpha:g} and --beta {beta:g} are 1 or more together", remedy="Both are often 0.05")
     plan = _Plan()
     effect = 1.0 if per_talker is None else design_effect(per_talker, correlation)
     try:

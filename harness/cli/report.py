@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import click
 
@@ -11,10 +14,13 @@ from harness.cli.read_once import readable
 from harness.cli.score_output import print_lines
 from harness.model.errors import InputError, Place
 from harness.reports.cells import shown
+from harness.reports.offline.log import run_of, write_log
 from harness.reports.offline.told_log import ToldLog, as_json, lines, read_sums, told
 from harness.reports.wake_log_reading import demand_numbers
+from harness.rig.offline.journal_file import read_journal
 
 DISAGREES = 3
+_JOURNAL = b'{"journal":'
 
 
 @click.command("report")
@@ -23,7 +29,8 @@ DISAGREES = 3
 def command(log: str, json_wanted: bool) -> None:
     """Read a wake-evaluation log, and print its console lines, intervals, and where its totals do not add up.
 
-    LOG: of `harness evaluate`, of `harness export --wake-log`, or of the original tool; - is standard input.
+    LOG: of `harness evaluate`, of `harness export --wake-log`, or of the original tool; - is standard input. A journal
+    (LOG.jsonl) is summed up as the log that would be made of it now: of a run that was killed, or that goes on.
 
     Exit status: 0 its totals are what its lines add up to · 2 it cannot be read · 3 they are not.
     """
@@ -36,7 +43,8 @@ def command(log: str, json_wanted: bool) -> None:
 def _told(name: str) -> ToldLog:
     with readable(name) as file:
         try:
-            log, sums = read_sums(file.path, file.name)
+            with _log_of(file.path) as path:
+                log, sums = read_sums(path, file.name)
         except OSError as error:
             what = f"the log cannot be read: {error.strerror or error}"
             raise InputError(what, place=Place(file.name), remedy="Check the path and its rights") from error
@@ -44,3 +52,21 @@ def _told(name: str) -> ToldLog:
         raise InputError("this log is empty", place=Place(file.name), remedy="Name a log of an evaluation")
     demand_numbers(log, file.name)
     return told(log, sums)
+
+
+@contextmanager
+def _log_of(path: Path) -> Iterator[Path]:
+    """The log itself, or what a journal comes to as a log, kept meanwhile."""
+    with path.open("rb") as file:
+        is_journal = file.read(len(_JOURNAL)) == _JOURNAL
+    if not is_journal:
+        yield path
+        return
+    import tempfile  # here, since it takes long to import and few need it
+
+    journal = read_journal(path)
+    with tempfile.TemporaryDirectory(prefix="harness-report-") as folder:
+        kept = Path(folder) / "log"
+        with kept.open("w", encoding="utf-8", newline="\n") as stream:
+            write_log(stream, run_of(journal), journal.outcomes())
+        yield kept

@@ -251,10 +251,11 @@ def _ambient(figures: WakeFigures, device: str, segments: Sequence[tuple[Play, R
         spots = sorted((one for one in found if not _near(one[0], known)), key=lambda one: one[0])
         windows = [Window(at_s - TOGETHER_S, at_s + TOGETHER_S, at_s) for at_s, _ in live]
         pairs = dict(match_events(windows, [at_s for at_s, _ in spots], 0.0).pairs)
+        paired = set(pairs.values())
         for number, (at_s, score) in enumerate(live):
             events.append(AmbientEvent(play.trial.id, at_s, True, number in pairs, score))
         for number, (at_s, score) in enumerate(spots):
-            if number not in pairs.values():
+            if number not in paired:
                 events.append(AmbientEvent(play.trial.id, at_s, False, True, score))
     return AmbientCounts(
         segments=len(segments),

@@ -6,6 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli.plan import command
+from harness.model.errors import InputError
 
 
 def said(*arguments: str) -> str:
@@ -51,6 +52,7 @@ def test_two_systems() -> None:
         ("--fr-below", "5%", "--fr-expected", "6%"),
         ("--discordant", "5%"),
         ("--sprt", "0.5", "0.1"),
+        ("--sprt", "0.1", "0.5", "--alpha", "0.5", "--beta", "0.5"),
         ("--difference", "3%", "3%"),
         ("--difference", "5%", "3%", "--discordant", "1%"),
         ("--fr-below", "500%"),
@@ -61,3 +63,8 @@ def test_what_makes_no_sense_is_refused(arguments: tuple[str, ...]) -> None:
     result = CliRunner().invoke(command, arguments)
     assert result.exit_code != 0
     assert result.exception is None or not isinstance(result.exception, ValueError)
+
+
+def test_rates_the_wrong_way_round_are_turned() -> None:
+    with pytest.raises(InputError, match=r"Write --sprt 0\.1 0\.5"):
+        CliRunner().invoke(command, ["--sprt", "0.5", "0.1"], catch_exceptions=False)

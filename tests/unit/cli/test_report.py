@@ -11,7 +11,11 @@ from click.testing import CliRunner, Result
 
 from harness.cli import group
 from harness.model.errors import InputError
+from harness.model.offline import Counting
 from harness.reports.offline.told_log import read_sums, told
+from harness.rig.offline.journal import Journal
+from tests.unit.evaluate.offline.outcomes import outcome, spot
+from tests.unit.reports.offline.test_log import INV, header
 
 ORIGINAL = """\
 INFO start-time 2024-03-01 10:00:00.000 UTC
@@ -113,6 +117,21 @@ def test_a_file_without_its_line_is_missed_in_a_log_of_ours(tmp_path: Path) -> N
     done = report(tmp_path / "o.log")
     assert done.exit_code == 3
     assert "Does not agree: inv-files is 4, and its lines come to 3." in done.stdout
+
+
+def test_a_journal_of_a_run_that_was_killed_is_summed_up(tmp_path: Path) -> None:
+    journal = Journal.create(tmp_path / "a.log.jsonl", header(Counting(), planned=3))
+    journal.append(outcome(INV, spot(1.2, 1.9)), "a.wav")
+    journal.append(outcome(INV), "b.wav")
+    journal.abandon()
+    done = report(tmp_path / "a.log.jsonl")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith("Partial: 2 of 3 files.\nINV: 2 files, ")
+    assert "50.00% FR, 1 TA" in done.stdout
+    with (tmp_path / "a.log.jsonl").open("rb") as file:
+        first = file.readline()
+    (tmp_path / "odd.jsonl").write_bytes(first[:40])
+    assert "no journal of an evaluation" in refused(report(tmp_path / "odd.jsonl"))
 
 
 def test_memory_does_not_grow_with_the_log(tmp_path: Path) -> None:
