@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from harness.log.folder import SessionFolder, disk_errors
@@ -27,18 +31,21 @@ def start_engine(folder: Path, within_s: float = ANSWERS_WITHIN_S) -> EnginePlac
         return place
     with disk_errors(f"{session.engine_output} cannot be written"):
         output = session.engine_output.open("ab")
-    with output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "harness.rig.engine", str(folder.resolve())],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-            close_fds=True,
-        )
+    process: subprocess.Popen[bytes] | None = None
     try:
+        with output, _interrupted_afterwards():
+            process = subprocess.Popen(
+                [sys.executable, "-m", "harness.rig.engine", str(folder.resolve())],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+                close_fds=True,
+            )
         place = _answering(folder, process, session.engine_output, within_s)
     except KeyboardInterrupt as interrupt:
+        if process is None:
+            raise
         # Whoever leaves now has seen no name of the session yet: it is not to play behind their back.
         process.terminate()
         raise EngineError(
@@ -46,11 +53,30 @@ def start_engine(folder: Path, within_s: float = ANSWERS_WITHIN_S) -> EnginePlac
             remedy=f"Go on with: harness resume {folder}",
         ) from interrupt
     except EngineError:
-        process.terminate()
+        if process is not None:
+            process.terminate()
         raise
     finally:
-        _leave_to_init(process)
+        if process is not None:
+            _leave_to_init(process)
     return place
+
+
+@contextmanager
+def _interrupted_afterwards() -> Iterator[None]:
+    """A Ctrl-C meanwhile is raised when this is over: a process that was just started has no name before that."""
+    mine = threading.current_thread() is threading.main_thread()
+    if not mine or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    kept: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, frame: kept.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if kept:
+        raise KeyboardInterrupt
 
 
 def _answering(folder: Path, process: subprocess.Popen[bytes], output: Path, within_s: float) -> EnginePlace:
