@@ -60,6 +60,11 @@ def refuse_overwriting(target: str, sources: Sequence[str]) -> None:
             raise InputError("this file is to be read and to be written", place=Place(target), remedy="Name another")
 
 
+def is_one_place(target: str, other: str) -> bool:
+    """Whether two outputs would be written over each other."""
+    return target == other or (STDIN not in (target, other) and os.path.realpath(target) == os.path.realpath(other))
+
+
 def _keep(stream: BinaryIO, path: Path, name: str) -> None:
     try:
         with path.open("wb") as copy:

@@ -12,7 +12,7 @@ import click
 
 from harness.cli import score_output as output
 from harness.cli.orderly_end import orderly_end
-from harness.cli.read_once import STDIN, Readable, named, readable, refuse_overwriting
+from harness.cli.read_once import STDIN, Readable, is_one_place, named, readable, refuse_overwriting
 from harness.cli.score_groups import Cross, Grouping, check_crosses, compared_by_groups, crosses
 from harness.cli.score_options import Asked, Shown, share
 from harness.evaluate.groups import GroupedComparison, GroupFigures, group_figures
@@ -164,7 +164,7 @@ def command(
     targets = [target for target in (json_target, html_target) if target is not None]
     for target in targets:
         refuse_overwriting(target, files)
-    if len(set(targets)) < len(targets):
+    if len(targets) == 2 and is_one_place(*targets):
         raise InputError("JSON and page want the same place", remedy="Give one of them another file name")
     if files.count(STDIN) > 1:
         raise InputError("only one file can come from standard input", remedy="Name the others")

@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 import click
 
 from harness.cli.orderly_end import orderly_end
+from harness.cli.read_once import is_one_place, refuse_overwriting
 from harness.cli.whole_file import WholeFile
 from harness.library.line_stream import checked_encoding, is_comment
 from harness.library.seen_ids import SeenIds
@@ -63,8 +64,12 @@ def command(
     to = Form(form)
     if homophones is not None and to is not Form.EXPANDED:
         raise InputError("only Expanded SNOR has homophone pairs", remedy="Give --to esn, or leave --homophones out")
-    if homophones is not None and homophones == output:
-        raise InputError("lines and homophone pairs want the same place", remedy="Give one of them another file name")
+    if homophones is not None:
+        if is_one_place(homophones, output):
+            raise InputError(
+                "lines and homophone pairs want the same place", remedy="Give one of them another file name"
+            )
+        refuse_overwriting(homophones, files)
     if place_edits and to is not Form.SNR:
         raise InputError("Lexical and Expanded SNOR leave the words of an edit cue in place", remedy="Give --to snr")
     codec = checked_encoding(encoding)

@@ -131,6 +131,11 @@ def test_homophone_pairs_each_once_and_sorted(tmp_path: Path, faulty: Path) -> N
     assert not pairs.exists()
     assert isinstance(snor("--to", "lsn", "--homophones", pairs, stdin=text).exception, InputError)
     assert isinstance(snor("--to", "esn", "--homophones", "-", stdin=text).exception, InputError)
+    over = snor("--to", "esn", "--homophones", tmp_path / "x", "--output", f"{tmp_path}/./x", stdin=text)
+    assert "want the same place" in str(over.exception)
+    before = faulty.read_bytes()
+    assert "to be read and to be written" in str(snor("--to", "esn", "--homophones", faulty, faulty).exception)
+    assert faulty.read_bytes() == before
 
 
 def test_ids_are_unique_over_all_files_unless_they_need_not_be(good: Path, tmp_path: Path) -> None:
