@@ -85,7 +85,12 @@ class _System:
 )
 @click.option("--optional-words", is_flag=True, help="A word (w) of the reference that was left out is correct.")
 @click.option("--fragments", is_flag=True, help="A fragment such as sho- is correct against a word that begins so.")
-@click.option("--by", default=SPEAKERS, show_default=True, metavar="SCHEME", help="How an id names its speaker.")
+@click.option(
+    "--by",
+    default=SPEAKERS,
+    metavar="SCHEME",
+    help="Speaker of an id: spu_id (default), wsj, sp, none, or /([a-z]+)_/.",
+)
 @click.option(
     "--groups",
     metavar="FILE.csv",
