@@ -30,7 +30,8 @@ from harness.rig.offline.journal_file import read_journal
 from harness.rig.offline.journal_header import JournalHeader, ListFacts
 from harness.rig.offline.journal_lines import Mark, outcome_line
 from harness.rig.offline.pool import Limits
-from harness.rig.offline.run import run
+from harness.rig.offline.run import no_progress, run
+from harness.rig.offline.run_progress import Progress
 from harness.rig.offline.scores import scores_of, spots_in
 
 RATE_HZ = 16000
@@ -77,21 +78,18 @@ def at_work(files: Sequence[ListedFile], folder: Path) -> tuple[float, float]:
     """Processor time of this process and its one worker: until the engine is loaded, and from then to the last
     outcome."""
     looks = [time.process_time()]
-    left = len(files)
 
     def look() -> None:
         children = Path("/proc/self/task", str(threading.get_native_id()), "children").read_text().split()
         # The clock of another process's processor time, as clock_getcpuclockid(3) makes its number.
         looks.append(time.process_time() + sum(time.clock_gettime((~int(pid) << 3) | 2) for pid in children))
 
-    def told(outcome: FileOutcome, file: ListedFile) -> None:
-        nonlocal left
-        left -= 1
-        if not left:
+    def told(progress: Progress) -> None:
+        if progress.done == len(files):
             look()
 
-    played(files, 1, folder, loaded=look, on_outcome=told)
-    began_s, loaded_s, ended_s = looks
+    played(files, 1, folder, loaded=look, on_progress=told)
+    began_s, loaded_s, ended_s = looks[:3]
     return loaded_s - began_s, ended_s - loaded_s
 
 
@@ -198,7 +196,7 @@ def played(
     task: str = TASK,
     *,
     loaded: Callable[[], None] = lambda: None,
-    on_outcome: Callable[[FileOutcome, ListedFile], None] = lambda outcome, file: None,
+    on_progress: Callable[[Progress], None] = no_progress,
 ) -> tuple[float, float]:
     """Wall time, and processor time of all processes. loaded: called when an engine is."""
     evaluation, header = Evaluation(task_of(task)), header_of(len(files))
@@ -213,7 +211,7 @@ def played(
         files,
         jobs=jobs,
         journal=opened,
-        on_outcome=on_outcome,
+        on_progress=on_progress,
         stop=threading.Event(),
         limits=Limits(nice=0),
     )

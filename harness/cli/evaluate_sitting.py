@@ -79,7 +79,7 @@ class Sitting:
                     self._evaluation,
                     self._files,
                     journal=self._opens,
-                    on_outcome=self._tells if self._verbose >= 3 else _tells_nothing,
+                    on_outcome=self._tells if self._verbose >= 3 else None,
                     stop=stop,
                     on_progress=self._progress,
                     on_told=self._warns,
@@ -169,10 +169,6 @@ class Sitting:
 
 def _say(line: str) -> None:
     print_lines([line])
-
-
-def _tells_nothing(outcome: FileOutcome, file: ListedFile) -> None:
-    """Below -vvv."""
 
 
 def _hidden(found: Figures, *, resampling: bool) -> Iterator[str]:

@@ -189,7 +189,6 @@ class SweepAsked:
                 header.evaluation,
                 listing.files,
                 journal=opens,
-                on_outcome=lambda outcome, file: None,
                 stop=stop,
                 on_progress=on_progress,
                 on_told=warn,

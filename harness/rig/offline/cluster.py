@@ -44,8 +44,8 @@ def run_on_cluster(
     *,
     address: str,
     journal: OpensJournal,
-    on_outcome: OnOutcome,
     stop: threading.Event,
+    on_outcome: OnOutcome | None = None,
     on_progress: Callable[[Progress], None] = no_progress,
     on_told: Callable[[str], None] = nothing_told,
     limits: Limits = Limits(),  # noqa: B008 – frozen
@@ -124,7 +124,7 @@ class _ClusterRun:
         link: ClusterLink,
         workers: ClusterWorkers,
         journal: Journal,
-        on_outcome: OnOutcome,
+        on_outcome: OnOutcome | None,
         told: Callable[[str], None],
         task_s: float,
     ) -> None:
@@ -253,7 +253,8 @@ class _ClusterRun:
             self._proven |= outcome.rejected is None
             self._cutting.finished(position)
             self._pace.count(outcome)
-            self._on_outcome(outcome, self._files[position])
+            if self._on_outcome is not None:
+                self._on_outcome(outcome, self._files[position])
 
     def _show(self, on_progress: Callable[[Progress], None]) -> None:
         on_progress(self._pace.snapshot(time.monotonic(), self._cutting.share_done, self._workers.slots))

@@ -15,7 +15,7 @@ from typing import Any
 
 from harness import __version__
 from harness.model.errors import EngineError, HarnessError
-from harness.model.offline import EngineFacts, FileOutcome, ListedFile
+from harness.model.offline import EngineFacts, ListedFile
 from harness.rig.offline.cluster_order import Order, likeness
 from harness.rig.offline.journal_lines import file_of
 from harness.rig.offline.plain_json import plain
@@ -140,7 +140,7 @@ class Seat:
     def _play(self, files: Sequence[ListedFile], proven: bool) -> bytes:
         assert self._pool is not None
         kept = _Kept()
-        playing = Playing(self.order.evaluation, files, self._pool, kept, _unheard, time.monotonic, proven=proven)
+        playing = Playing(self.order.evaluation, files, self._pool, kept, None, time.monotonic, proven=proven)
         playing.play(self._stop, no_progress)
         return b"".join(kept.lines)
 
@@ -163,10 +163,6 @@ class _Kept:
 
     def tick(self) -> None:
         """Nothing waits for a disk."""
-
-
-def _unheard(outcome: FileOutcome, file: ListedFile) -> None:
-    """Outcomes go back with the task's answer."""
 
 
 def _address() -> str:

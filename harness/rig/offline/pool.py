@@ -11,8 +11,8 @@ from enum import Enum
 from harness.model import errors
 from harness.model.errors import EngineError, HarnessError
 from harness.model.offline import EngineFacts, Evaluation, RejectReason
+from harness.rig.offline.answers import Answer, answers_of
 from harness.rig.offline.frames import Frame
-from harness.rig.offline.journal_lines import JournalledOutcome, outcome_of
 from harness.rig.offline.plain_json import restored
 from harness.rig.offline.worker_process import Standing, WorkerProcess
 
@@ -35,12 +35,11 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """An outcome. position: of its file in the run's; line: of it, for the journal."""
+    """What a worker found in a file. position: of the file in the run's."""
 
     worker: WorkerProcess
     position: int
-    found: JournalledOutcome
-    line: bytes
+    answer: Answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,14 +206,13 @@ class Pool:
     def _outcomes(self, worker: WorkerProcess, content: bytes) -> list[Answered]:
         found = []
         now_s = self._now_s()
-        for line in content.splitlines(keepends=True):
+        for answer in answers_of(content):
             if not worker.hands:
                 raise ValueError("an outcome of a file that it does not have")
-            outcome = outcome_of(line)
             worker.answered += 1
             self._answers += 1
-            self._played_s += outcome.outcome.seconds
-            found.append(Answered(worker, worker.hands.popleft(), outcome, line))
+            self._played_s += answer.seconds
+            found.append(Answered(worker, worker.hands.popleft(), answer))
         self._busy_s += now_s - worker.busy_since_s
         worker.busy_since_s = now_s
         return found

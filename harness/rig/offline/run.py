@@ -13,11 +13,12 @@ import numpy as np
 
 from harness.model.errors import EngineError, InputError
 from harness.model.offline import EngineFacts, Evaluation, FileOutcome, ListedFile, ListKind, RejectReason
+from harness.rig.offline.answers import Answer
 from harness.rig.offline.continuous_sequence import ContinuousSequence
 from harness.rig.offline.handing_out import BATCH_S, MOST_FILES, HandingOut
 from harness.rig.offline.journal import Journal
 from harness.rig.offline.journal_file import JournalFile, key_of
-from harness.rig.offline.journal_lines import KINDS, Mark, file_line, outcome_line
+from harness.rig.offline.journal_lines import KINDS, Mark, file_line, outcome_of
 from harness.rig.offline.one_file import rejected
 from harness.rig.offline.pool import Answered, Limits, Lost, Pool
 from harness.rig.offline.run_progress import Pace, Progress
@@ -33,7 +34,8 @@ GRACE_S = 2.0
 OpensJournal = Callable[[EngineFacts], Journal]
 """Called once, when the engine has loaded and before any file is played."""
 OnOutcome = Callable[[FileOutcome, ListedFile], None]
-"""An outcome that is in the journal; in the order in which they come, on the thread of `run`."""
+"""An outcome that is in the journal; in the order in which they come, on the thread of `run`. Where nobody is told, its
+line is not read."""
 
 
 class KeepsOutcomes(Protocol):
@@ -73,8 +75,8 @@ def run(
     *,
     jobs: int,
     journal: OpensJournal,
-    on_outcome: OnOutcome,
     stop: threading.Event,
+    on_outcome: OnOutcome | None = None,
     on_progress: Callable[[Progress], None] = no_progress,
     on_told: Callable[[str], None] = nothing_told,
     limits: Limits = Limits(),  # noqa: B008 – frozen
@@ -116,7 +118,7 @@ class Playing:
         files: Sequence[ListedFile],
         pool: Pool,
         journal: KeepsOutcomes,
-        on_outcome: OnOutcome,
+        on_outcome: OnOutcome | None,
         now_s: Callable[[], float],
         *,
         proven: bool = False,
@@ -194,12 +196,12 @@ class Playing:
         return any(one.standing is Standing.LOADING or (not one.begun and not one.hands) for one in self._pool.workers)
 
     def _take(self, happened: Sequence[Answered | Lost]) -> None:
-        answers: list[tuple[int, FileOutcome, bytes]] = []
+        answers: list[tuple[int, Answer]] = []
         for one in happened:
             match one:
-                case Answered(worker=worker, position=position, found=found, line=line):
-                    self._played += found.outcome.rejected is not RejectReason.ERROR
-                    answers.append((position, found.outcome, line))
+                case Answered(worker=worker, position=position, answer=answer):
+                    self._played += answer.rejected is not RejectReason.ERROR
+                    answers.append((position, answer))
                     if worker.sequence and not worker.hands and self._sequence.given:
                         worker.sequence = False
                 case Lost():
@@ -207,15 +209,16 @@ class Playing:
         answers = [one for one in answers if self._due[one[0]]]
         if not answers:
             return
-        self._journal.append_lines(b"".join(line for _, _, line in answers))
-        for position, outcome, _ in answers:
+        self._journal.append_lines(b"".join(answer.line for _, answer in answers))
+        for position, answer in answers:
             self._due[position] = False
             self._left -= 1
             self._waiting.finished(position)
-            self.pace.count(outcome)
-            self._on_outcome(outcome, self._files[position])
+            self.pace.count(answer)
+            if self._on_outcome is not None:
+                self._on_outcome(outcome_of(answer.line).outcome, self._files[position])
 
-    def _mourn(self, lost: Lost) -> list[tuple[int, FileOutcome, bytes]]:
+    def _mourn(self, lost: Lost) -> list[tuple[int, Answer]]:
         """What a lost worker had in hand is played again; what it was at, some times, and then rejected."""
         sequence = lost.worker.sequence
         if sequence:
@@ -240,7 +243,7 @@ class Playing:
         if sequence:
             self._sequence.leave_out(lost.guilty, lost.reason)
         outcome = rejected(file, lost.reason, error=f"the engine {lost.why}, {ATTEMPTS} times")
-        return [(lost.guilty, outcome, outcome_line(outcome, file.listed))]
+        return [(lost.guilty, Answer.of(outcome, file.listed))]
 
     def _show(self, on_progress: Callable[[Progress], None]) -> None:
         done_s = self._waiting.done_s + self._sequence.done_s

@@ -6,6 +6,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from harness.model.offline import FileOutcome
+from harness.rig.offline.answers import Answer
 
 RECENT_S = 20.0
 
@@ -39,7 +40,7 @@ class Pace:
         self.done = self.rejected = self.errors = 0
         self.audio_s = 0.0
 
-    def count(self, outcome: FileOutcome) -> None:
+    def count(self, outcome: FileOutcome | Answer) -> None:
         self.done += 1
         self.rejected += outcome.rejected is not None
         self.errors += bool(outcome.error)

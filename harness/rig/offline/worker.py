@@ -20,9 +20,10 @@ from collections.abc import Iterable
 from harness.engines.offline_loading import load_engine
 from harness.model.errors import HarnessError
 from harness.model.offline import Evaluation, FileOutcome, ListedFile, ListKind
+from harness.rig.offline.answers import Answer, answers_told
 from harness.rig.offline.continuous import ContinuousListening
 from harness.rig.offline.frames import Frame, FrameReader, framed
-from harness.rig.offline.journal_lines import file_of, outcome_line
+from harness.rig.offline.journal_lines import file_of
 from harness.rig.offline.one_file import evaluate_file
 from harness.rig.offline.plain_json import plain, restored
 from harness.rig.offline.score_cache import ScoreCache
@@ -79,7 +80,7 @@ class Worker:
 
     def flush(self) -> None:
         if self._waiting:
-            self._send(Frame.OUTCOMES, b"".join(outcome_line(*one) for one in self._waiting))
+            self._send(Frame.OUTCOMES, answers_told([Answer.of(*one) for one in self._waiting]))
             self._waiting.clear()
         self._flushed_s = time.monotonic()
 
