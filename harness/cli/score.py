@@ -5,24 +5,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 
 from harness.cli import score_output as output
 from harness.cli.orderly_end import orderly_end
-from harness.cli.read_once import STDIN, Readable, is_one_place, named, readable, refuse_overwriting
-from harness.cli.score_groups import Cross, Grouping, check_crosses, compared_by_groups, crosses
+from harness.cli.read_once import STDIN, Readable, is_one_place, readable, refuse_overwriting
+from harness.cli.score_groups import Cross, Grouping, compared_by_groups, crosses
 from harness.cli.score_options import Asked, Shown, share
-from harness.evaluate.groups import GroupedComparison, GroupFigures, group_figures
-from harness.evaluate.scoring import Scoring, score
-from harness.evaluate.system_comparison import Interval, SystemComparison, compare, interval_of
+from harness.cli.score_system import ScoredFile, System, scored
+from harness.evaluate.groups import GroupedComparison
+from harness.evaluate.system_comparison import SystemComparison, compare
 from harness.evaluate.wording import Marks
 from harness.library.transcripts.encoding import encoding_name
-from harness.library.transcripts.form import Format, format_of
-from harness.library.transcripts.pairs import read_pair
-from harness.library.transcripts.speakers import speaker_scheme
+from harness.library.transcripts.form import Format
 from harness.model.errors import InputError
 from harness.reports.cells import shown
 from harness.reports.transcripts.summary import per_cent
@@ -31,26 +28,6 @@ SPEAKERS = "spu_id"
 LISTED_CONFUSIONS = 20
 TOO_HIGH = 1
 FORMATS = click.Choice([one.value for one in Format])
-
-
-@dataclass(frozen=True, slots=True)
-class _File:
-    """A file that was scored."""
-
-    readable: Readable
-    format: Format
-    encoding: str
-
-
-@dataclass(frozen=True, slots=True)
-class _System:
-    """A hypothesis that was scored. interval: 95 % of its WER. groups: None where there are none."""
-
-    scoring: Scoring
-    interval: Interval | None
-    groups: GroupFigures | None
-    reference: _File
-    hypothesis: _File
 
 
 @click.command("score", context_settings={"help_option_names": ["--help"]})
@@ -89,7 +66,7 @@ class _System:
     "--by",
     default=SPEAKERS,
     metavar="SCHEME",
-    help="Speaker of an id: spu_id (default), wsj, sp, none, or /([a-z]+)_/.",
+    help="The speaker of an id: spu_id (default), wsj, sp, none, or /(…)_/.",
 )
 @click.option(
     "--groups",
@@ -176,7 +153,7 @@ def command(
     with ExitStack() as stack:
         of = stack.enter_context(readable(reference))
         grouping = Grouping(stack.enter_context(readable(groups)) if groups else None, crossed)
-        systems = [_scored(of, stack.enter_context(readable(one)), asked, grouping) for one in hypotheses]
+        systems = [scored(of, stack.enter_context(readable(one)), asked, grouping) for one in hypotheses]
         found = compare([system.scoring for system in systems]) if len(systems) > 1 else ()
         by_groups = compared_by_groups([(system.scoring, system.groups) for system in systems])
         if json_target is not None:
@@ -193,36 +170,8 @@ def command(
         sys.exit(TOO_HIGH)
 
 
-def _scored(reference: Readable, hypothesis: Readable, asked: Asked, grouping: Grouping) -> _System:
-    reference_format = asked.reference_format or format_of(Path(reference.name), "--reference-format")
-    hypothesis_format = asked.hypothesis_format or format_of(Path(hypothesis.name), "--hypothesis-format")
-    wording = asked.wording(reference_format)
-    scheme = speaker_scheme(asked.by)
-    try:
-        of, said = read_pair(reference.path, hypothesis.path, reference_format, hypothesis_format, asked.encoding)
-    except InputError as error:
-        raise named(error, reference, hypothesis) from error
-    scoring = score(
-        replace(of, file=reference.name),
-        replace(said, file=hypothesis.name),
-        wording,
-        asked.rules(wording),
-        speakers_of=scheme.speakers_of,
-        drop_missing=asked.like_sclite,
-        optional_words=asked.optional_words,
-        fragments=asked.fragments,
-    )
-    if scoring.surplus and len(scoring.without_hypothesis) == len(of):
-        output.warn_of_other_ids(hypothesis.name, scoring.surplus[0], reference.name, of.ids[0])
-    sources = grouping.sources(reference, of, reference_format, asked.encoding)
-    check_crosses(grouping.crossed, sources)
-    groups = group_figures(scoring, sources, grouping.crossed) if sources else None
-    files = _File(reference, reference_format, of.encoding), _File(hypothesis, hypothesis_format, said.encoding)
-    return _System(scoring, interval_of(scoring), groups, *files)
-
-
 def _lines(
-    systems: Sequence[_System],
+    systems: Sequence[System],
     found: Sequence[SystemComparison],
     by_groups: Sequence[Sequence[GroupedComparison]],
     alignments: Shown | None,
@@ -243,7 +192,7 @@ def _lines(
         yield from output.compared(scorings, intervals, found, by_groups)
 
 
-def _write_page(systems: Sequence[_System], target: str, reference: str) -> None:
+def _write_page(systems: Sequence[System], target: str, reference: str) -> None:
     from harness.reports.transcripts.html import page, write_html
 
     scorings, intervals = [system.scoring for system in systems], [system.interval for system in systems]
@@ -256,7 +205,7 @@ def _write_page(systems: Sequence[_System], target: str, reference: str) -> None
 
 
 def _json(
-    systems: Sequence[_System],
+    systems: Sequence[System],
     found: Sequence[SystemComparison],
     by_groups: Sequence[Sequence[GroupedComparison]],
     asked: Asked,
@@ -266,14 +215,14 @@ def _json(
 
     from harness.reports.transcripts.scoring_json import Scored, Source, SourceFile, pieces
 
-    def source_file(file: _File) -> SourceFile:
+    def source_file(file: ScoredFile) -> SourceFile:
         with file.readable.path.open("rb") as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
         return SourceFile(file.readable.name, file.format.value, file.encoding, digest)
 
-    listed = None if groups is None else source_file(_File(groups, Format.CSV, encoding_name(asked.encoding)))
+    listed = None if groups is None else source_file(ScoredFile(groups, Format.CSV, encoding_name(asked.encoding)))
 
-    scored = [
+    listings = [
         Scored(
             system.scoring,
             Source(
@@ -289,10 +238,10 @@ def _json(
         )
         for system in systems
     ]
-    return pieces(scored, found, by_groups)
+    return pieces(listings, found, by_groups)
 
 
-def _within(systems: Sequence[_System], limit: float) -> bool:
+def _within(systems: Sequence[System], limit: float) -> bool:
     """Whether every WER is within the limit; says of each that is not."""
     within = True
     for system in systems:
