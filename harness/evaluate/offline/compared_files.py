@@ -179,47 +179,47 @@ class ToldLater(Sequence[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Distinct:
-    """Files of different names, in the order in which the names came. rows: where each has its last outcome, which is
-    the one that counts; repeated: how many outcomes an outcome of that name came after."""
+class Keys:
+    """What tells the rows of files apart: a name, and the how manieth of that name it is, from 0.
 
-    rows: Rows
+    repeated: rows that are not the first of their name.
+    """
+
     names: Digests
+    nth: Rows
     repeated: int
 
 
-def distinct(files: SpokenFiles | AmbientFiles) -> Distinct:
-    """Each name once."""
+def keys(files: SpokenFiles | AmbientFiles) -> Keys:
+    """Of each row. Files of one name in two lists cannot be told apart otherwise than by their order."""
     names = files.names
     order, begins = _groups(names)
-    repeated = len(names) - len(begins)
-    if not repeated:
-        return Distinct(np.arange(len(names), dtype=np.int64), names, 0)
-    lasts = order[np.append(begins[1:], len(names)) - 1]
-    rows: Rows = lasts[np.argsort(order[begins])]
-    return Distinct(rows, names[rows], repeated)
+    nth = np.zeros(len(names), np.int64)
+    nth[order] = np.arange(len(names)) - np.repeat(begins, np.diff(begins, append=len(names)))
+    return Keys(names, nth, len(names) - len(begins))
 
 
-def in_both(first: Distinct, second: Distinct) -> tuple[Rows, Rows]:
-    """Places in both of the names that both have, in the order of the first."""
+def in_both(first: Keys, second: Keys) -> tuple[Rows, Rows]:
+    """Rows in both of what both have, in the order of the first."""
     if np.array_equal(first.names, second.names):
         every = np.arange(len(first.names), dtype=np.int64)
         return every, every
     names = np.concatenate([first.names, second.names])
-    order = np.lexsort((names[:, 1], names[:, 0]))
-    names = names[order]
-    twice = np.flatnonzero(np.all(names[1:] == names[:-1], axis=1))
+    nth = np.concatenate([first.nth, second.nth])
+    order = np.lexsort((nth, names[:, 1], names[:, 0]))
+    names, nth = names[order], nth[order]
+    twice = np.flatnonzero(np.all(names[1:] == names[:-1], axis=1) & (nth[1:] == nth[:-1]))
     # The order keeps the first's before the second's where they are equal.
     one, other = order[twice], order[twice + 1] - len(first.names)
     by = np.argsort(one)
     return one[by], other[by]
 
 
-def others(of: Distinct, places: Rows) -> Rows:
-    """Rows of the names that are not at these places."""
-    left = np.ones(len(of.rows), np.bool_)
-    left[places] = False
-    return of.rows[left]
+def others(of: Keys, rows: Rows) -> Rows:
+    """The other rows."""
+    left = np.ones(len(of.names), np.bool_)
+    left[rows] = False
+    return np.flatnonzero(left)
 
 
 def renumbered(numbers: Rows) -> Rows:

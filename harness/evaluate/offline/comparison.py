@@ -10,13 +10,13 @@ import numpy.typing as npt
 
 from harness.evaluate.offline.compared_files import (
     AmbientFiles,
-    Distinct,
+    Keys,
     Rows,
     SpokenFile,
     SpokenFiles,
     ToldLater,
-    distinct,
     in_both,
+    keys,
     others,
     renumbered,
 )
@@ -110,10 +110,10 @@ class EvaluationComparison:
 
 def compare(first: Evaluated, second: Evaluated) -> EvaluationComparison:
     """Compares two evaluations; InputError when they have nothing in common."""
-    spoken = distinct(first.spoken), distinct(second.spoken)
+    spoken = keys(first.spoken), keys(second.spoken)
     ambient = None
     if first.ambient is not None and second.ambient is not None:
-        ambient = distinct(first.ambient), distinct(second.ambient)
+        ambient = keys(first.ambient), keys(second.ambient)
     same = _same_files(first, second, *spoken) if len(first.spoken) and len(second.spoken) else None
     rates = _false_accepts(first, second, ambient) if first.hours and second.hours else None
     if same is None and rates is None:
@@ -125,9 +125,8 @@ def compare(first: Evaluated, second: Evaluated) -> EvaluationComparison:
     return EvaluationComparison(first.name, second.name, same, rates, tuple(warnings))
 
 
-def _same_files(first: Evaluated, second: Evaluated, one: Distinct, other: Distinct) -> OnSameFiles:
-    at = in_both(one, other)
-    rows = one.rows[at[0]], other.rows[at[1]]
+def _same_files(first: Evaluated, second: Evaluated, one: Keys, other: Keys) -> OnSameFiles:
+    rows = in_both(one, other)
     right = np.stack([first.spoken.right[rows[0]], second.spoken.right[rows[1]]], axis=1)
     wrong = (~right).astype(np.int64)
     groups = first.spoken.clusters(rows[0])
@@ -146,8 +145,8 @@ def _same_files(first: Evaluated, second: Evaluated, one: Distinct, other: Disti
         sums = int(columns[0].sum()), int(columns[1].sum()), int(columns[2].sum())
     return OnSameFiles(
         discordance,
-        _only(first, others(one, at[0])),
-        _only(second, others(other, at[1])),
+        _only(first, others(one, rows[0])),
+        _only(second, others(other, rows[1])),
         _differing(first, second, *(side[right[:, 0] != right[:, 1]] for side in rows)),
         _share_interval(wrong[:, 0], groups),
         _share_interval(wrong[:, 1], groups),
@@ -192,16 +191,14 @@ def _share_interval(wrong: Errors, groups: Rows | None) -> Interval | None:
     return clustered_interval(np.bincount(groups, wrong).tolist(), np.bincount(groups).tolist())
 
 
-def _false_accepts(first: Evaluated, second: Evaluated, ambient: tuple[Distinct, Distinct] | None) -> FalseAccepts:
+def _false_accepts(first: Evaluated, second: Evaluated, ambient: tuple[Keys, Keys] | None) -> FalseAccepts:
     counts = (first.false_accepts, first.hours), (second.false_accepts, second.hours)
     p = poisson_rates(*counts[0], *counts[1])
     if ambient is None or first.ambient is None or second.ambient is None:
         return FalseAccepts(*counts, p)
-    one, other = ambient
-    at = in_both(one, other)
-    if not len(at[0]) == len(one.rows) == len(other.rows):
+    rows = in_both(*ambient)
+    if not len(rows[0]) == len(first.ambient) == len(second.ambient):
         return FalseAccepts(*counts, p)
-    rows = one.rows[at[0]], other.rows[at[1]]
     events = first.ambient.false_accepts[rows[0]], second.ambient.false_accepts[rows[1]]
     difference = None
     if np.any(events[0] != events[1]):  # without a difference there is nothing to say how much it varies
@@ -210,13 +207,13 @@ def _false_accepts(first: Evaluated, second: Evaluated, ambient: tuple[Distinct,
 
 
 def _named_twice(
-    first: Evaluated, second: Evaluated, spoken: tuple[Distinct, Distinct], ambient: tuple[Distinct, Distinct] | None
+    first: Evaluated, second: Evaluated, spoken: tuple[Keys, Keys], ambient: tuple[Keys, Keys] | None
 ) -> Iterator[str]:
     for side, one in enumerate((first, second)):
         again = spoken[side].repeated + (ambient[side].repeated if ambient is not None else 0)
         if again:
             files = "1 file has" if again == 1 else f"{again:,} files have"
-            yield f"{one.name}: {files} the name of another one: the last of each name is compared"
+            yield f"{one.name}: {files} the name of another one: files of one name are paired in their order"
 
 
 def _warnings(

@@ -12,8 +12,8 @@ from harness.evaluate.offline.compared_files import (
     SpokenFile,
     SpokenFiles,
     ToldLater,
-    distinct,
     in_both,
+    keys,
     others,
     renumbered,
 )
@@ -27,18 +27,19 @@ def ambient(names: list[str], clusters: Clusters | None = None) -> AmbientFiles:
     return found
 
 
-def test_pairs_are_those_of_a_dictionary() -> None:
+def test_the_nth_of_a_name_is_paired_with_the_nth() -> None:
     drawn = random.Random(5)
     for size in (0, 1, 2, 40):
         first, second = ([f"{drawn.randrange(30)}.wav" for _ in range(size)] for _ in range(2))
-        one, other = distinct(ambient(first)), distinct(ambient(second))
-        left, right = ({name: at for at, name in enumerate(names)} for names in (first, second))
-        at = in_both(one, other)
-        assert [first[row] for row in one.rows[at[0]]] == [name for name in left if name in right]
-        assert one.rows[at[0]].tolist() == [row for name, row in left.items() if name in right]
-        assert other.rows[at[1]].tolist() == [right[name] for name in left if name in right]
-        assert others(one, at[0]).tolist() == [row for name, row in left.items() if name not in right]
-        assert one.repeated == size - len(left)
+        one, other = keys(ambient(first)), keys(ambient(second))
+        left, right = (
+            {(name, names[:row].count(name)): row for row, name in enumerate(names)} for names in (first, second)
+        )
+        rows = in_both(one, other)
+        assert [*zip(*rows, strict=True)] == [(row, right[key]) for key, row in left.items() if key in right]
+        assert others(one, rows[0]).tolist() == [row for key, row in left.items() if key not in right]
+        assert one.repeated == size - len(set(first))
+        assert in_both(one, keys(ambient(first)))[1].tolist() == [*range(size)]
 
 
 def test_clusters_are_numbered_as_they_come() -> None:

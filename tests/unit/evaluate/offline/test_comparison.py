@@ -75,10 +75,11 @@ def test_files_of_one_alone_are_told_and_left_out() -> None:
 def test_a_name_that_comes_again_is_told() -> None:
     twice = [("a.wav", SpokenFile(False)), ("b.wav", SpokenFile(True)), ("a.wav", SpokenFile(True))]
     first = Evaluated("a", spoken_files(twice), None, 0, 0.0, FAIR)
-    found = compare(first, Evaluated("b", spoken_files(twice[1:]), None, 0, 0.0, FAIR))
-    assert found.warnings == ("a: 1 file has the name of another one: the last of each name is compared",)
+    found = compare(first, Evaluated("b", spoken_files(twice[:2]), None, 0, 0.0, FAIR))
+    assert found.warnings[0] == "a: 1 file has the name of another one: files of one name are paired in their order"
     assert found.same_files is not None
-    assert found.same_files.discordance.both == 2
+    assert (found.same_files.discordance.both, found.same_files.discordance.neither) == (1, 1)
+    assert [*found.same_files.only_first] == ["a.wav"]
 
 
 def test_clusters_widen_what_talkers_decide() -> None:
