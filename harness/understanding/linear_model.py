@@ -10,7 +10,7 @@ import math
 import zipfile
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,15 @@ from harness.model.errors import InputError, Place, PluginError
 
 Floats = npt.NDArray[np.float64]
 
-NAMES_FILE = "linear.json"
-WEIGHTS_FILE = "linear.npz"
+NAME = "linear"
+NAMES_FILE = f"{NAME}.json"
+WEIGHTS_FILE = f"{NAME}.npz"
 REMEDY = "Install the extra that carries it: pip install 'voice-harness[understanding]'"
 WORD = r"(?u)\b\w+\b"
 """What a word is to the model; one letter is one, too."""
+BLANK = r"\S+"
+"""What a word of a second writing is."""
+SECOND = "second"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +37,20 @@ class LinearRule:
     """words: longest run of words that counts as one feature. pieces: longest run of characters within a word, 0 none.
 
     strength: inverse of the regularisation (scikit-learn's C). balanced: rare labels weigh as much as frequent ones.
+    second: each text comes in a second writing, parted by blanks, of which runs of so many words count; 0 none.
     """
 
     words: int = 2
     pieces: int = 0
     strength: float = 100.0
     balanced: bool = False
+    second: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class LinearModel:
-    """A trained model. terms: of each view (words, then pieces of words if the rule has them), sorted; idf: likewise.
+    """A trained model. terms: of each view (words, then pieces and the second writing if the rule has them), sorted;
+    idf: likewise.
 
     weights: shape (labels, terms of all views); intercepts: shape (labels,), infinite where a label is constant: one
     that no training text had is never given, one that all had always is.
@@ -56,8 +63,8 @@ class LinearModel:
     weights: Floats
     intercepts: Floats
 
-    def probabilities(self, texts: Sequence[str]) -> Floats:
-        """Shape (texts, labels), 0–1, independent of each other."""
+    def probabilities(self, texts: Sequence[str], second: Sequence[str] = ()) -> Floats:
+        """Shape (texts, labels), 0–1, independent of each other. second: of each text, where the rule has it."""
         if not texts:
             return np.zeros((0, len(self.labels)))
         odds = np.tile(self.intercepts, (len(texts), 1))
@@ -67,7 +74,7 @@ class LinearModel:
             if terms:
                 vectors = _vectoriser(view, terms)
                 vectors.idf_ = idf
-                odds += vectors.transform(texts) @ self.weights[:, start:end].T
+                odds += vectors.transform(second if view.startswith(SECOND) else texts) @ self.weights[:, start:end].T
             start = end
         # Beyond ±700 exp overflows, and the answer is 0 or 1 anyway.
         found: Floats = 1 / (1 + np.exp(-np.clip(odds, -700, 700)))
@@ -75,26 +82,31 @@ class LinearModel:
         found[:, self.intercepts == math.inf] = 1
         return found
 
-    def save(self, folder: Path) -> None:
-        """Writes `linear.json` and `linear.npz` into the folder."""
-        rule = {"words": self.rule.words, "pieces": self.rule.pieces, "strength": self.rule.strength,
-                "balanced": self.rule.balanced}  # fmt: skip
+    def save(self, folder: Path, name: str = NAME) -> None:
+        """Writes `linear.json` and `linear.npz`, or files of another name, into the folder."""
+        rule = asdict(self.rule)
         names = {"rule": rule, "labels": self.labels, "terms": self.terms}
-        (folder / NAMES_FILE).write_text(json.dumps(names, ensure_ascii=False), encoding="utf-8")
+        (folder / f"{name}.json").write_text(json.dumps(names, ensure_ascii=False), encoding="utf-8")
         arrays = {f"idf_{number}": idf for number, idf in enumerate(self.idf)}
-        with (folder / WEIGHTS_FILE).open("wb") as file:
+        with (folder / f"{name}.npz").open("wb") as file:
             np.savez_compressed(file, allow_pickle=False, weights=self.weights, intercepts=self.intercepts, **arrays)
 
 
 def fit_linear(
-    texts: Sequence[str], intents: Sequence[tuple[str, ...]], labels: Sequence[str], rule: LinearRule, *, seed: int
+    texts: Sequence[str],
+    intents: Sequence[tuple[str, ...]],
+    labels: Sequence[str],
+    rule: LinearRule,
+    *,
+    second: Sequence[str] = (),
+    seed: int,
 ) -> LinearModel:
     """Trains a model; PluginError without scikit-learn, ValueError without texts.
 
-    The same arguments give the same model.
+    second: of each text, where the rule has it. The same arguments give the same model.
     """
-    if not texts or len(texts) != len(intents):
-        raise ValueError(f"{len(texts)} texts and {len(intents)} sets of labels")
+    if not texts or len(texts) != len(intents) or (rule.second and len(second) != len(texts)):
+        raise ValueError(f"{len(texts)} texts, {len(second)} in a second writing, and {len(intents)} sets of labels")
     _sklearn()
     from scipy.sparse import hstack
     from sklearn.linear_model import LogisticRegression
@@ -105,7 +117,7 @@ def fit_linear(
     for view in _views(rule):
         vectors = _vectoriser(view, None)
         try:
-            blocks.append(vectors.fit_transform(texts))
+            blocks.append(vectors.fit_transform(second if view.startswith(SECOND) else texts))
         except ValueError:  # No text has a word: scikit-learn knows no empty vocabulary.
             terms.append(())
             idf.append(np.zeros(0))
@@ -129,14 +141,15 @@ def fit_linear(
     return LinearModel(rule, tuple(labels), tuple(terms), tuple(idf), weights, intercepts)
 
 
-def load_linear(folder: Path) -> LinearModel:
+def load_linear(folder: Path, name: str = NAME) -> LinearModel:
     """The model that `save` wrote there; InputError, with the file, when it is damaged or not there."""
-    names, arrays = folder / NAMES_FILE, folder / WEIGHTS_FILE
+    names, arrays = folder / f"{name}.json", folder / f"{name}.npz"
     path = names
     try:
         found = json.loads(names.read_text(encoding="utf-8"))
         given = found["rule"]
-        rule = LinearRule(int(given["words"]), int(given["pieces"]), float(given["strength"]), bool(given["balanced"]))
+        runs = int(given["words"]), int(given["pieces"])
+        rule = LinearRule(*runs, float(given["strength"]), bool(given["balanced"]), int(given.get("second", 0)))
         labels = tuple(str(label) for label in found["labels"])
         terms = tuple(tuple(str(term) for term in view) for view in found["terms"])
         path = arrays
@@ -183,8 +196,13 @@ def _sklearn() -> None:
 
 
 def _views(rule: LinearRule) -> tuple[str, ...]:
-    """Views of a text: runs of words, and of characters within words when the rule has them."""
-    return (f"word {rule.words}", f"char_wb {rule.pieces}") if rule.pieces else (f"word {rule.words}",)
+    """Views of a text: runs of words, of characters within words, and of words of its second writing."""
+    views = (
+        (f"word {rule.words}", True),
+        (f"char_wb {rule.pieces}", rule.pieces),
+        (f"{SECOND} {rule.second}", rule.second),
+    )
+    return tuple(view for view, there in views if there)
 
 
 def _vectoriser(view: str, terms: tuple[str, ...] | None) -> Any:
@@ -193,6 +211,8 @@ def _vectoriser(view: str, terms: tuple[str, ...] | None) -> Any:
     analyzer, longest = view.split()
     if analyzer == "word":
         return TfidfVectorizer(ngram_range=(1, int(longest)), token_pattern=WORD, sublinear_tf=True, vocabulary=terms)
+    if analyzer == SECOND:
+        return TfidfVectorizer(ngram_range=(1, int(longest)), token_pattern=BLANK, sublinear_tf=True, vocabulary=terms)
     return TfidfVectorizer(
         analyzer=analyzer, ngram_range=(min(2, int(longest)), int(longest)), sublinear_tf=True, vocabulary=terms
     )

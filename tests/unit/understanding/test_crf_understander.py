@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,7 +13,9 @@ from hypothesis import strategies as st
 
 from harness.model.errors import InputError
 from harness.model.understanding import Utterance
-from harness.understanding.crf_understander import CRF_FILE, NAMES_FILE, CrfUnderstander
+from harness.understanding.crf_understander import CRF_FILE, NAMES_FILE, SECOND, CrfUnderstander
+from harness.understanding.linear_model import NAMES_FILE as FIRST_FILE
+from harness.understanding.slot_field import with_concepts
 from tests.unit.understanding.learned_from import tea
 
 
@@ -43,6 +46,50 @@ def test_the_slots_depend_on_the_intent_that_it_gives() -> None:
     (brewed, stopped) = made.predict([("brew", "some", "mint", "tea", *time), ("stop", "the", "kettle", *time)])
     assert brewed.tags[-3:] == ("B-time-start", "I-time-start", "I-time-start")
     assert stopped.tags[-3:] == ("B-time-end", "I-time-end", "I-time-end")
+
+
+def test_a_value_that_nobody_said_before_does_not_hide_what_is_wanted() -> None:
+    """The end of a word tells the field what it is, and with that the intents are decided again."""
+    kinds = (("travel", "place", ("hamburg", "freiburg", "marburg")), ("call", "who", ("nelson", "jackson", "wilson")))
+    said = [
+        Utterance(f"{name} {at}", tuple(text.format(name).split()), (intent,), tags)
+        for intent, concept, names in kinds
+        for name in names
+        for at, (text, tags) in enumerate((("{} please", (f"B-{concept}", "O")), ("now {}", ("O", f"B-{concept}"))))
+    ]
+    given = {}
+    for passes in ("1", "2"):
+        made = CrfUnderstander({"passes": passes, "pieces": "0"}, seed=1)
+        made.fit(said, (), silent)
+        given[passes] = made.predict([("oldenburg", "please"), ("now", "peterson")])
+    for one in given.values():
+        assert [it.tags for it in one] == [("B-place", "O"), ("O", "B-who")]
+    assert [it.intents for it in given["2"]] == [("travel",), ("call",)]
+    assert [it.intents for it in given["1"]] != [("travel",), ("call",)]
+
+
+def test_slots_are_written_as_their_concepts() -> None:
+    words = ["two", "cups", "in", "the", "big", "hall"]
+    assert with_concepts(words, ["B-n", "I-what", "O", "O", "B-room", "I-room"]) == "<n> <what> in the <room>"
+    assert with_concepts(words, ["B-n", "B-n", "O", "O", "I-room", "I-room"]) == "<n> <n> in the <room>"
+    assert with_concepts((), ()) == ""
+
+
+def test_a_model_from_before_the_second_pass_is_read(tmp_path: Path) -> None:
+    train, test = tea(tmp_path, train=40)
+    once = CrfUnderstander({"iterations": "10", "passes": "1"}, seed=1)
+    once.fit(train, (), silent)
+    words = [one.words for one in test]
+    once.save(tmp_path)
+    assert not (tmp_path / f"{SECOND}.json").exists()
+    for name, of in ((NAMES_FILE, ()), (FIRST_FILE, ("rule",))):
+        kept = json.loads((tmp_path / name).read_text(encoding="utf-8"))
+        kept.pop("passes", None)
+        kept.get("settings", {}).pop("passes", None)
+        for key in of:
+            del kept[key]["second"]
+        (tmp_path / name).write_text(json.dumps(kept), encoding="utf-8")
+    assert CrfUnderstander.load(tmp_path).predict(words) == once.predict(words)
 
 
 def test_a_kept_model_says_the_same(tmp_path: Path) -> None:

@@ -43,6 +43,22 @@ def test_it_learns_and_is_the_same_after_reading(tmp_path: Path, rule: LinearRul
     assert model.probabilities([]).shape == (0, 5)
 
 
+def test_it_goes_by_the_second_writing_where_the_first_is_strange(tmp_path: Path) -> None:
+    second = [" ".join(["<thing>" if word in ("door", "window", "box", "lid") else word for word in text.split()])
+              for text in TEXTS]  # fmt: skip
+    rule = LinearRule(words=1, second=2)
+    shuts = [("whole",) if text.startswith("close") else ("half",) for text in TEXTS]
+    strange = [f"w{number}" for number in range(len(TEXTS))]
+    model = fit_linear(strange, shuts, ["half", "whole"], rule, second=second, seed=1)
+    asked = ["never heard of"] * 2, ["close the <thing>", "open the <thing>"]
+    found = model.probabilities(*asked)
+    assert (found > 0.5).tolist() == [[False, True], [True, False]]
+    model.save(tmp_path, "again")
+    assert np.array_equal(load_linear(tmp_path, "again").probabilities(*asked), found)
+    with pytest.raises(ValueError, match="0 in a second writing"):
+        fit_linear(strange, shuts, ["half", "whole"], rule, seed=1)
+
+
 def test_texts_without_words_are_no_error() -> None:
     model = fit_linear(["", "…", "!"], [("a",), (), ()], ["a", "b"], LinearRule(), seed=1)
     assert model.probabilities(["word"]).tolist() == [[pytest.approx(1 / 3), 0]]

@@ -84,7 +84,7 @@ def test_a_failed_writing_leaves_the_model_as_it_was(folder: Path, trained: Trai
 
 def test_every_changed_file_is_named(folder: Path) -> None:
     names = sorted(one.name for one in folder.iterdir() if one.name != MODEL_FILE)
-    assert len(names) == 4
+    assert len(names) == 6
     for name in names:
         whole = (folder / name).read_bytes()
         for damaged in (whole[:-1], whole[:10] + bytes([whole[10] ^ 1]) + whole[11:], b""):
