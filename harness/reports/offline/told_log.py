@@ -13,6 +13,7 @@ import numpy as np
 from harness.metrics.exact import Interval, clopper_pearson, garwood
 from harness.metrics.intervals import wilson
 from harness.metrics.word_intervals import wer_interval
+from harness.model.offline import ListKind
 from harness.reports.offline.console import sound_lines
 from harness.reports.wake_log import TOTALS, LineSums, WakeLog, computed, differences, summary
 from harness.reports.wake_log_reading import Info, Total, entries, names_escaped
@@ -90,7 +91,9 @@ def lines(found: ToldLog) -> Iterator[str]:
         yield f"Partial: {partial}."
     if shard is not None:
         yield f"Shard {shard}."
-    yield from sound_lines(log, inv=_has(log, "inv"), oov=_has(log, "oov"))
+    yield from sound_lines(
+        log, inv=_has(log, "inv", ListKind.INV, ListKind.REFERENCED), oov=_has(log, "oov", ListKind.OOV)
+    )
     point = log.about("operating-point")
     if point is not None:
         yield f"Using operating point {point}."
@@ -158,8 +161,10 @@ def _word_errors(sums: LineSums) -> Interval | None:
     return wer_interval(np.frombuffer(sums.word_errors, np.int64), np.frombuffer(sums.words, np.int64))
 
 
-def _has(log: WakeLog, part: str) -> bool:
-    return bool(int(log.about(f"{part}-files") or 0)) or log.seconds(part) > 0
+def _has(log: WakeLog, part: str, *kinds: ListKind) -> bool:
+    """Was there such a list, though all of its files may have been rejected?"""
+    listed = any(name == "x-list" and detail.partition(" ")[0] in kinds for name, detail in log.info)
+    return listed or bool(int(log.about(f"{part}-files") or 0)) or log.seconds(part) > 0
 
 
 def _per_cent(interval: Interval | None) -> list[float] | None:

@@ -109,6 +109,8 @@ def test_what_an_interrupted_run_and_a_shard_left_is_marked(tmp_path: Path) -> N
     (tmp_path / "p.log").write_text(marks + ORIGINAL)
     lines = report(tmp_path / "p.log").stdout.splitlines()
     assert lines[:2] == ["Partial: 4 of 9 files.", "Shard 2/3."]
+    (tmp_path / "q.log").write_text(f'INFO x-list oov "o.txt" {"0" * 64}\nREJECT "a.wav" wrong rate\n')
+    assert "OOV: 0 files, 0.000 hr, 0:00:00.000" in report(tmp_path / "q.log").stdout.splitlines()
     assert lines[-1] == "Warning: false accepts come in clusters."
 
 
