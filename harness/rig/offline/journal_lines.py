@@ -69,11 +69,11 @@ def _line(told: Mapping[str, Any]) -> bytes:
 
 
 def has_check(line: bytes) -> bool:
-    """Whether a line tells its CRC. ValueError when that is of another line."""
+    """Whether a line tells its CRC. ValueError when it does not fit: the line has changed."""
     if not line.startswith(_CHECK_KEY, -_CHECK_BYTES):
         return False
     if not line.endswith(_CHECK % zlib.crc32(line[:-_CHECK_BYTES])):
-        raise ValueError("its CRC is that of another line")
+        raise ValueError("it is not what was written: its CRC does not fit")
     return True
 
 
