@@ -17,7 +17,7 @@ from harness.model.offline import ListedFile
 WINDOW = 100_000
 BATCH_S = 0.25
 """How long a worker is to be busy with a batch: long against what handing out costs, short against a run's end."""
-MOST_FILES = 256
+MOST_FILES = 512
 LEAST_S = 0.1
 """What a file counts for at least: opening it costs, too."""
 
