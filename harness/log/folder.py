@@ -85,12 +85,14 @@ def sync_folder(folder: Path) -> None:
 def write_whole(target: Path, content: bytes) -> None:
     """Writes a file so that after a power cut it is there whole, or not at all; LogFull, LogError.
 
-    What is no ordinary file, such as /dev/stdout or a named pipe, is written as it is.
+    What is no ordinary file, such as /dev/stdout or a named pipe, is written as it is. A link stays, and what it means
+    is written.
     """
     with disk_errors(f"{target} cannot be written", MORE_ROOM):
         if target.exists() and not target.is_file():
             target.write_bytes(content)
             return
+        target = Path(os.path.realpath(target))
         part = target.with_name(f".{target.name}.{os.getpid()}.part")
         try:
             with part.open("wb") as stream:

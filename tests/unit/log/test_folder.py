@@ -23,6 +23,15 @@ def test_a_file_is_there_whole_or_as_it_was(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [target]
 
 
+def test_a_link_stays_and_what_it_means_is_written(tmp_path: Path) -> None:
+    (tmp_path / "pages").mkdir()
+    link = tmp_path / "latest.html"
+    link.symlink_to(Path("pages", "one.html"))
+    for content in (b"one", b"two"):
+        write_whole(link, content)
+        assert (link.is_symlink(), (tmp_path / "pages" / "one.html").read_bytes()) == (True, content)
+
+
 def test_a_named_pipe_takes_it_and_stays_one(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
