@@ -98,7 +98,7 @@ def _ready(contenders: Sequence[Contender], seed: int, *, all_wanted: bool) -> l
     """
     from harness.understanding.training import make_understander
 
-    found = []
+    found: list[Contender] = []
     for one in contenders:
         try:
             make_understander(one.name, one.settings, seed)
