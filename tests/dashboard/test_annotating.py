@@ -182,7 +182,7 @@ async def test_a_full_disk_keeps_the_page_with_its_draft(project: Path, monkeypa
     async with app.run_test(size=SMALL) as pilot:
         await ready(pilot)
         with monkeypatch.context() as patched:
-            patched.setattr(app.desk, "_keep", full)
+            patched.setattr(app.desk._work, "_keep", full)
             await press(pilot, "3", "enter")
             for words in ("NOT SAVED, so the page stays in sight", "the disk is full", "Make room", "3 ✗ yes that"):
                 assert words in shown(pilot)
