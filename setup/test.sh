@@ -26,8 +26,12 @@ alone="$conformance $engines"
 
 without() { for path in "$@"; do printf -- '--ignore=%s ' "$path"; done; }
 
+# Beside two that always compute, who wakes up is late by 2.4 ms (99 %) with `nice`, and by 0.4 ms with `chrt --idle`.
+beside="nice -n 19"
+if command -v chrt >/dev/null 2>&1; then beside="chrt --idle 0"; fi
+
 said=$(mktemp)
-nice -n 19 "$python" -m pytest $pure -n 2 --dist loadfile >"$said" 2>&1 &
+$beside "$python" -m pytest $pure -n 2 --dist loadfile >"$said" 2>&1 &
 meanwhile=$!
 trap 'kill $meanwhile; rm -f "$said"; exit 130' INT TERM
 

@@ -14,7 +14,15 @@ import pytest
 from harness.drivers.microphone import Microphone, MicrophoneOptions
 from harness.lab.sound_server import LabSoundServer
 from harness.model.bench import DeviceProfile
-from harness.model.observation import LinkBack, LinkLost, Observation, SpeechEnded, SpeechStarted, StimulusHeard
+from harness.model.observation import (
+    LinkBack,
+    LinkLost,
+    Observation,
+    Overrun,
+    SpeechEnded,
+    SpeechStarted,
+    StimulusHeard,
+)
 from harness.model.stimulus import Waveform
 from harness.session.clock import HostClock
 from tests.conformance.sound_path import LAB, RATE_HZ, player, until
@@ -52,7 +60,9 @@ def test_query_and_answer_travel(lab_sound: LabSoundServer, tmp_path: Path) -> N
         starts = [one for one in seen if isinstance(one, SpeechStarted)]
         assert len(heard) == 1
         assert heard[0].at.at_s == pytest.approx(leaves_s, abs=0.05)
-        assert heard[0].correlation > 0.9
+        # What a busy host lost of it is told.
+        lost = said.overruns or any(isinstance(one, Overrun) for one in seen)
+        assert heard[0].correlation > 0.9 or lost
         assert starts[0].at.at_s == pytest.approx(begins_s, abs=0.08)
         clip, start_s = mic.cut(starts[0].at.at_s, starts[0].at.at_s + 0.5)
         assert start_s == pytest.approx(starts[0].at.at_s, abs=1 / RATE_HZ)

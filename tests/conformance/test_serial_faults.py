@@ -6,6 +6,7 @@ import os
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from harness.drivers.serial.options import Pace
@@ -21,8 +22,9 @@ from harness.model.observation import (
     StimulusStarted,
     Transcript,
 )
+from harness.model.stimulus import Waveform
 from tests.conformance.boards import posix_board
-from tests.conformance.serial_bench import Bench, near, repeated, spoken, truth, until
+from tests.conformance.serial_bench import RATE_HZ, Bench, near, repeated, spoken, truth, until
 
 
 def test_a_cable_that_is_pulled_and_put_back_interrupts_and_no_more(tmp_path: Path) -> None:
@@ -47,7 +49,9 @@ def test_a_cable_that_is_pulled_and_put_back_interrupts_and_no_more(tmp_path: Pa
 
 def test_counts_are_right_after_a_pulled_cable(tmp_path: Path) -> None:
     sound = repeated(spoken(), 20)
-    expected = truth(tmp_path, spoken())
+    # It begins with silence: the cut may lie so near to a wake that the board is still deaf from that.
+    after = Waveform(np.concatenate([np.zeros(3 * RATE_HZ, np.float32), spoken().samples]), RATE_HZ)
+    expected = truth(tmp_path, after)
     with posix_board(tmp_path, cable=True) as board, Bench(tmp_path, board.port) as bench:
         assert board.cable is not None
         bench.driver.play("a", sound)
@@ -56,7 +60,7 @@ def test_counts_are_right_after_a_pulled_cable(tmp_path: Path) -> None:
         until(lambda: bench.of(StimulusEnded))
         board.cable.replug()
         until(lambda: bench.of(LinkBack))
-        ended = bench.play(spoken(), "b")
+        ended = bench.play(after, "b")
         assert ended.complete
         started = bench.of(StimulusStarted)[-1]
         assert started.audio_s is not None

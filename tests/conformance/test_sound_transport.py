@@ -23,17 +23,20 @@ pytestmark = pytest.mark.sound
 def test_sound_arrives_bit_exact(lab_sound: LabSoundServer, mouth: str, ear: str) -> None:
     sent = noise(1.0)
     with recorder(ear) as (_, ring, heard), player(mouth) as (playback, told):
-        playback.play("noise", sent)
-        until(lambda: bool(told.ended), 3.0, "the end of the play")
-        (_, at), (_, end, complete) = told.started[0], told.ended[0]
-        sound, _ = ring.cut(at.at_s - 0.05, end.at_s + 0.05)
-    assert complete
-    assert end.at_s - at.at_s == pytest.approx(1.0, abs=0.001)
-    first = round(find(sound.samples, sent.samples).sample)
-    arrived = sound.samples[first : first + len(sent.samples)]
-    if not (told.overruns or heard.overruns):
-        assert np.array_equal(arrived, sent.samples)
-    assert np.corrcoef(arrived, sent.samples)[0, 1] > 0.999
+        for attempt in range(4):
+            before = told.overruns + heard.overruns
+            playback.play("noise", sent)
+            until(lambda: len(told.ended) > attempt, 3.0, "the end of the play")  # noqa: B023  waited for here
+            (_, at), (_, end, complete) = told.started[-1], told.ended[-1]
+            sound, _ = ring.cut(at.at_s - 0.05, end.at_s + 0.05)
+            assert complete
+            assert end.at_s - at.at_s == pytest.approx(1.0, abs=0.001)
+            first = round(find(sound.samples, sent.samples).sample)
+            if np.array_equal(sound.samples[first : first + len(sent.samples)], sent.samples):
+                return
+            # A busy host lost some of it: it must own up to that, and then may try again.
+            until(lambda: told.overruns + heard.overruns > before, 2.0, "the overrun")  # noqa: B023
+    raise AssertionError("not once without a loss")
 
 
 def test_clicks_come_back_at_their_spacing(lab_sound: LabSoundServer) -> None:
