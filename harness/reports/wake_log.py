@@ -240,7 +240,8 @@ def summary(log: WakeLog, sums: LineSums | None = None) -> str:
 
 
 def _shown(found: dict[str, float], key: str, decimals: int) -> str:
-    return f"{found[key]:.{decimals}f}" if key in found else "n/a"
+    """Rounded as in the log first, so that the line of a run and that of its log never differ in their last digit."""
+    return f"{round(found[key], DECIMALS[key]):.{decimals}f}" if key in found else "n/a"
 
 
 def hours_text(seconds: float) -> str:

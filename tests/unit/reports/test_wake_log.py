@@ -97,6 +97,13 @@ def test_over_nothing_there_is_no_rate() -> None:
     assert summary(WakeLog()) == "0 files, 0.000 hr, 0 FA n/a/hr, n/a% FR, 0 TA, n/ax RT"
 
 
+def test_the_line_of_a_run_and_that_of_its_log_have_the_same_last_digit() -> None:
+    run = WakeLog(totals=(("FACOUNT", 4), ("FARATE", 1000.064997)))
+    log = read(write(run))
+    assert dict(log.totals)["FARATE"] == 1000.065
+    assert summary(run) == summary(log)
+
+
 def test_in_vocabulary_false_accepts_count_only_with_u() -> None:
     assert computed(MANUAL)["FACOUNT"] == 118
     asked = replace(MANUAL, info=(*MANUAL.info, ("x-count-in-vocabulary", "yes"), ("inv/oov-hours", "20:00:00.000")))
