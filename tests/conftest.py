@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 
 import pytest
@@ -10,8 +11,9 @@ from hypothesis import settings
 # What helpers assert says its values too: of a failure that comes once, they are all there is.
 pytest.register_assert_rewrite("tests.conformance", "tests.dashboard", "tests.unit")
 
-# No example is timed: on a machine with other work, any of them may wait for a processor.
-settings.register_profile("untimed", parent=settings(), deadline=None)
+# No example is timed: on a machine with other work, any of them may wait for a processor. Examples are the same at
+# every run, so that CI says what a change did and not what chance found; EXPLORE=1 draws others.
+settings.register_profile("untimed", parent=settings(), deadline=None, derandomize="EXPLORE" not in os.environ)
 settings.load_profile("untimed")
 
 # Who starts the tests may be deaf to these, as a shell without job control makes what runs in the background, or
