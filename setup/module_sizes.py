@@ -1,4 +1,4 @@
-"""Fails when a module of ours is longer than 400 lines: it is about more than one thing by then.
+"""Fails when a module of ours is longer than 600 lines: it probably holds more than one idea.
 
 C that a tool has made is left out; its first line says so: `/* Made by tools/… `.
 """
@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-LIMIT = 400
+LIMIT = 600
 PYTHON = ("harness", "tests", "benchmarks", "setup", "firmware_stubs")
 C = ("firmware_stubs", "tests")
 C_ENDINGS = (".c", ".h", ".def", ".ino")
