@@ -71,7 +71,7 @@ class Crossed:
 
 @dataclass(frozen=True, slots=True)
 class GroupedComparison:
-    """Two systems within each label of a grouping, on the utterances that both have."""
+    """Two systems within each label of a grouping, on the utterances that count for both."""
 
     by: str
     values: tuple[tuple[str, SystemComparison], ...]

@@ -1,4 +1,4 @@
-"""Two systems on the utterances that both have: their word error rates, and whether they differ by more than chance."""
+"""Two systems on the same references: their word error rates, and whether they differ by more than chance."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ LEAST_SPEAKERS = 5
 
 @dataclass(frozen=True, slots=True)
 class SystemComparison:
-    """first, second: titles. utterances: those that both have a hypothesis for; the counts are of them alone.
+    """first, second: titles. utterances: those that count for both; the counts are of them alone. first_missing,
+    second_missing: how many of them that system has no hypothesis for, so that every word counts as deleted.
 
     difference: WER of the first less that of the second. interval: its 95 % interval, over what `unit_of` says of the
     first. p: two-sided, that such a difference comes by chance. None over no words or fewer than two utterances.
@@ -32,6 +33,8 @@ class SystemComparison:
     utterances: int
     first_counts: WordCounts
     second_counts: WordCounts
+    first_missing: int
+    second_missing: int
     difference: float | None
     interval: Interval | None
     p: float | None
@@ -67,9 +70,12 @@ def compare(scorings: Sequence[Scoring]) -> tuple[SystemComparison, ...]:
 
 
 def shared_rows(first: Scoring, second: Scoring) -> tuple[Rows, Rows]:
-    """The rows of the utterances that both have a hypothesis for, in either; in the order of the first."""
-    place = {id_: row for row, id_ in enumerate(second.ids) if not second.is_missing(row)}
-    rows = [row for row, id_ in enumerate(first.ids) if id_ in place and not first.is_missing(row)]
+    """The rows of the utterances that count for both, in either; in the order of the first.
+
+    A missing hypothesis counts as deletions here too: a system must not win by crashing on what is hard.
+    """
+    place = {id_: row for row, id_ in enumerate(second.ids)}
+    rows = [row for row, id_ in enumerate(first.ids) if id_ in place]
     return np.array(rows, np.intp), np.array([place[first.ids[row]] for row in rows], np.intp)
 
 
@@ -86,12 +92,17 @@ def compare_on(
     found = wer_difference(first_counts.errors, second_counts.errors, words, by_speaker)
     difference, interval, p = (None, None, None) if found is None else (found.difference, found.interval, found.p)
     counts = first_counts.totals(), second_counts.totals()
-    return SystemComparison(first.title, second.title, len(one), *counts, difference, interval, p)
+    missing = _missing(first, one), _missing(second, other)
+    return SystemComparison(first.title, second.title, len(one), *counts, *missing, difference, interval, p)
 
 
 def unit_among(scoring: Scoring, rows: Rows) -> Unit:
     """As `unit_of`, of some utterances."""
     return Unit.SPEAKERS if len(np.unique(scoring.groups[rows])) >= LEAST_SPEAKERS else Unit.UTTERANCES
+
+
+def _missing(scoring: Scoring, rows: Rows) -> int:
+    return sum(map(scoring.is_missing, rows.tolist())) if scoring.missing else 0
 
 
 def _clusters(scoring: Scoring) -> NDArray[np.intp] | None:

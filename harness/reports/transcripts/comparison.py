@@ -33,6 +33,9 @@ def lines(
         yield f"  on the same {one.utterances:,} utterances: {per_cent(one.first_counts.wer)} against " + per_cent(
             one.second_counts.wer
         )
+        for name, count in ((one.first, one.first_missing), (one.second, one.second_missing)):
+            if count:
+                yield f"  {shown(name, room)} has no hypothesis for {count:,} of them: each word counts as deleted"
         yield f"  difference {_difference(one)}"
         if by_groups:
             yield from differences(by_groups[index], width)

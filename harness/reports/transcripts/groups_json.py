@@ -69,6 +69,8 @@ def _pair(label: str, pair: SystemComparison) -> Json:
         "utterances": pair.utterances,
         "first_totals": counts_of(pair.first_counts),
         "second_totals": counts_of(pair.second_counts),
+        "first_missing": pair.first_missing,
+        "second_missing": pair.second_missing,
         "difference": pair.difference,
         "interval": pair.interval,
         "p": pair.p,

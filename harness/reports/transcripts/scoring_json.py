@@ -136,6 +136,8 @@ def _comparison(one: SystemComparison) -> dict[str, object]:
         "utterances": one.utterances,
         "first_totals": counts_of(one.first_counts),
         "second_totals": counts_of(one.second_counts),
+        "first_missing": one.first_missing,
+        "second_missing": one.second_missing,
         "difference": one.difference,
         "interval": one.interval,
         "p": one.p,

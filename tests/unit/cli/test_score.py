@@ -119,8 +119,9 @@ def test_a_page_on_standard_output_stands_alone(files: tuple[Path, Path]) -> Non
 def test_several_systems_are_compared(files: tuple[Path, Path]) -> None:
     lines = harness("-r", files[0], "-h", files[1], "-h", files[0]).stdout.splitlines()
     assert sum(line.startswith("system: ") for line in lines) == 2
-    assert "  on the same 3 utterances: 50.00 % against 0.00 %" in lines
-    assert any(line.startswith("  difference +50.00 points") for line in lines)
+    assert "  on the same 4 utterances: 62.50 % against 0.00 %" in lines
+    assert any(line.endswith("has no hypothesis for 1 of them: each word counts as deleted") for line in lines)
+    assert any(line.startswith("  difference +62.50 points") for line in lines)
 
 
 @pytest.mark.parametrize(

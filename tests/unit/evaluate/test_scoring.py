@@ -254,13 +254,35 @@ def test_confusions_are_the_steps_of_all_paths() -> None:
     assert counts(found) == (steps[Edit.CORRECT], *sums)
 
 
-def test_two_systems_are_compared_on_what_both_have() -> None:
+def test_a_missing_hypothesis_is_all_deletions_of_the_system_that_lacks_it() -> None:
     references = {f"a_{number}": "one two three four" for number in range(6)}
     first = scored(references, dict.fromkeys(list(references)[:4], "one two three four"))
     second = scored(references, dict.fromkeys(list(references)[1:], "one two three for"))
     (found,) = compare([first, second])
-    assert found.utterances == 3
-    assert found.first_counts == WordCounts(12, sentences=3)
-    assert found.second_counts == WordCounts(9, 3, sentences=3, sentences_with_error=3)
-    assert found.difference == pytest.approx(-0.25)
+    assert found.utterances == 6
+    assert (found.first_missing, found.second_missing) == (2, 1)
+    assert found.first_counts == first.totals == WordCounts(16, deletions=8, sentences=6, sentences_with_error=2)
+    assert found.second_counts == second.totals == WordCounts(15, 5, 4, sentences=6, sentences_with_error=6)
+    assert found.difference == pytest.approx((8 - 9) / 24)
     assert len(compare([first, second, first])) == 3
+
+
+def test_a_recogniser_that_crashed_on_half_of_the_files_does_not_win() -> None:
+    ids = [f"a_{number}" for number in range(200)]
+    references = dict.fromkeys(ids, "one two three four five six seven eight nine ten")
+    crashed = scored(references, dict.fromkeys(ids[:100], references[ids[0]]))
+    other = scored(references, dict.fromkeys(ids, "one two three four five six seven eight nine tin"))
+    (found,) = compare([crashed, other])
+    assert (found.first_counts.wer, found.second_counts.wer) == (0.5, pytest.approx(0.1))
+    assert (found.difference, found.first_missing) == (pytest.approx(0.4), 100)
+    assert found.interval is not None
+    assert found.interval[0] > 0
+
+
+def test_what_was_left_out_on_request_is_not_compared() -> None:
+    references = {f"a_{number}": "one two three four" for number in range(6)}
+    first = scored(references, dict.fromkeys(list(references)[:4], "one two three four"), drop_missing=True)
+    second = scored(references, dict.fromkeys(list(references)[1:], "one two three for"), drop_missing=True)
+    (found,) = compare([first, second])
+    assert (found.utterances, found.first_missing, found.second_missing) == (3, 0, 0)
+    assert found.second_counts == WordCounts(9, 3, sentences=3, sentences_with_error=3)

@@ -139,11 +139,11 @@ def test_columns_hold_whatever_the_labels_are(width: int) -> None:
 def test_two_systems_are_compared_within_each_value() -> None:
     one, two = scored(SPOKEN, HEARD, title="one"), scored(SPOKEN, BETTER, title="two")
     lines = list(comparison.lines([one, two], [None, None], compare([one, two]), 100, [within(one, two)]))
-    at = lines.index("by noise  sentences    first   second  difference     95 % interval      p")
+    at = lines.index("by noise  sentences     first    second  difference         95 % interval      p")
     assert lines[at + 2 : at + 5] == [
-        "fan               3  22.22 %  11.11 %      +11.11  -42.39 to +64.61  0.433",
-        "hum               1      n/a      n/a         n/a               n/a    n/a",
-        "(none)            1   0.00 %   0.00 %         n/a               n/a    n/a",
+        "fan               3   22.22 %   11.11 %      +11.11      -42.39 to +64.61  0.433",
+        "hum               2  200.00 %  100.00 %     +100.00  -1170.62 to +1370.62  0.500",
+        "(none)            1    0.00 %    0.00 %         n/a                   n/a    n/a",
     ]
     assert not any(line.startswith("by ") for line in comparison.lines([one, two], [None] * 2, compare([one, two]), 80))
 
@@ -176,10 +176,12 @@ def test_json_has_the_counts_of_each_value() -> None:
 
 def test_json_has_the_differences_of_each_value() -> None:
     (pair,) = as_json(scored(SPOKEN, HEARD, title="one"), scored(SPOKEN, BETTER, title="two"))["comparisons"]
-    fan, hum, _ = next(one for one in pair["groups"] if one["by"] == "noise")["values"]
+    fan, hum, none = next(one for one in pair["groups"] if one["by"] == "noise")["values"]
     assert (fan["value"], fan["utterances"], fan["difference"]) == ("fan", 3, pytest.approx(1 / 9))
     assert (fan["first_totals"]["deletions"], fan["second_totals"]["deletions"]) == (1, 0)
-    assert (hum["utterances"], hum["difference"], hum["interval"], hum["p"]) == (1, None, None, None)
+    assert (hum["utterances"], hum["first_missing"], hum["second_missing"]) == (2, 1, 0)
+    assert (hum["difference"], hum["p"]) == (1.0, pytest.approx(0.5))
+    assert (none["utterances"], none["difference"], none["interval"], none["p"]) == (1, None, None, None)
 
 
 def page_of(*systems: Scoring, listed: Groupings = LISTED) -> Page:

@@ -248,7 +248,7 @@ def test_systems_are_compared_on_one_page() -> None:
     assert not found.open
     assert "1 good.trn verbatim 12 25.00 % 10.00 % to 40.00 %" in found.text
     assert "2 bad.trn verbatim 12 75.00 % n/a" in found.text
-    assert "1 good − 2 bad 3 27.27 % − 72.73 %" in found.text
+    assert "1 good − 2 bad 4 0, 1 25.00 % − 75.00 %" in found.text
     assert "bob 2 4 25.00 % 75.00 %" in found.text
     assert "bob_2 bob 1 good C 1 S 0 D 0 I 0 2 bad no hypothesis, C 0 S 0 D 1 I 0" in found.text
 

@@ -68,7 +68,8 @@ def test_several_systems_are_compared() -> None:
     assert list(found) == ["systems", "comparisons"]
     assert len(found["systems"]) == len(found["comparisons"]) == 3
     both = found["comparisons"][1]
-    assert (both["first"], both["second"], both["utterances"], both["difference"]) == ("a", "b", 4, 0.0)
+    assert (both["first"], both["second"], both["utterances"], both["difference"]) == ("a", "b", 5, 0.0)
+    assert (both["first_missing"], both["second_missing"]) == (1, 1)
 
 
 def test_pieces_join_at_their_seams() -> None:

@@ -71,8 +71,12 @@ def test_systems_are_set_side_by_side() -> None:
         "  WER 7 of 12 = 58.33 % (95 % interval 10.00 % to 20.00 %)"
     )
     assert lines[4] == "first against second one"
-    assert lines[5] == "  on the same 4 utterances: 50.00 % against 50.00 %"
-    assert lines[6].startswith("  difference +0.00 points (95 % interval -")
-    assert lines[6].endswith("), p = 1.000")
+    assert lines[5:8] == [
+        "  on the same 5 utterances: 58.33 % against 58.33 %",
+        "  first has no hypothesis for 1 of them: each word counts as deleted",
+        "  second one has no hypothesis for 1 of them: each word counts as deleted",
+    ]
+    assert lines[8].startswith("  difference +0.00 points (95 % interval -")
+    assert lines[8].endswith("), p = 1.000")
     assert "  difference n/a (of no words)" in lines
     assert all(line.isprintable() for line in lines)
