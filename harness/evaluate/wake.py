@@ -131,6 +131,14 @@ class WakeFigures:
         plays = self.plays(device)
         return {play.trial.id: play.reading.hit is not None for play in plays if play.kind is TrialKind.WAKE}
 
+    def explained(self, seq: int) -> bool | None:
+        """Whether the wake event of that row is a stimulus's or part of an earlier event.
+
+        None while the attempt that it belongs to may still decide.
+        """
+        found = [device.explained(seq) for device in self._devices.values()]
+        return next((one for one in found if one is not False), False)
+
     def unmatched(self, device: str) -> tuple[WakeEvent, ...]:
         """All events of a device that matched no stimulus, in their order."""
         return self._events.every(device)

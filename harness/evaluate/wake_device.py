@@ -78,7 +78,7 @@ class DeviceFigures:
         self.decisions: dict[str, bool] = {}
         self.listening_states: set[DeviceState] = set()
         self.changed = True
-        self._settings, self._events, self._speech = settings, events, speech
+        self._events, self._speech = events, speech
         self._sums = Sums()
         self._delays: dict[int, Measured] = {}
         self._latency: LatencyFigures | None = None
@@ -115,10 +115,17 @@ class DeviceFigures:
             case PlayState.OUTSIDE:
                 self._put(event, play, exposed=False)
             case PlayState.RUNNING:
-                last = play.events[-2] if len(play.events) > 1 else None
-                apart = last is None or play.place(event) - play.place(last) >= self._settings.refractory_s
-                if play.kind is TrialKind.AMBIENT and apart:
+                if play.kind is TrialKind.AMBIENT and play.stands(event):
                     self._put(event, play, exposed=True, pending=True)
+
+    def explained(self, seq: int) -> bool | None:
+        """Whether an event is a stimulus's or part of an earlier event; None while the attempt may still decide."""
+        if self._events.of(seq) is not None:
+            return False
+        play = next((one for one in reversed(self._recent) if one.has(seq)), None)
+        if play is None:
+            return False
+        return None if play.state is PlayState.RUNNING and play.kind is not TrialKind.AMBIENT else True
 
     def finish(self, play: Play, counted: bool, wall_s: float) -> None:
         """The attempt has ended; from now on it counts, or never does."""

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from harness.metrics.recognition import recognised
-from harness.metrics.wake import Window, match_events
+from harness.metrics.wake import Window, is_same, match_events
 from harness.model.bench import ObservationKind
 from harness.model.observation import Intent, Transcript
 from harness.model.record import AttemptStarted
@@ -77,6 +77,7 @@ class Play:
     """Grows while an attempt goes on. Host times in `started` and `ended`; on the device's audio line in audio_….
 
     heard: where our microphone found the first sample, through the air only. previous: the device's play before it.
+    stood_s: place of the last event that was shown while the play was running.
     """
 
     trial: Trial
@@ -94,6 +95,7 @@ class Play:
     words: list[Transcript | Intent] = field(default_factory=list)
     reading: Reading = field(default_factory=Reading)
     previous: Play | None = field(default=None, repr=False)
+    stood_s: float | None = None
 
     @property
     def transcribes(self) -> bool:
@@ -174,6 +176,18 @@ class Play:
         while at and self.place(self.events[at - 1]) > place:
             at -= 1
         self.events.insert(at, event)
+
+    def has(self, seq: int) -> bool:
+        """Whether the event of that row is one of the play's."""
+        return any(event.seq == seq for event in reversed(self.events))
+
+    def stands(self, event: Heard) -> bool:
+        """Whether the newest event counts by itself: the refractory time runs from the last event that does."""
+        place_s = self.place(event)
+        if self.stood_s is not None and is_same(place_s, self.stood_s, self.settings.refractory_s):
+            return False
+        self.stood_s = place_s
+        return True
 
 
 def read(play: Play, proven: Sequence[Span], before_s: float | None = None) -> Reading:

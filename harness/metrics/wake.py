@@ -60,6 +60,11 @@ def match_events(windows: Sequence[Window], events_s: Sequence[float], refractor
     )
 
 
+def is_same(at_s: float, stands_s: float, refractory_s: float) -> bool:
+    """Whether an event belongs to the last one that stands for itself."""
+    return at_s - stands_s < refractory_s
+
+
 def merge(
     windows: Sequence[Window], events_s: Sequence[float], refractory_s: float
 ) -> tuple[list[int], tuple[tuple[int, int], ...]]:
@@ -73,7 +78,7 @@ def merge(
     kept: list[int] = []
     same: list[tuple[int, int]] = []
     for index, at_s in enumerate(events_s):
-        if kept and at_s - events_s[kept[-1]] < refractory_s:
+        if kept and is_same(at_s, events_s[kept[-1]], refractory_s):
             opened = range(bisect_right(starts, events_s[kept[-1]]), bisect_right(starts, at_s))
             if not any(windows[number].end_s >= at_s for number in opened):
                 same.append((index, kept[-1]))

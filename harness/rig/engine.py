@@ -131,6 +131,7 @@ class Engine:
                 between_trials_s=scenario.defaults.between_trials_s,
                 needless=lambda trial: needless(trial, self._wake_progress(), scenario.stopping),
                 decisions=lambda: due_decisions(self._wake_progress(), scenario.stopping),
+                explained=self._explained,
             )
             conductor = Conductor(started.trials, stage, Resumption.of(history))
             self._conductor = conductor
@@ -246,6 +247,10 @@ class Engine:
     def _wake_progress(self) -> WakeProgress:
         with self._counting:  # rows are added on the log's thread
             return self._wake.snapshot()
+
+    def _explained(self, seq: int) -> bool | None:
+        with self._counting:
+            return self._wake.explained(seq)
 
     def _take_in(self, entry: Entry) -> None:
         self._figures.add(entry)

@@ -37,7 +37,7 @@ class Conductor:
 
     def __init__(self, plan: Sequence[Trial], stage: Stage, resumption: Resumption) -> None:
         run = self._run = Run(plan, stage, resumption)
-        self._clips = EventClips(stage.log, stage.microphone, stage.clock, run.arrivals.put)
+        self._clips = EventClips(stage.log, stage.microphone, stage.clock, run.arrivals.put, stage.explained)
         self._log = PatientLog(run, self._clips)
         self._rendering = Rendering(stage.renders, stage.on_rendered)
         self._responses = Responses(run, self._log)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,11 +12,10 @@ from harness.model.clip import Clip
 from harness.model.errors import DeviceError, LogError
 from harness.model.observation import StimulusEnded, StimulusStarted, Wake
 from harness.model.record import Entry, Observed
-from harness.model.scenario import TrialKind, WakeSettings
+from harness.model.scenario import WakeSettings
 from harness.model.stimulus import Waveform
 from harness.model.trial import Listening, Target, Trial
 from harness.ports import Clock, Hears, SessionLog
-from harness.session.actions import StimulusTiming
 from harness.session.stage import Clipped, Told
 
 ARRIVAL_S = 0.3
@@ -24,17 +23,11 @@ ARRIVAL_S = 0.3
 
 @dataclass(slots=True)
 class _Sound:
-    """A stimulus as one player plays it; starts_s on the player's line: of audio (injected), else of the host.
+    """A stimulus as one player plays it; starts_s on the player's line: of audio (injected), else of the host."""
 
-    answered: devices that have woken in its window.
-    """
-
-    listening: Listening
-    timing: StimulusTiming
     waveform: Waveform
     starts_s: float
     ends_s: float
-    answered: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,20 +45,27 @@ class _Wanted:
 class EventClips:
     """Decides which wake events want a clip, and cuts it when the sound after them is there.
 
-    An event wants one unless it is the first of its device within a stimulus's window, or comes within the refractory
-    time of another. Through the air the clip is the microphone's, over a wire it is what the device was given.
-    Everything but the cutting and storing, which has a thread of its own, happens in the conductor's thread.
+    An event wants one unless the counting of wake events, asked when its clip is due, has explained it. Through the
+    air the clip is the microphone's, over a wire it is what the device was given. Everything but the cutting and
+    storing, which has a thread of its own, happens in the conductor's thread.
     """
 
-    def __init__(self, log: SessionLog, microphone: Hears | None, clock: Clock, told: Callable[[Told], None]) -> None:
+    def __init__(
+        self,
+        log: SessionLog,
+        microphone: Hears | None,
+        clock: Clock,
+        told: Callable[[Told], None],
+        explained: Callable[[int], bool | None],
+    ) -> None:
         self._log = log
         self._microphone = microphone
         self._clock = clock
         self._told = told
+        self._explained = explained
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="event-clips")
-        self._plays: dict[str, tuple[Listening, StimulusTiming, Waveform]] = {}
+        self._plays: dict[str, tuple[Listening, Waveform]] = {}
         self._lines: dict[str, list[_Sound]] = {}
-        self._last: dict[str, float] = {}
         self._listening: Listening | None = None
         self._wanted: list[_Wanted] = []
         self._saving: set[int] = set()
@@ -73,18 +73,18 @@ class EventClips:
     @property
     def pending(self) -> bool:
         """True while a clip is still to come, or to be named by a row."""
-        return bool(self._wanted or self._saving)
+        return bool(self._saving) or not all(self._explained(wanted.seq) for wanted in self._wanted)
 
     @property
     def longest_s(self) -> float:
         """How long after an event its clip may have to wait for its sound."""
         return max((wanted.settings.clip_after_s for wanted in self._wanted), default=0.0) + ARRIVAL_S
 
-    def begins(self, trial: Trial, play_id: str, timing: StimulusTiming, waveform: Waveform) -> None:
+    def begins(self, trial: Trial, play_id: str, waveform: Waveform) -> None:
         """A listening trial's stimulus is about to be played under that name."""
         if trial.listening is not None:
             self._listening = trial.listening
-            self._plays = {play_id: (trial.listening, timing, waveform)}
+            self._plays = {play_id: (trial.listening, waveform)}
 
     def saw(self, entry: Entry) -> None:
         """A row that was committed."""
@@ -102,11 +102,12 @@ class EventClips:
         """Cuts what is due; hurry: with the sound that there is, since no more will come."""
         left = []
         for wanted in self._wanted:
-            if hurry or self._is_due(wanted, now_s):
+            explained = self._explained(wanted.seq) if hurry or self._is_due(wanted, now_s) else None
+            if explained is None and not hurry:
+                left.append(wanted)
+            elif not explained:
                 self._saving.add(wanted.seq)
                 self._pool.submit(self._save, wanted, self._cutter(wanted, now_s))
-            else:
-                left.append(wanted)
         self._wanted = left
 
     def told(self, seq: int) -> None:
@@ -120,9 +121,9 @@ class EventClips:
     # What was played
 
     def _started(self, started: StimulusStarted) -> None:
-        listening, timing, waveform = self._plays[started.play_id]
+        listening, waveform = self._plays[started.play_id]
         starts_s = started.at.at_s if started.audio_s is None else started.audio_s
-        sound = _Sound(listening, timing, waveform, starts_s, starts_s + waveform.duration_s)
+        sound = _Sound(waveform, starts_s, starts_s + waveform.duration_s)
         line = self._lines.setdefault(started.source, [])
         oldest_s = starts_s - 2 * (listening.settings.clip_before_s + listening.settings.clip_after_s)
         line[:] = [one for one in line if one.ends_s > oldest_s] + [sound]
@@ -139,35 +140,15 @@ class EventClips:
         target = self._target(wake.source)
         if self._listening is None or target is None:
             return
-        settings = self._listening.settings
-        place_s = wake.at.at_s if wake.audio_s is None else wake.audio_s
-        last_s, self._last[wake.source] = self._last.get(wake.source), place_s
-        if self._is_called_for(target, place_s):
-            return
-        if last_s is not None and 0 <= place_s - last_s < settings.refractory_s:
-            return
         if not target.injected and self._microphone is None:
             return
         since_s = self._clock.now_s()
         line_s = wake.audio_s if target.injected else None
-        self._wanted.append(_Wanted(seq, target.player, wake.at.at_s, line_s, settings, since_s))
+        self._wanted.append(_Wanted(seq, target.player, wake.at.at_s, line_s, self._listening.settings, since_s))
 
     def _target(self, connection: str) -> Target | None:
         targets = self._listening.targets if self._listening else ()
         return next((one for one in targets if one.connection == connection), None)
-
-    def _is_called_for(self, target: Target, place_s: float) -> bool:
-        """Whether it is the first event of its device within the window of a stimulus."""
-        for sound in self._lines.get(target.player, ()):
-            if sound.listening.kind is TrialKind.AMBIENT:
-                continue
-            settings, timing = sound.listening.settings, sound.timing
-            from_s = sound.starts_s + timing.query_start_s - settings.window_before_s
-            until_s = sound.starts_s + timing.query_end_s + settings.window_after_s
-            if from_s <= place_s <= until_s and target.device not in sound.answered:
-                sound.answered.add(target.device)
-                return True
-        return False
 
     # Cutting
 

@@ -22,6 +22,10 @@ def _needed(trial: Trial) -> str:
     return ""
 
 
+def _unexplained(seq: int) -> bool | None:
+    return False
+
+
 def _nothing() -> tuple[DecisionReached, ...]:
     return ()
 
@@ -37,6 +41,7 @@ class Stage:
     on_rendered: told of each trial's sound before it is played, from the rendering thread. linger: while true after the
     plan's end, notes, judgments and re-runs are still taken. needless(trial): why a listening trial need not be played
     any more, else "". decisions: rows about sequential tests that the log lacks; asked after each listening trial.
+    explained(seq): whether the wake event of that row is a stimulus's or part of an earlier one; None if still open.
     """
 
     loudspeakers: Mapping[str, Stimulates]
@@ -54,6 +59,7 @@ class Stage:
     between_trials_s: float = 1.0
     needless: Callable[[Trial], str] = _needed
     decisions: Callable[[], tuple[DecisionReached, ...]] = _nothing
+    explained: Callable[[int], bool | None] = _unexplained
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,7 @@ class Stagehand:
             case StartAttempt(row=row):
                 stimulus = self._run.sounds[row.play_id] = self._run.sounds[""]
                 if isinstance(machine, ListeningMachine):
-                    self._clips.begins(machine.trial, row.play_id, machine.timing, stimulus)
+                    self._clips.begins(machine.trial, row.play_id, stimulus)
                 self._run.show_machine()
                 self._log.append(row)
                 return self._sound(machine, row.play_id)

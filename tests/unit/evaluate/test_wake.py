@@ -347,6 +347,38 @@ def test_ambient_events_are_shown_while_they_come_and_counted_at_the_end() -> No
     assert before.devices[0].false_accepts.count == before.devices[0].ambient_events_outside == 0
 
 
+def test_every_event_that_counts_is_the_one_whose_sound_is_kept() -> None:
+    """Wakes every 1.5 s with a refractory time of 2 s: every other one counts, while it comes and afterwards."""
+    ambient = wake_trial(1, AMBIENT)
+    rows = WakeRows(at_s=50.0)
+    rows.plan(ambient)
+    seqs = rows.play(ambient, [("kitchen", 10.0 + 1.5 * number) for number in range(6)])
+    figures, shown = WakeFigures(), []
+    for entry in rows.entries:
+        figures.add(entry)
+        if isinstance(entry.record, AttemptFinished):
+            break
+        shown = [event.seq for event in figures.unmatched("kitchen")]
+    assert rows.device().after_review.count == 3
+    assert shown == [event.seq for event in figures.unmatched("kitchen")] == [seqs[0], seqs[2], seqs[4]]
+    assert [seq for seq in seqs if not figures.explained(seq)] == shown
+
+
+def test_the_event_that_only_looked_like_the_phrases_keeps_its_sound() -> None:
+    """Of two events in one window the one nearer to the phrase is its own; that is known when the attempt has ended."""
+    call = wake_trial(1, settings=WakeSettings(refractory_s=0.3))
+    rows = WakeRows(at_s=50.0)
+    rows.plan(call)
+    early, near = rows.play(call, [("kitchen", 1.0), ("kitchen", 1.7)])
+    figures = WakeFigures()
+    for entry in rows.entries:
+        if isinstance(entry.record, AttemptFinished):
+            assert [figures.explained(seq) for seq in (early, near)] == [None, None]
+        figures.add(entry)
+    assert [figures.explained(seq) for seq in (early, near)] == [False, True]
+    assert [event.seq for event in figures.unmatched("kitchen")] == [early]
+
+
 def test_what_a_device_says_of_itself() -> None:
     rows = WakeRows()
     rows.plan(wake_trial(1))

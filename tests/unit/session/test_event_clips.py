@@ -16,7 +16,6 @@ from harness.model.scenario import TrialKind
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
 from harness.model.trial import Target
-from harness.session.actions import StimulusTiming
 from harness.session.event_clips import EventClips
 from harness.session.stage import Clipped, Told
 from tests.unit.session.listening_material import BY_AIR, WIRED, listening_trial
@@ -72,14 +71,16 @@ class Table:
         self.clock = Hand()
         self.log = MemoryLog(self.clock, room)
         self.arrived: list[Told] = []
-        self.clips = EventClips(self.log, Ear(), self.clock, self.arrived.append)
+        self.explained: dict[int, bool | None] = {}
+        self.clips = EventClips(
+            self.log, Ear(), self.clock, self.arrived.append, lambda seq: self.explained.get(seq, False)
+        )
         self.trial = listening_trial(*targets, kind=kind)
         self.seq = 0
 
     def plays(self, play_id: str, value: float, duration_s: float = 4.0) -> None:
-        timing = StimulusTiming("5" * 64, 1.0, 1.6, duration_s)
         samples = np.full(round(duration_s * RATE), value, dtype=np.float32)
-        self.clips.begins(self.trial, play_id, timing, Waveform(samples, RATE))
+        self.clips.begins(self.trial, play_id, Waveform(samples, RATE))
 
     def sees(self, observation: Observation) -> int:
         self.seq += 1
@@ -124,29 +125,29 @@ def test_over_a_wire_a_clip_is_what_the_device_was_given_across_stimuli() -> Non
     ]
 
 
-def test_the_first_event_in_a_window_wants_no_clip_and_others_do() -> None:
+def test_an_event_that_counting_explains_wants_no_clip() -> None:
     table = Table(WIRED)
     table.plays("a", 0.1, 10.0)
     table.starts("wired", "a", audio_s=50.0)
-    wanted = [
-        table.wakes("wired", 1000.0, 50.5),  # in the lead-in
-        table.wakes("wired", 1000.0, 58.0),  # long after
-    ]
-    called = table.wakes("wired", 1000.0, 52.6)  # 1 s after the phrase: the last moment
+    wanted = table.wakes("wired", 1000.0, 50.5)
+    table.explained[table.wakes("wired", 1000.0, 52.6)] = True
     table.clock.at_s += 5.0
-    found = table.stored(2)
-    assert sorted(found) == wanted
-    assert called not in found
+    assert sorted(table.stored(1)) == [wanted]
+    table.clips.told(wanted)
+    assert not table.clips.pending
 
 
-def test_an_event_within_the_refractory_time_is_the_same_event() -> None:
-    table = Table(WIRED, kind=TrialKind.AMBIENT)
-    table.plays("a", 0.1, 30.0)
-    table.starts("wired", "a", audio_s=0.0)
-    first = table.wakes("wired", 1000.0, 8.0)
-    table.wakes("wired", 1000.0, 9.9)
-    later = table.wakes("wired", 1000.0, 12.0)
-    assert sorted(table.stored(2)) == [first, later]
+def test_a_clip_waits_until_counting_has_decided() -> None:
+    table = Table(WIRED)
+    table.plays("a", 0.1, 10.0)
+    table.starts("wired", "a", audio_s=50.0)
+    table.explained[seq := table.wakes("wired", 1000.0, 52.6)] = None
+    table.clock.at_s += 5.0
+    table.clips.tick(table.clock.at_s)
+    assert table.clips.pending
+    assert not table.arrived
+    table.explained[seq] = False
+    assert sorted(table.stored(1)) == [seq]
 
 
 def test_by_air_the_microphone_is_cut_when_the_sound_after_the_event_is_there() -> None:
@@ -173,16 +174,6 @@ def test_at_the_end_of_a_run_what_there_is_is_kept() -> None:
     seq = table.wakes("shelf_link", 1003.0)
     clip = table.stored(1, hurry=True)[seq]
     assert (clip.start_s, clip.duration_s) == (998.0, pytest.approx(6.0))
-
-
-def test_two_devices_on_one_sound_each_have_their_event() -> None:
-    other = Target("b", "b", "speaker", BY_AIR.reports)
-    table = Table(BY_AIR, other)
-    table.plays("a", 0.1)
-    table.starts("speaker", "a")
-    table.wakes("shelf_link", 1001.8)
-    table.wakes("b", 1001.9)
-    assert not table.clips.pending
 
 
 def test_a_stimulus_that_was_cut_ends_there() -> None:
