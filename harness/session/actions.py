@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from harness.model.feed import StateWord
 from harness.model.observation import Observation
-from harness.model.record import AttemptFinished, AttemptStarted, Question, TrialFinished
+from harness.model.record import AttemptFinished, AttemptStarted, FaultMet, Question, TrialFinished
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import RenderedStimulus, Role
 from harness.model.time import Stamp
@@ -101,7 +101,24 @@ class FinishTrial:
     row: TrialFinished
 
 
-Action = Credit | StartAttempt | StopStimulus | FreezeResponse | AskOperator | SayClosing | FinishAttempt | FinishTrial
+@dataclass(frozen=True, slots=True)
+class ReportFault:
+    """Something is wrong with a device that the trial goes on in spite of."""
+
+    row: FaultMet
+
+
+Action = (
+    Credit
+    | StartAttempt
+    | StopStimulus
+    | FreezeResponse
+    | AskOperator
+    | SayClosing
+    | FinishAttempt
+    | FinishTrial
+    | ReportFault
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from harness.model.cause import in_words
 from harness.model.observation import (
     DeviceState,
 )
-from harness.model.record import AttemptFinished
+from harness.model.record import AttemptFinished, FaultMet
 from harness.model.scenario import TrialKind
-from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
+from harness.model.trial import EvidenceSource, Outcome, Recognition, Target, Trial
 from harness.session.actions import (
     Action,
     FinishAttempt,
+    ReportFault,
     StimulusTiming,
     StopStimulus,
 )
@@ -78,15 +80,21 @@ class ListeningSteps(Take):
         until_s = self._not_before_s
         if self._sounding:
             until_s = max(until_s, self._since_s + ENDING_S)
-        for target in self._listening.targets:
-            if target.injected:  # its line of audio stands still while nothing is injected
-                continue
-            woke_s = self._seen.woke_s.get(target.connection)
-            if woke_s is not None:
-                until_s = max(until_s, woke_s + self._listening.settings.refractory_s)
+        longest_s = self._since_s + self._rule.response_max_s
+        for target in self._in_the_room():
+            until_s = max(until_s, min(self._awake_until(target), longest_s))
             if self._seen.states.get(target.connection) in _BUSY:
-                until_s = max(until_s, self._since_s + self._rule.response_max_s)
+                until_s = max(until_s, longest_s)
         return until_s
+
+    def _in_the_room(self) -> list[Target]:
+        """Devices that hear through the air; the audio line of the others stands still while nothing is injected."""
+        return [target for target in self._listening.targets if not target.injected]
+
+    def _awake_until(self, target: Target) -> float:
+        """Up to here a further wake event of a device would count as part of its last one."""
+        woke_s = self._seen.woke_s.get(target.connection)
+        return -math.inf if woke_s is None else woke_s + self._listening.settings.refractory_s
 
     # Steps
 
@@ -125,6 +133,11 @@ class ListeningSteps(Take):
             self._start()
 
     def _start(self) -> None:
+        for target in self._in_the_room():
+            if self._awake_until(target) > self._now_s:
+                waited_s = self._now_s - self._since_s
+                what = f"{target.device} keeps waking: still not quiet after {waited_s:.0f} s; the trial starts anyway"
+                self._actions.append(ReportFault(FaultMet(target.connection, what)))
         self._last_number += 1
         play_id = self._play_id(self._last_number)
         self._current = ListeningAttempt(self.trial, self._listening, self._timing, play_id, self._now_s)

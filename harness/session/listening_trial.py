@@ -140,6 +140,9 @@ class ListeningMachine(ListeningSteps):
             case Wake(source=source) if attempt is not None and self._phase in UNDER_WAY:
                 if (target := self._target(source)) is not None:
                     attempt.woke(target, observation)
+            case Wake(source=source) if self._phase is Phase.WAITING and not self._missing():
+                if (target := self._target(source)) is not None and not target.injected:
+                    self._reason = f"{target.device} has just woken; waiting until it is quiet"
             case LinkLost(source=source, what=what) if source in self._missing():
                 self._sounding.discard(source)
                 self._interrupt(f"link_lost: {source}: {what}")

@@ -14,6 +14,7 @@ from harness.session.actions import (
     FinishAttempt,
     FinishTrial,
     FreezeResponse,
+    ReportFault,
     SayClosing,
     StartAttempt,
     StopStimulus,
@@ -79,6 +80,8 @@ class Stagehand:
                 self._log.append(attempt_row)
             case FinishTrial(row=trial_row):
                 self._log.append(trial_row)
+            case ReportFault(row=fault):
+                self._log.append(fault)
         return ()
 
     def _sound(self, machine: Machine, play_id: str) -> Sequence[Action]:

@@ -21,15 +21,16 @@ from harness.model.observation import (
     Transcript,
     Wake,
 )
-from harness.model.record import AttemptFinished
+from harness.model.record import AttemptFinished, FaultMet
 from harness.model.scenario import TrialKind, WakeSettings
 from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition
+from harness.session.actions import ReportFault
 from harness.session.bench_state import BenchState
 from harness.session.listening_attempt import INJECTION_GUARD_S, SOUND_GUARD_S
 from harness.session.listening_steps import RETRY_S
 from harness.session.take import Phase
-from tests.unit.session.listening_material import BY_AIR, TIMING, WIRED, Play
+from tests.unit.session.listening_material import BY_AIR, RULE, TIMING, WIRED, Play
 
 
 def test_a_wired_device_is_through_with_the_last_acknowledged_sample() -> None:
@@ -176,6 +177,18 @@ def test_by_air_the_refractory_time_after_a_wake_event_is_waited_for_and_over_a_
     assert not play.started
     play.wait(0.1)
     assert play.started
+
+
+def test_a_device_that_never_stops_waking_is_reported_and_does_not_hold_the_run() -> None:
+    """It wakes every 0.7 s: the refractory time after its last event never ends."""
+    play = Play(BY_AIR, seen=BenchState(woke_s={BY_AIR.connection: 100.0}))
+    while not play.started and play.now_s < 100.0 + 2 * RULE.response_max_s:
+        play.feed(Wake(BY_AIR.connection, play.at(), "alexa", 0.9, None))
+        assert play.machine.state.reason == "shelf has just woken; waiting until it is quiet"
+        play.wait(0.7)
+    assert play.now_s - 100.0 == pytest.approx(RULE.response_max_s, abs=0.8)
+    (fault,) = [action.row for action in play.actions if isinstance(action, ReportFault)]
+    assert fault == FaultMet("shelf_link", "shelf keeps waking: still not quiet after 30 s; the trial starts anyway")
 
 
 def test_a_device_by_air_is_to_be_idle_first_but_not_for_ever() -> None:
