@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup-stamp
 TEST := sh setup/test.sh $(BIN)/python
 
-.PHONY: setup demo test check soak bench lock clean
+.PHONY: setup demo test check soak bench packages lock clean
 
 setup: $(STAMP)
 
@@ -33,10 +33,16 @@ soak: setup
 bench: setup
 	for b in benchmarks/bench_*.py; do $(BIN)/python $$b || exit 1; done
 
+# The package as `pip install` gives it, also with another Python: make packages PYTHON=python3.13. Downloads its dependencies.
+packages: $(STAMP)
+	$(PYTHON) -m venv $(VENV)-packages
+	$(VENV)-packages/bin/python -m pip install --quiet setuptools ".[lab]"
+	HARNESS_PYTHONS=$(VENV)-packages/bin/python $(BIN)/python -m pytest tests/conformance/test_installed.py
+
 # Re-pins every dependency. Needs `uv` on the path.
 lock:
 	uv pip compile --universal --python-version 3.11 --all-extras --generate-hashes \
 		--no-emit-package torch --no-emit-index-url --no-annotate --no-header pyproject.toml -o requirements.lock
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-packages build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

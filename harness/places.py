@@ -41,6 +41,15 @@ def lab_folder() -> Path:
     return Path(named) if named else runtime_folder() / "lab"
 
 
+def shipped_folder(name: str) -> Path:
+    """`devices` or `scenarios` as the project ships them: inside an installed package, beside it in a checkout."""
+    from importlib.resources import files  # here, since it takes long to import and few need it
+
+    package = Path(str(files("harness")))
+    installed = package / "shipped"
+    return (installed if installed.is_dir() else package.parent) / name
+
+
 @dataclass(frozen=True, slots=True)
 class LabState:
     """A running lab: environment that makes PortAudio and Pulse find its sound server, and its broker's address."""

@@ -10,12 +10,10 @@ from pathlib import Path
 
 import click
 
-import harness
 from harness.cli.sessions import SESSIONS, progress_of
 from harness.cli.watching import chosen_view, view_options, watch
 from harness.lab.lab import Lab
-from harness.model.errors import InputError
-from harness.places import runtime_folder
+from harness.places import runtime_folder, shipped_folder
 from harness.rig.engine_place import EnginePlace
 from harness.rig.launch import start_engine
 from harness.rig.prepare import prepare
@@ -27,14 +25,17 @@ TERMINATED = 143  # what shells say of a program that SIGTERM ended
 @click.command("demo")
 @click.option("--sessions", type=click.Path(path_type=Path), default=SESSIONS, show_default=True)
 @click.option("--keep-lab", is_flag=True, help="Leave the demonstration's lab up afterwards.")
+@click.option("--short", is_flag=True, help="Play two queries only.")
 @view_options
-def command(sessions: Path, keep_lab: bool, plain: bool, as_json: bool) -> None:
+def command(sessions: Path, keep_lab: bool, short: bool, plain: bool, as_json: bool) -> None:
     """Play a tour to the reference assistant: real sound in a virtual lab, about three minutes.
+
+    With --short, two queries in about half a minute.
 
     With a terminal the dashboard opens and you are the operator; without one the run is printed line by line.
     """
     view = chosen_view(plain, as_json)
-    scenarios = _scenarios()
+    scenarios = shipped_folder("scenarios")
     os.environ["HARNESS_LAB"] = str(runtime_folder() / "demo-lab")
     lab = Lab()
     click.echo("Starting the virtual lab: a private sound server, a broker, and an assistant.")
@@ -43,7 +44,11 @@ def command(sessions: Path, keep_lab: bool, plain: bool, as_json: bool) -> None:
     place: EnginePlace | None = None
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))  # so that what follows is tidied up
     try:
-        folder = prepare(scenarios / "demo.yaml", scenarios / "benches" / "virtual_lab.yaml", sessions)
+        folder = prepare(
+            scenarios / ("demo_short.yaml" if short else "demo.yaml"),
+            scenarios / "benches" / "virtual_lab.yaml",
+            sessions,
+        )
         place = start_engine(folder)
         status = watch(place, view, history=True)
     finally:
@@ -66,11 +71,3 @@ def _is_over(place: EnginePlace) -> bool:
 
 def _down() -> str:
     return f"HARNESS_LAB={os.environ['HARNESS_LAB']} harness lab down"
-
-
-def _scenarios() -> Path:
-    """The project's scenarios/, which travel with a checkout."""
-    folder = Path(harness.__file__).resolve().parent.parent / "scenarios"
-    if not (folder / "demo.yaml").is_file():
-        raise InputError(f"{folder} has no demo.yaml", remedy="The demonstration needs a checkout of the project")
-    return folder

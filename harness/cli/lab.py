@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from harness.cli.options import SHIPPED_FILE
 from harness.lab.lab import PARTS, Lab
 from harness.model.errors import LabError
 from harness.wire.foreign import plain_text
@@ -19,7 +20,7 @@ def command() -> None:
 
 
 @command.command()
-@click.option("--settings", type=click.Path(path_type=Path), help="Settings of the assistant (YAML).")
+@click.option("--settings", type=SHIPPED_FILE, help="Settings of the assistant (YAML).")
 @click.option("--room", help="How the room is set up; `living_room` unless named.")
 def up(settings: Path | None, room: str | None) -> None:
     """Start the lab; what is up already is left alone."""

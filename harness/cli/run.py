@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from harness.cli.junit_option import demand_watching, junit_option, until_watched, watch_to_report
+from harness.cli.options import SHIPPED_FILE
 from harness.cli.sessions import SESSIONS
 from harness.cli.watching import chosen_view, view_options
 from harness.model.bench import OperatorPresence
@@ -16,13 +17,17 @@ from harness.reports import junit
 from harness.rig.launch import start_engine
 from harness.rig.prepare import prepare
 
-FILE = click.Path(path_type=Path)
-
 
 @click.command("run")
-@click.argument("scenario", type=FILE)
-@click.option("--bench", required=True, type=FILE, help="The bench file.")
-@click.option("--sessions", type=FILE, default=SESSIONS, show_default=True, help="Where session folders are made.")
+@click.argument("scenario", type=SHIPPED_FILE)
+@click.option("--bench", required=True, type=SHIPPED_FILE, help="The bench file.")
+@click.option(
+    "--sessions",
+    type=click.Path(path_type=Path),
+    default=SESSIONS,
+    show_default=True,
+    help="Where session folders are made.",
+)
 @click.option("--seed", type=int, help="Seed of the order and of simulated parts, instead of the scenario's.")
 @view_options
 @click.option(

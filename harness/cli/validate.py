@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from harness.cli.options import SHIPPED_FILE
 from harness.library import (
     check_together,
     load_bench,
@@ -105,7 +106,7 @@ class Findings:
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, required=True, type=SHIPPED_FILE)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def command(paths: tuple[Path, ...], as_json: bool) -> None:
     """Check scenarios, benches, device profiles, normalisations and files for raters; plays nothing.

@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import harness
 from harness.library import kinds, strict_yaml
 from harness.library.findings import Findings, nearest
 from harness.library.profile_checks import check_rules, check_whole, transport_of
@@ -25,6 +24,7 @@ from harness.model.bench import (
     ScoreBlock,
 )
 from harness.model.errors import InputError
+from harness.places import shipped_folder
 
 _ESCAPE = re.compile(rb"\\(e|x[0-9a-fA-F]{2})")
 
@@ -106,7 +106,7 @@ def _folders(beside: Path) -> Iterator[Path]:
     absolute = beside.absolute()
     for folder in (absolute, *absolute.parents):
         yield folder / "devices"
-    yield Path(harness.__file__).resolve().parent.parent / "devices"
+    yield shipped_folder("devices")
     yield Path.cwd() / "devices"
 
 

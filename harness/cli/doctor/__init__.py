@@ -12,6 +12,7 @@ import click
 
 from harness.cli.doctor import host, software, wires
 from harness.cli.doctor.check import Check, Level
+from harness.cli.options import SHIPPED_FILE
 from harness.library import load_bench
 from harness.model.bench import Bench
 from harness.wire.foreign import plain_text
@@ -24,7 +25,7 @@ _LONGEST = 1000
 
 
 @click.command("doctor")
-@click.option("--bench", "bench_file", type=click.Path(path_type=Path), help="Also check what this bench needs.")
+@click.option("--bench", "bench_file", type=SHIPPED_FILE, help="Also check what this bench needs.")
 @click.option(
     "--folder", type=click.Path(path_type=Path), default=Path(), help="Where sessions are kept. Default: here."
 )
