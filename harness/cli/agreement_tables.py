@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from harness.evaluate.agreement import CATEGORIES, AgreedItem, AgreementFigures
 from harness.evaluate.raters import RaterFigures
 from harness.metrics.agreement import Figure, confusions
+from harness.metrics.consensus import SURE_ENOUGH
 from harness.metrics.exact import Interval
 from harness.metrics.intervals import Share
 from harness.model.judgment import Category
@@ -115,7 +116,8 @@ def _overall(figures: AgreementFigures) -> Iterator[str]:
         rest = str(together.rounds) if together.converged else f"NOT at rest after {together.rounds}"
         labelled = [item for item in figures.items if len(item.labels) >= 3 and item.gold is None]
         decided = sum(item.consensus is not None for item in labelled)
-        yield f"consensus (Dawid-Skene, {rest} rounds): {decided} of {len(labelled)} items with three labels"
+        sure = f"{100 * SURE_ENOUGH:.0f} %"
+        yield f"consensus (Dawid-Skene, {rest} rounds), {sure} sure: {decided} of {len(labelled)} with three labels"
 
 
 def _reasons(raw: Figure, alpha: Figure, ac1: Figure) -> dict[str, list[str]]:

@@ -143,7 +143,8 @@ def rated_in(
 def consensus_of(judged: Iterable[JudgedResponse]) -> dict[ResponseKey, Category]:
     """What raters say together, by the model of Dawid and Skene over all responses that somebody judged.
 
-    Left out is what has fewer than LEAST_RATERS raters, or no category that is more probable than all others together.
+    Left out is what has fewer than LEAST_RATERS raters, or no category that leads and is probable enough
+    (`metrics.consensus`).
     """
     held = [one for one in judged if one.submitted]
     row = {name: at for at, name in enumerate(sorted({given.rater for one in held for given in one.submitted}))}

@@ -7,6 +7,7 @@ from typing import Any
 from harness.evaluate.agreement import CATEGORIES, AgreedItem, AgreementFigures
 from harness.evaluate.raters import RaterFigures
 from harness.metrics.agreement import Figure
+from harness.metrics.consensus import SURE_ENOUGH
 from harness.metrics.intervals import Share
 
 Json = dict[str, Any]
@@ -50,6 +51,7 @@ def as_json(figures: AgreementFigures) -> Json:
         ],
         "consensus": {
             "model": "dawid_skene",
+            "least_probability": SURE_ENOUGH,
             "rounds": together.rounds,
             "converged": together.converged,
             "priors": {

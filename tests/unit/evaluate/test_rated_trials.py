@@ -65,6 +65,10 @@ def test_the_category_follows_the_order_of_preference(case: Case, category: Cate
 def test_two_raters_who_differ_are_no_consensus_and_three_who_all_differ_are_none_either() -> None:
     both = rated(Case("t", {"ann": C, "bo": W}), Case("u", {"ann": C, "bo": W, "cy": A}))
     assert [one.fate for one in both] == [Fate.DISPUTED, Fate.DISPUTED]
+    # However well they agree elsewhere.
+    others = [Case(f"o{n}", {"ann": one, "bo": one, "cy": one}) for n, one in enumerate((C, W, A) * 20)]
+    differing = rated(Case("t", {"ann": C, "bo": W, "cy": A}), Case("u", {"ann": C, "bo": C, "cy": A}), *others)
+    assert [one.fate for one in differing[:2]] == [Fate.DISPUTED, Fate.CATEGORY]
 
 
 def test_a_sub_flag_is_one_when_half_of_those_who_gave_the_category_set_it() -> None:
