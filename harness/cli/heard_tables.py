@@ -6,7 +6,8 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 
 from harness.evaluate.heard import Grouping, Heard, HeardTrial, by_group, words_of
-from harness.evaluate.words_heard import LEAST_QUERIES, Unit, WordsHeard
+from harness.evaluate.words_heard import Unit, WordsHeard
+from harness.model.grouping import LEAST_QUERIES
 from harness.reports.cells import fit
 from harness.wire.foreign import plain_text
 

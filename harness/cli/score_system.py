@@ -9,7 +9,7 @@ from harness.cli import score_output as output
 from harness.cli.read_once import Readable, named
 from harness.cli.score_groups import Grouping, check_crosses
 from harness.cli.score_options import Asked
-from harness.evaluate.groups import GroupFigures, group_figures
+from harness.evaluate.groups import GroupFigures, group_figures, with_queries
 from harness.evaluate.scoring import Scoring, score
 from harness.evaluate.system_comparison import Interval, interval_of
 from harness.library.transcripts.form import Format, format_of
@@ -62,6 +62,7 @@ def scored(reference: Readable, hypothesis: Readable, asked: Asked, grouping: Gr
         output.warn_of_other_ids(hypothesis.name, scoring.surplus[0], reference.name, of.ids[0])
     sources = grouping.sources(reference, of, reference_format, asked.encoding)
     check_crosses(grouping.crossed, sources)
+    scoring = with_queries(scoring, sources)
     groups = group_figures(scoring, sources, grouping.crossed) if sources else None
     files = (
         ScoredFile(reference, reference_format, of.encoding),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,12 +15,15 @@ from harness.evaluate.system_comparison import (
     SystemComparison,
     Unit,
     compare_on,
+    interval_on,
     shared_rows,
-    unit_among,
+    unit_of,
 )
 from harness.model.grouping import Grouping, Groupings
 from harness.model.transcript import WordCounts
 
+QUERY = "query"
+"""The column that says what was asked, as the lists of exported sessions call it."""
 MOST_LABELS = 1000
 """A column of more is no condition but a note on single utterances, as a file name is."""
 _NUMBER = re.compile(r"([-+−]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)\s*(\D*)")
@@ -147,21 +150,27 @@ def compared_by_group(first: Scoring, second: Scoring, parting: Parting) -> Grou
     one, other = shared_rows(first, second)
     parts = _parts(parting.places[one], len(parting.labels))
     found = (
-        (label, compare_on(first, second, one[rows], other[rows], unit_among(first, one[rows])))
+        (label, compare_on(first, second, one[rows], other[rows], unit_of(first, one[rows])))
         for label, rows in zip(parting.labels, parts, strict=True)
     )
     return GroupedComparison(parting.name, tuple(found))
 
 
 def words_on(scoring: Scoring, rows: Rows) -> GroupWords:
-    """The words of some utterances; the interval is over speakers where these are of enough of them."""
-    # Here, since it takes longer to import than thousands of utterances take to score.
-    from harness.metrics.word_intervals import wer_interval
+    """The words of some utterances; the interval is over what `unit_of` says of them."""
+    return GroupWords(scoring.columns.of(rows).totals(), interval_on(scoring, rows), unit_of(scoring, rows))
 
-    columns, speakers = scoring.columns.of(rows), scoring.groups[rows]
-    unit = unit_among(scoring, rows)
-    interval = wer_interval(columns.errors, columns.words, speakers if unit is Unit.SPEAKERS else None)
-    return GroupWords(columns.totals(), interval, unit)
+
+def with_queries(scoring: Scoring, sources: Sequence[Groupings]) -> Scoring:
+    """A scoring that knows what was asked, where a file has a column `query`; an utterance without one is its own."""
+    for source in sources:
+        for one in source.groupings:
+            if one.name == QUERY:
+                parting = _parting(one, _rows_of(source, scoring.ids)[0])
+                nothing = np.array([not label for label in parting.labels], bool)[parting.places]
+                own = len(parting.labels) + np.arange(len(scoring), dtype=np.intp)
+                return replace(scoring, queries=np.where(nothing, own, parting.places))
+    return scoring
 
 
 def _parts(codes: Rows, total: int) -> list[Rows]:

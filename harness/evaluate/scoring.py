@@ -50,7 +50,8 @@ class Scoring:
     by_speaker: sorted by name. without_hypothesis: ids of references that the hypotheses lack; `missing` of them count
     as deleted, `dropped` of them were left out (only where that was asked for). surplus: ids of hypotheses without a
     reference, which count nowhere. ids: of the utterances that count, in the order of the references, as columns are.
-    groups: the place of each utterance's speaker in by_speaker.
+    groups: the place of each utterance's speaker in by_speaker. queries: a number for what was asked in each utterance,
+    where a list says it, as that of an exported session does; None where nothing does.
     """
 
     title: str
@@ -69,6 +70,7 @@ class Scoring:
     _shown: tuple[Sequence[str], Sequence[str]]
     _alignments: Alignments
     _networks: TextNetworks
+    queries: Groups | None = None
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harness.evaluate.scoring import Scoring
+from harness.model.grouping import LEAST_QUERIES
 from harness.model.transcript import WordCounts
 
 Interval = tuple[float, float]
@@ -41,24 +43,38 @@ class SystemComparison:
 
 
 class Unit(StrEnum):
-    """What an interval speaks of: further utterances of the same speakers, or further speakers."""
+    """What an interval speaks of: further utterances of the same speakers, further speakers, or further queries."""
 
     UTTERANCES = "utterances"
     SPEAKERS = "speakers"
+    QUERIES = "queries"
 
 
-def unit_of(scoring: Scoring) -> Unit:
-    """Speakers where there are enough of them to tell how much they differ."""
-    return Unit.SPEAKERS if len(scoring.by_speaker) >= LEAST_SPEAKERS else Unit.UTTERANCES
+def unit_of(scoring: Scoring, rows: Rows | None = None) -> Unit:
+    """Of all utterances, or of some: speakers where there are enough of them to tell how much they differ.
+
+    Where queries are known (an exported session), these in their place: one that is said again tends to be heard the
+    same again, whoever says it, and so the interval is that of the session.
+    """
+    if scoring.queries is not None:
+        return Unit.QUERIES if len(np.unique(_among(scoring.queries, rows))) >= LEAST_QUERIES else Unit.UTTERANCES
+    speakers = len(scoring.by_speaker) if rows is None else len(np.unique(scoring.groups[rows]))
+    return Unit.SPEAKERS if speakers >= LEAST_SPEAKERS else Unit.UTTERANCES
 
 
 def interval_of(scoring: Scoring) -> Interval | None:
     """95 % interval of a scoring's WER, over what `unit_of` says; None over no words or one utterance."""
+    return interval_on(scoring, None)
+
+
+def interval_on(scoring: Scoring, rows: Rows | None) -> Interval | None:
+    """The same of some utterances."""
     # Here, since it takes longer to import than thousands of utterances take to score.
     from harness.metrics.word_intervals import wer_interval
 
-    columns = scoring.columns
-    return wer_interval(columns.errors, columns.words, _clusters(scoring))
+    columns = scoring.columns if rows is None else scoring.columns.of(rows)
+    (errors, words), clusters = _clustered(scoring, rows, unit_of(scoring, rows), columns.errors, columns.words)
+    return wer_interval(errors, words, clusters)
 
 
 def compare(scorings: Sequence[Scoring]) -> tuple[SystemComparison, ...]:
@@ -88,22 +104,30 @@ def compare_on(
     first_counts, second_counts = first.columns.of(one), second.columns.of(other)
     # Alternatives may give the two systems references of different lengths.
     words = (first_counts.words + second_counts.words) / 2
-    by_speaker = first.groups[one] if unit is Unit.SPEAKERS else None
-    found = wer_difference(first_counts.errors, second_counts.errors, words, by_speaker)
+    columns = first_counts.errors, second_counts.errors, words
+    (left, right, of), clusters = _clustered(first, one, unit, *columns)
+    found = wer_difference(left, right, of, clusters)
     difference, interval, p = (None, None, None) if found is None else (found.difference, found.interval, found.p)
     counts = first_counts.totals(), second_counts.totals()
     missing = _missing(first, one), _missing(second, other)
     return SystemComparison(first.title, second.title, len(one), *counts, *missing, difference, interval, p)
 
 
-def unit_among(scoring: Scoring, rows: Rows) -> Unit:
-    """As `unit_of`, of some utterances."""
-    return Unit.SPEAKERS if len(np.unique(scoring.groups[rows])) >= LEAST_SPEAKERS else Unit.UTTERANCES
-
-
 def _missing(scoring: Scoring, rows: Rows) -> int:
     return sum(map(scoring.is_missing, rows.tolist())) if scoring.missing else 0
 
 
-def _clusters(scoring: Scoring) -> NDArray[np.intp] | None:
-    return scoring.groups if unit_of(scoring) is Unit.SPEAKERS else None
+def _among(codes: Rows, rows: Rows | None) -> Rows:
+    return codes if rows is None else codes[rows]
+
+
+def _clustered(
+    scoring: Scoring, rows: Rows | None, unit: Unit, *columns: NDArray[Any]
+) -> tuple[tuple[NDArray[Any], ...], Rows | None]:
+    """Columns of some utterances, and the cluster of each; those of a query are summed, so that it counts as one."""
+    if unit is Unit.SPEAKERS:
+        return columns, _among(scoring.groups, rows)
+    if unit is Unit.UTTERANCES or scoring.queries is None:
+        return columns, None
+    _, query = np.unique(_among(scoring.queries, rows), return_inverse=True)
+    return tuple(np.bincount(query, column) for column in columns), None

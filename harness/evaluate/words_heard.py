@@ -8,12 +8,10 @@ from enum import StrEnum
 
 from harness.metrics.recognition import recognised
 from harness.metrics.word_intervals import wer_interval
+from harness.model.grouping import LEAST_QUERIES
 from harness.model.record import AttemptFinished
 from harness.model.transcript import WordCounts
 from harness.model.trial import Trial
-
-LEAST_QUERIES = 6
-"""With fewer, how they differ says too little of how further ones would."""
 
 
 class Unit(StrEnum):

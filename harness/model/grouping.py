@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+LEAST_QUERIES = 6
+"""With fewer, how they differ says too little of how further ones would."""
+
 
 @dataclass(frozen=True, slots=True)
 class Grouping:

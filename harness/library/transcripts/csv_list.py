@@ -26,13 +26,13 @@ _TEXT_SUFFIX = ".txt"
 _EXAMPLE = "Write audio file and text, or file of the text: a.wav,turn on the light; put texts with commas in quotes"
 
 
-def read_csv(path: Path, encoding: str | None = None) -> Transcripts:
+def read_csv(path: Path, encoding: str | None = None, *, may_be_empty: bool = False) -> Transcripts:
     """The texts of a list, by the audio files' names as written; InputProblems with all that is wrong with it.
 
     Files of texts are looked for in the list's folder, then in the current one; their lines are joined. encoding: of
-    them too.
+    them too. may_be_empty: see read_trn.
     """
-    text = read_text(path, encoding)
+    text = read_text(path, encoding, may_be_empty=may_be_empty)
     problems = Problems(str(path))
     ids: list[str] = []
     texts: list[str] = []
@@ -61,7 +61,7 @@ def read_csv(path: Path, encoding: str | None = None) -> Transcripts:
         texts.append(written)
         lines.append(line)
     problems.refuse()
-    if not first:
+    if not first and not may_be_empty:
         problems.add(0, 0, "the list has no rows", _EXAMPLE)
         problems.refuse()
     return Transcripts(str(path), tuple(ids), tuple(texts), tuple(lines), ("",) * len(ids), encoding_name(encoding))

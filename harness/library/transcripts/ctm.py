@@ -20,19 +20,23 @@ _NO_TIME = "*"
 _NO_CONFIDENCE = "NA"
 
 
-def read_ctm(path: Path, encoding: str | None = None) -> tuple[TimedWord, ...]:
+def read_ctm(
+    path: Path, encoding: str | None = None, *, may_be_empty: bool = False, in_order: bool = True
+) -> tuple[TimedWord, ...]:
     """The words of a file, in its order; InputProblems with all that is wrong with it.
 
-    Files and channels may come in any order, the words of each in that of their starts. Alternatives between
+    Files and channels may come in any order, the words of each in that of their starts (in_order), which cutting them
+    by segments asks for. may_be_empty: see read_trn. Alternatives between
     <ALT_BEGIN>, <ALT> and <ALT_END> become one word `{ a / b c / @ }`, which has the times of that of its words with
     the latest midpoint: as a whole it belongs to one segment.
     """
-    return _Reader(str(path)).words(read_text(path, encoding))
+    return _Reader(str(path), in_order).words(read_text(path, encoding, may_be_empty=may_be_empty))
 
 
 class _Reader:
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, in_order: bool) -> None:
         self._problems = Problems(file)
+        self._in_order = in_order
         self._words: list[TimedWord] = []
         self._latest: dict[tuple[str, str], TimedWord] = {}
         self._open: TimedWord | None = None  # the mark that opened the alternatives that are being read
@@ -86,7 +90,7 @@ class _Reader:
 
     def _refuse_disorder(self, word: TimedWord, line: str) -> None:
         # Alternatives are each other's time again, so that only the words outside are held to it.
-        if self._open is not None:
+        if self._open is not None or not self._in_order:
             return
         place = (word.file.lower(), word.channel.lower())
         before = self._latest.get(place)

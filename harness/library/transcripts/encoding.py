@@ -21,11 +21,11 @@ _RARE = ("\u2028", "\u2029", "\ufeff")
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
-def read_text(path: Path, encoding: str | None = None) -> str:
+def read_text(path: Path, encoding: str | None = None, *, may_be_empty: bool = False) -> str:
     """The text of a file, each line ended by a line feed, without a byte order mark.
 
-    encoding: without it UTF-8. InputError when the file cannot be read or holds nothing; InputProblems with line and
-    column of every line that holds what is no text (see line_stream).
+    encoding: without it UTF-8. InputError when the file cannot be read, or holds nothing (unless it may_be_empty);
+    InputProblems with line and column of every line that holds what is no text (see line_stream).
     """
     codec = checked_encoding(encoding or UTF_8, str(path))
     content = read_bytes(path)
@@ -39,7 +39,7 @@ def read_text(path: Path, encoding: str | None = None) -> str:
         _refuse(content, codec, path)
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    if not text or text.isspace():
+    if not may_be_empty and (not text or text.isspace()):
         raise empty(path)
     return text if text.endswith("\n") else text + "\n"
 

@@ -21,18 +21,21 @@ from harness.model.transcript import TimedWord, Transcripts
 _BY_ID = (Format.TRN, Format.SRO, Format.CSV)
 
 
-def read_transcripts(path: Path, format: Format | None = None, encoding: str | None = None) -> Transcripts:
+def read_transcripts(
+    path: Path, format: Format | None = None, encoding: str | None = None, *, may_be_empty: bool = False
+) -> Transcripts:
     """The transcripts of a trn, .sro or CSV file; InputProblems with all that is wrong with it.
 
     format: without it the file's suffix says so. encoding: without it UTF-8, with or without a byte order mark.
+    may_be_empty: see read_trn.
     """
     match format or format_of(path):
         case Format.TRN:
-            return read_trn(path, encoding)
+            return read_trn(path, encoding, may_be_empty=may_be_empty)
         case Format.SRO:
-            return read_sro(path, encoding)
+            return read_sro(path, encoding, may_be_empty=may_be_empty)
         case Format.CSV:
-            return read_csv(path, encoding)
+            return read_csv(path, encoding, may_be_empty=may_be_empty)
         case other:
             what = f"a {other.value} file has times and no ids"
             raise InputError(what, place=Place(str(path)), remedy="Write trn, sro or csv; stm and ctm go together")
@@ -49,7 +52,8 @@ def read_pair(
 
     trn, .sro and CSV pair by their ids, in any mixture; ids that differ in case only are one, and the hypothesis takes
     the reference's spelling. stm and ctm: the words are cut by the segments, `SPEAKER-000` is a speaker's first. Two
-    ctm files: one utterance for each file and channel, `FILE-CHANNEL-0000`.
+    ctm files: one for each file and channel, `FILE-CHANNEL-0000`, its words in the order of the file, as in sclite.
+    A hypothesis without transcripts has none for any reference; a reference without any is an error.
     """
     formats = (reference_format or format_of(reference_path), hypothesis_format or format_of(hypothesis_path))
     match formats:
@@ -59,7 +63,8 @@ def read_pair(
             return _by_place(reference_path, hypothesis_path, encoding)
         case (first, second) if first in _BY_ID and second in _BY_ID:
             reference = read_transcripts(reference_path, first, encoding)
-            return reference, spelt_as(reference, read_transcripts(hypothesis_path, second, encoding))
+            heard = read_transcripts(hypothesis_path, second, encoding, may_be_empty=True)
+            return reference, spelt_as(reference, heard)
     what = f"a hypothesis in {formats[1].value} cannot be scored against a reference in {formats[0].value}"
     remedy = "trn, sro and csv go with each other, ctm goes with stm or ctm"
     raise InputError(what, place=Place(str(hypothesis_path)), remedy=remedy)
@@ -91,7 +96,7 @@ def _caseless(id_: str) -> str:
 def _cut_by_segments(
     reference: Segments, hypothesis_path: Path, encoding: str | None
 ) -> tuple[Transcripts, Transcripts]:
-    words = read_ctm(hypothesis_path, encoding)
+    words = read_ctm(hypothesis_path, encoding, may_be_empty=True)
     _refuse_strangers(words, {place_of(segment) for segment in reference.segments}, str(hypothesis_path))
     ids: list[str] = []
     heard: list[str] = []
@@ -117,7 +122,8 @@ def _cut_by_segments(
 
 
 def _by_place(reference_path: Path, hypothesis_path: Path, encoding: str | None) -> tuple[Transcripts, Transcripts]:
-    references, hypotheses = read_ctm(reference_path, encoding), read_ctm(hypothesis_path, encoding)
+    references = read_ctm(reference_path, encoding, in_order=False)
+    hypotheses = read_ctm(hypothesis_path, encoding, may_be_empty=True, in_order=False)
     if not references:
         raise InputError("the reference has no words", place=Place(str(reference_path)), remedy="Check the path")
     names: dict[tuple[str, str], str] = {}

@@ -18,15 +18,15 @@ from harness.model.transcript import Transcripts
 _EXAMPLE = "End the line with its id: what day is it (spk1_001)"
 
 
-def read_sro(path: Path, encoding: str | None = None) -> Transcripts:
+def read_sro(path: Path, encoding: str | None = None, *, may_be_empty: bool = False) -> Transcripts:
     """The transcripts of a .sro file, still in its conventions; InputProblems with all that is wrong with it.
 
     Texts keep their spaces, so that columns of what is wrong in them are those of the file. An id has two or more
-    characters: `(1)` and `(1 what date)` are edit cues.
+    characters: `(1)` and `(1 what date)` are edit cues. may_be_empty: see read_trn.
     """
     codec = checked_encoding(encoding or UTF_8, str(path))
     content = read_bytes(path)
-    if not content or content.isspace():
+    if not may_be_empty and (not content or content.isspace()):
         raise empty(path)
     reader = _Reader(str(path), codec)
     try:
@@ -38,7 +38,7 @@ def read_sro(path: Path, encoding: str | None = None) -> Transcripts:
                 reader.take(number, line, faulty=block.faulty)
     except InputError as error:  # the encoding cannot go on
         reader.problems.take(error)
-    return reader.transcripts(encoding_name(encoding))
+    return reader.transcripts(encoding_name(encoding), may_be_empty=may_be_empty)
 
 
 class _Reader:
@@ -82,10 +82,10 @@ class _Reader:
             )
             self.problems.add(number, start + 1, what, _EXAMPLE)
 
-    def transcripts(self, encoding: str) -> Transcripts:
+    def transcripts(self, encoding: str, *, may_be_empty: bool) -> Transcripts:
         """What was taken; InputProblems."""
         self.problems.refuse()
-        if not self._ids:
+        if not self._ids and not may_be_empty:
             self.problems.add(0, 0, "the file has no transcripts", _EXAMPLE)
             self.problems.refuse()
         columns = tuple(self._ids), tuple(self._texts), tuple(self._lines), ("",) * len(self._ids)

@@ -14,7 +14,7 @@ from harness.library.transcripts.fields import column_of, filled_lines, refuse_t
 from harness.library.transcripts.problems import Problems, shown
 from harness.model.transcript import Segment
 
-IGNORED = "IGNORE_TIME_SEGMENT_IN_SCORING"
+_IGNORED = re.compile("IGNORE_TIME_SEGMENT_IN_SCORING|IGNORETIMESEGMENTINSCORING", re.ASCII | re.IGNORECASE)
 _EXAMPLE = "Write file, channel, speaker, begin, end, perhaps labels, and the text: f1 A ann 0.0 2.5 <o,f> hello"
 _LABEL = re.compile(r'[ \t]*;;[ \t]*LABEL[ \t]+"([^"]*)"[ \t]+"([^"]*)"[ \t]+"([^"]*)"[ \t]*')
 
@@ -100,5 +100,5 @@ def _segment(number: int, line: str, speakers: dict[str, str], problems: Problem
         labels = tuple(written[1:-1].rstrip(",").split(",")) if written.strip("<,>") else ()
     words = " ".join(text.split())
     speaker = speakers.setdefault(speaker.lower(), speaker)
-    ignored = IGNORED in words.upper()
+    ignored = _IGNORED.search(words) is not None
     return Segment(file, channel, speaker, start_s, end_s, words, labels, ignored, number)

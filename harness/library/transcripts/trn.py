@@ -24,12 +24,15 @@ _SPACES = re.compile("[ \t]+")
 _NO_ID = re.compile("[ \t)]")
 
 
-def read_trn(path: Path, encoding: str | None = None) -> Transcripts:
-    """The transcripts of a trn file; InputProblems with all that is wrong with it."""
-    text = read_text(path, encoding)
+def read_trn(path: Path, encoding: str | None = None, *, may_be_empty: bool = False) -> Transcripts:
+    """The transcripts of a trn file; InputProblems with all that is wrong with it.
+
+    may_be_empty: a file without transcripts, as a recogniser that crashed leaves one, is none of them and no error.
+    """
+    text = read_text(path, encoding, may_be_empty=may_be_empty)
     parted = parted_at_once(text)
     if parted is None:
-        parted = parted_line_by_line(text, str(path))
+        parted = parted_line_by_line(text, str(path), may_be_empty=may_be_empty)
     ids, texts, lines = parted
     return Transcripts(str(path), tuple(ids), tuple(texts), tuple(lines), ("",) * len(ids), encoding_name(encoding))
 
@@ -97,7 +100,7 @@ def _are_ids(ids: Sequence[str]) -> bool:
     return len(different) == len(ids) and "" not in different and " " not in joined and ")" not in joined
 
 
-def parted_line_by_line(text: str, file: str) -> tuple[list[str], list[str], list[int]]:
+def parted_line_by_line(text: str, file: str, *, may_be_empty: bool = False) -> tuple[list[str], list[str], list[int]]:
     """The same, line by line, with what is wrong; InputProblems."""
     problems = Problems(file)
     ids: list[str] = []
@@ -121,7 +124,7 @@ def parted_line_by_line(text: str, file: str) -> tuple[list[str], list[str], lis
         texts.append(_SPACES.sub(" ", before).strip(" "))
         lines.append(number)
     problems.refuse()
-    if not first:
+    if not first and not may_be_empty:
         problems.add(0, 0, "the file has no transcripts", _EXAMPLE)
         problems.refuse()
     return ids, texts, lines

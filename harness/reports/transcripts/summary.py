@@ -27,6 +27,7 @@ LISTED_IDS = 5
 INTERVALS = {
     Unit.SPEAKERS: "for further speakers like these",
     Unit.UTTERANCES: "for further utterances of these speakers",
+    Unit.QUERIES: "for further queries like these",
 }
 Percentages = tuple[float | None, ...]
 

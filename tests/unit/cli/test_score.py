@@ -172,8 +172,6 @@ def test_what_is_wrong_on_standard_input_has_its_line() -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        b"",
-        b"\n\n",
         b"\xff\xfe\x00",
         b"caf\xe9 (a_1)\n",
         b"nul \x00 (a_1)\n",
@@ -187,6 +185,16 @@ def test_broken_files_are_refused_with_their_name(files: tuple[Path, Path], tmp_
     bad.write_bytes(content)
     for arguments in (("-r", bad, "-h", files[1]), ("-r", files[0], "-h", bad)):
         assert str(bad) in str(refused(harness(*arguments)))
+
+
+@pytest.mark.parametrize("content", ["", "\n\n"])
+def test_an_empty_hypothesis_is_all_deletions(files: tuple[Path, Path], tmp_path: Path, content: str) -> None:
+    empty = tmp_path / "empty.trn"
+    empty.write_text(content, encoding="utf-8")
+    found = json.loads(harness("-r", files[0], "-h", empty, "--json", "-").stdout)
+    assert found["totals"]["deletions"] == found["totals"]["words"] == 8
+    assert found["missing_counted"] == len(found["utterances"])
+    assert str(empty) in str(refused(harness("-r", empty, "-h", files[1])))
 
 
 def test_wrong_usage_is_refused(files: tuple[Path, Path], tmp_path: Path) -> None:

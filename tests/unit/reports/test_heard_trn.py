@@ -11,9 +11,10 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli import group
-from harness.evaluate.heard import Grouping, Heard, HeardTrial, by_group, heard_in
+from harness.evaluate.heard import Grouping, Heard, HeardTrial, by_group, heard_in, words_of
 from harness.evaluate.progress import SessionFigures
 from harness.evaluate.wake import WakeFigures
+from harness.evaluate.words_heard import Unit
 from harness.log.writer import SqliteLog
 from harness.model.record import TrialFinished, TrialStarted
 from harness.model.scenario import TrialKind
@@ -97,6 +98,37 @@ def test_scored_by_groups_the_counts_are_those_of_the_session(rows: Rows | WakeR
         assert len(found) >= len(Grouping) - 1
         for by, values in found.items():
             assert sorted(map(counts, values)) == expected(Grouping(by), which), by
+
+
+def test_intervals_are_over_queries_as_those_of_the_session(tmp_path: Path) -> None:
+    """Eight queries, each said five times and heard the same each time: by utterance the interval is far narrower."""
+    plan = [replace(planned(number), query_id=f"query{number % 8}") for number in range(1, 41)]
+    rows = Rows()
+    rows.start(*plan)
+    for trial in plan:
+        rows.add(TrialStarted(trial.id, 1))
+        heard = "what time is it" if trial.query_id > "query2" else "what lime it is"
+        rows.attempt(trial.id, 1, Outcome.RESPONDED, Recognition.YES, heard=heard, latency_s=None)
+        rows.add(TrialFinished(trial.id, 1, Outcome.RESPONDED, 1, 1))
+    session = tmp_path / "session"
+    session.mkdir()
+    with SqliteLog(session) as log:
+        for entry in rows.entries:
+            log.append(entry.record)
+    assert CliRunner().invoke(group, ["export", str(session), "--trn", str(tmp_path)]).exit_code == 0
+    files = [str(tmp_path / f"final{end}") for end in (".ref.trn", ".trn", ".groups.csv")]
+    command = ["score", "-r", files[0], "-h", files[1], "--json", "-"]
+    by_query, alone = (
+        json.loads(CliRunner().invoke(group, one).stdout) for one in ([*command, "--groups", files[2]], command)
+    )
+    session_words = words_of(heard_of(rows)).final
+    assert session_words.unit is Unit.QUERIES
+    assert (by_query["interval_over"], tuple(by_query["interval"])) == ("queries", session_words.interval)
+    assert alone["interval_over"] == "utterances"
+    assert alone["interval"][1] - alone["interval"][0] < 0.7 * (by_query["interval"][1] - by_query["interval"][0])
+    for one in by_query["groups"]:
+        over = "utterances" if one["by"] == "query" else "queries"
+        assert {value["interval_over"] for value in one["values"]} == {over}, one["by"]
 
 
 def test_labels_are_those_of_the_session(tmp_path: Path) -> None:

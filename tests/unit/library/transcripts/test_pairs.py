@@ -68,6 +68,53 @@ f2 A bob 0 9 hello
     assert hypotheses.lines == (1, 4, 5, 0)
 
 
+@pytest.mark.parametrize("spelling", ["IGNORE_TIME_SEGMENT_IN_SCORING", "IGNORETIMESEGMENTINSCORING"])
+def test_a_segment_is_ignored_in_either_spelling_and_any_case_within_any_word(tmp_path: Path, spelling: str) -> None:
+    """As sclite 2.4.10 does; only the case of A-Z does not count."""
+    lines = [spelling, spelling.lower(), f"bye x{spelling.title()}y now", spelling.replace("I", "ı"), "now"]
+    segments = "".join(f"f A ann {at} {at + 1} {text}\n" for at, text in enumerate(lines))
+    references, hypotheses = read_pair(
+        written(tmp_path, "r.stm", segments), written(tmp_path, "h.ctm", "f A 4 1 now\n")
+    )
+    assert references.texts == (lines[3], "now")
+    assert hypotheses.texts == ("", "now")
+
+
+@pytest.mark.parametrize("spelling", ["IGNORE_TIME_SEGMENT_IN_SCORING", "IGNORETIMESEGMENTINSCORING"])
+def test_without_segments_both_spellings_are_words(tmp_path: Path, spelling: str) -> None:
+    """As in sclite, which looks for them in stm files alone."""
+    assert read_transcripts(written(tmp_path, "r.trn", f"{spelling} (a_1)\n")).texts == (spelling,)
+    words = written(tmp_path, "r.ctm", f"f A 0 1 {spelling}\n")
+    assert read_pair(words, words)[0].texts == (spelling,)
+
+
+def test_words_of_two_ctm_files_count_in_the_order_of_the_file(tmp_path: Path) -> None:
+    """As in sclite; cut by segments, they must be in that of their times."""
+    words = written(tmp_path, "h.ctm", "f A 2 1 a\ng A 0 1 x\nf A 1 1 b\n")
+    references, hypotheses = read_pair(words, words)
+    assert references.texts == hypotheses.texts == ("a b", "x")
+    segments = written(tmp_path, "r.stm", "f A ann 0 9 b a\ng A ann 0 9 x\n")
+    assert_told(told(lambda path: read_pair(segments, path), words), [(3, 5, "begins before the one in line 1")])
+
+
+@pytest.mark.parametrize("nothing", ["", " \n\n", ";; crashed\n"])
+@pytest.mark.parametrize(("first", "second"), [("trn", "trn"), ("csv", "csv"), ("trn", "sro"), ("ctm", "ctm")])
+def test_an_empty_hypothesis_has_none_for_any_reference(tmp_path: Path, first: str, second: str, nothing: str) -> None:
+    texts = {"trn": "a b (x_1)\n", "csv": "x,a b\n", "ctm": "f A 0 1 a\n"}
+    if second == "csv" and nothing.startswith(";"):
+        nothing = "audio,text\n"
+    empty = written(tmp_path, f"h.{second}", nothing)
+    references, hypotheses = read_pair(written(tmp_path, f"r.{first}", texts[first]), empty)
+    assert (len(references), hypotheses.ids) == (1, ())
+    with pytest.raises(InputError):
+        read_pair(empty, empty)
+
+
+def test_an_empty_hypothesis_leaves_every_word_of_a_segment_out(tmp_path: Path) -> None:
+    segments = written(tmp_path, "r.stm", "f A ann 0 9 b a\n")
+    assert read_pair(segments, written(tmp_path, "h.ctm", ""))[1].texts == ("",)
+
+
 def test_words_of_a_place_that_the_reference_has_not_are_told_once_for_each_place(tmp_path: Path) -> None:
     reference = written(tmp_path, "r.stm", "f1 A ann 0 2 a\n")
     hypothesis = written(tmp_path, "h.ctm", "f1 A 0 1 a\nf1 1 0 1 b\nf1 1 1 1 b\nf2 A 0 1 c\n")
