@@ -145,10 +145,11 @@ def end_of_session(progress: Progress, wake: WakeFigures, folder: Path | None) -
         # With what people have said of them since.
         right = right_of_known(one.evidence for one in effects if one.trial.effect is not None)
         try:
-            limits = read_resolved(folder).scenario.limits
+            scenario = read_resolved(folder).scenario
         except HarnessError as error:
             return [*lines, f"limits: {error}"]
-        lines += summary.limits(check_limits(limits, replace(progress.totals, effects=right), snapshot))
+        totals = replace(progress.totals, effects=right)
+        lines += summary.limits(check_limits(scenario.limits, totals, snapshot, scenario.stopping))
     return lines
 
 

@@ -57,7 +57,8 @@ def command(session: str, plain: bool, as_json: bool, report: Path | None, no_wa
 def _verdict(folder: Path) -> int:
     """What a run that ended here would have left with; says which limits failed."""
     progress, wake = figures_of(folder)
-    verdicts = check_limits(read_resolved(folder).scenario.limits, progress.totals, wake.snapshot())
+    scenario = read_resolved(folder).scenario
+    verdicts = check_limits(scenario.limits, progress.totals, wake.snapshot(), scenario.stopping)
     failed = [one.name for one in verdicts if not one.ok]
     if failed:
         click.echo(f"failed: {', '.join(failed)}")

@@ -147,11 +147,13 @@ def _attempts(figures: Totals) -> str:
 
 def limits(verdicts: Iterable[LimitVerdict]) -> list[str]:
     """One line for each limit that the scenario declares."""
-    return [
-        f"{'holds ' if one.ok else 'FAILED'} {one.name}: wanted {one.wanted:g}, "
-        f"found {'n/a' if one.found is None else f'{one.found:.4g}'}"
-        for one in verdicts
-    ]
+    lines = []
+    for one in verdicts:
+        found = f"wanted {one.wanted:g}, found {'n/a' if one.found is None else f'{one.found:.4g}'}"
+        if one.of_test:
+            found = "undecided" if one.found is None else "passed" if one.found else "failed"
+        lines.append(f"{'holds ' if one.ok else 'FAILED'} {one.name}: {found}")
+    return lines
 
 
 def as_csv(progress: Progress, wake: WakeFigures | None = None) -> str:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from harness.evaluate.totals import Totals
 from harness.evaluate.wake_progress import DeviceWake, Interval, WakeProgress
 from harness.evaluate.words_heard import WordsHeard
-from harness.model.scenario import Limits
+from harness.model.scenario import Limits, OnUndecided, Stopping
 from harness.model.trial import Outcome
 
+NO_TESTS = Stopping()
 Finding = tuple[str, float | None, float | None]
 
 
@@ -20,7 +21,7 @@ class LimitVerdict:
 
     name: of the limit; of one on wake figures with the device, `max_false_reject_share[kitchen]`. wanted, found: in
     the unit of the name (a share 0–1, word errors a word, milliseconds, hours, events an hour, or trials); of a
-    sequential test (`false_accepts_test[kitchen]`) 1 for passed and 0 for failed.
+    sequential test (`false_accepts_test[kitchen]`) 1 for passed, 0 for failed and None while it is undecided.
     """
 
     name: str
@@ -28,12 +29,19 @@ class LimitVerdict:
     found: float | None
     ok: bool
 
+    @property
+    def of_test(self) -> bool:
+        """Whether it is the verdict of a sequential test."""
+        return "_test[" in self.name
 
-def check_limits(limits: Limits, totals: Totals, wake: WakeProgress | None = None) -> tuple[LimitVerdict, ...]:
+
+def check_limits(
+    limits: Limits, totals: Totals, wake: WakeProgress | None = None, stopping: Stopping = NO_TESTS
+) -> tuple[LimitVerdict, ...]:
     """A verdict for each limit that is asked for; on wake figures for every device, on WER for all of them together.
 
     Where wake figures are limited and no device has any, the verdict is one on nothing. False accepts are those after
-    review. Sequential tests that have decided come last.
+    review. Sequential tests come last: one that is still open fails unless `stopping` says that it passes.
     """
     p95 = totals.latency.p95
     found: list[Finding] = [
@@ -60,7 +68,7 @@ def check_limits(limits: Limits, totals: Totals, wake: WakeProgress | None = Non
             for name, wanted, value in found
             if wanted is not None
         ),
-        *(verdict for device in devices for verdict in _tests(device)),
+        *(verdict for device in devices for verdict in _tests(device, stopping)),
     )
 
 
@@ -86,9 +94,15 @@ def _of_device(limits: Limits, device: DeviceWake | None) -> Iterator[Finding]:
         yield (f"{name}[{of.device}]" if device else name), wanted, value
 
 
-def _tests(device: DeviceWake) -> Iterator[LimitVerdict]:
-    for figure, passed in device.decisions:
-        yield LimitVerdict(f"{figure}_test[{device.device}]", 1.0, float(passed), passed)
+def _tests(device: DeviceWake, stopping: Stopping) -> Iterator[LimitVerdict]:
+    decided = dict(device.decisions)
+    declared = {"false_accepts": stopping.false_accepts, "false_rejects": stopping.false_rejects}
+    for figure, test in declared.items():
+        name, passed = f"{figure}_test[{device.device}]", decided.get(figure)
+        if passed is not None:
+            yield LimitVerdict(name, 1.0, float(passed), passed)
+        elif test is not None:
+            yield LimitVerdict(name, 1.0, None, stopping.on_undecided is OnUndecided.PASS)
 
 
 def _upper(interval: Interval | None) -> float | None:

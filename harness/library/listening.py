@@ -183,6 +183,7 @@ def stopping(keys: StoppingKeys, found: Findings) -> Stopping:
     return Stopping(
         _sequential(keys.false_accepts, "false_accepts", None, found),
         _sequential(keys.false_rejects, "false_rejects", 1.0, found),
+        keys.on_undecided,
     )
 
 

@@ -25,7 +25,7 @@ from harness.library.asking_file import (
 from harness.library.findings import Keys
 from harness.library.trial_file import TrialKeys
 from harness.library.words import Id, Spoken, Text, word, wrong
-from harness.model.scenario import Evidence, Need, Normalisation, Order
+from harness.model.scenario import Evidence, Need, Normalisation, OnUndecided, Order
 
 
 class DefaultsKeys(Keys):
@@ -173,6 +173,10 @@ class StoppingKeys(Keys):
         default=None, description="Of false accepts per hour of ambient sound."
     )
     false_rejects: SequentialKeys | None = Field(default=None, description="Of the share of phrases that did not wake.")
+    on_undecided: OnUndecided = Field(
+        default=OnUndecided.FAIL,
+        description="Whether a run that ends before a test has decided fails or passes. Default fail.",
+    )
 
 
 class LimitsKeys(Keys):

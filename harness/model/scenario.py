@@ -142,12 +142,20 @@ class SequentialTest:
     beta: float = 0.05
 
 
+class OnUndecided(StrEnum):
+    """What a sequential test that is still open when the run ends means for the exit status."""
+
+    FAIL = "fail"
+    PASS = "pass"
+
+
 @dataclass(frozen=True, slots=True)
 class Stopping:
     """When trials that are left are needless, since the question is decided for every device."""
 
     false_accepts: SequentialTest | None = None
     false_rejects: SequentialTest | None = None
+    on_undecided: OnUndecided = OnUndecided.FAIL
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import socket
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,13 +19,13 @@ from harness.evaluate.trials import TrialProgress
 from harness.evaluate.wake import WakeFigures
 from harness.evaluate.wake_plays import CommandWord, Play
 from harness.evaluate.wake_plays import Heard as WakeHeard
-from harness.evaluate.wake_progress import DeviceWake, Interval, WakeEvent, WakeProgress
+from harness.evaluate.wake_progress import DeviceWake, Interval, WakeEvent
 from harness.log.folder import write_whole
 from harness.log.judgment_log import later_rows
 from harness.log.reader import LogReader
 from harness.model.errors import HarnessError, InputError
 from harness.model.record import EndReason, Entry, FaultMet, TrialFinished, TrialStarted
-from harness.model.scenario import Limits, Scenario, Stopping, TrialKind
+from harness.model.scenario import Limits, Scenario, SequentialTest, Stopping, TrialKind
 from harness.model.time import Measured
 from harness.model.trial import Outcome
 from harness.reports import junit_frames
@@ -119,8 +119,8 @@ class _Gathered:
 
     def report(self, limits: Limits, stopping: Stopping) -> Report:
         wake = self.wake.snapshot()
-        verdicts = check_limits(limits, self.progress.totals, wake)
-        suites = [self._session(), *self._limits(verdicts, stopping, wake), *self._trials(verdicts)]
+        verdicts = check_limits(limits, self.progress.totals, wake, stopping)
+        suites = [self._session(), *self._limits(verdicts, stopping), *self._trials(verdicts)]
         shared = self._properties()
         suites = [Suite(one.name, one.cases, (*shared, *one.properties)) for one in suites]
         took_s = self.last_s - self.first_s
@@ -150,31 +150,20 @@ class _Gathered:
         versions = progress.session.versions if progress.session else ()
         return Suite("session", (case,), tuple((f"version {name}", version) for name, version in versions))
 
-    def _limits(self, verdicts: Iterable[LimitVerdict], stopping: Stopping, wake: WakeProgress) -> Iterator[Suite]:
+    def _limits(self, verdicts: Iterable[LimitVerdict], stopping: Stopping) -> Iterator[Suite]:
         """What sets the exit status: limits, and the sequential tests of each device, decided or not."""
-        limits = [one for one in verdicts if "_test[" not in one.name]
-        class_name = f"{self.name}.limits"
+        limits, tests = [], []
+        for one in verdicts:
+            if one.of_test:
+                tests.append(_sequential(one, stopping, f"{self.name}.tests"))
+            else:
+                limits.append(_limit(one, f"{self.name}.limits"))
         if limits:
-            yield Suite("limits", tuple(_limit(one, class_name) for one in limits))
-        tests: list[Case] = []
-        for device in wake.devices:
-            decided = dict(device.decisions)
-            for figure in ("false_accepts", "false_rejects"):
-                if (test := getattr(stopping, figure)) is None and figure not in decided:
-                    continue
-                declared = "" if test is None else f"good {test.good:g}, bad {test.bad:g}"
-                reason = None
-                if (passed := decided.get(figure)) is None:
-                    reason = Reason(Verdict.SKIPPED, "undecided", "the sound played does not decide it", declared)
-                elif not passed:
-                    reason = Reason(Verdict.FAILURE, "failed", f"{figure}: nearer to bad than to good", declared)
-                said = (declared,) if declared else ()
-                tests.append(Case(f"{figure}_test[{device.device}]", f"{self.name}.tests", 0.0, reason, said))
+            yield Suite("limits", tuple(limits))
         if tests:
             yield Suite("sequential tests", tuple(tests))
 
-    def _trials(self, verdicts: Iterable[LimitVerdict]) -> Iterator[Suite]:
-        broken = [one.name for one in verdicts if not one.ok and "false_accepts" in one.name]
+    def _trials(self, verdicts: Sequence[LimitVerdict]) -> Iterator[Suite]:
         suites: dict[tuple[str, str], list[Case]] = {}
         plays = {one.device: {play.trial.id: play for play in self.wake.plays(one.device)} for one in
                  self.wake.snapshot().devices}  # fmt: skip
@@ -186,7 +175,7 @@ class _Gathered:
                 continue
             for device in (target.device for target in listening.targets):
                 kind, play = listening.kind.value, plays[device].get(one.trial.id)
-                limits = [name for name in broken if name.endswith(f"[{device}]")]
+                limits = [verdict for verdict in verdicts if verdict.name.endswith(f"[{device}]")]
                 cases = suites.setdefault((device, kind), [])
                 cases.append(self._listening(one, device, kind, play, events[device], limits))
         wake = self.wake.snapshot()
@@ -227,7 +216,7 @@ class _Gathered:
 
     def _listening(
         self, one: TrialProgress, device: str, kind: str, play: Play | None, events: dict[int, WakeEvent],
-        broken: list[str],
+        limits: list[LimitVerdict],
     ) -> Case:  # fmt: skip
         if play is None:
             cause = one.counting.cause if one.counting else ""
@@ -240,6 +229,10 @@ class _Gathered:
         ]
         said = list(_heard(play, events))
         reason = _of_play(play, said)
+        bounded = any("false_reject" in limit.name for limit in limits)
+        if bounded and reason is not None and reason.type == "false_reject":
+            reason = None  # how many are too many is declared, and has a case of its own
+        broken = [verdict.name for verdict in limits if not verdict.ok and "false_accepts" in verdict.name]
         if reason is None and false and broken:
             message = f"{len(false)} false accept{'s' if len(false) > 1 else ''}, and {', '.join(broken)} does not hold"
             reason = Reason(Verdict.FAILURE, "false_accept", message, "\n".join(said))
@@ -285,6 +278,19 @@ def _words(of: Heard, normalisation: str) -> Properties:
 
 def _interval(name: str, interval: Interval | None) -> Properties:
     return () if interval is None else ((f"{name}_interval_95", f"{interval[0]:.6g} to {interval[1]:.6g}"),)
+
+
+def _sequential(one: LimitVerdict, stopping: Stopping, class_name: str) -> Case:
+    figure = one.name.partition("_test[")[0]
+    test: SequentialTest | None = getattr(stopping, figure)
+    declared = "" if test is None else f"good {test.good:g}, bad {test.bad:g}"
+    reason = None
+    if one.found is None:
+        verdict = Verdict.SKIPPED if one.ok else Verdict.FAILURE
+        reason = Reason(verdict, "undecided", "the run ended before the test had decided", declared)
+    elif not one.ok:
+        reason = Reason(Verdict.FAILURE, "failed", f"{figure}: nearer to bad than to good", declared)
+    return Case(one.name, class_name, 0.0, reason, (declared,) if declared else ())
 
 
 def _limit(one: LimitVerdict, class_name: str) -> Case:

@@ -159,7 +159,8 @@ class Engine:
             return Goodbye(FAULT, "aborted")
         if reason is EndReason.STOPPED and progress.left:
             return Goodbye(FAULT, "stopped")
-        verdicts = check_limits(self._resolved.scenario.limits, progress.totals, self._wake_progress())
+        scenario = self._resolved.scenario
+        verdicts = check_limits(scenario.limits, progress.totals, self._wake_progress(), scenario.stopping)
         failed = [verdict.name for verdict in verdicts if not verdict.ok]
         return Goodbye(LIMIT_FAILED, f"failed: {', '.join(failed)}") if failed else Goodbye(DONE, "")
 

@@ -1,7 +1,10 @@
 """Limits on wake figures, sequential tests, and trials that they make needless."""
 
+from dataclasses import replace
+
 import pytest
 
+from harness.cli.summary import limits as limit_lines
 from harness.evaluate.limits import check_limits
 from harness.evaluate.totals import Totals
 from harness.evaluate.wake import due_decisions, needless
@@ -9,7 +12,7 @@ from harness.evaluate.wake_looks import rate, ratio
 from harness.evaluate.wake_progress import DeviceWake, WakeProgress
 from harness.metrics.intervals import Share
 from harness.model.record import DecisionReached
-from harness.model.scenario import Limits, SequentialTest, Stopping, TrialKind
+from harness.model.scenario import Limits, OnUndecided, SequentialTest, Stopping, TrialKind
 from tests.unit.evaluate.rows import planned
 from tests.unit.evaluate.wake_rows import wake_trial
 
@@ -64,6 +67,19 @@ def test_a_failed_sequential_test_fails() -> None:
         ("false_accepts_test[a]", True),
         ("false_rejects_test[a]", False),
     ]
+
+
+@pytest.mark.parametrize("meaning", list(OnUndecided))
+def test_an_undecided_sequential_test_fails_unless_it_is_said_to_pass(meaning: OnUndecided) -> None:
+    wake = WakeProgress((DeviceWake("a", decisions=(("false_accepts", True),)),))
+    found = check_limits(Limits(), Totals(), wake, replace(BOTH, on_undecided=meaning))
+    assert [(one.name, one.found, one.ok) for one in found] == [
+        ("false_accepts_test[a]", 1.0, True),
+        ("false_rejects_test[a]", None, meaning is OnUndecided.PASS),
+    ]
+    shown = limit_lines(found)
+    assert shown[0] == "holds  false_accepts_test[a]: passed"
+    assert shown[1].endswith("false_rejects_test[a]: undecided")
 
 
 def test_query_limits_are_as_before() -> None:

@@ -26,7 +26,16 @@ from harness.model.record import (
     TrialFinished,
     TrialStarted,
 )
-from harness.model.scenario import Limits, RepromptRule, Scenario, SequentialTest, Stopping, TrialKind, Until
+from harness.model.scenario import (
+    Limits,
+    OnUndecided,
+    RepromptRule,
+    Scenario,
+    SequentialTest,
+    Stopping,
+    TrialKind,
+    Until,
+)
 from harness.model.trial import Outcome, Recognition
 from harness.reports import junit
 from harness.reports.junit_xml import Case, Reason, Report, Suite, Verdict, as_xml
@@ -149,11 +158,26 @@ def test_limits_and_sequential_tests_are_cases_of_their_own(rows: WakeRows) -> N
     assert limits["min_recognised_share"].said == ("wanted at least 0.5, found n/a",)
     assert limits["max_false_reject_share[den]"].said == ("wanted at most 0.4, found 0.5",)
     assert {name: why(case) for name, case in cases(found, "sequential tests").items()} == {
-        "false_accepts_test[kitchen]": ("skipped", "undecided"),
+        "false_accepts_test[kitchen]": ("failure", "undecided"),
         "false_rejects_test[kitchen]": None,
-        "false_accepts_test[den]": ("skipped", "undecided"),
+        "false_accepts_test[den]": ("failure", "undecided"),
         "false_rejects_test[den]": ("failure", "failed"),
     }
+    passing = cases(report(rows, None, Stopping(test, test, OnUndecided.PASS)), "sequential tests")
+    assert why(passing["false_accepts_test[den]"]) == ("skipped", "undecided")
+
+
+def test_a_false_reject_fails_by_itself_only_where_no_limit_says_how_many_may(rows: WakeRows) -> None:
+    for limits, stopping in (
+        (Limits(max_false_reject_share=0.9), None),
+        (Limits(max_false_reject_upper=0.1), None),
+        (None, Stopping(false_rejects=SequentialTest(0.02, 0.1))),
+    ):
+        missed = cases(report(rows, limits, stopping), "den.wake")["wake-2"]
+        assert why(missed) is None
+        assert "did not wake" in missed.said
+    accepts = report(rows, Limits(max_false_accepts_per_hour=1.0))
+    assert why(cases(accepts, "den.wake")["wake-2"]) == ("failure", "false_reject")
 
 
 EXPECTED = {
