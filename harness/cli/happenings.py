@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.evaluate.understanding.parts import compared, parts_of, verdict_in_words, written
-from harness.model.cause import in_words
+from harness.model.cause import in_words, unread_in_words
 from harness.model.observation import (
     Intent,
     LinkBack,
@@ -12,6 +12,7 @@ from harness.model.observation import (
     ResponseText,
     StateTold,
     Transcript,
+    Unread,
     Wake,
 )
 from harness.model.record import (
@@ -269,6 +270,8 @@ def _observed(observation: object) -> str | None:
         case OperatorAnswer(recognised=recognised, heard=heard):
             word = {True: "yes", False: "no", None: "cannot tell"}[recognised]
             return f"    operator: {word}{', heard ' + quoted(heard) if heard else ''}"
+        case Unread(source=source):
+            return f"NOT READ {source}: {plain_text(unread_in_words(observation), 300)}"
         case LinkLost(source=source, what=what):
             return f"LOST {source}: {plain_text(what, 300)}"
         case LinkBack(source=source):

@@ -19,6 +19,7 @@ from harness.evaluate.wake import WakeFigures
 from harness.model.errors import HarnessError
 from harness.model.feed import Answered, Goodbye, Logged, Message, StateChanged, StateWord, Welcome
 from harness.model.record import Entry
+from harness.reports.cells import counted
 from harness.rig.resolved import read_resolved
 from harness.wire.codec import MESSAGES, encode
 from harness.wire.foreign import plain_text
@@ -139,6 +140,8 @@ def end_of_session(progress: Progress, wake: WakeFigures, folder: Path | None) -
     lines += memory_line(progress, folder)
     if progress.overruns:
         lines.append(f"sound                {progress.overruns} blocks were late or lost")
+    if progress.unread:
+        lines.append(f"NOT READ             {counted(progress.unread, 'line')} of devices (console: max_line_bytes)")
     if folder is not None:
         effects = effect_lines.checked_in(progress, folder)
         lines += effect_lines.lines(effects)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from harness.dashboard.wording import FIGURE_WORDS, OUTCOME_WORDS, REVIEW_WORDS, measured, seconds
-from harness.model.cause import in_words
+from harness.model.cause import in_words, unread_in_words
 from harness.model.judgment import JudgmentStatus
 from harness.model.observation import (
     ClockFitted,
@@ -29,6 +29,7 @@ from harness.model.observation import (
     StimulusHeard,
     StimulusStarted,
     Transcript,
+    Unread,
     Wake,
 )
 from harness.model.record import (
@@ -208,6 +209,8 @@ def _observation(seen: Observation) -> tuple[str, Tone]:
             return f"{seen.source}: {seen.name} {f'is “{seen.value}”' if seen.value else 'is no more'}", Tone.PLAIN
         case LogLine():
             return f"{seen.source}: {seen.text}", Tone.QUIET
+        case Unread():
+            return f"NOT READ {seen.source}: {unread_in_words(seen)}", Tone.FAULT
         case OperatorAnswer():
             word = {True: "recognised", False: "not recognised", None: "cannot tell"}[seen.recognised]
             return f"operator: {word}{f', heard “{seen.heard}”' if seen.heard else ''}", Tone.PERSON

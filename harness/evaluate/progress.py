@@ -13,7 +13,7 @@ from harness.evaluate.words_heard import words_heard
 from harness.metrics.intervals import Share
 from harness.model.effect import EffectEvidence
 from harness.model.judgment import Judgment, in_force
-from harness.model.observation import Overrun
+from harness.model.observation import Overrun, Unread
 from harness.model.record import (
     AttemptFinished,
     AttemptStarted,
@@ -44,10 +44,11 @@ class Progress:
     """What a session has come to, at the row `seq`.
 
     trials: in the order of playing. running: id of the trial that is going on. pace_s: mean wall time of the last
-    trials, pauses left out. overruns: late or lost sound blocks. unplaced: rows that name a trial that is not
-    planned; more than 0 says that the log is damaged. last_response: trial, take and attempt of the last that was
-    kept; last_frame: of the last attempt of which it is known, or known to be unknown, what was understood. effects:
-    what is known of those of attempts that were answered (`effects.EffectRows`).
+    trials, pauses left out. overruns: late or lost sound blocks. unread: lines and messages of devices that were lost
+    on our side. unplaced: rows that name a trial that is not planned; more than 0 says that the log is damaged.
+    last_response: trial, take and attempt of the last that was kept; last_frame: of the last attempt of which it is
+    known, or known to be unknown, what was understood. effects: what is known of those of attempts that were answered
+    (`effects.EffectRows`).
     """
 
     seq: int = 0
@@ -61,6 +62,7 @@ class Progress:
     faults: int = 0
     pauses: int = 0
     overruns: int = 0
+    unread: int = 0
     unplaced: int = 0
     paused: Paused | None = None
     finished: EndReason | None = None
@@ -138,6 +140,8 @@ class SessionFigures:
             case RerunAsked(trial_id=trial_id):
                 if (found := self._find(trial_id)) is not None:
                     self._trials[trial_id] = replace(found, rerun_asked=True)
+            case Observed(observation=Unread(count=count)):
+                self._head = replace(self._head, unread=self._head.unread + count)
             case TrialStarted(trial_id=trial_id, take=take):
                 self._trial_since, self._paused_s = entry.wall_s, 0.0
                 self._head = replace(self._head, running=trial_id)

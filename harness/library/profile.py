@@ -58,7 +58,8 @@ def load_profile(path_or_id: Path | str, *, beside: Path) -> DeviceProfile:
         wake_phrases=tuple(keys.wake_phrases),
         language=keys.language,
         reports=frozenset(keys.reports),
-        mappings=tuple(_mapping(rule) for rule in keys.mappings),
+        mappings=tuple(_mapping(rule) for rule in keys.mappings if rule.topic),
+        messages=tuple(_mapping(rule) for rule in keys.mappings if rule.type),
         context_wait_s=keys.context_wait_s,
         close_dialogue_say=keys.close_dialogue.say if keys.close_dialogue else None,
         note=keys.note,
@@ -121,13 +122,14 @@ def _is_profile(path: Path) -> bool:
 
 def _mapping(rule: MappingKeys) -> MessageMapping:
     return MessageMapping(
-        topic=rule.topic,
+        topic=rule.topic or "",
         kind=rule.kind,
         fields=tuple(rule.fields.items()),
         values=tuple(rule.values.items()),
         when=tuple((at, value if isinstance(value, str) else json.dumps(value)) for at, value in rule.when.items()),
         score_scale=rule.score_scale,
         match=rule.match or "",
+        type=rule.type or "",
     )
 
 

@@ -13,6 +13,7 @@ from harness.library.profile_lines import GivesKeys, LineKeys, SampleKeys
 from harness.library.strict_yaml import Plain
 from harness.model.bench import ClockKind, Framing, ObservationKind, Transport
 from harness.model.observation import DeviceState
+from harness.wire.line_fields import SLOT
 
 STATES = tuple(state.value for state in DeviceState)
 _NAMED = (ObservationKind.STATUS, ObservationKind.WAKE, ObservationKind.INTENT, ObservationKind.STATE)
@@ -51,7 +52,7 @@ def check_whole(keys: ProfileKeys, found: Findings) -> None:
     if (frames := keys.frames) and frames.body_from < len(bytes.fromhex(frames.head)):
         found.add(("frames", "body_from"), "the body begins within the head", "Count from the head's first byte")
     for number, sample in enumerate(keys.samples):
-        if sample.topic is not None and not keys.mappings:
+        if sample.topic is not None and not any(rule.topic for rule in keys.mappings):
             remedy = "Add mappings, or write `lines` in the sample"
             found.add(("samples", number, "topic"), "the profile has no mappings of messages", remedy, key=True)
 
@@ -60,9 +61,9 @@ def transport_of(keys: ProfileKeys) -> Transport:
     """As written; else what the rules are for."""
     if keys.transport is not None:
         return keys.transport
-    if keys.mappings:
+    if any(rule.topic for rule in keys.mappings):
         return Transport.MQTT
-    return Transport.SERIAL if keys.lines or keys.console.framing is Framing.VH else Transport.NONE
+    return Transport.SERIAL if keys.lines or keys.mappings or keys.console.framing is Framing.VH else Transport.NONE
 
 
 def _entries(written: Plain, key: str) -> list[Plain]:
@@ -71,8 +72,16 @@ def _entries(written: Plain, key: str) -> list[Plain]:
 
 
 def _check_mapping(rule: MappingKeys, at: Path, found: Findings) -> None:
-    _check_fields(rule.kind, tuple(rule.fields), at, found)
+    slots = tuple(name for name in rule.fields if rule.kind is ObservationKind.INTENT and name.startswith(SLOT))
+    _check_fields(rule.kind, tuple(name for name in rule.fields if name not in slots), at, found)
+    if (rule.topic is None) == (rule.type is None):
+        remedy = "Write `topic` for MQTT, or `type` for lines of JSON"
+        found.add(at, "a mapping has a topic or a type, one of the two", remedy, key=True)
+    captured = _PLACEHOLDER.findall(rule.type or "")
+    _check_fields(rule.kind, tuple(captured), at, found, under="type")
     if rule.match is not None:
+        if rule.type is not None:
+            found.add((*at, "match"), "`match` is for text, and `type` for JSON", "Remove one of them", key=True)
         _check_groups(rule, (rule.match,), at, found)
         if rule.when:
             found.add((*at, "when"), "`when` looks into JSON, and `match` into text", "Remove one of them", key=True)
@@ -80,7 +89,7 @@ def _check_mapping(rule: MappingKeys, at: Path, found: Findings) -> None:
         if not is_pointer(pointer):
             found.add((*at, "fields", name), f"{pointer!r} is not a JSON pointer", POINTER_REMEDY)
     needed = REQUIRED.get(rule.kind)
-    if needed and rule.match is None and rule.fields and needed not in rule.fields:
+    if needed and rule.match is None and (rule.fields or rule.type) and needed not in {*rule.fields, *captured}:
         remedy = f"Add `{needed}: /pointer` to its fields"
         found.add(at, f"a mapping of kind {rule.kind.value} does not say where {needed!r} is", remedy)
     _check_values(rule.kind, rule.values, at, found)
@@ -123,12 +132,15 @@ def _check_groups(rule: LineKeys | MappingKeys, expressions: Sequence[str], at: 
     return groups
 
 
-def _check_fields(kind: ObservationKind, names: tuple[str, ...], at: Path, found: Findings) -> None:
+def _check_fields(
+    kind: ObservationKind, names: tuple[str, ...], at: Path, found: Findings, under: str = "fields"
+) -> None:
     allowed = FIELDS[kind]
     for name in names:
         if name not in allowed:
             what = f"an observation of kind {kind.value} has no field {name!r}"
-            found.add((*at, "fields", name), what, nearest(name, allowed, listed="Fields"), key=True)
+            where = (*at, under, name) if under == "fields" else (*at, under)
+            found.add(where, what, nearest(name, allowed, listed="Fields"), key=under == "fields")
 
 
 def _check_values(kind: ObservationKind, values: dict[str, str], at: Path, found: Findings) -> None:

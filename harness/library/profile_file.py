@@ -72,9 +72,15 @@ Pointer = Annotated[str, AfterValidator(_pointer), Field(json_schema_extra={"pat
 
 
 class MappingKeys(Keys):
-    """Messages on a topic become observations of a kind."""
+    """Messages on a topic, or lines of JSON of a type, become observations of a kind."""
 
-    topic: Annotated[Text, AfterValidator(_topic)] = Field(description="MQTT filter; {device} is the device's id.")
+    topic: Annotated[Text, AfterValidator(_topic)] | None = Field(
+        default=None, description="MQTT filter; {device} is the device's id."
+    )
+    type: Text | None = Field(
+        default=None,
+        description="In place of a topic: lines of JSON whose /type it fits; * is any text, {name} that of a field.",
+    )
     kind: Annotated[ObservationKind, word(ObservationKind)] = Field(description="What a message becomes.")
     match: Expression | None = Field(
         default=None, description="For payloads that are text: a regular expression, as under `lines`."
@@ -88,7 +94,7 @@ class MappingKeys(Keys):
         description="The device's word: ours (a state, a phrase, the name of an intent or a piece of state).",
     )
     when: dict[Pointer, str | int | float | bool] = Field(
-        default={}, description="JSON pointer: value that must be there; other messages are left alone."
+        default={}, description="JSON pointer: value that must be there ('*' is any); other messages are left alone."
     )
     score_scale: float = Field(default=1.0, gt=0, description="The device's score that means 1: 255, 100. Default 1.")
 
@@ -124,7 +130,9 @@ class ProfileKeys(Keys):
         default=None,
         description="serial, mqtt, log (lines from a file or another program) or none. Default: by its rules.",
     )
-    mappings: list[MappingKeys] = Field(default=[], description="How its MQTT messages become observations.")
+    mappings: list[MappingKeys] = Field(
+        default=[], description="How its MQTT messages, or its lines of JSON, become observations."
+    )
     lines: list[LineKeys] = Field(default=[], description="How its console lines become observations, in order.")
     console: ConsoleKeys = Field(default=ConsoleKeys(), description="How its console is read.")
     frames: FramesKeys | None = Field(default=None, description="Its binary messages. Default: it has none.")

@@ -12,6 +12,7 @@ from harness.library.words import MAX_TEXT, Text, word, wrong
 from harness.model.bench import AudioDialogue, Checksum, ClockKind, Framing, ObservationKind
 
 SLOT_GROUPS = ("slot", "value")
+MAX_SAMPLE = 65536
 
 
 def _expression(text: str) -> str:
@@ -28,8 +29,9 @@ def _expression(text: str) -> str:
 
 
 def _line(text: str) -> str:
-    if len(text) > MAX_TEXT or any(letter < " " for letter in text):
-        raise wrong("not one line of at most 1000 characters", "Write several lines as a list; ESC as \\e, bytes \\x00")
+    if len(text) > MAX_SAMPLE or any(letter < " " for letter in text):
+        what = f"not one line of at most {MAX_SAMPLE} characters"
+        raise wrong(what, "Write several lines as a list; ESC as \\e, bytes \\x00")
     return text
 
 
@@ -84,11 +86,12 @@ class ConsoleKeys(Keys):
     """How a device's console is read."""
 
     framing: Annotated[Framing, word(Framing)] = Field(
-        default=Framing.LINES, description="lines (the default), or vh: docs/framing.md with lines between."
+        default=Framing.LINES,
+        description="lines (the default), vh: docs/framing.md with lines between, or wyoming: JSON headers with data.",
     )
     baud: int = Field(default=115200, ge=300, le=12_000_000, description="Its usual rate. Default 115200.")
     max_line_bytes: int = Field(
-        default=1024, ge=80, le=16384, description="Longer lines are cut and not mapped. Default 1024."
+        default=65536, ge=80, le=1048576, description="Longer lines are not read, and that is told. Default 65536."
     )
     time: Expression | None = Field(
         default=None, description="Expression with the group `time`, tried on every line, to learn the device's clock."

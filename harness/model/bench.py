@@ -37,6 +37,10 @@ class ObservationKind(StrEnum):
 class MessageMapping:
     """One rule of a profile: messages on `topic` (MQTT filter) become observations of `kind`.
 
+    type, in place of a topic: lines of JSON whose `/type` it fits. `*` stands for any characters, {name} for those of
+    that field; the first rule that fits a line takes it.
+
+
     fields: field of the observation → JSON pointer into the payload ("" is the whole payload);
     values: the device's word → ours (DeviceState, phrase, name of an intent). when: JSON pointer → value that must be
     there. score_scale: the device's score that means 1. match: the payload is a text that this regular expression is
@@ -50,6 +54,7 @@ class MessageMapping:
     when: tuple[tuple[str, str], ...] = ()
     score_scale: float = 1.0
     match: str = ""
+    type: str = ""
 
 
 class ClockKind(StrEnum):
@@ -140,10 +145,14 @@ class Transport(StrEnum):
 
 
 class Framing(StrEnum):
-    """What the bytes of a device are: its own lines (and binary frames), or docs/framing.md with lines between."""
+    """What a device's bytes are: its own lines (and binary frames), docs/framing.md with lines between, or Wyoming.
+
+    Wyoming: header lines of JSON, each followed by as many bytes as its data_length and payload_length say.
+    """
 
     LINES = "lines"
     VH = "vh"
+    WYOMING = "wyoming"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +165,7 @@ class ConsoleSettings:
 
     framing: Framing = Framing.LINES
     baud: int = 115200
-    max_line_bytes: int = 1024
+    max_line_bytes: int = 65536
     time: str = ""
     clock: ClockKind = ClockKind.NONE
     log_lines_per_s: float = 50.0
@@ -200,9 +209,9 @@ class DeviceProfile:
 
     reports: what it can be believed to tell us (its evidence), e.g. {TRANSCRIPT, WAKE}.
     context_wait_s: how long to wait before a query is repeated, so that it has forgotten; None: the scenario's.
-    mappings: of MQTT messages; lines: of console lines. audio: None when it has ears only. listening_states: those that
-    it only says of itself while it hears what could wake it. responds: it has a voice; without one, no response is
-    waited for where something else decides.
+    mappings: of MQTT messages; messages: of lines of JSON; lines: of console lines. audio: None when it has ears only.
+    listening_states: those that it only says of itself while it hears what could wake it. responds: it has a voice;
+    without one, no response is waited for where something else decides.
     """
 
     id: str
@@ -218,6 +227,7 @@ class DeviceProfile:
     note: str = ""
     transport: Transport = Transport.NONE
     lines: tuple[LineMapping, ...] = ()
+    messages: tuple[MessageMapping, ...] = ()
     console: ConsoleSettings = ConsoleSettings()
     frames: BinaryFrames | None = None
     audio: AudioInput | None = None

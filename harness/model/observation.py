@@ -180,6 +180,20 @@ class LogLine:
     kind: Literal["log_line"] = "log_line"
 
 
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """Words of a device were lost on our side (a line that is too long): whatever they said is not known.
+
+    count: lines or messages since the last such observation.
+    """
+
+    source: str
+    at: Stamp
+    what: str
+    count: int = 1
+    kind: Literal["unread"] = "unread"
+
+
 class Proof(StrEnum):
     """How a device has shown that it listens: it acknowledged audio, answered a ping, said so, or woke to a probe."""
 
@@ -278,6 +292,7 @@ Observation = (
     | Status
     | StateTold
     | LogLine
+    | Unread
     | OperatorAnswer
     | LinkLost
     | LinkBack

@@ -20,6 +20,8 @@ from harness.session.first_response import GUARD_S, Response, Span, first_respon
 from harness.wire.foreign import plain_text
 
 LONGEST_TOLD = 200
+_MISSED = (Outcome.NO_WAKE, Outcome.MISHEARD, Outcome.NO_RESPONSE)
+"""Outcomes that words of the device which were not read might have prevented."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,8 @@ class Attempt:
     """What was observed of one attempt. Changed only by the machine of its trial.
 
     started_audio_s: on the audio line of a device that is given its sound over a wire. wake_place_s: where in the
-    stimulus it says that it woke. told_s: when the last of transcripts and intents arrived.
+    stimulus it says that it woke. told_s: when the last of transcripts and intents arrived. unread: why words of the
+    device were lost while it went on.
     """
 
     trial: Trial
@@ -59,6 +62,7 @@ class Attempt:
     answer: OperatorAnswer | None = None
     asked: bool = False
     told: list[StateTold] = field(default_factory=list)
+    unread: str = ""
     effect_answered: bool = False
     frozen: Response | None = None
     interruption: str = ""
@@ -202,6 +206,8 @@ class Attempt:
         """The row that says how this attempt ended, from what is known now."""
         judged = self.judge()
         outcome, cause = self._outcome(judged)
+        if self.unread and outcome in _MISSED:
+            outcome, cause = Outcome.INCONCLUSIVE, f"unread: {self.unread}"
         query_end, wake_end = self.query_end, None
         if self.timing.wake_end_s is not None:
             wake_end = self.moment(self.timing.wake_end_s)

@@ -39,6 +39,8 @@ class ListeningAttempt:
         self._understood: set[str] = set()
         self.woken: set[str] = set()
         """Connections whose devices have woken to the phrase."""
+        self.unread: dict[str, str] = {}
+        """Connections whose devices said something that was lost on our side, and why."""
         self._audio_s: dict[str, float] = {}
 
     def begun(self, player: str, at: Stamp, now_s: float, audio_s: float | None = None) -> None:

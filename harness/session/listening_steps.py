@@ -147,6 +147,10 @@ class ListeningSteps(Take):
 
     def _conclude(self) -> None:
         unheard = self._unheard()
+        if unread := self._unread():
+            self._write(Outcome.INCONCLUSIVE, f"unread: {unread}")
+            self._finish(Verdict(Outcome.INCONCLUSIVE, self._last_number, f"unread: {unread}"))
+            return
         self._write(*((Outcome.NO_WAKE, f"probe_unheard: {', '.join(unheard)}") if unheard else (Outcome.COUNTED, "")))
         verdict = trial_verdict(self._rule, self._rows)
         if verdict is not None:
@@ -154,6 +158,14 @@ class ListeningSteps(Take):
             return
         self._not_before_s = self._now_s + RETRY_S
         self._enter(Phase.WAITING, f"{', '.join(unheard)} did not wake to the probe: once more")
+
+    def _unread(self) -> str:
+        """Why words of a device were lost that did not say that it woke: whether it did, nobody knows."""
+        attempt = self._current
+        if attempt is None or self._listening.kind is TrialKind.AMBIENT:
+            return ""
+        silent = (one for one in self._listening.targets if one.connection not in attempt.woken)
+        return next((f"{one.device}: {what}" for one in silent if (what := attempt.unread.get(one.connection))), "")
 
     def _unheard(self) -> tuple[str, ...]:
         """Devices that did not wake to a probe; of other trials it is no matter to the session who wakes."""

@@ -22,6 +22,7 @@ from harness.model.observation import (
     StimulusHeard,
     StimulusStarted,
     Transcript,
+    Unread,
     Wake,
 )
 from harness.model.scenario import TrialKind
@@ -118,7 +119,7 @@ class ListeningMachine(ListeningSteps):
                 return self._last_number if mine else None
             case LinkLost() | LinkBack():
                 return None
-            case Wake() | Transcript() | Status() if self._target(observation.source) is None:
+            case Wake() | Transcript() | Status() | Unread() if self._target(observation.source) is None:
                 return None
             case _:
                 return self._last_number if self._phase in UNDER_WAY else None
@@ -143,6 +144,8 @@ class ListeningMachine(ListeningSteps):
             case Wake(source=source) if self._phase is Phase.WAITING and not self._missing():
                 if (target := self._target(source)) is not None and not target.injected:
                     self._reason = f"{target.device} has just woken; waiting until it is quiet"
+            case Unread(source=source, what=what) if attempt is not None and self._phase in UNDER_WAY:
+                attempt.unread[source] = what
             case LinkLost(source=source, what=what) if source in self._missing():
                 self._sounding.discard(source)
                 self._interrupt(f"link_lost: {source}: {what}")

@@ -27,6 +27,7 @@ from harness.model.observation import (
     StimulusHeard,
     StimulusStarted,
     Transcript,
+    Unread,
     Wake,
 )
 from harness.model.record import AttemptFinished
@@ -178,7 +179,7 @@ class TrialMachine(TrialSteps):
                 return next((each for each in (current, previous) if each and each.play_id == play_id), None)
             case LinkLost() | LinkBack():
                 return None
-            case Wake() | Transcript() | Intent() | ResponseText() | Status() | StateTold() | LogLine() if (
+            case Wake() | Transcript() | Intent() | ResponseText() | Status() | StateTold() | LogLine() | Unread() if (
                 not self._of_device(observation.source)
             ):
                 return None
@@ -235,6 +236,9 @@ class TrialMachine(TrialSteps):
                 self._revise(owner)
             case StateTold() if owner is not None:
                 owner.told.append(observation)
+            case Unread(what=what) if owner is not None:
+                owner.unread = owner.unread or what
+                self._revise(owner)
             case OperatorAnswer() if owner is not None and owner.asked:
                 owner.answer = observation
                 self._revise(owner)

@@ -4,26 +4,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
-from harness.model.bench import ConsoleSettings, DeviceProfile
-from harness.model.observation import LogLine, Observation
+from harness.model.bench import ConsoleSettings, DeviceProfile, Framing
+from harness.model.observation import LogLine, Observation, Unread
 from harness.model.time import Stamp
 from harness.wire.binary_frames import FrameFinder
 from harness.wire.foreign import without_escapes
 from harness.wire.lines import Lines, Reading
+from harness.wire.mappings import by_type, message_of
+from harness.wire.wyoming import WyomingEvents
 
 _LINE_ENDS = re.compile(rb"[\r\n]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f\ufffd]")
 _PIECE = 4096
+_KEPT = 2000
+"""Characters of an unmapped line that the log keeps."""
 _BITS_A_BYTE = 10
 _BURST_S = 2.0
+_UNREAD_EVERY_S = 0.2
 
 
 class Console:
     """Reads one device's console by its profile; without a profile every line is a LogLine.
 
-    lines: whole lines; too_long: those that were cut; garbage: those with bytes that are no text; unmapped: those that
-    no mapping took; left_out: unmapped lines that were too many for the log; frames, broken_frames: binary ones.
+    lines: whole lines; too_long: those that were not read, each told as Unread; garbage: those with bytes that are no
+    text; unmapped: those that no mapping took; left_out: unmapped lines that were too many for the log; frames,
+    broken_frames: binary ones, or Wyoming's events.
     Call `feed(b"", now)` when nothing comes, so that what waits for further lines is told in time.
     """
 
@@ -36,7 +43,12 @@ class Console:
         mappings = profile.lines if profile is not None else ()
         takes_audio = profile is not None and profile.audio is not None
         self._mapped = Lines(mappings, self._settings, source, takes_audio=takes_audio)
+        self._messages = profile.messages if profile is not None else ()
         self._finder = FrameFinder(profile.frames) if profile is not None and profile.frames else None
+        wyoming = self._settings.framing is Framing.WYOMING
+        self._events = WyomingEvents(self._settings.max_line_bytes) if wyoming else None
+        self._unread: list[Reading] = []
+        self._unread_at_s: float | None = None
         self._line = bytearray()
         self._dropped = 0
         self._tokens = self._burst = max(1.0, self._settings.log_lines_per_s * _BURST_S)
@@ -45,7 +57,7 @@ class Console:
 
     @property
     def broken_frames(self) -> int:
-        return self._finder.broken if self._finder else 0
+        return sum(one.broken for one in (self._finder, self._events) if one is not None)
 
     @property
     def slow(self) -> int:
@@ -57,6 +69,7 @@ class Console:
         found: list[Observation] = []
         for reading in self.read(data, at):
             found += self._logged(reading)
+        found += self._lost(at)
         if self._untold and self._refill(at.at_s) >= self._burst / 2:
             found.append(self._left_out(at))
         return tuple(found)
@@ -65,13 +78,23 @@ class Console:
         """What is still held back: a line without an end, an observation that waits for more lines, a count."""
         readings = [*self._ended(at), *self._mapped.flush()]
         found = [one for reading in readings for one in self._logged(reading)]
+        found += self._lost(at, at_once=True)
         return (*found, self._left_out(at)) if self._untold else tuple(found)
 
     def read(self, data: bytes, at: Stamp) -> list[Reading]:
         """The same line by line, with what each became, and without a rate limit: for whoever writes a profile."""
         found = self._mapped.expire(at.at_s)
+        if self._events is not None and not data:
+            self._events.feed(b"", at.at_s)
         for start in range(0, len(data), _PIECE):
             piece = data[start : start + _PIECE]
+            if self._events is not None:
+                for segment in self._events.feed(piece, at.at_s):
+                    if segment.is_frame:
+                        found += self._map(segment.data.decode(), at, len(segment.data))
+                    else:
+                        found += self._text(segment.data, at)
+                continue
             if self._finder is None:
                 found += self._text(piece, at)
                 continue
@@ -112,7 +135,8 @@ class Console:
         if dropped:
             self.lines += 1
             self.too_long += 1
-            return [Reading(text, at, why=f"the line is too long: {len(raw) + dropped} bytes")]
+            why = f"the line is too long: {len(raw) + dropped} bytes"
+            return [Reading(text, at, why=why, unread=True)]
         return self._map(text, at, len(raw))
 
     def _map(self, raw: str, at: Stamp, size: int) -> list[Reading]:
@@ -121,16 +145,35 @@ class Console:
             # It was written, at the latest, before its first byte left.
             half_s = size * self._byte_s / 2
             at = Stamp(at.at_s - half_s, at.error_s + half_s)
-        return self._mapped.take(without_escapes(raw), raw, at)
+        text = without_escapes(raw)
+        message = message_of(text) if self._messages else None
+        if message is None:
+            return self._mapped.take(text, raw, at)
+        taken = by_type(self._messages, message, at, self._source)
+        if isinstance(taken, str):
+            found = self._mapped.take(text, raw, at)
+            return found if found[-1].rule is not None or not taken else [*found[:-1], replace(found[-1], why=taken)]
+        number, seen = taken
+        return [*self._mapped.expire(at.at_s), Reading(raw, at, (seen,), len(self._mapped) + number)]
+
+    def _lost(self, at: Stamp, *, at_once: bool = False) -> list[Observation]:
+        """That lines were not read, not more often than anybody can follow."""
+        early = self._unread_at_s is not None and at.at_s - self._unread_at_s < _UNREAD_EVERY_S
+        if not self._unread or (early and not at_once):
+            return []
+        found, self._unread, self._unread_at_s = self._unread, [], at.at_s
+        return [Unread(self._source, found[-1].at, found[-1].why, len(found))]
 
     def _logged(self, reading: Reading) -> tuple[Observation, ...]:
+        if reading.unread:
+            self._unread.append(reading)
         if reading.rule is not None:
             return tuple(one for one in reading.observations if not isinstance(one, LogLine) or self._room(reading.at))
         self.unmapped += 1
         if not self._room(reading.at):
             return reading.observations
         why = f" ({reading.why})" if reading.why else ""
-        return (*reading.observations, LogLine(self._source, reading.at, reading.text + why))
+        return (*reading.observations, LogLine(self._source, reading.at, reading.text[:_KEPT] + why))
 
     def _room(self, at: Stamp) -> bool:
         """Whether the log takes one more line now."""

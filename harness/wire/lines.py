@@ -27,7 +27,7 @@ class Reading:
     """What came of one line. rule: number of the mapping that took it, from 0; None: none did.
 
     why: what was wrong, when a mapping took the line and could make nothing of it, or a line was cut.
-    device_s: the time that the line itself gives.
+    device_s: the time that the line itself gives. unread: whatever it said is lost.
     """
 
     text: str
@@ -36,6 +36,7 @@ class Reading:
     rule: int | None = None
     why: str = ""
     device_s: float | None = None
+    unread: bool = False
 
 
 @dataclass(slots=True)
@@ -82,6 +83,10 @@ class Lines:
         self._takes_audio = takes_audio
         self._clock = LineClock()
         self._opened: list[_Opened] = []
+
+    def __len__(self) -> int:
+        """How many mappings there are."""
+        return len(self._rules)
 
     def take(self, text: str, raw: str, at: Stamp) -> list[Reading]:
         """What a line (`text`: without colours) makes, and what it completes; its own reading is the last one."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import json
 import math
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 import regex
 
@@ -25,12 +29,15 @@ from harness.model.observation import (
 )
 from harness.model.time import Stamp
 from harness.wire.foreign import without_escapes
-from harness.wire.line_fields import LineFields, observation
+from harness.wire.line_fields import SLOT, LineFields, observation
 from harness.wire.unmapped import Unmapped as Unmapped
 
 SEARCH_LIMIT_S = 0.05
 MAX_PAYLOAD_BYTES = 65536
+ANYTHING = "*"
+"""In `when`: whatever stands there."""
 _SHOWN = 300
+_PATTERN = re.compile(r"\*|\{(\w+)\}")
 
 
 def topic_matches(topic_filter: str, topic: str) -> bool:
@@ -117,48 +124,105 @@ def observations(
     return (LogLine(source, at, f"{topic}: {shown(payload)}{why}"),)
 
 
+def message_of(line: str) -> dict[str, PlainValue] | None:
+    """The JSON object of a line that ends with one, whatever a log wrote before it; None when there is none."""
+    begins = line.find("{")
+    if begins < 0 or not line.rstrip().endswith("}"):
+        return None
+    try:
+        found = parse(line[begins:].encode("utf-8"))
+    except Unmapped:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def by_type(
+    mappings: Iterable[MessageMapping], message: dict[str, PlainValue], at: Stamp, source: str
+) -> tuple[int, Observation] | str:
+    """The number of the first mapping that takes a message of its type, and what it says; else why none does."""
+    kind = message.get("type", "")
+    reasons: list[str] = []
+    for number, mapping in enumerate(mappings):
+        found = _type_pattern(mapping.type).fullmatch(kind) if isinstance(kind, str) else None
+        if found is None:
+            continue
+        try:
+            seen = _observation(mapping, message, at, source, found.groupdict())
+        except Unmapped as error:
+            reasons.append(str(error))
+        else:
+            if seen is not None:
+                return number, seen
+    return reasons[0] if reasons else ""
+
+
+@functools.lru_cache(maxsize=256)
+def _type_pattern(text: str) -> re.Pattern[str]:
+    """A type in which `*` is any text, and {name} some text that is kept."""
+    parts, end = [], 0
+    for hole in _PATTERN.finditer(text):
+        parts += [re.escape(text[end : hole.start()]), f"(?P<{hole[1]}>.+?)" if hole[1] else ".*?"]
+        end = hole.end()
+    return re.compile("".join([*parts, re.escape(text[end:])]), re.DOTALL)
+
+
 def shown(payload: bytes) -> str:
     """The beginning of a payload as text; bytes that are no UTF-8 are kept as escapes."""
     text = payload[:_SHOWN].decode("utf-8", errors="backslashreplace")
     return text if len(payload) <= _SHOWN else f"{text}… ({len(payload)} bytes)"
 
 
-def _observation(mapping: MessageMapping, document: PlainValue, at: Stamp, source: str) -> Observation | None:
-    """None when a condition of the mapping does not hold."""
+def _observation(
+    mapping: MessageMapping,
+    document: PlainValue,
+    at: Stamp,
+    source: str,
+    captured: Mapping[str, str] = MappingProxyType({}),
+) -> Observation | None:
+    """None when a condition of the mapping does not hold. captured: fields that the message's type gives."""
     for pointer, wanted in mapping.when:
         try:
-            if _text(pointed(document, pointer)) != wanted:
+            if _text(pointed(document, pointer)) != wanted and wanted != ANYTHING:
                 return None
         except Unmapped:
             return None
     fields = dict(mapping.fields)
+
+    def text(name: str, default: str | None = "") -> str:
+        """Of a field; without a pointer, what the type gave, else the value at the default pointer (None: nothing)."""
+        pointer = fields.get(name, default)
+        if name in captured and name not in fields:
+            return captured[name]
+        return "" if pointer is None else _text(pointed(document, pointer))
+
     match mapping.kind:
         case ObservationKind.WAKE:
-            phrase = _text(pointed(document, fields["phrase"])) if "phrase" in fields else ""
+            phrase = text("phrase", None)
             return Wake(source, at, dict(mapping.values).get(phrase, phrase), _scored(mapping, document, fields))
         case ObservationKind.TRANSCRIPT:
             final = pointed(document, fields["final"]) if "final" in fields else True
             if not isinstance(final, bool):
                 raise Unmapped("`final` is not true or false")
-            return Transcript(source, at, _text(pointed(document, fields.get("text", ""))), final)
+            return Transcript(source, at, text("text"), final)
         case ObservationKind.INTENT:
-            name = _text(pointed(document, fields.get("name", "")))
+            name = text("name")
             slots = _slots(pointed(document, fields["slots"])) if "slots" in fields else ()
+            slots += _own_slots(document, fields)
             named = dict(mapping.values).get(name, name)
             return Intent(source, at, named, slots, _scored(mapping, document, fields))
         case ObservationKind.NOT_UNDERSTOOD:
             return Intent(source, at, "")
         case ObservationKind.RESPONSE:
-            return ResponseText(source, at, _text(pointed(document, fields.get("text", ""))))
+            return ResponseText(source, at, text("text"))
         case ObservationKind.STATUS:
-            word = _text(pointed(document, fields.get("state", "")))
+            word = text("state")
             return Status(source, at, _state(mapping, word), _detail(document, fields))
         case ObservationKind.STATE:
-            piece = _text(pointed(document, fields.get("name", "")))
-            value = _text(pointed(document, fields["value"])) if "value" in fields else ""
+            piece = text("name")
+            value = text("value", None)
             return StateTold(source, at, dict(mapping.values).get(piece, piece), value)
         case ObservationKind.LOG:
-            return LogLine(source, at, _text(pointed(document, fields.get("text", ""))))
+            return LogLine(source, at, text("text"))
         case ObservationKind.LISTENING:
             return ListeningProved(source, at, Proof.HEARTBEAT)
 
@@ -230,6 +294,16 @@ def _slots(value: PlainValue) -> tuple[tuple[str, str], ...]:
         case list():
             return tuple(_slot(one) for one in value)
     raise Unmapped("the slots are neither an object nor a list")
+
+
+def _own_slots(document: PlainValue, fields: dict[str, str]) -> tuple[tuple[str, str], ...]:
+    """Slots that a mapping points at one by one, slot_NAME: /pointer; those that the message lacks are left out."""
+    found: list[tuple[str, str]] = []
+    for name, pointer in fields.items():
+        if name.startswith(SLOT):
+            with contextlib.suppress(Unmapped):
+                found.append((name.removeprefix(SLOT), _slot_value(pointed(document, pointer))))
+    return tuple(found)
 
 
 def _slot(value: PlainValue) -> tuple[str, str]:

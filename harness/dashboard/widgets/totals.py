@@ -56,6 +56,8 @@ class TotalsPanel(Painted):
         if self._wake.planned:
             queries = any(one.trial.listening is None for one in progress.trials)
             rows = [*(rows if queries else [*heard, rows[-1]]), *_wake_rows(self._wake)]
+        if progress.unread:
+            rows.insert(0, ("NOT READ", f"{progress.unread} lines of devices"))
         if progress.unplaced:
             rows.insert(0, ("LOG", f"{progress.unplaced} rows of unknown trials"))
         text = Text()

@@ -12,7 +12,7 @@ from harness.drivers.mqtt.numbering import Numbering
 from harness.drivers.mqtt.options import EMBEDDED, Injection, MessageFraming, MqttOptions
 from harness.drivers.mqtt.outlet import Outlet
 from harness.model.errors import DeviceError
-from harness.model.observation import DeviceState, LogLine, Observation, Status
+from harness.model.observation import DeviceState, LogLine, Observation, Status, Unread
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
 from harness.ports import Sink, Surroundings
@@ -211,7 +211,8 @@ class MqttDevice:
             return
         if len(payload) > MAX_PAYLOAD_BYTES:
             self.too_long += 1
-            self._outlet.tell(LogLine(self.id, at, f"{topic}: {len(payload)} bytes are too many"))
+            what = f"a message on {topic} has {len(payload)} bytes, more than {MAX_PAYLOAD_BYTES}"
+            self._outlet.tell(Unread(self.id, at, what))
             return
         board, hermes = self._board, self._hermes
         if hermes is not None and topic == hermes.finished_topic:

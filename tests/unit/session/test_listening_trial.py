@@ -19,6 +19,7 @@ from harness.model.observation import (
     StimulusHeard,
     StimulusStarted,
     Transcript,
+    Unread,
     Wake,
 )
 from harness.model.record import AttemptFinished, FaultMet
@@ -384,3 +385,16 @@ def test_ambient_sound_goes_on_through_a_gap() -> None:
     play.wait(5.0)
     assert play.verdict is not None
     assert play.verdict.outcome is Outcome.COUNTED
+
+
+@pytest.mark.parametrize(("wakes", "outcome"), [(False, Outcome.INCONCLUSIVE), (True, Outcome.COUNTED)])
+def test_a_miss_in_which_words_of_the_device_were_lost_is_inconclusive(wakes: bool, outcome: Outcome) -> None:
+    play = Play(WIRED)
+    play.starts("wired", 0.0)
+    play.feed(Unread("wired", Stamp(play.now_s), "the line is too long: 99999 bytes", 3))
+    if wakes:
+        play.feed(Wake("wired", Stamp(play.now_s), "alexa", 0.9, 1.7))
+    play.ends("wired", audio_s=3.0)
+    assert play.verdict is not None
+    assert play.verdict.outcome is outcome
+    assert play.verdict.cause == ("" if wakes else "unread: wired: the line is too long: 99999 bytes")

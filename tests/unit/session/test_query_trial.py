@@ -10,7 +10,7 @@ import pytest
 from harness.metrics.words import word_counts
 from harness.model.bench import ObservationKind
 from harness.model.feed import StateWord
-from harness.model.observation import DeviceState, OperatorAnswer, Status, Transcript
+from harness.model.observation import DeviceState, OperatorAnswer, Status, Transcript, Unread
 from harness.model.record import AttemptFinished
 from harness.model.scenario import CloseDialogue, Evidence, Recognised, RepromptRule
 from harness.model.time import Stamp
@@ -23,6 +23,8 @@ from tests.unit.session.rehearsal import Later, Rehearsal, loses, restarts, says
 
 RIGHT, WRONG = "What time is it?", "what dime is it"
 GOOD: list[Later] = [wake(), says(RIGHT), *speech(3.0, 4.5)]
+UNREAD: Later = (1.0, Unread("dut_link", Stamp(1.0), "the line is too long"))
+OTHER: Later = (1.0, Unread("other", Stamp(1.0), "the line is too long"))
 BAD: list[Later] = [wake(), says(WRONG), *speech(3.0, 4.5)]
 
 
@@ -52,6 +54,24 @@ CASES: list[tuple[str, list[list[Later]], list[tuple[int, str]], str]] = [
     ("empty transcript, then the words", [[says("", 2.2), *GOOD]], [(1, "responded")], "responded"),
     ("empty transcript", [[says(""), *speech(3, 4)], GOOD], [(1, "misheard"), (2, "responded")], "responded"),
     ("late, while waiting", [[wake(), says(RIGHT), *speech(11.0, 12.0)]], [(1, "late"), (2, "interrupted")], "late"),
+    (
+        "a line was lost",
+        [[UNREAD]],
+        [(1, "inconclusive")],
+        "inconclusive",
+    ),
+    (
+        "another's line was lost",
+        [[OTHER], GOOD],
+        [(1, "no_wake"), (2, "responded")],
+        "responded",
+    ),
+    (
+        "a line was lost, and it answered",
+        [[*GOOD, UNREAD]],
+        [(1, "responded")],
+        "responded",
+    ),
     ("restart", [[wake(), restarts(1.5)], GOOD], [(1, "interrupted"), (2, "responded")], "responded"),
     ("sound lost", [loses("speaker", 1.0, 9.0), GOOD], [(1, "interrupted"), (2, "responded")], "responded"),
     ("ear lost", [loses("mic", 3.0, 9.0), GOOD], [(1, "interrupted"), (2, "responded")], "responded"),

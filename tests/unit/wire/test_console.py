@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.model.bench import BinaryFrames, Checksum, ConsoleSettings, DeviceProfile, LineMapping, ObservationKind
-from harness.model.observation import LogLine, Observation, Wake
+from harness.model.observation import LogLine, Observation, Unread, Wake
 from harness.model.time import Stamp
 from harness.wire.console import Console
 
@@ -110,3 +110,19 @@ def test_no_bytes_raise(pieces: list[bytes]) -> None:
     for number, piece in enumerate(pieces):
         console.feed(piece, Stamp(number * 0.3))
     console.flush(Stamp(9.0))
+
+
+def test_a_line_that_is_too_long_is_loud_and_no_more_often_than_anybody_can_follow() -> None:
+    console = Console(profile(WAKE, max_line_bytes=100), "dev")
+    found = [one for n in range(100) for one in console.feed(b"x" * 1500 + b"\n", Stamp(1.0 + n / 100))]
+    found += console.flush(Stamp(2.0))
+    lost = [one for one in found if isinstance(one, Unread)]
+    assert sum(one.count for one in lost) == console.too_long == 100
+    assert len(lost) <= 7
+    assert lost[0].what == "the line is too long: 1500 bytes"
+
+
+def test_the_messages_of_today_are_within_the_default() -> None:
+    console = Console(profile(), "dev")
+    assert [type(one) for one in console.feed(b"x" * 60_000 + b"\n", Stamp(1.0))] == [LogLine]
+    assert [type(one) for one in console.feed(b"x" * 70_000 + b"\n", Stamp(3.0))] == [LogLine, Unread]
