@@ -11,6 +11,7 @@ from harness.metrics.presence import Presence
 from harness.model.effect import EffectWord
 from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, Judgment, ProposalShown, SubFlag
 from harness.model.rating_round import RatingRound, TranscriptPolicy
+from harness.model.row_ids import RowIds
 from harness.rating.aid import AID, AidState, Known
 from harness.rating.categories import LABELS
 from harness.rating.items import Item
@@ -33,7 +34,8 @@ class Desk:
 
     Each call that writes returns after the row is on the disk; when that fails the error passes through, and the same
     item stays in sight with its draft. items, exercises: all of the round; the desk takes the rater's share in the
-    rater's order. rows: all judgments so far, in any order of raters. Not thread-safe.
+    rater's order. rows: all judgments so far, in any order of raters. ids: of the rows that it writes; a front-end
+    whose requests may come twice begins each of them there, and asks `wrote`. Not thread-safe.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class Desk:
         wall_s: Callable[[], float] = time.time,
     ) -> None:
         self.rater = rater
+        self.ids = RowIds(rater)
         self._round = round_
         self._keep = keep
         self._propose = propose
@@ -94,6 +97,10 @@ class Desk:
     def item(self, item_id: str) -> Item | None:
         """An item of this rater's queue, by its blind id."""
         return self._standing.item(item_id)
+
+    def wrote(self, request: str) -> bool:
+        """Whether the row of a request that was begun in `ids` is on the disk."""
+        return self.ids.first(request) in self._standing.rows
 
     def begin_aid(self) -> AidState | None:
         """The decision aid for the item in sight, with what the harness knows filled in; None without an item."""
@@ -166,7 +173,7 @@ class Desk:
             self._said = "nothing is left to undo"
             return False
         last, item = found
-        row = withdrawal(last, self._wall_s())
+        row = withdrawal(last, self._wall_s(), id_=self.ids.next())
         self._keep(item, row)
         self._standing.add(row)
         self._explained = None
@@ -295,6 +302,7 @@ class Desk:
             proposed_probability=None if written is None else written.probability,
             proposal_shown=ProposalShown.NEVER if shown is None else ProposalShown.BEFORE,
             unaided=None if seen is None else seen.unaided,
+            id=self.ids.next(),
         )
 
     # What a classifier says: of no exercise, and nothing to who settles what raters disagree on

@@ -30,7 +30,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Sitting:
-    """A rater's look at one item. replaces: id of their own row in force on it, when there is one.
+    """A rater's look at one item. replaces: id of their own row in force on it, when there is one. id: of the new row; else random.
 
     The fields are those of `Judgment`; sub-flags that the category does not carry are left out.
     """
@@ -57,6 +57,7 @@ class Sitting:
     proposed_probability: float | None = None
     proposal_shown: ProposalShown = ProposalShown.NEVER
     unaided: Category | None = None
+    id: str = ""
 
     def submit(self, category: Category, sub_flags: tuple[str, ...] = (), flags: tuple[Flag, ...] = ()) -> Judgment:
         """With a category; flags may stand beside it. ValueError when the category does not carry a sub-flag."""
@@ -82,7 +83,7 @@ class Sitting:
         sub_flags: tuple[str, ...] = (),
     ) -> Judgment:
         return Judgment(
-            id=str(uuid.uuid4()),
+            id=self.id or str(uuid.uuid4()),
             trial_id=self.subject.trial_id,
             attempt=self.subject.attempt,
             rater=self.rater,
@@ -119,10 +120,10 @@ class Sitting:
         )
 
 
-def withdrawal(judgment: Judgment, given_wall_s: float | None = None) -> Judgment:
-    """The row that takes a judgment back; its item is then to be judged again."""
+def withdrawal(judgment: Judgment, given_wall_s: float | None = None, *, id_: str = "") -> Judgment:
+    """The row that takes a judgment back; its item is then to be judged again. id_: of the new row; else random."""
     return Judgment(
-        id=str(uuid.uuid4()),
+        id=id_ or str(uuid.uuid4()),
         trial_id=judgment.trial_id,
         attempt=judgment.attempt,
         rater=judgment.rater,

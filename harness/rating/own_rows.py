@@ -37,6 +37,10 @@ class OwnRows:
         """These and those: rows are only ever added, so that what was read a moment ago takes none away."""
         return OwnRows(self._rater, self._round, (*self._order, *rows))
 
+    def __contains__(self, row_id: object) -> bool:
+        """Whether the rater has given a row of that id, in force or not."""
+        return row_id in self._number
+
     def add(self, row: Judgment) -> None:
         """Takes the rater's next row."""
         if row.id in self._number:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from harness.model.judgment import Category, Flag, SubFlag
 from harness.web.seats import Seat
-from harness.web.turns import Fate, content_mark
+from harness.web.turns import Fate, content_mark, request_name
 
 LONGEST_COMMENT = 2000
 MOST_MS = 24 * 3600 * 1000
@@ -55,6 +55,8 @@ def apply(seat: Seat, post: Post, now_s: float) -> Fate:
     """Does what is asked, under the seat's lock; LogError, LogFull when it could not be saved."""
     outlasts = not post.do.startswith(("undo", "aid", "go_on"))
     fate = seat.standing(post.turn, post.item, post.mark, outlasts=outlasts)
+    if fate is Fate.STALE and post.do == "go_on":
+        return Fate.REPEATED  # an explanation that is no longer in sight has been left already
     if fate is not Fate.DONE:
         return fate
     seat.heard(post.page, post.plays, post.heard_ms, now_s)
@@ -70,6 +72,7 @@ def apply(seat: Seat, post: Post, now_s: float) -> Fate:
         case "transcript":
             seat.desk.show_transcript()
             return Fate.DONE
+    seat.desk.ids.begin(request_name(post.turn, post.mark))
     if not _writes(seat, what, detail):
         return Fate.UNKNOWN
     seat.next_turn((post.turn, post.mark))

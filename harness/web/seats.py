@@ -53,6 +53,9 @@ class Seat(Turns):
     def present(self) -> None:
         self.desk.present()
 
+    def wrote(self, request: str) -> bool:
+        return self.desk.wrote(request)
+
     def next_turn(self, done: tuple[str, str] | None = None) -> None:
         Turns.next_turn(self, done)  # super() knows no class that has slots
         self.aid = None

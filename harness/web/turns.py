@@ -51,6 +51,10 @@ class Turns(ABC):
     def present(self) -> None:
         """Whoever sits here is there: they asked for a page, or pressed a button."""
 
+    @abstractmethod
+    def wrote(self, request: str) -> bool:
+        """Whether the rows of a request are on the disk, also from before the site was started again."""
+
     @property
     def turn(self) -> str:
         return f"{self.start}.{self.number}"
@@ -64,12 +68,17 @@ class Turns(ABC):
 
         outlasts: it means the same on a page of before the site was started again, when the same is in sight.
         """
+        if (turn, mark) == self.done or self.wrote(request_name(turn, mark)):
+            return Fate.REPEATED
         if (turn, sight) == (self.turn, self.sight):
             return Fate.DONE
-        if (turn, mark) == self.done:
-            return Fate.REPEATED
         start, _, _ = turn.partition(".")
         return Fate.DONE if outlasts and start != self.start and sight == self.sight else Fate.STALE
+
+
+def request_name(turn: str, mark: str) -> str:
+    """Names a post: the ids of its rows follow from this."""
+    return f"{turn}\n{mark}"
 
 
 def content_mark(fields: dict[str, str]) -> str:

@@ -21,6 +21,7 @@ from harness.model.annotation import (
     utterances_of,
 )
 from harness.model.label_set import LabelSet
+from harness.model.row_ids import RowIds
 from harness.model.understanding import Utterance, joined
 from harness.understanding.annotation.draft import HandDraft, PageDraft
 from harness.understanding.annotation.pace import pace_s
@@ -36,7 +37,8 @@ class AnnotationDesk:
     Each call that writes returns after its rows are on the disk; when that fails the error passes through, and the
     same page or utterance stays in sight with what was done to it. Each returns whether something was done; `said` of
     the view says what, or why not. rows: all of the project so far. adjudicating: settles what annotators disagree
-    on. again: just these utterances, with the labels that they have. Not thread-safe.
+    on. again: just these utterances, with the labels that they have. ids: of the rows that it writes; a front-end whose
+    requests may come twice begins each of them there, and asks `wrote`. Not thread-safe.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class AnnotationDesk:
         wall_s: Callable[[], float] = time.time,
     ) -> None:
         self.annotator = annotator
+        self.ids = RowIds(annotator)
         self.adjudicating = adjudicating
         self.label_set = label_set
         self._text = {one.id: one.text for one in utterances}
@@ -92,6 +95,10 @@ class AnnotationDesk:
             can_undo=self._work.last is not None,
         )
 
+    def wrote(self, request: str) -> bool:
+        """Whether the first row of a request that was begun in `ids` is on the disk."""
+        return self.ids.first(request) in self._work.ledger
+
     # Reviewing a page
 
     def move(self, step: int) -> bool:
@@ -122,13 +129,13 @@ class AnnotationDesk:
         page = self._page
         if page is None:
             return self._refuse(NO_PAGE)
-        name, rows = _id(), []
+        name, rows = str(uuid.uuid4()), []
         for batch, utterances in by_batch(self._work.ledger, page.utterances):
             for kind, wanted in ((Accepted, False), (Struck, True)):
                 these = tuple(one for one in utterances if (one in page.struck) is wanted)
                 if these:
                     times = (self._shown_wall_s, self._wall_s(), self._presence.time_to_answer_s)
-                    rows.append(kind(_id(), self.annotator, batch, name, page.intents, these, *times))
+                    rows.append(kind(self.ids.next(), self.annotator, batch, name, page.intents, these, *times))
         self._work.write(rows)
         struck = len(page.struck)
         self._said = f"accepted {len(page.utterances) - struck}" + (f", struck {struck}" if struck else "")
@@ -189,7 +196,7 @@ class AnnotationDesk:
         else:
             hand = self._hand
             times = (self._shown_wall_s, self._wall_s())
-            self._work.write([Skipped(_id(), self.annotator, hand.utterance, self.adjudicating, hand.comment, *times)])
+            self._work.write([Skipped(self.ids.next(), self.annotator, hand.utterance, self.adjudicating, hand.comment, *times)])
             self._said = "left for the end"
         self._go_on()
         return True
@@ -211,7 +218,7 @@ class AnnotationDesk:
         if last is None:
             return self._refuse("nothing is left to undo")
         together = self._work.taken_back_with(last)
-        self._work.write([Withdrawn(_id(), self.annotator, tuple(row.id for row in together), self._wall_s())])
+        self._work.write([Withdrawn(self.ids.next(), self.annotator, tuple(row.id for row in together), self._wall_s())])
         if isinstance(last, Accepted | Struck):
             self._show_again(last.intents, together)
         else:
@@ -308,11 +315,11 @@ class AnnotationDesk:
         times = (self._shown_wall_s, self._wall_s(), self._presence.time_to_answer_s)
         if self.adjudicating:
             inputs = tuple(row.id for row in self._work.ledger.choices(hand.utterance).values())
-            return Adjudicated(_id(), self.annotator, hand.utterance, intents, inputs, hand.comment, *times)
+            return Adjudicated(self.ids.next(), self.annotator, hand.utterance, intents, inputs, hand.comment, *times)
         found = self._work.ledger.proposal(hand.utterance)
         batch = "" if found is None else found.batch
         seen = hand.seen and self._work.proposal(hand.utterance) is not None
-        return Labelled(_id(), self.annotator, hand.utterance, intents, batch, seen, hand.comment, "", *times)
+        return Labelled(self.ids.next(), self.annotator, hand.utterance, intents, batch, seen, hand.comment, "", *times)
 
     def _order_on_page(self, utterance: str) -> tuple[str, str]:
         return self._text.get(utterance, "").casefold(), utterance
@@ -333,7 +340,3 @@ class AnnotationDesk:
 
 NO_PAGE = "no page of proposals is in sight"
 NO_ITEM = "no utterance to label is in sight"
-
-
-def _id() -> str:
-    return str(uuid.uuid4())

@@ -85,6 +85,10 @@ class Ledger:
         self._touched: list[str] = []
         self.add_all(rows)
 
+    def __contains__(self, row_id: object) -> bool:
+        """Whether there is a row of that id, in force or not."""
+        return row_id in self._ids
+
     def add_all(self, rows: Iterable[AnnotationRow]) -> bool:
         """Whether any of them was new."""
         return sum(self.add(row) for row in rows) > 0

@@ -10,7 +10,7 @@ from harness.understanding.annotation.desk import AnnotationDesk
 from harness.understanding.annotation.view import AnnotationPhase
 from harness.web.annotation.seats import AnnotationSeat
 from harness.web.posts import comment_of
-from harness.web.turns import Fate, content_mark
+from harness.web.turns import Fate, content_mark, request_name
 
 LONGEST_WORDS = 200
 
@@ -59,6 +59,7 @@ def apply(seat: AnnotationSeat, post: AnnotationPost) -> Fate:
         _take_draft(seat.desk, post)
     if post.do.startswith("draft"):
         return Fate.DONE
+    seat.desk.ids.begin(request_name(post.turn, post.mark))
     done = _finds(seat, post) if seat.is_listing or post.do in ("find", "back") else _writes(seat.desk, post.do)
     if done is None:
         return Fate.UNKNOWN

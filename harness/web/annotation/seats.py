@@ -67,6 +67,9 @@ class AnnotationSeat(Turns):
     def present(self) -> None:
         self.desk.present()
 
+    def wrote(self, request: str) -> bool:
+        return self.own.wrote(request) or self.desk.wrote(request)
+
     def refresh(self) -> None:
         """Takes in what was given elsewhere."""
         for desk in {id(one): one for one in (self.own, self.desk)}.values():

@@ -95,6 +95,34 @@ def test_the_same_post_twice_is_one_judgment(premises: Premises) -> None:
     assert [row.status for row in premises.rows] == [JudgmentStatus.SUBMITTED, JudgmentStatus.WITHDRAWN]
 
 
+def test_a_repeat_after_a_restart_is_known_as_one(premises: Premises) -> None:
+    # The answer was lost because the site was killed: what the browser sends again was saved.
+    ann = premises.rater("ann")
+    for do in ("label.correct", "skip", "flag.audio_bad", "undo"):
+        page, before = ann.page(), len(premises.rows)
+        assert ann.press(do, page).status_code == 303
+        premises.restart()
+        ann = premises.rater("ann")
+        word = fields_of(ann.page())["form_word"]
+        assert ann.press(do, page, form_word=word).status_code == 303, do
+        assert len(premises.rows) == before + 1
+        assert ann.press("label.wrong", page, form_word=word).status_code == 409
+    assert [row.status.value for row in premises.rows] == ["submitted", "skipped", "flagged", "withdrawn"]
+
+
+def test_a_repeat_does_not_label_again_what_was_taken_back_since(premises: Premises) -> None:
+    ann = premises.rater("ann")
+    page = ann.page()
+    ann.press("label.correct", page)
+    ann.press("undo")
+    premises.restart()
+    ann = premises.rater("ann")
+    word = fields_of(ann.page())["form_word"]
+    assert item_of(ann.page()) == item_of(page)
+    assert ann.press("label.correct", page, form_word=word).status_code == 303
+    assert [row.status.value for row in premises.rows] == ["submitted", "withdrawn"]
+
+
 def test_two_windows_at_once_give_one_judgment(premises: Premises) -> None:
     windows = [premises.rater("ann") for _ in range(4)]
     page = windows[0].page()

@@ -1,0 +1,37 @@
+"""Ids of new rows: random, or those of a request that may be sent twice, so that its rows are known again."""
+
+from __future__ import annotations
+
+import uuid
+
+_NAMESPACE = uuid.UUID("6d1c9f2e-3a57-4b5e-9c0a-7f0a4b8e2d11")
+
+
+class RowIds:
+    """Gives a desk the ids of the rows that it writes. writer: whose rows they are.
+
+    Between `begin` and the next `begin` they follow from the request's name and the order of writing; without a name
+    they are random. A request that is sent again after a restart is then found by the id of its first row.
+    """
+
+    def __init__(self, writer: str) -> None:
+        self._writer = writer
+        self._request, self._given = "", 0
+
+    def begin(self, request: str) -> None:
+        """The rows to come are those of this request; "" for none."""
+        self._request, self._given = request, 0
+
+    def next(self) -> str:
+        """Of the next row."""
+        if not self._request:
+            return str(uuid.uuid4())
+        self._given += 1
+        return self._id(self._request, self._given)
+
+    def first(self, request: str) -> str:
+        """Of the first row that a request writes."""
+        return self._id(request, 1)
+
+    def _id(self, request: str, number: int) -> str:
+        return str(uuid.uuid5(_NAMESPACE, f"{self._writer}\n{request}\n{number}"))
