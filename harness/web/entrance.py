@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 
 from harness.web.gate import Gate
 from harness.web.invitations import Invitations
-from harness.web.login import COOKIE, LIFE_S, RENEW_S, Brake, Logins, Visit
+from harness.web.login import LIFE_S, RENEW_S, Brake, Logins, Visit
 from harness.web.rendering import Templates
 
 STATIC = {
@@ -38,8 +38,8 @@ class Entrance(ABC):
     """The part of a site that lets visitors in; `app` is the ASGI application.
 
     A site gives its own routes, /instructions among them, and says with `_place` where a visitor works.
-    names: host names by which the site is known. secure: visitors reach it by TLS, so that cookies are sent by TLS
-    only. most_fields: of a form.
+    names: host names by which the site is known. port: the one it listens at. secure: visitors reach it by TLS, so
+    that cookies are sent by TLS only. most_fields: of a form.
     """
 
     def __init__(
@@ -49,12 +49,14 @@ class Entrance(ABC):
         routes: Sequence[Route],
         *,
         names: Collection[str],
+        port: int,
         secure: bool,
         most_fields: int = 40,
     ) -> None:
         self._logins = Logins(invitations)
         self._brake = Brake()
         self._templates = templates
+        self._port = port
         self._secure = secure
         self._most_fields = most_fields
         folder = resources.files("harness.web") / "static"
@@ -79,7 +81,7 @@ class Entrance(ABC):
     # Who is there
 
     def _visit(self, request: Request) -> Visit | None:
-        return self._logins.visit(request.cookies.get(self._cookie_name))
+        return self._logins.visit(request.cookies.get(self.cookie_name))
 
     def _rater(self, request: Request) -> Visit:
         """Who is logged in; else they are led to the login."""
@@ -91,14 +93,14 @@ class Entrance(ABC):
         return visit
 
     @property
-    def _cookie_name(self) -> str:
-        # Browsers take this prefix from TLS only, and let no other host of the domain set it.
-        return f"__Host-{COOKIE}" if self._secure else COOKIE
+    def cookie_name(self) -> str:
+        """Of the one cookie that the site sets."""
+        return self._logins.cookie_name(self._port, secure=self._secure)
 
     def _with_cookie(self, response: Response, visit: Visit) -> Response:
         value = self._logins.cookie(visit)
         response.set_cookie(
-            self._cookie_name, value, max_age=LIFE_S, httponly=True, samesite="strict", secure=self._secure
+            self.cookie_name, value, max_age=LIFE_S, httponly=True, samesite="strict", secure=self._secure
         )
         return response
 
@@ -159,7 +161,7 @@ class Entrance(ABC):
         await self._checked_form(request, visit)
         self._logins.leave(visit)
         response = RedirectResponse("/login", 303)
-        response.delete_cookie(self._cookie_name, httponly=True, samesite="strict", secure=self._secure)
+        response.delete_cookie(self.cookie_name, httponly=True, samesite="strict", secure=self._secure)
         return response
 
     # Notices and files

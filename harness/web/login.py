@@ -16,6 +16,7 @@ from itsdangerous import BadData, URLSafeTimedSerializer
 from harness.web.invitations import Invitation, Invitations
 
 COOKIE = "sitting"
+"""How the names of our cookies begin."""
 LIFE_S = 14 * 3600
 """A login ends after so long at the latest, and goes on from each page that is shown."""
 RENEW_S = 1800
@@ -41,6 +42,15 @@ class Logins:
     def __init__(self, invitations: Invitations) -> None:
         self._invitations = invitations
         self._left: set[str] = set()
+
+    def cookie_name(self, port: int, *, secure: bool) -> str:
+        """A name that no other site of ours has on this host: browsers send one port's cookies to all the others.
+
+        port: the one that the site listens at. The invitations count too, for sites of two machines behind one name.
+        """
+        mine = hmac.new(self._invitations.site_key, f"cookie:{port}".encode(), hashlib.sha256).hexdigest()[:8]
+        # Browsers take this prefix from TLS only, and let no other host of the domain set it.
+        return f"{'__Host-' if secure else ''}{COOKIE}-{mine}"
 
     def visit(self, cookie: str | None) -> Visit | None:
         """Whose cookie it is; None when it is forged, too old or none."""

@@ -102,6 +102,7 @@ class SeatedSite(Entrance, Generic[AnySeat, AnyPost]):
         routes: Sequence[Route] = (),
         *,
         names: Collection[str],
+        port: int,
         secure: bool,
         most_fields: int = 40,
     ) -> None:
@@ -117,7 +118,13 @@ class SeatedSite(Entrance, Generic[AnySeat, AnyPost]):
             *(Route(place, self._post, methods=["POST"]) for place in self._seats),
         ]
         super().__init__(
-            invitations, templates, [*shared, *routes], names=names, secure=secure, most_fields=most_fields
+            invitations,
+            templates,
+            [*shared, *routes],
+            names=names,
+            port=port,
+            secure=secure,
+            most_fields=most_fields,
         )
 
     def close(self) -> None:

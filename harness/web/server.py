@@ -54,18 +54,18 @@ class Servable(Protocol):
 
 
 class MakeSite(Protocol):
-    """Makes the site. names: host names by which it is known. secure: visitors reach it by TLS."""
+    """Makes the site. names: host names by which it is known. port: it listens there. secure: visitors reach it by TLS."""
 
-    def __call__(self, invitations: Invitations, *, names: Collection[str], secure: bool) -> Servable: ...
+    def __call__(self, invitations: Invitations, *, names: Collection[str], port: int, secure: bool) -> Servable: ...
 
 
 def serve(room: RatingRoom, options: WebOptions) -> int:
     """Serves the raters' site as `serve_site` does."""
 
-    def make(invitations: Invitations, *, names: Collection[str], secure: bool) -> Servable:
+    def make(invitations: Invitations, *, names: Collection[str], port: int, secure: bool) -> Servable:
         from harness.web.site import Site
 
-        return Site(room, invitations, options.keys, names=names, secure=secure, rater_names=options.names)
+        return Site(room, invitations, options.keys, names=names, port=port, secure=secure, rater_names=options.names)
 
     return serve_site(make, options, "raters' site")
 
@@ -103,7 +103,7 @@ def serve_site(make: MakeSite, options: WebOptions, called: str) -> int:
     listening = _listen(options)
     port = listening.getsockname()[1]
     names = {"localhost", socket.gethostname(), f"{socket.gethostname()}.local", url[1] if url else ""} - {""}
-    site = make(invitations, names=names, secure=tls or (url is not None and url[0] == "https"))
+    site = make(invitations, names=names, port=port, secure=tls or (url is not None and url[0] == "https"))
     config = uvicorn.Config(
         site.app,
         ssl_certfile=options.tls_cert,

@@ -40,6 +40,7 @@ class Site(SeatedSite[Seat, Post]):
         keys: RaterKeys,
         *,
         names: Collection[str] = ("localhost",),
+        port: int = 0,
         secure: bool = False,
         rater_names: bool = False,
         now_s: Callable[[], float] = time.monotonic,
@@ -52,7 +53,7 @@ class Site(SeatedSite[Seat, Post]):
             Route("/sound/{item}/{which}/picture", self._sound),
         ]
         templates = pages(keys, room.round, names=rater_names)
-        super().__init__(room, invitations, templates, routes, names=names, secure=secure)
+        super().__init__(room, invitations, templates, routes, names=names, port=port, secure=secure)
 
     def _new_seat(self, name: str, reading: int, *, adjudicating: bool) -> Seat:
         return Seat(self._room.adjudication(name) if adjudicating else self._room.desk(name), read=reading)

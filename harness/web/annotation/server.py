@@ -12,9 +12,9 @@ from harness.web.server import Servable, WebOptions, serve_site
 def serve_annotation(room: AnnotationRoom, options: WebOptions) -> int:
     """Serves as `serve_site` does; `keys` and `names` of the options mean nothing here."""
 
-    def make(invitations: Invitations, *, names: Collection[str], secure: bool) -> Servable:
+    def make(invitations: Invitations, *, names: Collection[str], port: int, secure: bool) -> Servable:
         from harness.web.annotation.site import AnnotationSite
 
-        return AnnotationSite(room, invitations, names=names, secure=secure)
+        return AnnotationSite(room, invitations, names=names, port=port, secure=secure)
 
     return serve_site(make, options, "annotators' site")

@@ -32,12 +32,13 @@ class AnnotationSite(SeatedSite[AnnotationSeat, AnnotationPost]):
         invitations: Invitations,
         *,
         names: Collection[str] = ("localhost",),
+        port: int = 0,
         secure: bool = False,
     ) -> None:
         self._room = room
         templates = pages(room.label_set, room.project)
         most_fields = OTHER_FIELDS + max(MOST_ON_A_PAGE, len(room.label_set.labels))
-        super().__init__(room, invitations, templates, names=names, secure=secure, most_fields=most_fields)
+        super().__init__(room, invitations, templates, names=names, port=port, secure=secure, most_fields=most_fields)
 
     def _new_seat(self, name: str, reading: int, *, adjudicating: bool) -> AnnotationSeat:
         desk = self._room.adjudication(name) if adjudicating else self._room.desk(name)

@@ -18,6 +18,10 @@ HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\n"
 Visit = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
+LIMIT = 200
+"""As `serve_site` has it."""
+
+
 class Hasty(PromptConnection):
     request_s = 0.2
 
@@ -29,7 +33,7 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
 
 def visited(visit: Visit) -> None:
     async def served() -> None:
-        config = uvicorn.Config(app, lifespan="off", log_level="critical", access_log=False)
+        config = uvicorn.Config(app, lifespan="off", log_level="critical", access_log=False, limit_concurrency=LIMIT)
         config.load()
         state = ServerState()
         server = await asyncio.get_running_loop().create_server(lambda: Hasty(config, state, {}), "127.0.0.1", 0)
@@ -41,6 +45,36 @@ def visited(visit: Visit) -> None:
         assert not state.tasks
 
     asyncio.run(served())
+
+
+def test_half_requests_of_one_address_leave_room_for_others() -> None:
+    async def served() -> None:
+        config = uvicorn.Config(app, lifespan="off", log_level="critical", access_log=False, limit_concurrency=LIMIT)
+        config.load()
+        state = ServerState()
+        server = await asyncio.get_running_loop().create_server(
+            lambda: PromptConnection(config, state, {}), "127.0.0.1", 0
+        )
+        address = server.sockets[0].getsockname()
+        half = [await asyncio.open_connection(*address) for _ in range(260)]
+        for _, writer in half:
+            writer.write(HEAD[:-2])
+        # From the same address, as behind a proxy, and from another one.
+        for source in ("127.0.0.1", "127.0.0.2"):
+            reader, writer = await asyncio.open_connection(*address, local_addr=(source, 0))
+            writer.write(HEAD + b"abcd")
+            assert (await reader.readuntil(b"\r\n")).startswith(b"HTTP/1.1 200")
+            writer.close()
+        assert len(state.connections) <= PromptConnection.most_waiting + 2
+        for _, writer in half:
+            writer.close()
+        server.close()
+
+    async def in_time() -> None:
+        async with asyncio.timeout(20):
+            await served()
+
+    asyncio.run(in_time())
 
 
 async def cut(reader: asyncio.StreamReader) -> bool:

@@ -6,12 +6,13 @@ import time
 from pathlib import Path
 
 import pytest
+from starlette.testclient import TestClient
 
 from harness.model.errors import InputError
 from harness.web import login
 from harness.web.invitations import Invitations, token_digest
 from harness.web.login import COOKIE, LIFE_S, TRIES, TRIES_IN_S, Brake
-from tests.unit.web.visitors import Premises, field_of, fields_of
+from tests.unit.web.visitors import Browser, Premises, field_of, fields_of
 
 
 def test_an_invitation_opens_the_site_for_its_rater(premises: Premises) -> None:
@@ -32,7 +33,7 @@ def test_with_tls_the_cookie_is_sent_by_tls_only(premises: Premises) -> None:
     premises.restart(secure=True)
     browser = premises.browser("https://localhost:8765")
     answer = browser.client.get("/login")
-    assert answer.headers["set-cookie"].startswith(f"__Host-{COOKIE}=")
+    assert answer.headers["set-cookie"].startswith(f"__Host-{COOKIE}-")
     assert "; secure" in answer.headers["set-cookie"].lower()
     assert "strict-transport-security" in answer.headers
     assert browser.log_in(premises.tokens["ann"]).status_code == 303
@@ -57,9 +58,9 @@ def test_a_token_may_be_typed_with_spaces_and_capitals(premises: Premises) -> No
 def test_a_login_gets_a_new_cookie(premises: Premises) -> None:
     browser = premises.browser()
     browser.client.get("/login")
-    before = browser.client.cookies[COOKIE]
+    before = browser.client.cookies[premises.site.cookie_name]
     browser.log_in(premises.tokens["ann"])
-    assert browser.client.cookies[COOKIE] != before
+    assert browser.client.cookies[premises.site.cookie_name] != before
 
 
 def test_opening_the_link_again_leaves_other_windows_alone(premises: Premises) -> None:
@@ -70,6 +71,22 @@ def test_opening_the_link_again_leaves_other_windows_alone(premises: Premises) -
     ann.log_in(premises.tokens["bob"])
     assert ann.press("label.correct", page).status_code == 403
     assert [row.rater for row in premises.rows] == ["ann"]
+
+
+def test_two_sites_on_one_host_leave_each_other_logged_in(premises: Premises) -> None:
+    # Browsers send the cookies of a host to all of its ports.
+    other = Premises(premises.folder, premises.round, port=8766)
+    ann = premises.browser()
+    ann.log_in(other.tokens["ann"])  # both have the same invitations
+    page = ann.page()
+    beside = Browser(other, TestClient(other.site.app, base_url="http://localhost:8766", cookies=ann.client.cookies))
+    beside.client.follow_redirects = False
+    assert beside.log_in(other.tokens["bob"]).status_code == 303
+    ann.client.cookies = beside.client.cookies
+    assert "bob" in beside.page("/instructions")
+    assert "ann" in ann.page("/instructions")
+    assert ann.press("label.correct", page).status_code == 303
+    other.close()
 
 
 def test_revoking_ends_an_open_login_at_once(premises: Premises) -> None:
@@ -104,37 +121,37 @@ def test_a_cookie_is_too_old_after_its_life(premises: Premises, monkeypatch: pyt
 
 def test_a_cookie_goes_on_with_the_pages(premises: Premises, monkeypatch: pytest.MonkeyPatch) -> None:
     ann = premises.rater("ann")
-    first = ann.client.cookies[COOKIE]
+    first = ann.client.cookies[premises.site.cookie_name]
     ann.page()
-    assert ann.client.cookies[COOKIE] == first
+    assert ann.client.cookies[premises.site.cookie_name] == first
     now = time.time()
     monkeypatch.setattr("itsdangerous.timed.time.time", lambda: now + login.RENEW_S + 2)
     monkeypatch.setattr("harness.web.login.time.time", lambda: now + login.RENEW_S + 2)
     ann.page()
-    assert ann.client.cookies[COOKIE] != first
+    assert ann.client.cookies[premises.site.cookie_name] != first
 
 
 @pytest.mark.parametrize("cookie", ["x", "", "WyJhIiwiYiJd.aaaa.bbbb", "a" * 5000])
 def test_forged_cookies_open_nothing(premises: Premises, cookie: str) -> None:
     browser = premises.browser()
-    assert browser.client.get("/judge", headers={"cookie": f"{COOKIE}={cookie}"}).status_code == 303
+    assert browser.client.get("/judge", headers={"cookie": f"{premises.site.cookie_name}={cookie}"}).status_code == 303
 
 
 def test_a_login_outlives_the_site(premises: Premises) -> None:
     ann = premises.rater("ann")
-    cookie = ann.client.cookies[COOKIE]
+    cookie = ann.client.cookies[premises.site.cookie_name]
     premises.restart()
     again = premises.browser()
-    assert again.client.get("/judge", headers={"cookie": f"{COOKIE}={cookie}"}).status_code == 200
+    assert again.client.get("/judge", headers={"cookie": f"{premises.site.cookie_name}={cookie}"}).status_code == 200
 
 
 def test_who_logs_out_is_out_with_every_copy_of_the_cookie(premises: Premises) -> None:
     ann = premises.rater("ann")
-    cookie = ann.client.cookies[COOKIE]
+    cookie = ann.client.cookies[premises.site.cookie_name]
     word = fields_of(ann.page())["form_word"]
     assert ann.client.post("/leave", data={"form_word": word}).status_code == 303
     assert ann.client.get("/judge").status_code == 303
-    kept = premises.browser().client.get("/judge", headers={"cookie": f"{COOKIE}={cookie}"})
+    kept = premises.browser().client.get("/judge", headers={"cookie": f"{premises.site.cookie_name}={cookie}"})
     assert kept.status_code == 303
 
 

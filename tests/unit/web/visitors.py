@@ -25,8 +25,9 @@ BASE = "http://localhost:8765"
 class Premises:
     """A site over session folders. tokens: by rater. now_s, wall_s: clocks that a test sets."""
 
-    def __init__(self, folder: Path, round_: RatingRound) -> None:
+    def __init__(self, folder: Path, round_: RatingRound, port: int = 8765) -> None:
         self.folder = folder
+        self._port = port
         self.round = round_
         self.now_s = 1000.0
         self.later_s = 0.0
@@ -42,6 +43,7 @@ class Premises:
             Invitations(self.folder / "invitations.json"),
             RaterKeys(),
             names=("localhost",),
+            port=self._port,
             secure=secure,
             now_s=lambda: self.now_s,
         )
