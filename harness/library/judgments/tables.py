@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from harness.library.transcripts.csv_list import filled_rows
-from harness.library.transcripts.encoding import read_bytes, read_text
+from harness.library.transcripts.encoding import read_bytes, read_text_and_faults
 from harness.library.transcripts.problems import Problems, shown
 from harness.model.errors import HarnessError, InputError, InputProblems, Place
 
@@ -32,11 +32,18 @@ class Table:
 
 def csv_table(path: Path, encoding: str | None) -> Table:
     """InputProblems where the text is none, or no CSV."""
-    text = read_text(path, encoding)
+    text, faults = read_text_and_faults(path, encoding)
     broken = Problems(str(path))
     written = list(filled_rows(text, broken))
     broken.refuse()
     line, header = written[0]
+    ends = [at for at, _ in written[1:]] + [text.count("\n") + 1]
+    wrong = [
+        [faults[at] for at in range(begins, end) if at in faults]
+        for (begins, _), end in zip(written, ends, strict=True)
+    ]
+    if wrong[0] or (wrong[1:] and all(wrong[1:])):
+        raise InputProblems([fault for faults in wrong for fault in faults][:50])
     names = [name.strip() for name in header]
     problems = Problems(str(path))
     for at, name in enumerate(names):
@@ -48,13 +55,17 @@ def csv_table(path: Path, encoding: str | None) -> Table:
         problems.add(line, 1, "columns are parted by commas here", "Save the file as CSV with commas")
     problems.refuse()
     found: list[InputError] = []
-    return Table(str(path), names, line, _csv_rows(written[1:], len(names), str(path), found), found)
+    rows = zip(written[1:], wrong[1:], strict=True)
+    return Table(str(path), names, line, _csv_rows(rows, len(names), str(path), found), found)
 
 
 def _csv_rows(
-    written: list[tuple[int, list[str]]], columns: int, file: str, found: list[InputError]
+    written: Iterable[tuple[tuple[int, list[str]], list[InputError]]], columns: int, file: str, found: list[InputError]
 ) -> Iterator[tuple[int, list[object]]]:
-    for line, row in written:
+    for (line, row), faults in written:
+        if faults:
+            found.append(faults[0])
+            continue
         if len(row) != columns:
             what = f"{len(row)} field{'s' * (len(row) != 1)}, where the header has {columns}"
             remedy = "Write one for each column, empty for none; put a field with commas in quotes"
@@ -68,8 +79,12 @@ def jsonl_table(path: Path, encoding: str | None) -> Table:
     found: list[InputError] = []
     objects: list[tuple[int, dict[str, object]]] = []
     names: dict[str, None] = {}
-    for line, text in enumerate(read_text(path, encoding).split("\n"), 1):
+    whole, faults = read_text_and_faults(path, encoding)
+    for line, text in enumerate(whole.split("\n"), 1):
         if not text or text.isspace():
+            continue
+        if line in faults:
+            found.append(faults[line])
             continue
         try:
             row = json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant)

@@ -29,14 +29,39 @@ def read_text(path: Path, encoding: str | None = None, *, may_be_empty: bool = F
     """
     codec = checked_encoding(encoding or UTF_8, str(path))
     content = read_bytes(path)
+    text = _decoded(content, codec, path)
+    if _has_faults(text):
+        _refuse(content, codec, path)
+    return _with_line_feeds(text, path)
+
+
+def read_text_and_faults(path: Path, encoding: str | None = None) -> tuple[str, dict[int, InputError]]:
+    """As `read_text`, for whoever leaves out the lines that hold what is no text: they are named, and left as they are.
+
+    A byte that is not UTF-8 becomes half a character (surrogateescape).
+    """
+    codec = checked_encoding(encoding or UTF_8, str(path))
+    content = read_bytes(path)
+    if codec == UTF_8 and not content.startswith(_UTF_16):
+        text = content.decode(_WITH_MARK, "surrogateescape")
+    else:
+        text = _decoded(content, codec, path)
+    faulty, text = _has_faults(text), _with_line_feeds(text, path)
+    lines = enumerate(text.split("\n"), 1) if faulty else ()
+    found = ((number, fault_in(line, Place(str(path), number), codec)) for number, line in lines)
+    return text, {number: fault for number, fault in found if fault is not None}
+
+
+def _decoded(content: bytes, codec: str, path: Path) -> str:
     try:
-        text = content.decode(_WITH_MARK if codec == UTF_8 else codec)
+        return content.decode(_WITH_MARK if codec == UTF_8 else codec)
     except UnicodeError as error:
         _refuse(content, codec, path)
         what = f"the file is not {codec}: {error}"
         raise InputError(what, place=Place(str(path)), remedy="Say what it is: --encoding …") from error
-    if _has_faults(text):
-        _refuse(content, codec, path)
+
+
+def _with_line_feeds(text: str, path: Path) -> str:
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     if not may_be_empty and (not text or text.isspace()):

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from harness.cli import group
 from harness.log.judgment_log import rating_rows
 from harness.model.effect import EffectWord
-from harness.model.errors import InputError
+from harness.model.errors import InputError, InputProblems
 from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, Judgment, JudgmentStatus, ProposalShown
 from harness.model.record import JudgmentGiven
 from harness.reports.safe_csv import safe_cell, safe_csv
@@ -229,6 +229,33 @@ def test_all_or_none_unless_bad_rows_are_skipped(folder: Path, tmp_path: Path) -
     assert done.stdout == "1 new judgment, 0 there already, 3 rows left out\n"
     assert done.stderr.count("left out: ") == 3
     assert len(rows_in(copy)) == 1
+
+
+def test_a_control_character_costs_its_row_alone(folder: Path, tmp_path: Path) -> None:
+    copy = bare(folder, tmp_path / "copy")
+    csv_rows = (
+        b"session,trial,rater,category,comment",
+        b"s1,q1-kitchen,eve,wrong,fine",
+        b"s1,q1-den,eve,wrong,be\x07ll",
+        b's1,q2-den,eve,wrong,"two\nlines\x00"',
+        b"s1,q2-kitchen,eve,wrong,caf\xe9",
+        b's1,q3-den,eve,wrong,"two\nlines, fine"',
+    )
+    of_json = [
+        {"session": "s1", "trial": trial, "rater": "eve", "category": "wrong", "comment": trial + "X"}
+        for trial in ("q1-kitchen", "q1-den", "q3-den")
+    ]
+    lines = [json.dumps(one).encode().replace(b"q1-denX", b"q1-den\x07") for one in of_json]
+    for name, content, bad in (("in.csv", csv_rows, [":3:23", ":5:6", ":6:28"]), ("in.jsonl", lines, [":2:"])):
+        file = tmp_path / name
+        file.write_bytes(b"\n".join(content) + b"\n")
+        assert isinstance(harness("import", copy, file).exception, InputProblems)
+        assert rows_in(copy) == []
+        done = harness("import", copy, file, "--skip-bad")
+        assert (done.exit_code, done.stderr.count("left out: ")) == (0, len(bad)), done.stderr
+        assert [place for place in bad if place not in done.stderr] == []
+        assert sorted(row.trial_id for row in rows_in(copy)) == ["q1-kitchen", "q3-den"]
+        copy = bare(folder, tmp_path / f"after-{name}")
 
 
 def test_an_earlier_judgment_gives_way_when_asked_for(folder: Path, tmp_path: Path) -> None:
