@@ -54,7 +54,7 @@ class Servable(Protocol):
 
 
 class MakeSite(Protocol):
-    """Makes the site. names: host names by which it is known. port: it listens there. secure: visitors reach it by TLS."""
+    """Makes the site. names: hosts by which it is known. port: it listens there. secure: visitors reach it by TLS."""
 
     def __call__(self, invitations: Invitations, *, names: Collection[str], port: int, secure: bool) -> Servable: ...
 

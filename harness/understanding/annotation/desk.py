@@ -196,7 +196,9 @@ class AnnotationDesk:
         else:
             hand = self._hand
             times = (self._shown_wall_s, self._wall_s())
-            self._work.write([Skipped(self.ids.next(), self.annotator, hand.utterance, self.adjudicating, hand.comment, *times)])
+            self._work.write(
+                [Skipped(self.ids.next(), self.annotator, hand.utterance, self.adjudicating, hand.comment, *times)]
+            )
             self._said = "left for the end"
         self._go_on()
         return True
@@ -218,7 +220,9 @@ class AnnotationDesk:
         if last is None:
             return self._refuse("nothing is left to undo")
         together = self._work.taken_back_with(last)
-        self._work.write([Withdrawn(self.ids.next(), self.annotator, tuple(row.id for row in together), self._wall_s())])
+        self._work.write(
+            [Withdrawn(self.ids.next(), self.annotator, tuple(row.id for row in together), self._wall_s())]
+        )
         if isinstance(last, Accepted | Struck):
             self._show_again(last.intents, together)
         else:
