@@ -30,9 +30,10 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Sitting:
-    """A rater's look at one item. replaces: id of their own row in force on it, when there is one. id: of the new row; else random.
+    """A rater's look at one item. replaces: id of their own row in force on it, when there is one.
 
-    The fields are those of `Judgment`; sub-flags that the category does not carry are left out.
+    id: of the new row; "" for a random one. The other fields are those of `Judgment`; sub-flags that the category does not
+    carry are left out.
     """
 
     rater: str
