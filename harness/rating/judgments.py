@@ -32,8 +32,8 @@ class Subject:
 class Sitting:
     """A rater's look at one item. replaces: id of their own row in force on it, when there is one.
 
-    id: of the new row; "" for a random one. The other fields are those of `Judgment`; sub-flags that the category does not
-    carry are left out.
+    id: of the new row; "" for a random one. The other fields are those of `Judgment`; sub-flags that the category
+    does not carry are left out.
     """
 
     rater: str

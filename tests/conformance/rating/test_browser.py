@@ -16,7 +16,7 @@ from tests.conformance.rating.site import SiteProcess
 from tests.rating_sessions import rating_session
 
 ITEMS = 304
-RATERS = ("ann", "bob", "cem", "dora", "eve", "finn", "gil", "hana", "ivo", "jo", "kim")
+RATERS = ("ann", "bob", "cem", "dora", "eve", "finn", "gil", "hana", "ivo", "jo", "kim", "lea")
 GONE = re.compile(r"net::ERR_(?!BLOCKED)")
 
 
@@ -222,6 +222,22 @@ def test_all_that_can_be_pressed_has_a_name_and_is_large_enough(
     ivo.page.keyboard.press("Tab")
     style = ivo.page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
     assert style == "solid"
+
+
+@pytest.mark.parametrize("height", [844, 664])  # of a phone, without and with the bars of its browser
+def test_a_phone_shows_the_response_and_all_categories_at_once(
+    site: SiteProcess, window: Callable[[str], Window], height: int
+) -> None:
+    lea = window("lea")
+    lea.page.set_viewport_size({"width": 390, "height": height})
+    lea.page.wait_for_function("document.documentElement.scrollWidth === 390")
+    hidden = """() => [...document.querySelectorAll('#query, [data-play="1"], .categories button')].filter(one => {
+      const box = one.getBoundingClientRect();
+      const met = [box.top + 1, box.bottom - 1].map(y => document.elementFromPoint(box.left + box.width / 2, y));
+      return !met.every(found => one.contains(found));
+    }).filter(one => one.closest('[data-sound=query]') === null).map(one => one.innerText)"""
+    assert lea.page.evaluate(hidden) == []
+    assert lea.page.locator(".categories button").count() == len(KEYS)
 
 
 def test_all_works_without_scripts(browser: Browser, site: SiteProcess) -> None:
