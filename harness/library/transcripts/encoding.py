@@ -32,7 +32,7 @@ def read_text(path: Path, encoding: str | None = None, *, may_be_empty: bool = F
     text = _decoded(content, codec, path)
     if _has_faults(text):
         _refuse(content, codec, path)
-    return _with_line_feeds(text, path)
+    return _with_line_feeds(text, path, may_be_empty=may_be_empty)
 
 
 def read_text_and_faults(path: Path, encoding: str | None = None) -> tuple[str, dict[int, InputError]]:
@@ -61,7 +61,7 @@ def _decoded(content: bytes, codec: str, path: Path) -> str:
         raise InputError(what, place=Place(str(path)), remedy="Say what it is: --encoding …") from error
 
 
-def _with_line_feeds(text: str, path: Path) -> str:
+def _with_line_feeds(text: str, path: Path, *, may_be_empty: bool = False) -> str:
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     if not may_be_empty and (not text or text.isspace()):

@@ -230,7 +230,7 @@ def test_a_phone_shows_the_response_and_all_categories_at_once(
 ) -> None:
     lea = window("lea")
     lea.page.set_viewport_size({"width": 390, "height": height})
-    lea.page.wait_for_function("document.documentElement.scrollWidth === 390")
+    lea.page.wait_for_function("() => document.documentElement.scrollWidth === 390")
     hidden = """() => [...document.querySelectorAll('#query, [data-play="1"], .categories button')].filter(one => {
       const box = one.getBoundingClientRect();
       const met = [box.top + 1, box.bottom - 1].map(y => document.elementFromPoint(box.left + box.width / 2, y));
