@@ -72,12 +72,13 @@ def _pairs(found: Iterable[Comparison]) -> Iterator[str]:
 
 
 def ratio(value: Ratio) -> str:
-    """`3 of 120 = 2.50% (95 % exact 0.52% to 7.13%; at any time 0.15% to 10.36%)`."""
+    """`3 of 120 = 2.50% (95 % exact 0.52% to 7.13%; at any time 0.15% to 10.36%)`, or `… over 5 voices …`."""
     found = value.share
     if found.value is None:
         return NOTHING
+    basis = f"over {value.speakers} voices" if value.speakers else "exact"
     return (
-        f"{found.count} of {found.total} = {found.value:.2%} (95 % exact {_percent(value.interval)};"
+        f"{found.count} of {found.total} = {found.value:.2%} (95 % {basis} {_percent(value.interval)};"
         f" at any time {_percent(value.any_time)})"
     )
 

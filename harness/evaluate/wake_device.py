@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict, deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -25,6 +25,10 @@ RECENT = 16
 """Plays that a late event or a late proof may still change."""
 
 
+Tally = dict[str, list[int]]
+"""Speaker → [missed, trials]."""
+
+
 @dataclass(slots=True)
 class Sums:
     """Counts over the plays that count."""
@@ -34,7 +38,8 @@ class Sums:
     probes: int = 0
     probes_heard: int = 0
     commands: Counter[CommandWord] = field(default_factory=Counter)
-    cells: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0]))
+    speakers: Tally = field(default_factory=dict)
+    cells: dict[str, Tally] = field(default_factory=dict)
     suppressed: int = 0
     exposure_ns: int = 0
     unproven_ns: int = 0
@@ -44,10 +49,10 @@ class Sums:
         if play.kind is TrialKind.WAKE:
             self.wake_trials += sign
             self.hits += sign * (reading.hit is not None)
+            missed, speaker = reading.hit is None, play.trial.speaker
+            _tally(self.speakers, speaker, missed, sign)
             for axis, label in play.trial.conditions:
-                cell = self.cells[f"{axis}={label}"]
-                cell[0] += sign * (reading.hit is None)
-                cell[1] += sign
+                _tally(self.cells.setdefault(f"{axis}={label}", {}), speaker, missed, sign)
         if play.kind is TrialKind.PROBE:
             self.probes += sign
             self.probes_heard += sign * (reading.hit is not None)
@@ -139,8 +144,8 @@ class DeviceFigures:
         if play.kind is TrialKind.AMBIENT and self.proofs.woken is not None:
             self.proofs.doubtful.append(play)
         self._settle(play)
-        sums = self._sums
-        self._looks.add(wall_s, sums.false_rejects, sums.exposure_s, self._events.counts(self.device).after)
+        sums, accepts = self._sums, self._events.counts(self.device).after
+        self._looks.add(wall_s, sums.false_rejects, _shares(sums.speakers), sums.exposure_s, accepts)
 
     def leave(self, play: Play) -> None:
         """The play counts nowhere: it was interrupted, or the trial was played again."""
@@ -181,7 +186,7 @@ class DeviceFigures:
             self._latency = latency_figures(list(self._delays.values()))
         self._found = DeviceWake(
             device=self.device,
-            false_rejects=ratio(sums.false_rejects),
+            false_rejects=ratio(sums.false_rejects, _shares(sums.speakers)),
             hits=sums.hits,
             missed=sums.commands[CommandWord.MISSING],
             false_accepts=rate(counts.before, hours),
@@ -204,7 +209,11 @@ class DeviceFigures:
             timeline=self._timeline(),
             looks=self._looks.snapshot(),
             decisions=tuple(self.decisions.items()),
-            conditions=tuple((name, ratio(Share(*cell))) for name, cell in _by_axis(sums.cells) if cell[1]),
+            conditions=tuple(
+                (name, ratio(sum(speakers, Share()), speakers))
+                for name, cell in _by_axis(sums.cells)
+                if (speakers := _shares(cell))
+            ),
         )
         return self._found
 
@@ -324,7 +333,17 @@ class DeviceFigures:
                 yield TimelineMark(MarkKind.UNMATCHED, event.at.at_s, event.at.at_s, trial_id, seq)
 
 
-def _by_axis(cells: Mapping[str, list[int]]) -> list[tuple[str, list[int]]]:
+def _tally(tally: Tally, speaker: str, missed: bool, sign: int) -> None:
+    counts = tally.setdefault(speaker, [0, 0])
+    counts[0] += sign * missed
+    counts[1] += sign
+
+
+def _shares(tally: Tally) -> tuple[Share, ...]:
+    return tuple(Share(*counts) for counts in tally.values() if counts[1])
+
+
+def _by_axis(cells: Mapping[str, Tally]) -> list[tuple[str, Tally]]:
     """Cells of one axis beside each other, in the order in which they first occurred."""
     axes = list(dict.fromkeys(name.partition("=")[0] for name in cells))
     return sorted(cells.items(), key=lambda cell: axes.index(cell[0].partition("=")[0]))

@@ -35,11 +35,16 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """A share with the exact interval (Clopper–Pearson, 95 %) and the time-uniform one; None over nothing."""
+    """A share with its 95 % interval and the time-uniform one; None over nothing.
+
+    speakers: how many voices, talkers or recordings the trials come from, where more than one: both intervals are then
+    over speakers, since trials of one speaker fail alike. Else over trials, by Clopper–Pearson.
+    """
 
     share: Share = field(default_factory=Share)
     interval: Interval | None = None
     any_time: Interval | None = None
+    speakers: int = 0
 
 
 class MarkKind(StrEnum):

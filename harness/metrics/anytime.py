@@ -54,8 +54,11 @@ def rate_sequence(count: int, exposure: float, confidence: float = CONFIDENCE) -
 
 
 @lru_cache(maxsize=8192)
-def share_sequence(count: int, total: int, confidence: float = CONFIDENCE) -> Interval | None:
-    """Time-uniform interval of a share, `count` of `total`; None over nothing."""
+def share_sequence(count: float, total: float, confidence: float = CONFIDENCE) -> Interval | None:
+    """Time-uniform interval of a share, `count` of `total`; None over nothing.
+
+    Of clusters, as many as independent units tell alike (`clustered_shares.independent_units`), not whole numbers then.
+    """
     if not 0 <= count <= total:
         raise ValueError(f"a share cannot be {count} of {total}")
     if total == 0:

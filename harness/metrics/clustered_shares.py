@@ -25,6 +25,23 @@ def clustered_interval(
     Sources: Korn & Graubard, Survey Methodology 24 (1998); the delete-one variance of a ratio, Cochran, Sampling
     Techniques.
     """
+    units = independent_units(counts, totals, confidence, least_effect)
+    if units is None:
+        return None
+    tail = (1 - confidence) / 2
+    share = sum(counts) / sum(totals)
+    low = float(betaincinv(share * units, (1 - share) * units + 1, tail)) if share > 0 else 0.0
+    high = float(betaincinv(share * units + 1, (1 - share) * units, 1 - tail)) if share < 1 else 1.0
+    return low, high
+
+
+def independent_units(
+    counts: Sequence[int], totals: Sequence[int], confidence: float = CONFIDENCE, least_effect: float | None = None
+) -> float | None:
+    """How many independent units tell as much of the share as these clusters; None over nothing or one cluster.
+
+    Arguments and sources as for `clustered_interval`.
+    """
     held, of = _held(counts, totals)
     total = float(of.sum())
     if len(of) < 2:
@@ -33,16 +50,12 @@ def clustered_interval(
     share = float(held.sum()) / total
     alone = share * (1 - share) / total
     if not alone and least_effect is None:
-        units = float(len(of))
-    else:
-        own = _variance(held, of) / alone if alone else 0.0
-        effect = max(1.0, own, least_effect or 0.0)
-        degrees = max(1.0, total**2 / float((of * of).sum()) - 1)
-        narrowing = (float(stdtrit(max(1.0, total - 1), 1 - tail)) / float(stdtrit(degrees, 1 - tail))) ** 2
-        units = total / effect * narrowing
-    low = float(betaincinv(share * units, (1 - share) * units + 1, tail)) if share > 0 else 0.0
-    high = float(betaincinv(share * units + 1, (1 - share) * units, 1 - tail)) if share < 1 else 1.0
-    return low, high
+        return float(len(of))
+    own = _variance(held, of) / alone if alone else 0.0
+    effect = max(1.0, own, least_effect or 0.0)
+    degrees = max(1.0, total**2 / float((of * of).sum()) - 1)
+    narrowing = (float(stdtrit(max(1.0, total - 1), 1 - tail)) / float(stdtrit(degrees, 1 - tail))) ** 2
+    return total / effect * narrowing
 
 
 def design_effect(figures: Sequence[Sequence[int]], totals: Sequence[int]) -> float | None:

@@ -9,7 +9,7 @@ from harness.model.bench import ObservationKind
 from harness.model.effect import EffectCheck
 from harness.model.observation import DeviceState
 from harness.model.scenario import CloseDialogue, Evidence, Recognised, RepromptRule, TrialKind, Until, WakeSettings
-from harness.model.stimulus import StimulusRecipe
+from harness.model.stimulus import Recording, StimulusRecipe
 from harness.model.understanding import Expected
 
 
@@ -162,6 +162,14 @@ class Trial:
         if self.memory is not None:
             return TrialKind.MEMORY
         return TrialKind.QUERY if self.expects is None else TrialKind.UNDERSTAND
+
+    @property
+    def speaker(self) -> str:
+        """Who speaks: the talker that a list of recordings names, else the recording, else the voice."""
+        if (talker := dict(self.conditions).get("talker")) is not None:
+            return talker
+        query = self.recipe.query
+        return query.path if isinstance(query, Recording) else self.recipe.voice.label()
 
     @property
     def until_understood(self) -> bool:

@@ -252,7 +252,8 @@ def _figures(kind: str, of: DeviceWake | None) -> Properties:
         return (("commands_understood", f"{of.commands.count} of {of.commands.total}"),)
     if kind == TrialKind.WAKE:
         share = of.false_rejects.share
-        return (("false_rejects", f"{share.count} of {share.total}"), *_interval("share", of.false_rejects.interval))
+        counts = (("false_rejects", f"{share.count} of {share.total}"), ("voices", str(of.false_rejects.speakers or 1)))
+        return (*counts, *_interval("share", of.false_rejects.interval))
     accepts = of.after_review
     counts = (("false_accepts", str(accepts.count)), ("exposure_hours", f"{accepts.hours:.6f}"))
     return (*counts, *_interval("per_hour", accepts.interval))

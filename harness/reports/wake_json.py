@@ -7,6 +7,7 @@ from typing import Any
 
 from harness.evaluate.wake_plays import Play
 from harness.evaluate.wake_progress import DeviceWake, Rate, Ratio, WakeEvent
+from harness.metrics.exact import clopper_pearson
 from harness.metrics.latency import LatencyFigures
 from harness.reports.comparison import Comparison, compare_devices
 from harness.reports.frames_json import as_json as frames_as_json
@@ -67,7 +68,9 @@ def _ratio(ratio: Ratio) -> Json:
         "count": ratio.share.count,
         "of": ratio.share.total,
         "share": ratio.share.value,
-        "clopper_pearson": ratio.interval,
+        "interval_95": ratio.interval,
+        "speakers": ratio.speakers,
+        "clopper_pearson": clopper_pearson(ratio.share.count, ratio.share.total),
         "wilson": ratio.share.interval,
         "any_time": ratio.any_time,
     }

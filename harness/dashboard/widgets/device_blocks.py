@@ -190,7 +190,7 @@ def _reject_words(device: DeviceWake) -> list[list[str]]:
     return [
         [f" FR    {ratio_value(ratio)}", f"{ratio.share.count} of {ratio.share.total}"],
         [f"       any time {ratio_interval(ratio.any_time)}"],
-        [f"       exact    {ratio_interval(ratio.interval)}"],
+        [f"       {f'{ratio.speakers} voices' if ratio.speakers else 'exact':<8} {ratio_interval(ratio.interval)}"],
         [f"       hits {device.hits}"],
     ]
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from harness.cli.wake_summary import wake_summary
 from harness.evaluate.progress import SessionFigures
 from harness.evaluate.wake import WakeFigures
 from harness.evaluate.wake_progress import MarkKind
@@ -32,6 +33,7 @@ from harness.model.record import (
     TrialStarted,
 )
 from harness.model.scenario import TrialKind, WakeSettings
+from harness.model.stimulus import VoiceSpec
 from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from tests.unit.evaluate.rows import clip_of
@@ -330,6 +332,29 @@ def test_several_devices_and_conditions_have_their_own_counts() -> None:
     assert [name for name, _ in rows.device().conditions] == ["voice=slt", "voice=rms", "noise=quiet"]
     assert all(ratio.interval for _, ratio in rows.device("den").conditions)
     assert rows.figures.hits("den") == {"wake-1": True, "wake-2": False}
+
+
+def test_false_rejects_of_one_voice_are_not_as_many_independent_trials() -> None:
+    """One voice is never heard, four always: 36 of 180, and the next voice may do either."""
+    names = ("kal", "slt", "rms", "awb", "ana")
+    trials = [
+        replace(one, recipe=replace(one.recipe, voice=VoiceSpec("flite", names[number % 5])))
+        for number in range(180)
+        for one in [wake_trial(number)]
+    ]
+    rows = WakeRows(at_s=50.0)
+    rows.plan(*trials)
+    for trial in trials:
+        rows.play(trial, [] if trial.recipe.voice.name == "kal" else [("kitchen", 1.8)])
+    found = rows.device().false_rejects
+    assert (found.share, found.speakers) == (Share(36, 180), 5)
+    assert found.interval is not None
+    assert found.interval[0] < 0.02
+    assert found.interval[1] > 0.6
+    assert found.any_time is not None
+    assert found.any_time[0] <= found.interval[0]
+    assert found.any_time[1] >= found.interval[1]
+    assert "20.00% (95 % over 5 voices " in "\n".join(wake_summary(rows.figures))
 
 
 def test_ambient_events_are_shown_while_they_come_and_counted_at_the_end() -> None:

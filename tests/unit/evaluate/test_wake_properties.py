@@ -107,7 +107,7 @@ def test_asking_in_between_changes_nothing(plays: Plays, injected: bool) -> None
 def test_looks_are_thinned_and_end_with_the_latest() -> None:
     looks = Looks()
     for number in range(1, 5001):
-        looks.add(float(number), Share(0, number), number * 60.0, 0)
+        looks.add(float(number), Share(0, number), (), number * 60.0, 0)
     found = looks.snapshot()
     assert len(found) <= LOOKS + 1
     assert found[-1].trials == 5000
