@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
+from collections import deque
 from collections.abc import Callable
 
 from harness.drivers.mqtt import board_messages as said
@@ -10,8 +12,10 @@ from harness.drivers.mqtt.board_clock import BoardClock
 from harness.drivers.mqtt.board_commands import AGAIN_S, Command, Commands
 from harness.drivers.mqtt.board_events import observation
 from harness.drivers.mqtt.board_silence import BoardSilence
+from harness.drivers.mqtt.boots import Boots, Met
+from harness.drivers.mqtt.feeding import QUIET_S, Feeding
 from harness.drivers.mqtt.injection import Injection, at_rate, pcm16
-from harness.drivers.mqtt.numbering import Numbering
+from harness.drivers.mqtt.numbering import Judged, Numbering
 from harness.drivers.mqtt.options import MqttOptions, Pace
 from harness.drivers.mqtt.outlet import Outlet
 from harness.model.errors import DeviceError
@@ -38,8 +42,10 @@ _EVENTS_LIMIT_S = 3.0
 _LEFT_OVER_S = 1.0
 _COMMAND_LIMIT_S = 5.0
 _AT_ONCE = 32
+_PUT_AWAY = 64
 
 BOARD = "board"
+FED = "fed"
 Publish = Callable[[str, bytes, int], None]
 """Topic below the board's own, payload, QoS."""
 
@@ -64,8 +70,14 @@ class Board:
         self._silence = BoardSilence(broker_owes)
         self._changed = threading.Condition(outlet.lock)
         self._audio = AudioLink(realtime=options.pace is Pace.REALTIME, soonest_s=RESEND_S)
+        self._boots = Boots()
         self._numbering = Numbering()
+        self._put_away: deque[tuple[said.Told, Stamp]] = deque(maxlen=_PUT_AWAY)
+        self._wonders = False
         self._clock = BoardClock(id)
+        owner = secrets.token_hex(4)
+        self._feeding = Feeding(owner)
+        self._fed_s = float("-inf")
         self._hello: said.Hello | None = None
         self._met = threading.Event()
         self._linked = False
@@ -73,7 +85,7 @@ class Board:
         self._proved_s = float("-inf")
         self._acked: said.Ack | None = None
         self._started_told = ""
-        self._commands = Commands()
+        self._commands = Commands(owner)
         self._playing: Injection | None = None
         self._ended = False
         self._is_gone = False
@@ -111,6 +123,7 @@ class Board:
     def link_down(self) -> None:
         with self._changed:
             self._linked = False
+            self._feeding.link_down()
             self._part()
 
     def _part(self) -> None:
@@ -131,47 +144,91 @@ class Board:
             self._outlet.tell(LogLine(self._id, at, f"{topic}: {shown(payload)} ({error})"))
             return
         with self._changed:
-            seq = message.seq if isinstance(message, said.Told) else None
-            judged = self._numbering.count(message.boot, seq)
-            if judged.late:
-                self._outlet.tell(LogLine(self._id, at, f"of an earlier start of it: {topic}: {shown(payload)}"))
-                return
-            self._silence.heard(self._now_s())
-            if judged.rebooted:
-                self._rebooted(message, at)
-            if judged.duplicate:
-                self.duplicates += 1
-                return
-            if judged.missing:
-                self.missing += judged.missing
-                text = f"{judged.missing} of its messages are missing before this one"
-                self._outlet.tell(LogLine(self._id, at, text))
             match message:
                 case said.Hello():
-                    self._greet(message)
+                    self._silence.heard(self._now_s())
+                    self._greet(message, at)
+                case said.Pong() if message.boot != self._boots.current:
+                    self._answer_of_another(message)
+                case said.Told() if message.boot != self._boots.current or self._boots.rivals:
+                    self._put_aside(message, topic, payload, at)
+                case _ if message.boot != self._boots.current or self._boots.rivals:
+                    pass  # only a hello says who it is
                 case said.Ack():
+                    self._silence.heard(self._now_s())
                     self._acknowledge(message, at)
                 case said.Pong():
+                    self._silence.heard(self._now_s())
+                    self._boots.answered(message.boot, self._now_s())
                     self._answer(message, at)
                 case said.Told():
-                    self._hear(message, at)
-                    if self._playing is not None:
-                        self._playing.due_s = self._now_s() + _EVENTS_LIMIT_S  # there may be more behind it
+                    self._silence.heard(self._now_s())
+                    self._number(message, at)
             self._settle(at)
             self._changed.notify_all()
 
-    def _rebooted(self, message: said.BoardMessage, at: Stamp) -> None:
-        what = message.what if isinstance(message, said.Told) else None
-        if not isinstance(what, said.Is):
-            self._tell_started(message.boot, at, "its boot id changed")
-        elif what.state is not DeviceState.GONE:
+    def take_given(self, topic: str, payload: bytes) -> None:
+        """The echo of what was published on `vh/<device>/in/…`, by us or by somebody else."""
+        with self._changed:
+            what = self._feeding.stranger(topic, payload)
+            if what:
+                self._fed_s = self._now_s()
+                # First the reason, then what it cut off.
+                self._outlet.lose(FED, f"somebody else gives this board {what} (vh/…/{topic}): it is used by two")
+                self._part()
+
+    def _put_aside(self, told: said.Told, topic: str, payload: bytes, at: Stamp) -> None:
+        """Of a boot that is not the board: without a hello of it nothing changes."""
+        if self._boots.known(told.boot):
+            self._outlet.tell(LogLine(self._id, at, f"of another start of it: {topic}: {shown(payload)}"))
+            return
+        self._put_away.append((told, at))
+        if self._boots.current:
+            text = f"of a boot that no hello has confirmed: {topic}: {shown(payload)}"
+            self._outlet.tell(LogLine(self._id, at, text))
+        self._wonders = True
+
+    def _answer_of_another(self, pong: said.Pong) -> None:
+        if not self._clock.awaits(pong.token):
+            return
+        if self._boots.answered(pong.boot, self._now_s()):
+            self._contest()
+        self._wonders = True
+
+    def _contest(self) -> None:
+        boots = " and ".join(self._boots.rivals)
+        self._outlet.lose(BOARD, f"two boards use this name (boots {boots}): switch one off, or rename it")
+        self._part()
+
+    def _number(self, told: said.Told, at: Stamp) -> None:
+        """Something that the board itself said."""
+        judged = self._numbering.count(told.seq) if told.seq is not None else Judged()
+        if judged.duplicate:
+            self.duplicates += 1
+            return
+        if judged.missing:
+            self.missing += judged.missing
+            text = f"{judged.missing} of its messages are missing before this one"
+            self._outlet.tell(LogLine(self._id, at, text))
+        self._hear(told, at)
+        if self._playing is not None:
+            self._playing.due_s = self._now_s() + _EVENTS_LIMIT_S  # there may be more behind it
+
+    def _changed_boot(self, boot: str, at: Stamp, *, restarted: bool) -> None:
+        """Another boot is the board now."""
+        if restarted:
             # First the restart, then what it cut off: the session is to hear the reason.
-            began = what.state is DeviceState.STARTED
-            self._tell_started(message.boot, at, what.detail if began else "its boot id changed")
+            starts = (
+                told.what.detail
+                for told, _ in self._put_away
+                if told.boot == boot and isinstance(told.what, said.Is) and told.what.state is DeviceState.STARTED
+            )
+            self._tell_started(boot, at, next(starts, "its boot id changed"))
+        self._started_told = boot  # the boot that we meet first, or again, is no restart
+        self._numbering = Numbering(from_one=restarted)
         self._hello = None
         self._commands.clear()
         self._part()
-        self._asked_s = float("-inf")
 
     def _tell_started(self, boot: str, at: Stamp, detail: str) -> bool:
         """Once for each start; False when it was told."""
@@ -181,11 +238,19 @@ class Board:
         self._outlet.tell(Status(self._id, at, DeviceState.STARTED, detail))
         return True
 
-    def _greet(self, hello: said.Hello) -> None:
+    def _greet(self, hello: said.Hello, at: Stamp) -> None:
+        was_contested = bool(self._boots.rivals)
+        met = self._boots.hello(hello.boot, self._now_s())
+        if met is Met.RIVALS:
+            if not was_contested:
+                self._contest()
+            return
+        if met is not Met.SAME:
+            self._changed_boot(hello.boot, at, restarted=met is Met.RESTARTED)
         if hello.protocol != messages.PROTOCOL:
             self._outlet.remark(f"it speaks version {hello.protocol} of the framing, and we {messages.PROTOCOL}")
         self._hello = hello
-        self._started_told = self._started_told or hello.boot  # the boot that we meet is no restart
+        self._wonders = False
         if not self._met.is_set():
             self._audio.start(hello.rate_hz, hello.window)
             self._clock.meet(hello.boot)
@@ -195,6 +260,9 @@ class Board:
                 self._is_gone = False
                 self._outlet.tell(Status(self._id, Stamp(self._now_s()), DeviceState.IDLE, "it says hello again"))
             self._outlet.back(BOARD)
+        for told, told_at in [one for one in self._put_away if one[0].boot == hello.boot]:
+            self._put_away.remove((told, told_at))
+            self._number(told, told_at)
 
     def _acknowledge(self, ack: said.Ack, at: Stamp) -> None:
         if not self._met.is_set():
@@ -206,9 +274,8 @@ class Board:
                 self._numbering.settle(ack.events)
             case Answer.FOREIGN:
                 if self._acked is not None and ack.next >= self._acked.next:
-                    self._outlet.remark(
-                        f"it expects sample {ack.next}, which we never gave: does somebody else feed it?"
-                    )
+                    self._fed_s = self._now_s()
+                    self._outlet.lose(FED, f"it expects sample {ack.next}, which we never gave: it is used by two")
                     self._part()
                 return  # otherwise it was overtaken by a later one
             case Answer.ADVANCED | Answer.REPEATED:
@@ -253,6 +320,12 @@ class Board:
             self._outlet.tell(ListeningProved(self._id, at, proof, self._audio.line_s(self._audio.heard)))
 
     # What it is given
+
+    def reset(self) -> None:
+        """Asks it to start anew."""
+        with self._changed:
+            self._feeding.gives("in/reset", b"")
+        self._publish("in/reset", b"", 1)
 
     def play(self, play_id: str, waveform: Waveform) -> None:
         """DeviceError when it is not there, or while something is being played."""
@@ -337,6 +410,8 @@ class Board:
                 if not out:
                     self._changed.wait(wait_s)
                     continue
+                for topic, payload, _ in out:
+                    self._feeding.gives(topic, payload)
             for topic, payload, qos in out:
                 self._publish(topic, payload, qos)
 
@@ -345,11 +420,14 @@ class Board:
         self._silence.look(now_s)
         if not self._linked:
             return [], _ASK_S
-        if not self._met.is_set():
-            if now_s - self._asked_s < _ASK_S:
+        if now_s - self._fed_s >= QUIET_S:
+            self._outlet.back(FED)
+        if not self._met.is_set() or self._wonders:
+            if now_s - self._asked_s >= _ASK_S:
+                self._asked_s, self._wonders = now_s, False
+                return [("in/hello", b"", 0)], 0.0
+            if not self._met.is_set():
                 return [], self._asked_s + _ASK_S - now_s
-            self._asked_s = now_s
-            return [("in/hello", b"", 0)], 0.0
         if silent := self._silence.too_long(now_s, self._options.answer_wait_s):
             # First the loss, then what it cut off: the session is to hear the reason.
             self._outlet.lose(BOARD, silent)

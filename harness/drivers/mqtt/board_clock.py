@@ -45,6 +45,10 @@ class BoardClock:
         self._schedule.sent(now_s)
         return self._token
 
+    def awaits(self, token: int) -> bool:
+        """Whether a ping with that token has left since the boot was met, and waits for its answer."""
+        return token in self._sent
+
     def pong(self, pong: Pong, at: Stamp) -> ClockFitted | None:
         """What is to be told: after the first few, and now and then."""
         sent_s = self._sent.pop(pong.token, None)

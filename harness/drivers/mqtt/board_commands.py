@@ -21,9 +21,13 @@ class Command:
 
 
 class Commands:
-    """Of one boot. The board says the number of the last one that it carried out, nothing of those before it."""
+    """Of one boot. The board says the number of the last one that it carried out, nothing of those before it.
 
-    def __init__(self) -> None:
+    by: written into each, so that it is known as ours when the broker echoes it.
+    """
+
+    def __init__(self, by: str) -> None:
+        self._by = by
         self._waiting: deque[Command] = deque()
         self._number = 0
         self._acknowledged: int | None = None
@@ -58,4 +62,4 @@ class Commands:
         if now_s - first.sent_s < AGAIN_S:
             return []
         first.sent_s = now_s
-        return [(first.topic, json.dumps({"number": first.number, **first.fields}).encode(), 1)]
+        return [(first.topic, json.dumps({"number": first.number, "by": self._by, **first.fields}).encode(), 1)]

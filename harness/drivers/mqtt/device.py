@@ -8,7 +8,7 @@ from typing import ClassVar
 from harness.drivers.mqtt.board import BOARD, Board
 from harness.drivers.mqtt.hermes import HermesSound
 from harness.drivers.mqtt.link import BrokerLink, LinkEvents
-from harness.drivers.mqtt.numbering import Numbering
+from harness.drivers.mqtt.numbering import MappedNumbering
 from harness.drivers.mqtt.options import EMBEDDED, Injection, MessageFraming, MqttOptions
 from harness.drivers.mqtt.outlet import Outlet
 from harness.model.errors import DeviceError
@@ -46,7 +46,7 @@ class MqttDevice:
             replace(mapping, topic=mapping.topic.replace("{device}", self._device))
             for mapping in (profile.mappings if profile is not None else ())
         )
-        self._numbering = Numbering()
+        self._numbering = MappedNumbering()
         self._pace = ProofPace()
         self._outlet = Outlet(id, surroundings)
         self._link: BrokerLink | None = None
@@ -70,7 +70,7 @@ class MqttDevice:
         topics = {mapping.topic for mapping in self._mappings}
         if self._vh:
             topics = {topic for topic in topics if not topic_matches(f"vh/{self._device}/+", topic)}
-            topics.add(f"vh/{self._device}/+")
+            topics |= {f"vh/{self._device}/+", f"vh/{self._device}/in/+"}
             self._board = Board(
                 self.id, self._options, self._surroundings.clock, self._outlet, self._to_board, self._broker_owes
             )
@@ -167,7 +167,8 @@ class MqttDevice:
 
     def restart(self) -> None:
         """Asks the board to reset itself; Status(STARTED) follows."""
-        self._to_board("in/reset", b"", 1)
+        if self._board is not None:
+            self._board.reset()
 
     def _command(self, topic: str, fields: dict[str, object]) -> None:
         board = self._board
@@ -219,6 +220,9 @@ class MqttDevice:
             hermes.finished(payload, at)
             return
         prefix = f"vh/{self._device}/"
+        if board is not None and topic.startswith(f"{prefix}in/"):
+            board.take_given(topic.removeprefix(prefix), payload)
+            return
         if board is not None and topic.startswith(prefix):
             board.take(topic.removeprefix(prefix), payload, at)
             self.duplicates = board.duplicates
@@ -244,6 +248,9 @@ class MqttDevice:
         says_so = any(isinstance(one, Status) and one.state in (DeviceState.STARTED, DeviceState.GONE) for one in seen)
         if judged.rebooted and not says_so:
             told.append(Status(self.id, at, DeviceState.STARTED, "its boot id changed"))
+        if judged.beside:
+            text = f"two devices use one name: beside boot {judged.beside} an earlier one goes on; rename one of them"
+            told.append(LogLine(self.id, at, text))
         if judged.missing:
             told.append(LogLine(self.id, at, f"{judged.missing} of its messages are missing before this one"))
         return (*told, *seen)
