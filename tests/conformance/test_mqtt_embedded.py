@@ -112,3 +112,26 @@ def test_it_ends_with_whoever_started_it(tmp_path: Path) -> None:
     )
     subprocess.run([sys.executable, "-c", script], check=False)
     until(lambda: not listens(port))
+
+
+def test_our_broker_lets_nobody_in_without_its_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BOARDS_PASSWORD", "s3cret")
+    login = {"username": "board", "password_env": "BOARDS_PASSWORD"}
+    watch = Watch(tmp_path, address="embedded", listen="0.0.0.0:0", framing=MessageFraming.VH, **login)
+    port = int((tmp_path / "broker.address").read_text(encoding="ascii").strip().rpartition(":")[2])
+    try:
+        with pytest.raises(DeviceError, match="cannot be used"):
+            Watch(tmp_path, address=f"127.0.0.1:{port}", framing=MessageFraming.VH)
+        monkeypatch.setenv("WRONG", "guess")
+        with pytest.raises(DeviceError, match="cannot be used"):
+            Watch(tmp_path, address=f"127.0.0.1:{port}", username="board", password_env="WRONG")
+        board = FramedBoard(At(tmp_path, port), login=("board", "s3cret"))
+        until(lambda: watch.of(LinkBack))
+        watch.driver.play("one", clicks(2.0, 0.5))
+        until(lambda: watch.of(StimulusEnded))
+        (ended,) = watch.of(StimulusEnded)
+        assert isinstance(ended, StimulusEnded)
+        assert ended.complete
+        board.close()
+    finally:
+        watch.driver.close()

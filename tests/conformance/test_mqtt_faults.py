@@ -28,7 +28,7 @@ from harness.model.observation import (
     Wake,
 )
 from harness.wire.adpcm import EncodingName
-from tests.conformance.mqtt_bench import Broker, Watch, until
+from tests.conformance.mqtt_bench import Board, Broker, Watch, until
 from tests.conformance.mqtt_board import RATE_HZ, FramedBoard, clicks
 
 LONG = clicks(120.0, *(0.5 + step for step in range(118)))
@@ -375,3 +375,36 @@ def test_times_are_the_boards_own_and_their_error_holds(broker: Broker, tmp_path
     finally:
         watch.driver.close()
         board.close()
+
+
+def test_a_foreign_boot_id_ends_nothing(watch: Watch, broker: Broker, board: FramedBoard) -> None:
+    stranger = Board(broker, boot="deadbeef", device="elsewhere")
+    stranger.device = "board"
+    stranger.say("wake", seq=3, time_us=1, sample=100, score=1.0, phrase="alexa")
+    until(lambda: [one for one in watch.of(LogLine) if "deadbeef" in one.text])  # type: ignore[attr-defined]
+    play_whole(watch, "one", 1.0)
+    assert not watch.of(LinkLost)
+    stranger.close()
+
+
+def test_a_second_harness_is_refused_by_name(watch: Watch, broker: Broker, tmp_path: Path) -> None:
+    with pytest.raises(DeviceError, match=r"reserved by .*process \d+"):
+        framed(broker, tmp_path)
+    play_whole(watch, "one", 1.0)
+    watch.driver.close()
+    framed(broker, tmp_path).driver.close()
+
+
+def test_sound_of_somebody_else_ends_the_attempt(watch: Watch, broker: Broker, board: FramedBoard) -> None:
+    begun(watch, "one")
+    stranger = Board(broker, device="elsewhere")
+    stranger.device = "board"
+    stranger.say_raw("in/audio", b"\0\0" + board.expected.to_bytes(8, "little") + bytes(640))
+    until(lambda: ended(watch, "one"))
+    assert not span(watch, "one")[1].complete
+    (lost,) = watch.of(LinkLost)
+    assert isinstance(lost, LinkLost)
+    assert "somebody else gives this board sound" in lost.what
+    stranger.close()
+    until(lambda: watch.of(LinkBack), 15)
+    play_whole(watch, "two", 1.0)

@@ -123,7 +123,9 @@ def test_a_client_certificate(started: Started, certificates: Path, tmp_path: Pa
 def test_options_that_contradict_each_other() -> None:
     for options, what in (
         ({"address": "lab", "tls": True}, "no TLS"),
-        ({"address": "embedded", "username": "x"}, "knows no users"),
+        ({"address": "lab", "username": "x"}, "knows no users"),
+        ({"address": "embedded", "username": "x"}, "a user and a password, or for neither"),
+        ({"address": "embedded", "listen": "0.0.0.0:1883"}, "without a password"),
         ({"address": "h", "key_file": "k"}, "without cert_file"),
         ({"address": "h", "password_env": "P"}, "without username"),
         ({"address": "h", "listen": "nothing:"}, "no address"),

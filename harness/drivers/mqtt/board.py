@@ -78,6 +78,7 @@ class Board:
         owner = secrets.token_hex(4)
         self._feeding = Feeding(owner)
         self._fed_s = float("-inf")
+        self._said_unseen = False
         self._hello: said.Hello | None = None
         self._met = threading.Event()
         self._linked = False
@@ -123,7 +124,6 @@ class Board:
     def link_down(self) -> None:
         with self._changed:
             self._linked = False
-            self._feeding.link_down()
             self._part()
 
     def _part(self) -> None:
@@ -377,6 +377,9 @@ class Board:
             return
         if self._numbering.complete_to(playing.needed):
             self._prove(Proof.ACKNOWLEDGED, at, always=True)
+            if not self._feeding.echoed and not self._said_unseen:
+                self._said_unseen = True
+                self._outlet.remark("the broker does not show us in/audio: others who give it sound are not noticed")
             self._end(complete=True)
         elif self._now_s() >= playing.due_s:
             self._outlet.remark(f"events up to number {playing.needed} are missing: {playing.play_id} does not count")

@@ -1,7 +1,7 @@
 """A broker of our own, amqtt on its own in a process, for benches and labs that have none. It keeps nothing on disk.
 
-As a program: `python -m harness.drivers.mqtt.broker ADDRESS_FILE HOST:PORT`. It ends with SIGTERM, or when its
-standard input ends: with whoever started it, however that died.
+As a program: `python -m harness.drivers.mqtt.broker ADDRESS_FILE HOST:PORT [USER PASSWORD_ENV]`. It ends with SIGTERM,
+or when its standard input ends: with whoever started it, however that died.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import signal
 import socket
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 from harness.drivers.mqtt.options import host_and_port
@@ -21,13 +22,18 @@ from harness.model.errors import DeviceError
 
 HOST = "127.0.0.1"
 _END_LIMIT_S = 1.0
+_ANYBODY = "amqtt.plugins.authentication.AnonymousAuthPlugin"
+_LOGIN = "harness.drivers.mqtt.broker_login.OneLogin"
 _REMEDY = "Install the extra: pip install 'voice-harness[broker]'"
 
 
-async def serve(port_file: Path, port: int = 0, host: str = HOST, *, while_input: bool = False) -> None:
+async def serve(
+    port_file: Path, port: int = 0, host: str = HOST, *, while_input: bool = False, login: Sequence[str] = ()
+) -> None:
     """Until SIGTERM; the port is written to the file when clients may come. port 0: a free one.
 
-    while_input: until the end of standard input as well. DeviceError when amqtt is not installed or the port is taken.
+    while_input: until the end of standard input as well. login: a user and the environment variable that holds the
+    password; without them everybody may come. DeviceError when amqtt is not installed or the port is taken.
     """
     try:
         from amqtt.broker import Broker
@@ -35,10 +41,13 @@ async def serve(port_file: Path, port: int = 0, host: str = HOST, *, while_input
     except ImportError as error:
         raise DeviceError("the embedded broker is not installed", remedy=_REMEDY) from error
     port = port or _free_port(host)
-    configuration = {
-        "listeners": {"default": {"type": "tcp", "bind": f"{host}:{port}"}},
-        "plugins": {"amqtt.plugins.authentication.AnonymousAuthPlugin": {"allow_anonymous": True}},
-    }
+    plugins: dict[str, dict[str, object]]
+    if login:
+        user, password_env = login
+        plugins = {_LOGIN: {"username": user, "password_env": password_env}}
+    else:
+        plugins = {_ANYBODY: {"allow_anonymous": True}}
+    configuration = {"listeners": {"default": {"type": "tcp", "bind": f"{host}:{port}"}}, "plugins": plugins}
     broker = Broker(configuration)
     try:
         await broker.start()
@@ -72,11 +81,11 @@ def _free_port(host: str) -> int:
         return int(probe.getsockname()[1])
 
 
-def run(port_file: Path, port: int, host: str = HOST, *, while_input: bool = False) -> int:
+def run(port_file: Path, port: int, host: str = HOST, *, while_input: bool = False, login: Sequence[str] = ()) -> int:
     """The exit status; what went wrong is on standard error."""
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
     try:
-        asyncio.run(serve(port_file, port, host, while_input=while_input))
+        asyncio.run(serve(port_file, port, host, while_input=while_input, login=login))
     except DeviceError as error:
         sys.stderr.write(f"broker: {error}\n")
         return error.exit_code
@@ -86,7 +95,7 @@ def run(port_file: Path, port: int, host: str = HOST, *, while_input: bool = Fal
 def main(arguments: list[str]) -> None:
     host, port = host_and_port(arguments[1], free=True)
     # Threads that wait for input would keep a normal exit waiting.
-    status = run(Path(arguments[0]), port, host, while_input=True)
+    status = run(Path(arguments[0]), port, host, while_input=True, login=arguments[2:4])
     sys.stderr.flush()
     os._exit(status)
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import replace
 from typing import ClassVar
 
+from harness.drivers.mqtt import lease
 from harness.drivers.mqtt.board import BOARD, Board
+from harness.drivers.mqtt.feeding import GIVEN
 from harness.drivers.mqtt.hermes import HermesSound
+from harness.drivers.mqtt.lease import Reservation
 from harness.drivers.mqtt.link import BrokerLink, LinkEvents
 from harness.drivers.mqtt.numbering import MappedNumbering
 from harness.drivers.mqtt.options import EMBEDDED, Injection, MessageFraming, MqttOptions
@@ -50,8 +54,10 @@ class MqttDevice:
         self._pace = ProofPace()
         self._outlet = Outlet(id, surroundings)
         self._link: BrokerLink | None = None
+        self._watch: BrokerLink | None = None
         self._board: Board | None = None
         self._hermes: HermesSound | None = None
+        self._lease: Reservation | None = None
         self._gone_before = False
 
     @property
@@ -68,25 +74,70 @@ class MqttDevice:
         self._outlet.open(sink)
         self._gone_before = False
         topics = {mapping.topic for mapping in self._mappings}
+        optional: list[str] = []
+        lease_topic = f"vh/{self._device}/{lease.TOPIC}"
         if self._vh:
             topics = {topic for topic in topics if not topic_matches(f"vh/{self._device}/+", topic)}
-            topics |= {f"vh/{self._device}/+", f"vh/{self._device}/in/+"}
+            topics.add(f"vh/{self._device}/+")
             self._board = Board(
                 self.id, self._options, self._surroundings.clock, self._outlet, self._to_board, self._broker_owes
             )
         if self._injection is Injection.HERMES:
             self._hermes = HermesSound(self.id, self._device, self._surroundings, self._outlet, self._publish)
             topics.add(self._hermes.finished_topic)
+            optional.append(lease_topic)
+        if self._injection is not Injection.NONE:
+            self._lease = Reservation(
+                secrets.token_hex(6),
+                lease_topic,
+                self._surroundings.clock,
+                lambda topic, payload: self._publish(topic, payload, 1, retain=True),
+                lambda why: self._outlet.lose(lease.TOPIC, why),
+                lambda: self._outlet.back(lease.TOPIC),
+            )
         events = LinkEvents(self._up, self._down, self._message, self._outlet.remark)
         self._link = BrokerLink(
-            self.id, self._options, self._surroundings.clock, self._surroundings.folder, sorted(topics), events
+            self.id,
+            self._options,
+            self._surroundings.clock,
+            self._surroundings.folder,
+            sorted(topics),
+            events,
+            optional,
         )
         try:
             self._link.open()
+            if self._board is not None:
+                self._watch = self._watched(self._board)
             self._meet(self._link)
         except BaseException:
             self.close()
             raise
+
+    def _watched(self, board: Board) -> BrokerLink | None:
+        """A second connection, which sees what others give the board; None when the broker does not allow it.
+
+        On the first one the echo of our own messages would hold back the answers to them (Nagle: 44 ms).
+        """
+        prefix = f"vh/{self._device}/"
+        options = self._options
+        if options.client_id:
+            options = replace(options, client_id=f"{options.client_id}-watch")
+        events = LinkEvents(
+            lambda: None,
+            lambda _: None,  # the link itself says so
+            lambda topic, payload, _, retained: None if retained else board.take_given(topic[len(prefix) :], payload),
+            self._outlet.remark,
+        )
+        surroundings = self._surroundings
+        topics = [prefix + topic for topic in GIVEN]
+        watch = BrokerLink(self.id, options, surroundings.clock, surroundings.folder, topics, events)
+        try:
+            watch.open()
+        except DeviceError as error:
+            self._outlet.remark(f"what others give it is not seen: {error.what}")
+            return None
+        return watch
 
     def _meet(self, link: BrokerLink) -> None:
         if self._options.tls_insecure:
@@ -94,6 +145,8 @@ class MqttDevice:
         where = "{}:{}".format(*link.address)
         if self._options.address == EMBEDDED:
             self._outlet.remark(f"our own broker listens at {where}; point the device there")
+        if self._lease is not None and not self._lease.wait():
+            self._outlet.remark(f"the broker does not show us vh/{self._device}/{lease.TOPIC}: it cannot be reserved")
         board = self._board
         if board is None:
             return
@@ -115,13 +168,18 @@ class MqttDevice:
         self._outlet.close()
         board, self._board = self._board, None
         hermes, self._hermes = self._hermes, None
+        reservation, self._lease = self._lease, None
+        if reservation is not None:
+            reservation.close()
+        watch, self._watch = self._watch, None
         link, self._link = self._link, None
         if board is not None:
             board.close()
         if hermes is not None:
             hermes.close()
-        if link is not None:
-            link.close()
+        for one in (watch, link):
+            if one is not None:
+                one.close()
 
     # Sound and words for the device
 
@@ -179,15 +237,17 @@ class MqttDevice:
     def _to_board(self, topic: str, payload: bytes, qos: int) -> None:
         self._publish(f"vh/{self._device}/{topic}", payload, qos)
 
-    def _publish(self, topic: str, payload: bytes, qos: int) -> None:
+    def _publish(self, topic: str, payload: bytes, qos: int, *, retain: bool = False) -> None:
         link = self._link
         if link is not None:
-            link.publish(topic, payload, qos=qos)
+            link.publish(topic, payload, qos=qos, retain=retain)
 
     # What comes
 
     def _up(self) -> None:
         self._outlet.back("broker")
+        if self._lease is not None:
+            self._lease.link_up()
         if self._board is not None:
             self._board.link_up()
 
@@ -201,10 +261,15 @@ class MqttDevice:
             self._board.link_down()
         if self._hermes is not None:
             self._hermes.link_down()
+        if self._lease is not None:
+            self._lease.link_down()
         self._pace.cut()
         self._outlet.lose("broker", what)
 
     def _message(self, topic: str, payload: bytes, at: Stamp, retained: bool) -> None:
+        if self._lease is not None and topic == f"vh/{self._device}/{lease.TOPIC}":
+            self._lease.take(payload[:MAX_PAYLOAD_BYTES], retained=retained)
+            return
         if retained:
             self.retained += 1
             if topic == f"vh/{self._device}/status":
@@ -220,9 +285,6 @@ class MqttDevice:
             hermes.finished(payload, at)
             return
         prefix = f"vh/{self._device}/"
-        if board is not None and topic.startswith(f"{prefix}in/"):
-            board.take_given(topic.removeprefix(prefix), payload)
-            return
         if board is not None and topic.startswith(prefix):
             board.take(topic.removeprefix(prefix), payload, at)
             self.duplicates = board.duplicates

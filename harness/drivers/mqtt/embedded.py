@@ -28,24 +28,33 @@ class EmbeddedBroker:
     _running: dict[str, EmbeddedBroker] = {}  # noqa: RUF012  the brokers of this process
     _lock = threading.Lock()
 
-    def __init__(self, listen: str, folder: Path) -> None:
+    def __init__(self, listen: str, folder: Path, login: tuple[str, ...] = ()) -> None:
         self.host, self.port = host_and_port(listen, free=True)
         self._listen = listen
+        self._login = login
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
         self._leases = 0
 
     @classmethod
-    def lease(cls, listen: str, folder: Path) -> EmbeddedBroker:
-        """One that runs; DeviceError when it cannot. folder: for its address and its log, of the first who leases."""
+    def lease(cls, listen: str, folder: Path, login: tuple[str, ...] = ()) -> EmbeddedBroker:
+        """One that runs; DeviceError when it cannot. folder: for its address and its log, of the first who leases.
+
+        login: a user and the environment variable that holds the password; () lets everybody in.
+        """
         if importlib.util.find_spec("amqtt") is None:
             raise DeviceError(
                 "the embedded broker is not installed", remedy="Install the extra: pip install 'voice-harness[broker]'"
             )
         with cls._lock:
             broker = cls._running.get(listen)
+            if broker is not None and broker._login != login:
+                raise DeviceError(
+                    f"two connections share the embedded broker at {listen}, with different users",
+                    remedy="Give both the same `username` and `password_env`",
+                )
             if broker is None:
-                broker = cls(listen, folder)
+                broker = cls(listen, folder, login)
                 broker._start()
                 broker._await()
                 cls._running[listen] = broker
@@ -83,7 +92,7 @@ class EmbeddedBroker:
     def _start(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._port_file.unlink(missing_ok=True)
-        arguments = [sys.executable, "-m", _PROGRAM, str(self._port_file), f"{self.host}:{self.port}"]
+        arguments = [sys.executable, "-m", _PROGRAM, str(self._port_file), f"{self.host}:{self.port}", *self._login]
         with self._log_path.open("ab") as log:
             # A group of its own: Ctrl-C at the terminal is for the engine, which then ends us.
             self._process = subprocess.Popen(

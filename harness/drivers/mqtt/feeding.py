@@ -1,4 +1,4 @@
-"""What others give a board: everything on its inward topics that is not ours. Pure; the broker echoes what we publish."""
+"""What others give a board: what its inward topics carry that is not ours. Pure; the broker echoes ours."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ QUIET_S = 5.0
 """For so long nobody else may have given it anything before it is used again."""
 _REMEMBERED = 4096
 _FIRST_SAMPLE = struct.Struct("<xxQ")
-_WHAT = {"in/audio": "sound", "in/text": "words", "in/set": "a setting", "in/reset": "a reset"}
+GIVEN = {"in/audio": "sound", "in/text": "words", "in/set": "a setting", "in/reset": "a reset"}
+"""The topics that change something, and what they carry."""
 
 
 class Feeding:
@@ -32,13 +33,9 @@ class Feeding:
             while len(self._given) > _REMEMBERED:
                 del self._given[next(iter(self._given))]
 
-    def link_down(self) -> None:
-        """What was on its way may never come back."""
-        self._given.clear()
-
     def stranger(self, topic: str, payload: bytes) -> str:
         """What somebody else has given it; "" for our own, and for questions, which change nothing."""
-        what = _WHAT.get(topic, "")
+        what = GIVEN.get(topic, "")
         if not what:
             return ""
         if topic in ("in/text", "in/set"):

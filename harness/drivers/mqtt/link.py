@@ -49,13 +49,22 @@ class BrokerLink:
     """One connection. Between the loss of the connection and its return the broker keeps what it can for us."""
 
     def __init__(
-        self, id: str, options: MqttOptions, clock: Clock, folder: Path, topics: Sequence[str], events: LinkEvents
+        self,
+        id: str,
+        options: MqttOptions,
+        clock: Clock,
+        folder: Path,
+        topics: Sequence[str],
+        events: LinkEvents,
+        optional: Sequence[str] = (),
     ) -> None:
+        """optional: topics that the broker may refuse; a remark says so."""
         self._id = id
         self._options = options
         self._clock = clock
         self._folder = folder
-        self._topics = tuple(topics)
+        self._topics = (*topics, *optional)
+        self._optional = frozenset(optional)
         self._events = events
         self._client_id = ""
         self._client: mqtt.Client | None = None
@@ -101,7 +110,8 @@ class BrokerLink:
         self._subscribed.clear()
         self._answered.clear()
         if self._options.address == EMBEDDED:
-            self._embedded = EmbeddedBroker.lease(self._options.listen, self._folder)
+            password(self._options)  # before the broker that asks for it
+            self._embedded = EmbeddedBroker.lease(self._options.listen, self._folder, self._options.login)
         try:
             self._connect()
         except BaseException:
@@ -149,11 +159,11 @@ class BrokerLink:
         if embedded is not None:
             embedded.give_back()
 
-    def publish(self, topic: str, payload: bytes, *, qos: int = 0) -> None:
+    def publish(self, topic: str, payload: bytes, *, qos: int = 0, retain: bool = False) -> None:
         """Does not wait. Without a link, QoS 0 is dropped and QoS 1 is sent when it is back."""
         client = self._client
         if client is not None and (qos or self.up):
-            client.publish(topic, payload, qos=qos)
+            client.publish(topic, payload, qos=qos, retain=retain)
 
     def _fresh_client(self, *, clean: bool) -> mqtt.Client:
         # A session that the broker keeps: events that a board had acknowledged while we were away still come.
@@ -226,12 +236,13 @@ class BrokerLink:
             self._arrived()
 
     def _taken(self, _: mqtt.Client, __: object, ___: int, reasons: list[ReasonCode], ____: Properties | None) -> None:
-        refused = [
-            f"{topic} ({reason})" for topic, reason in zip(self._topics, reasons, strict=False) if reason.is_failure
-        ]
-        if refused:
-            self._refuse(f"it refuses the subscription to {', '.join(refused)}")
+        refused = {topic: reason for topic, reason in zip(self._topics, reasons, strict=False) if reason.is_failure}
+        if refused.keys() - self._optional:
+            named = ", ".join(f"{topic} ({reason})" for topic, reason in refused.items())
+            self._refuse(f"it refuses the subscription to {named}")
             return
+        for topic in refused:
+            self._events.remark(f"the broker does not let us read {topic}: two harnesses on one board are not noticed")
         self._arrived()
 
     def _refuse(self, why: str) -> None:

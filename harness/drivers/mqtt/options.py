@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import ssl
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ DEFAULT_PORT = 1883
 DEFAULT_TLS_PORT = 8883
 LAB = "lab"
 EMBEDDED = "embedded"
+_LOGIN = "Write `username` and `password_env`, and give both to the board"
 
 
 class MessageFraming(StrEnum):
@@ -50,7 +52,8 @@ class MqttOptions:
     """How the broker is reached, and what is spoken over it.
 
     address: "lab" (the virtual lab's broker), "embedded" (one of ours, at `listen`, for as long as the driver is open),
-    "host" or "host:port". listen: host:port of the embedded broker; port 0 is a free one.
+    "host" or "host:port". listen: host:port of the embedded broker; port 0 is a free one. It asks for username and
+    password when they are given, and must when it listens beyond the loopback.
     password_env: environment variable that holds the password. client_id: "" makes one up.
     keepalive_s: a broker that does not answer for so long is lost.
     tls: encrypted, checked against the system's authorities, or against ca_file; any of the files asks for TLS.
@@ -97,8 +100,21 @@ class MqttOptions:
             raise InputError("password_env is given without username", remedy="Name the user: username")
         if self.address in (LAB, EMBEDDED) and self.encrypted:
             raise InputError(f"the broker of `address: {self.address}` has no TLS", remedy="Remove the TLS keys")
-        if self.address in (LAB, EMBEDDED) and self.username:
-            raise InputError(f"the broker of `address: {self.address}` knows no users", remedy="Remove `username`")
+        if self.address == LAB and self.username:
+            raise InputError("the broker of `address: lab` knows no users", remedy="Remove `username`")
+        if self.address == EMBEDDED and bool(self.username) != bool(self.password_env):
+            raise InputError("the embedded broker asks for a user and a password, or for neither", remedy=_LOGIN)
+        if (
+            self.address == EMBEDDED
+            and not self.username
+            and not _is_loopback(host_and_port(self.listen, free=True)[0])
+        ):
+            raise InputError(f"`listen: {self.listen}` lets the whole network in without a password", remedy=_LOGIN)
+
+    @property
+    def login(self) -> tuple[str, ...]:
+        """The embedded broker's user, and the variable with the password; () when it asks for none."""
+        return (self.username, self.password_env) if self.username else ()
 
     @property
     def encrypted(self) -> bool:
@@ -138,6 +154,13 @@ def host_and_port(address: str, *, free: bool = False, default: int = DEFAULT_PO
             f"{address!r} is no address of a broker", remedy="Write `lab`, `embedded`, `host` or `host:port`"
         )
     return host.strip("[]"), int(port)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def password(options: MqttOptions) -> str | None:
