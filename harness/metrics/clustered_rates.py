@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
-from harness.metrics.exact import Interval
+from harness.metrics.exact import Interval, garwood
 from harness.metrics.intervals import CONFIDENCE
 
 Column = NDArray[np.float64]
@@ -24,7 +24,8 @@ FEWEST_REPLICATES = 200
 @dataclass(frozen=True, slots=True)
 class Clustering:
     """index: of dispersion, 1 for events that come by themselves, more in clusters. p: one-sided, that they come so
-    clustered by chance. interval: of the rate, per unit of exposure, with whole stretches drawn anew."""
+    clustered by chance. interval: of the rate, per unit of exposure, with whole stretches drawn anew; it holds
+    Garwood's, since clusters never tell more than as many events by themselves."""
 
     index: float
     p: float
@@ -38,9 +39,11 @@ def clustering(
     """Index of dispersion over stretches of any length, with its p and a cluster bootstrap; None without two
     stretches and two events. The same numbers give the same answer.
 
-    index: Pearson's chi-square over its degrees of freedom; p by drawing the events anew in proportion to the exposures
-    (few events), or by the exact mean and variance of the multinomial chi-square. Sources: Fisher, Statistical Methods,
-    16; Haldane, Biometrika 29 (1937); Efron & Tibshirani, An Introduction to the Bootstrap, 8.
+    index: Pearson's chi-square over its degrees of freedom, of which only pairs of events in one stretch count: of
+    single events Pearson's depends on how short their stretches are, which says nothing of clusters. Over stretches
+    of one length the two are equal. p: by drawing the events anew in proportion to the exposures (few events), or by
+    the exact mean and variance of that sum, which are those of stretches of one length. Sources: Fisher, Statistical
+    Methods, 16; Haldane, Biometrika 29 (1937); Efron & Tibshirani, An Introduction to the Bootstrap, 8.
     """
     events, exposure = np.asarray(counts, np.float64), np.asarray(exposures, np.float64)
     heard = exposure > 0
@@ -50,27 +53,33 @@ def clustering(
     if stretches < 2 or total < 2:
         return None
     some = events > 0
-    squares = float((events[some] ** 2 / exposure[some]).sum())
-    # Stretches without an event come in through the total alone, since the expectations add up to it.
-    chi_square = squares * length / total - total
+    pairs = _pairs(events[some], exposure[some])
+    chi_square = pairs * length / total + stretches - total
     random = np.random.Generator(np.random.PCG64(seed))
     if total <= MOST_SIMULATED:
-        p = _p_simulated(random, exposure, int(total), squares)
+        p = _p_simulated(random, exposure, int(total), pairs) if pairs else 1.0
     else:
-        spread = float((length / exposure).sum()) - stretches**2 - 2 * stretches + 2
-        deviation = (2 * (stretches - 1) + spread / total) ** 0.5
+        deviation = (2 * (stretches - 1) * (total - 1) / total) ** 0.5
         p = float(ndtr(-(chi_square - (stretches - 1)) / deviation))
-    interval = _bootstrap(random, events[some], exposure[some], exposure[~some], confidence)
+    by_stretch = _bootstrap(random, events[some], exposure[some], exposure[~some], confidence)
+    by_event = garwood(int(total), length, confidence)
+    assert by_event is not None  # a stretch has a length
+    interval = min(by_stretch[0], by_event[0]), max(by_stretch[1], by_event[1])
     return Clustering(chi_square / (stretches - 1), p, interval, stretches)
 
 
-def _p_simulated(random: np.random.Generator, exposure: Column, events: int, squares: float) -> float:
+def _pairs(events: Column, exposure: Column) -> float:
+    """Ordered pairs of events in one stretch, each by how little it was to be expected there."""
+    return float((events * (events - 1) / exposure).sum())
+
+
+def _p_simulated(random: np.random.Generator, exposure: Column, events: int, pairs: float) -> float:
     edges = np.cumsum(exposure)
     as_much = 0
     for _ in range(SIMULATIONS):
         drawn = np.searchsorted(edges, random.random(events) * edges[-1], side="right")
         where, held = np.unique(np.minimum(drawn, len(exposure) - 1), return_counts=True)
-        as_much += float((held**2 / exposure[where]).sum()) >= squares * (1 - 1e-12)
+        as_much += _pairs(held.astype(np.float64), exposure[where]) >= pairs * (1 - 1e-12)
     return (1 + as_much) / (1 + SIMULATIONS)
 
 

@@ -11,6 +11,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from harness.metrics.exact import Interval
+from harness.metrics.intervals import CONFIDENCE
 
 DRAWS = 20_000
 MOST_STEPS = 20_000_000
@@ -57,6 +61,21 @@ def swapped(differences: Sequence[Fraction | int], seed: int = 0) -> Swapping | 
         int(np.count_nonzero(np.abs(signs @ values) >= found * (1 - 1e-12))) for signs in _signs(rng, len(whole))
     )
     return Swapping((1 + as_far) / (1 + DRAWS), False, len(whole))
+
+
+def in_keeping(difference: float, interval: Interval, p: float, confidence: float = CONFIDENCE) -> Interval:
+    """An approximate interval of a difference that agrees with the exact test beside it on whether 0 can be.
+
+    Where the test does not rule 0 out the interval is widened to hold it. Where it does, an end that lies beyond 0 is
+    the test-based one. Source: Miettinen, American Journal of Epidemiology 103 (1976), 226–235.
+    """
+    low, high = interval
+    if p >= 1 - confidence:
+        return min(low, 0.0), max(high, 0.0)
+    if low <= 0 <= high:
+        nearer = difference * (1 - float(ndtri((1 - confidence) / 2) / ndtri(p / 2)))
+        return (nearer, high) if difference > 0 else (low, nearer)
+    return low, high
 
 
 def swapped_together(differences: NDArray[Any], seed: int = 0) -> Swapping | None:

@@ -10,19 +10,24 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import count
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaincinv, stdtr, stdtrit
+from scipy.special import betaincinv, gammaincinv, ndtri, stdtr, stdtrit
 
 from harness.metrics.exact import Interval
 from harness.metrics.intervals import CONFIDENCE
+from harness.metrics.swapping import in_keeping, swapped
 
 Clusters = Sequence[str] | NDArray[np.integer[Any]]
 """The speaker of each utterance: a name, or a number from 0 up, which is much quicker."""
 Sums = NDArray[Any]
+
+MOST_EXACT = 100
+"""Units that differ up to which a difference is tested exactly, where at least as many do not differ."""
 
 _BLOCK = 8192
 """Units at a time: what fits the caches is quicker than columns of new memory."""
@@ -30,11 +35,13 @@ _BLOCK = 8192
 
 @dataclass(frozen=True, slots=True)
 class WerDifference:
-    """The first system's WER less the second's. p: two-sided, that such a difference comes by chance."""
+    """The first system's WER less the second's. p: two-sided, that such a difference comes by chance; exact: by every
+    way of swapping the two within units."""
 
     difference: float
     interval: Interval
     p: float
+    exact: bool = False
 
 
 def wer_interval(
@@ -55,7 +62,7 @@ def wer_interval(
     rate = float(wrong.sum()) / total
     if rate == 0:
         return 0.0, _above_nothing(len(of), tail)
-    found = _vary(wrong, of, clusters)
+    found = _vary(*_units(wrong, of, clusters))
     t = float(stdtrit(found.degrees, 1 - tail))
     # Never surer than if each error came by itself.
     spread = t * math.sqrt(max(found.variance, rate / total))
@@ -79,7 +86,9 @@ def wer_difference(
 ) -> WerDifference | None:
     """Two systems' errors on the same utterances, which have `words`; None over no words or one utterance.
 
-    What the two share (a hard utterance, a bad speaker) falls out. Units and sources as in `wer_interval`.
+    What the two share (a hard utterance, a bad speaker) falls out. Units and sources as in `wer_interval`. Where few
+    units differ the sum of their differences is not normal: p is then that of the exact test of swapping, and the
+    interval that of two Poisson sums, which agrees with it on 0.
     """
     left, of = _columns(first, words)
     right, _ = _columns(second, words)
@@ -92,7 +101,10 @@ def wer_difference(
     if not apart.any():
         most = _above_nothing(len(of), tail)
         return WerDifference(0.0, (-most, most), 1.0)
-    found = _vary(apart, of, clusters)
+    by_unit = _units(apart, of, clusters)
+    if (few := _few_differ(*by_unit, confidence)) is not None:
+        return few
+    found = _vary(*by_unit)
     error = math.sqrt(max(found.variance, abs(difference) / total))
     if not error:
         # Every cluster's errors even out exactly: only single utterances tell how much they vary.
@@ -124,11 +136,43 @@ class _Variation:
     degrees: float
 
 
-def _vary(top: Sums, bottom: Sums, clusters: Clusters | None) -> _Variation:
-    if clusters is not None:
-        by_cluster = _sums(top, bottom, clusters)
-        if len(by_cluster[0]) > 1:
-            top, bottom = by_cluster
+def _few_differ(apart: Sums, of: Sums, confidence: float) -> WerDifference | None:
+    """The difference where at most half of the units differ, and few enough for the exact test; None elsewhere.
+
+    The sums in favour of either system come from different units, so they are independent: each has Garwood's
+    interval, in events as large as units vary, and the difference adds the squares of their distances.
+    Sources: Fisher, The Design of Experiments, 21; Zou & Donner, Statistics in Medicine 27 (2008), 1693–1702.
+    """
+    differing = apart[apart != 0]
+    if not 0 < len(differing) <= min(MOST_EXACT, len(apart) / 2):
+        return None
+    found = swapped([Fraction(float(one)).limit_denominator(10**6) for one in differing])
+    assert found is not None  # a unit differs
+    tail = (1 - confidence) / 2
+    variation, total = _vary(apart, of), float(of.sum())
+    more, less = float(differing[differing > 0].sum()), -float(differing[differing < 0].sum())
+    widened = (float(stdtrit(variation.degrees, tail)) / float(ndtri(tail))) ** 2
+    size = max(1.0, widened * variation.variance * total**2 / (more + less))
+    (more_low, more_high), (less_low, less_high) = (_of_poisson(one / size, tail) for one in (more, less))
+    down = math.hypot(more - size * more_low, size * less_high - less)
+    up = math.hypot(size * more_high - more, less - size * less_low)
+    difference = (more - less) / total
+    interval = difference - down / total, difference + up / total
+    return WerDifference(difference, in_keeping(difference, interval, found.p, confidence), found.p, found.exact)
+
+
+def _of_poisson(count: float, tail: float) -> Interval:
+    """Garwood's interval of a mean, of a count that need not be whole."""
+    return float(gammaincinv(count, tail)) if count else 0.0, float(gammaincinv(count + 1, 1 - tail))
+
+
+def _units(top: Sums, bottom: Sums, clusters: Clusters | None) -> tuple[Sums, Sums]:
+    """Sums by what varies freely: by cluster, where there is more than one, else as they are."""
+    by_cluster = None if clusters is None else _sums(top, bottom, clusters)
+    return (top, bottom) if by_cluster is None or len(by_cluster[0]) < 2 else by_cluster
+
+
+def _vary(top: Sums, bottom: Sums) -> _Variation:
     total, units = float(bottom.sum()), len(bottom)
     ratio = float(top.sum()) / total
     variance = squares = 0.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -173,7 +173,7 @@ def _differing(first: Evaluated, second: Evaluated, left: Rows, right: Rows) -> 
 def _error_difference(right: Discordance) -> WerDifference | None:
     """Of shares of errors over independent files: Newcombe's interval, with McNemar's p."""
     found = paired_difference(Discordance(right.neither, right.only_second, right.only_first, right.both))
-    return None if found is None else WerDifference(found.value, (found.low, found.high), right.p or 1.0)
+    return None if found is None else WerDifference(found.value, (found.low, found.high), right.p or 1.0, exact=True)
 
 
 def _clustered_difference(wrong: Errors, groups: Rows) -> WerDifference | None:
@@ -182,7 +182,7 @@ def _clustered_difference(wrong: Errors, groups: Rows) -> WerDifference | None:
     if found is None:
         return None
     low, high = found.interval
-    return WerDifference(found.difference, (max(-1.0, low), min(1.0, high)), found.p)
+    return replace(found, interval=(max(-1.0, low), min(1.0, high)))
 
 
 def _share_interval(wrong: Errors, groups: Rows | None) -> Interval | None:

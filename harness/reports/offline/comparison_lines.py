@@ -70,7 +70,8 @@ def _rates(found: FalseAccepts) -> Iterator[str]:
 
 def _difference(found: WerDifference, scale: float, unit: str) -> str:
     low, high = (scale * one for one in found.interval)
-    return f"{scale * found.difference:+.4g}{unit} [{low:+.4g}, {high:+.4g}], p = {found.p:.4g}"
+    exact = "exact " if found.exact else ""
+    return f"{scale * found.difference:+.4g}{unit} [{low:+.4g}, {high:+.4g}], {exact}p = {found.p:.4g}"
 
 
 def _between(interval: Interval | None, scale: float, unit: str) -> str:
@@ -140,4 +141,6 @@ def as_json(found: EvaluationComparison) -> dict[str, Any]:
 
 
 def _difference_json(found: WerDifference | None) -> dict[str, Any] | None:
-    return None if found is None else {"difference": found.difference, "interval_95": found.interval, "p": found.p}
+    if found is None:
+        return None
+    return {"difference": found.difference, "interval_95": found.interval, "p": found.p, "exact": found.exact}

@@ -1,10 +1,15 @@
 """Clusters of events in stretches of any length."""
 
+from itertools import product
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from harness.metrics.clustered_rates import MOST_SIMULATED, clustering
 from harness.metrics.comparison import dispersion
+from harness.metrics.exact import garwood
 
 
 def test_over_stretches_of_one_length_it_is_the_index_of_dispersion() -> None:
@@ -20,6 +25,45 @@ def test_little_says_nothing() -> None:
     assert clustering([1, 0, 0], [1.0, 1.0, 1.0]) is None
     assert clustering([], []) is None
     assert clustering([2, 0], [1.0, 0.0]) is None  # a stretch of no length is none
+
+
+def test_one_event_in_each_of_some_stretches_is_no_cluster() -> None:
+    lengths = np.concatenate([np.full(16, 0.005), np.full(4, 2.0)])
+    events = np.zeros(20)
+    events[:4] = 1  # in short ones, which Pearson's chi-square takes for clusters
+    found, alone = clustering(events, lengths), garwood(4, float(lengths.sum()))
+    assert found is not None
+    assert alone is not None
+    assert (found.index < 1, found.p) == (True, 1.0)
+    assert found.interval[0] <= alone[0]
+    assert found.interval[1] >= alone[1]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 6), st.sampled_from([0.001, 0.1, 1.0, 7.5])), min_size=2, max_size=12),
+)
+@settings(max_examples=25)
+def test_it_is_never_surer_than_garwood(stretches: list[tuple[int, float]]) -> None:
+    counts, lengths = zip(*stretches, strict=True)
+    found, alone = clustering(counts, lengths), garwood(sum(counts), sum(lengths))
+    if found is None:
+        assert sum(counts) < 2
+        return
+    assert alone is not None
+    assert found.interval[0] <= alone[0] < alone[1] <= found.interval[1]
+
+
+def test_the_variance_for_many_events_is_that_of_all_ways_to_fall() -> None:
+    lengths = np.array([0.2, 1.0, 3.0, 0.8])
+    events, share = 5, lengths / lengths.sum()
+    mean = square = 0.0
+    for fall in product(range(4), repeat=events):
+        counts = np.bincount(fall, minlength=4)
+        sum_ = float((counts * (counts - 1) / lengths).sum()) * lengths.sum() / events + len(lengths) - events
+        chance = float(np.prod(share[list(fall)]))
+        mean, square = mean + chance * sum_, square + chance * sum_**2
+    assert mean == pytest.approx(3)
+    assert square - mean**2 == pytest.approx(2 * 3 * (events - 1) / events)
 
 
 def test_a_long_stretch_has_more_events_without_being_a_cluster() -> None:
@@ -60,8 +104,6 @@ def test_both_ways_to_p_agree() -> None:
 
 
 def test_the_bootstrap_covers_a_clustered_rate_where_independence_would_not() -> None:
-    from harness.metrics.exact import garwood
-
     random = np.random.default_rng(21)
     by_file = by_events = 0
     runs = 20

@@ -1,5 +1,7 @@
 """Newcombe's interval of a paired difference, against his own table and by simulation."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -31,6 +33,14 @@ def test_systems_change_places() -> None:
     assert one is not None
     assert other is not None
     assert (one.low, one.high) == (pytest.approx(-other.high), pytest.approx(-other.low))
+
+
+def test_it_never_contradicts_the_exact_test_beside_it() -> None:
+    for first, second, both in product(range(13), range(13), (0, 5, 80)):
+        counts = Discordance(both, first, second, 3)
+        found = paired_difference(counts)
+        assert found is not None
+        assert (counts.p is not None and counts.p < 0.05) == (not found.low <= 0 <= found.high), counts
 
 
 def test_it_covers_the_truth_about_as_often_as_it_says() -> None:

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.metrics.exact import clopper_pearson
+from harness.metrics.exact import clopper_pearson, garwood
+from harness.metrics.swapping import swapped
 from harness.metrics.word_intervals import wer_difference, wer_interval
 from tests.unit.metrics.word_simulations import Corpus, called_different, kept
 
@@ -100,6 +101,54 @@ def test_a_difference_is_told_with_its_interval_as_with_its_p(counts: list[tuple
         low, high = found.interval
         assert low < found.difference < high
         assert (found.p < 0.05) == (not low <= 0 <= high)
+
+
+def test_few_units_that_differ_are_tested_exactly() -> None:
+    first, words = np.array([1, 1, 1, 1] + [0] * 36), np.ones(40)
+    found = wer_difference(first, np.zeros(40, int), words)
+    assert found is not None
+    assert found.p == 0.125  # two of the 16 ways in which four files can be swapped; Student's t says 0.046
+    low, high = found.interval
+    assert low < 0 < found.difference < high
+    by_file = garwood(4, 40.0)
+    assert by_file is not None
+    assert high == pytest.approx(by_file[1])  # with nothing on the other side it is that of the one sum
+
+
+def test_what_comes_from_one_unit_is_no_difference() -> None:
+    found = wer_difference([9, *[0] * 19], [0] * 20, [1] * 20)
+    assert found is not None
+    assert found.p == 1
+    assert found.interval[0] < 0 < found.interval[1]
+
+
+RARE = st.lists(st.sampled_from([-3, -1, 0, 0, 0, 0, 0, 0, 1, 1, 2, 5]), min_size=8, max_size=40)
+
+
+@given(RARE)
+def test_an_exact_p_and_its_interval_never_contradict_each_other(apart: list[int]) -> None:
+    found = wer_difference(np.maximum(apart, 0), np.maximum(np.negative(apart), 0), [1] * len(apart))
+    assert found is not None
+    low, high = found.interval
+    assert low < found.difference < high
+    assert (found.p < 0.05) == (not low <= 0 <= high)
+    exact = swapped(apart)
+    if exact is not None and 2 * exact.clusters <= len(apart):
+        assert found.p == exact.p
+
+
+@pytest.mark.parametrize(("first", "second"), [(0.1, 0.1), (0.25, 0.05)])
+def test_rare_events_are_told_apart_as_seldom_as_promised(first: float, second: float) -> None:
+    random, runs = np.random.default_rng(4), 400
+    significant = held = 0
+    for _ in range(runs):
+        found = wer_difference(random.poisson(first, 50), random.poisson(second, 50), [1] * 50)
+        assert found is not None
+        significant += found.p < 0.05
+        held += found.interval[0] <= first - second <= found.interval[1]
+    assert held >= 0.95 * runs
+    if first == second:
+        assert significant <= 0.05 * runs
 
 
 def test_the_same_errors_are_no_difference_but_not_proof_of_none() -> None:

@@ -126,6 +126,20 @@ def test_two_rates_on_different_and_on_the_same_audio() -> None:
     assert never.difference is None
 
 
+def test_four_false_accepts_against_none_are_not_called_significant() -> None:
+    files = range(20)
+    some = {f"{n}.wav": AmbientFile(int(n < 4), 0.05) for n in files}
+    none = {f"{n}.wav": AmbientFile(0, 0.05) for n in files}
+    found = compare(evaluated("a", "", some), evaluated("b", "", none))
+    assert found.false_accepts is not None
+    difference = found.false_accepts.difference
+    assert difference is not None
+    assert difference.p == 0.125
+    assert difference.interval[0] < 0 < difference.interval[1]
+    assert any(line.endswith(", exact p = 0.125") for line in lines(found))
+    assert as_json(found)["false_accepts"]["difference_per_hour"]["exact"]
+
+
 def test_word_errors_on_the_same_files() -> None:
     first = {f"{n}": SpokenFile(n > 3, 0 if n > 3 else 2, 10) for n in range(20)}
     second = {f"{n}": SpokenFile(n > 9, 0 if n > 9 else 1, 10 if n else 11) for n in range(20)}
