@@ -22,7 +22,7 @@ from harness.model.understanding import Utterance
 from harness.understanding.classifiers import MakeClassifier, classifier_maker
 from harness.understanding.grammar import generate
 from harness.understanding.tritraining import TriRule, tri_train
-from harness.understanding.votes import sets_of
+from harness.understanding.votes import given_by, sets_of
 
 GRAMMARS = Path(__file__).parents[1] / "scenarios" / "understanding"
 
@@ -75,13 +75,16 @@ def _utterances(asked: argparse.Namespace) -> list[Utterance]:
 def _alone(
     train: Sequence[Utterance], unlabelled: Sequence[Utterance], labels: Sequence[str], make: MakeClassifier, seed: int
 ) -> None:
-    """The yardstick: one classifier on all that is labelled, threshold 0.5; an empty set is no label."""
+    """The yardstick: one classifier on all that is labelled; its best label where none exceeds 0.5."""
     begun_s = time.process_time()
     one = make(seed)
     one.fit([each.text for each in train], [each.intents or () for each in train], labels)
-    sets = sets_of(one.probabilities([each.text for each in unlabelled]) > 0.5, labels)
-    said = {each.id: of or None for each, of in zip(unlabelled, sets, strict=True)}
-    _row("one classifier alone", unlabelled, said, time.process_time() - begun_s)
+    found = one.probabilities([each.text for each in unlabelled])
+    cpu_s = time.process_time() - begun_s
+    for name, empty in (("one classifier, arg-max below 0.5", False), ("  threshold 0.5 alone", True)):
+        sets = sets_of(given_by(found, may_be_empty=empty), labels)
+        said = {each.id: of or None for each, of in zip(unlabelled, sets, strict=True)}
+        _row(name, unlabelled, said, cpu_s)
 
 
 def _row(name: str, gold: Sequence[Utterance], said: dict[str, tuple[str, ...] | None], cpu_s: float) -> None:

@@ -21,9 +21,8 @@ from harness.model.understanding import Prediction, Utterance
 from harness.plugins import checked_settings
 from harness.understanding.linear_model import Floats, LinearModel, LinearRule, fit_linear, load_linear
 from harness.understanding.slot_field import FieldRule, SlotField, concept_tags, pycrfsuite, with_concepts
+from harness.understanding.votes import given_by, sets_of
 
-THRESHOLD = 0.5
-"""Above it an intent is given. Source: seed MEDIA, 3.2 and 4.1."""
 CRF_FILE = "slots.crfsuite"
 NAMES_FILE = "crf.json"
 SECOND = "linear-with-slots"
@@ -62,6 +61,7 @@ class CrfUnderstander:
         self._intents: LinearModel | None = None
         self._with_slots: LinearModel | None = None
         self._field = SlotField(b"")
+        self._may_be_empty = True
 
     def fit(self, train: Sequence[Utterance], held_out: Sequence[Utterance], tell: Callable[[str], None]) -> None:
         """Learns anew. ValueError without utterances."""
@@ -70,6 +70,7 @@ class CrfUnderstander:
         texts = [one.text for one in train]
         sets = [one.intents or () for one in train]
         labels = sorted({label for one in sets for label in one})
+        self._may_be_empty = not all(sets)
         tell(f"intents: {len(labels)} labels, {len(train):,} utterances")
         runs = int(self._settings[WORDS.name]), int(self._settings[PIECES.name])
         rule = LinearRule(*runs, float(self._settings[STRENGTH.name]), balanced=True)
@@ -116,7 +117,7 @@ class CrfUnderstander:
             self._with_slots.save(folder, SECOND)
         (folder / CRF_FILE).write_bytes(self._field.trained)
         written = {"settings": self._settings, "seed": self._seed, "slots": bool(self._field.trained),
-                   "passes": 1 if self._with_slots is None else 2}  # fmt: skip
+                   "passes": 1 if self._with_slots is None else 2, "may_be_empty": self._may_be_empty}  # fmt: skip
         (folder / NAMES_FILE).write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
 
     @classmethod
@@ -126,6 +127,7 @@ class CrfUnderstander:
             found = json.loads(path.read_text(encoding="utf-8"))
             made = cls({str(name): str(value) for name, value in found["settings"].items()}, seed=int(found["seed"]))
             passes = int(found.get("passes", 1))
+            made._may_be_empty = bool(found.get("may_be_empty", True))
             path = folder / CRF_FILE
             trained = path.read_bytes()
             if bool(found["slots"]) != bool(trained):
@@ -140,13 +142,13 @@ class CrfUnderstander:
         return made
 
     def _intents_of(self, words: Sequence[tuple[str, ...]], given: Floats) -> list[tuple[str, ...]]:
-        """Those above the threshold. The model's constants are a guess at what is frequent: no words mean nothing."""
+        """Those above the threshold, or the best one if every utterance that it learned from has an intent.
+
+        The model's constants are a guess at what is frequent: no words mean nothing.
+        """
         assert self._intents is not None
-        labels = self._intents.labels
-        return [
-            tuple(label for label, score in zip(labels, row, strict=True) if score > THRESHOLD and one)
-            for one, row in zip(words, given.tolist(), strict=True)
-        ]
+        sets = sets_of(given_by(given, may_be_empty=self._may_be_empty), self._intents.labels)
+        return [found if any(one) else () for one, found in zip(words, sets, strict=True)]
 
     def _tags(self, words: Sequence[tuple[str, ...]], intents: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
         return [self._field.tags(*pair) for pair in zip(words, intents, strict=True)]

@@ -15,6 +15,8 @@ from pathlib import Path
 from random import Random
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from harness.model.errors import InputError, Place
 from harness.model.offline import Setting, SettingKind
 from harness.model.understanding import Prediction, Utterance
@@ -22,8 +24,8 @@ from harness.plugins import checked_settings
 from harness.understanding.encoder import CHECKPOINT, THREADS, demand_torch, load_encoder
 from harness.understanding.held_out import held_out_figures
 from harness.understanding.joint_network import IGNORED, Encoded, JointNetwork, batches, torch_module
+from harness.understanding.votes import given_by, sets_of
 
-THRESHOLD = 0.5
 OUTSIDE = "O"
 NAMES_FILE = "joint.json"
 HEADS_FILE = "heads.safetensors"
@@ -54,6 +56,7 @@ class TransformerUnderstander:
         self._settings |= checked_settings(self.settings, settings.items(), "transformer")
         self._seed = seed
         self._network: JointNetwork | None = None
+        self._may_be_empty = True
         self.notes: tuple[str, ...] = ()
 
     def fit(self, train: Sequence[Utterance], held_out: Sequence[Utterance], tell: Callable[[str], None]) -> None:
@@ -67,6 +70,7 @@ class TransformerUnderstander:
             encoder = load_encoder(self._settings[CHECKPOINT.name])
             network = JointNetwork(encoder, intents, tags, int(self._settings[LENGTH.name]))
             self._network = network
+            self._may_be_empty = not all(one.intents for one in train)
             encoded = network.encode([one.words for one in train])
             lost, cut = sum(one.lost for one in encoded), sum(bool(one.lost) for one in encoded)
             self.notes = (f"{lost} words of {cut} training utterances were cut off, or have no pieces",) if lost else ()
@@ -95,7 +99,7 @@ class TransformerUnderstander:
                     of_intents, of_tags = network.forward([encoded[row] for row in rows])
                     scores, best = torch.sigmoid(of_intents).tolist(), of_tags.argmax(-1).tolist()
                     for row, score, columns in zip(rows, scores, best, strict=True):
-                        found[row] = _prediction(network, encoded[row], score, columns)
+                        found[row] = _prediction(network, encoded[row], score, columns, self._may_be_empty)
         finally:
             torch.set_num_threads(threads)
         return [one for one in found if one is not None]
@@ -109,7 +113,8 @@ class TransformerUnderstander:
         network.encoder.model.save_pretrained(folder / ENCODER, safe_serialization=True)
         network.encoder.tokenizer.save_pretrained(folder / ENCODER)
         safetensors.save_file(network.heads, str(folder / HEADS_FILE))
-        written = {"settings": self._settings, "seed": self._seed, "intents": network.intents, "tags": network.tags}
+        written = {"settings": self._settings, "seed": self._seed, "intents": network.intents, "tags": network.tags,
+                   "may_be_empty": self._may_be_empty}  # fmt: skip
         (folder / NAMES_FILE).write_text(json.dumps(written, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
     @classmethod
@@ -119,6 +124,7 @@ class TransformerUnderstander:
             found = json.loads(path.read_text(encoding="utf-8"))
             settings = {str(name): str(value) for name, value in found["settings"].items()}
             made = cls(settings, seed=int(found["seed"]))
+            made._may_be_empty = bool(found.get("may_be_empty", True))
             intents, tags = _texts(found["intents"]), _texts(found["tags"])
             torch_module()
             encoder = load_encoder(str(folder / ENCODER))
@@ -204,10 +210,13 @@ class TransformerUnderstander:
         return (found.intents.exact.value or 0.0) + (found.slots.micro.f1 or 0.0)
 
 
-def _prediction(network: JointNetwork, encoded: Encoded, scores: list[float], columns: list[int]) -> Prediction:
+def _prediction(
+    network: JointNetwork, encoded: Encoded, scores: list[float], columns: list[int], may_be_empty: bool
+) -> Prediction:
     pairs = tuple(zip(network.intents, scores, strict=False))  # a head has a column even where there is no intent
     tags = tuple(network.tags[columns[place]] if place >= 0 else OUTSIDE for place in encoded.firsts)
-    intents = tuple(label for label, score in pairs if score > THRESHOLD)
+    given = given_by(np.array([[score for _, score in pairs]]), may_be_empty=may_be_empty)
+    (intents,) = sets_of(given, network.intents)
     return Prediction(intents if encoded.firsts else (), tags, pairs)  # who said nothing has meant nothing
 
 

@@ -23,7 +23,7 @@ from harness.metrics.understanding.zero_division import ZERO
 from harness.model.understanding import Utterance
 from harness.ports import IntentClassifier
 from harness.understanding.tri_sample import SEED_SHARE, drawn
-from harness.understanding.votes import Intents, Refusal, Voted, agreed, sets_of, vote
+from harness.understanding.votes import THRESHOLD, Intents, Refusal, Voted, agreed, given_by, sets_of, vote
 
 MOST_EPISODES = 30
 CALM = 0.005
@@ -50,7 +50,7 @@ class TriRule:
     triads: int = 1
     share: float = SEED_SHARE
     episodes: int = MOST_EPISODES
-    threshold: float = 0.5
+    threshold: float = THRESHOLD
     calm: float = CALM
 
     def __post_init__(self) -> None:
@@ -131,8 +131,8 @@ def tri_train(
 
     labelled, held_out: with intents, all of them among `labels`; ValueError when not, when there are none, or when an
     utterance is in two of the three. unlabelled: intents are not looked at. refusal: a set that it refuses is neither
-    consensus nor training data. tell: takes each episode when it is over. The same arguments give the same result,
-    as far as the classifiers keep to it.
+    consensus nor training data; where it refuses the empty set, a classifier gives its best label instead. tell: takes
+    each episode when it is over. The same arguments give the same result, as far as the classifiers keep to it.
     """
     begun_s = time.process_time()
     _demand(labelled, held_out, unlabelled, labels)
@@ -258,7 +258,8 @@ class _Work:
 
     def _taught(self, probabilities: Probabilities, known: Sequence[set[str]]) -> list[dict[str, Intents]]:
         """For each classifier: texts that the other two give the same set, unless its sample has the text."""
-        given = [one > self._rule.threshold for one in probabilities]
+        empty = not self._refusal(())
+        given = [given_by(one, threshold=self._rule.threshold, may_be_empty=empty) for one in probabilities]
         sets = [sets_of(one, self.labels) for one in given]
         right = {of: not self._refusal(of) for of in {of for one in sets for of in one}}
         taught = []

@@ -11,6 +11,8 @@ import numpy.typing as npt
 Intents = tuple[str, ...]
 Given = npt.NDArray[np.bool_]
 """Shape (texts, labels): whether a text is given a label."""
+THRESHOLD = 0.5
+"""Above it a label is given. Source: seed MEDIA, 3.2 and 4.1."""
 Refusal = Callable[[Intents], str]
 """Why labels cannot stand together, "" when they can (`LabelSet.refusal`)."""
 
@@ -34,6 +36,19 @@ class Voted:
     def unanimous(self) -> bool:
         """Whether all three agree on a whole set that can stand."""
         return self.intents is not None and len(set(self.votes)) == 1
+
+
+def given_by(probabilities: npt.NDArray[np.float64], *, threshold: float = THRESHOLD, may_be_empty: bool) -> Given:
+    """Labels above the threshold (THRESHOLD unless named); the best one where none is, unless a text may have none.
+
+    probabilities: shape (texts, labels). A text all of whose labels are impossible (0) gets none: nothing is best.
+    """
+    given: Given = probabilities > threshold
+    if not may_be_empty and probabilities.size:
+        best = probabilities.argmax(axis=1)
+        without = np.flatnonzero(~given.any(axis=1) & (probabilities.max(axis=1) > 0))
+        given[without, best[without]] = True
+    return given
 
 
 def agreed(first: Given, second: Given) -> npt.NDArray[np.bool_]:
@@ -66,8 +81,14 @@ def vote(
     utterances: Sequence[str], probabilities: Sequence[npt.NDArray[np.float64]], labels: Sequence[str],
     threshold: float, refusal: Refusal,
 ) -> list[Voted]:  # fmt: skip
-    """What comes of three classifiers' probabilities, each of shape (utterances, labels)."""
-    first, second, third = (sets_of(one > threshold, labels) for one in probabilities)
+    """What comes of three classifiers' probabilities, each of shape (utterances, labels).
+
+    Where the refusal refuses the empty set, a classifier that gives no label votes for its best one.
+    """
+    empty = not refusal(())
+    first, second, third = (
+        sets_of(given_by(one, threshold=threshold, may_be_empty=empty), labels) for one in probabilities
+    )
     mean = np.mean(probabilities, axis=0)
     certainty = np.maximum(mean, 1 - mean).min(axis=1, initial=1.0)
     reasons: dict[Intents, str] = {}

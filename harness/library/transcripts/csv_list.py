@@ -93,6 +93,11 @@ def filled_rows(text: str, problems: Problems) -> Iterator[tuple[int, list[str]]
             yield line, row
 
 
+def is_header(row: list[str]) -> bool:
+    """Whether a list's first row is a header."""
+    return len(row) == 2 and bool(_header(row[0].strip(), " ".join(row[1].split())))
+
+
 def _header(first: str, second: str) -> str:
     """The second column's name, in small letters, when the row is a header; else ""."""
     name = second.lower().replace(" ", "_")

@@ -9,7 +9,7 @@ from harness.library.transcripts.problems import Problems, shown
 from harness.library.transcripts.trn import read_trn
 from harness.library.understanding.bio_folder import read_bio_folder, split_words
 from harness.library.understanding.form import SEQ_IN, SPLIT, CorpusFormat, corpus_format_of, names_of_split, splits_of
-from harness.library.understanding.intents_csv import csv_text, is_intents_header, read_intents_csv
+from harness.library.understanding.intents_csv import csv_text, is_intents_file, read_intents_csv
 from harness.library.understanding.jsonl import read_jsonl
 from harness.library.understanding.lines import numbered_lines
 from harness.model.errors import InputError, Place
@@ -95,7 +95,7 @@ def _read(path: Path, form: CorpusFormat, name: str) -> list[Utterance]:
         case CorpusFormat.JSONL:
             return read_jsonl(path, name)
         case CorpusFormat.CSV:
-            if is_intents_header(csv_text(path, name).partition("\n")[0]):
+            if is_intents_file(csv_text(path, name)):
                 return read_intents_csv(path, name)
             return _unannotated(read_csv(path), name)
         case CorpusFormat.TRN:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.library.judgments.cells import unmarked
-from harness.library.transcripts.csv_list import filled_rows
+from harness.library.transcripts.csv_list import filled_rows, is_header
 from harness.library.transcripts.encoding import read_text
 from harness.library.transcripts.problems import Problems, shown
 from harness.library.understanding.bio_folder import split_words
@@ -18,6 +18,7 @@ from harness.model.errors import InputError, InputProblems, Place
 from harness.model.understanding import Utterance, intent_set
 
 ID, INTENT, TEXT = "id", "intent", "text"
+_NEARLY = frozenset({INTENT, "intents", "intention", "intentions", "intentlabel", "intentlabels", "intentname"})
 _EXAMPLE = "Write a header, then a row for each utterance: id,intent"
 
 
@@ -60,10 +61,14 @@ def read_intents_csv(path: Path, name: str) -> list[Utterance]:
     return found
 
 
-def is_intents_header(row: str) -> bool:
-    """Whether a file that begins with this line is one of intents."""
-    fields = {field.strip().strip('"').lower() for field in row.split(",")}
-    return INTENT in fields
+def is_intents_file(text: str) -> bool:
+    """Whether the first row of a file is a header of intents: as it should be, or so nearly that nothing else is meant.
+
+    So `id,intents` is a header with a mistake in it, and not an utterance; `id,text` is one of texts.
+    """
+    _, row = next(filled_rows(text, Problems("")), (0, []))
+    fields = ["".join(field.split()).lower().replace("_", "") for one in row for field in one.split(";")]
+    return not _NEARLY.isdisjoint(fields) or (fields[:1] == [ID] and not is_header(row))
 
 
 def csv_text(path: Path, name: str) -> str:
@@ -87,7 +92,8 @@ def _check_header(columns: list[str], line: int, problems: Problems) -> None:
         if name not in columns:
             parted = next((mark for mark in ";\t" if any(mark in one for one in columns)), "")
             one = "; columns are parted by commas" if parted else ""
-            problems.add(line, 0, f"the header has no column {name}", f"{_EXAMPLE}{one}")
+            what = f"the header has no column {name}: found {shown(','.join(columns))}; expected {ID},{INTENT}"
+            problems.add(line, 0, what, f"{_EXAMPLE}{one}")
             return
     for at, name in enumerate(columns):
         if not name:

@@ -105,9 +105,30 @@ def test_any_text_has_an_answer(texts: list[tuple[str, ...]]) -> None:
     made, _ = learned()
     said = made.predict(texts)
     assert [len(one.tags) for one in said] == [len(text) for text in texts]
-    for one in said:
+    for text, one in zip(texts, said, strict=True):
         assert all(0 <= score <= 1 for _, score in one.scores)
-        assert one.intents == tuple(sorted(label for label, score in one.scores if score > 0.5))
+        above = tuple(sorted(label for label, score in one.scores if score > 0.5))
+        best = max(one.scores, key=lambda pair: pair[1])[0]
+        assert one.intents == (() if not any(text) else above or (best,)), "every utterance of the training had one"
+
+
+def test_intents_may_be_empty_only_where_the_training_has_such_an_utterance(tmp_path: Path) -> None:
+    said = [Utterance(f"{word}{at}", (word, "it"), (word,), ("O", "O")) for word in ("brew", "stop") for at in range(9)]
+    unknown = [("quite", "another", "thing")]
+    must, may = (CrfUnderstander({"iterations": "5"}, seed=1) for _ in range(2))
+    must.fit(said, (), silent)
+    may.fit([*said, *(Utterance(f"none{at}", ("quite", "so"), (), ("O", "O")) for at in range(40))], (), silent)
+    assert [one.intents for one in may.predict(unknown)] == [()]
+    (given,) = must.predict(unknown)
+    assert given.intents == (max(given.scores, key=lambda pair: pair[1])[0],)
+    must.save(tmp_path)
+    assert CrfUnderstander.load(tmp_path).predict(unknown) == [given]
+    names = json.loads((tmp_path / NAMES_FILE).read_text())
+    del names["may_be_empty"]
+    (tmp_path / NAMES_FILE).write_text(json.dumps(names))
+    older = CrfUnderstander.load(tmp_path).predict(unknown)
+    above = [tuple(label for label, score in one.scores if score > 0.5) for one in older]
+    assert [one.intents for one in older] == above, "a model of the earlier version says what it said"
 
 
 def test_texts_without_slots_and_of_one_label_can_be_learned(tmp_path: Path) -> None:

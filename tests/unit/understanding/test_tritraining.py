@@ -22,6 +22,7 @@ from harness.model.annotation import (
     Struck,
 )
 from harness.model.errors import InputError
+from harness.model.label_set import Label, LabelSet
 from harness.model.understanding import Utterance
 from harness.understanding.annotation.desk import AnnotationDesk
 from harness.understanding.annotation.ledger import Ledger
@@ -29,7 +30,7 @@ from harness.understanding.classifiers import classifier_maker
 from harness.understanding.proposing import batch, material
 from harness.understanding.tri_sample import drawn
 from harness.understanding.tritraining import Ending, TriRule, TriTraining, tri_train
-from harness.understanding.votes import Intents, consensus, vote
+from harness.understanding.votes import Intents, consensus, given_by, vote
 from tests.unit.understanding.wrong_classifiers import (
     LABEL_SET,
     LABELS,
@@ -122,17 +123,47 @@ def test_consensus_is_two_of_three_whole_sets() -> None:
         assert consensus(votes) == (most if many >= 2 else None)
 
 
-def test_votes_against_a_slow_reading() -> None:
+@pytest.mark.parametrize("may_be_empty", [True, False])
+def test_votes_against_a_slow_reading(may_be_empty: bool) -> None:
     draw = np.random.default_rng(4)
     three = [draw.random((300, 2)) for _ in range(3)]
-    found = vote([str(number) for number in range(300)], three, ["b", "a"], 0.5, lambda of: "empty" if not of else "")
+    excluded = "a and b exclude each other"
+
+    def refusal(of: Intents) -> str:
+        return excluded if len(of) == 2 else "" if of or may_be_empty else "empty"
+
+    found = vote([str(number) for number in range(300)], three, ["b", "a"], 0.5, refusal)
     for row, one in enumerate(found):
         sets = [tuple(sorted(label for label, p in zip("ba", table[row], strict=True) if p > 0.5)) for table in three]
+        if not may_be_empty:
+            best = ["ba"[int(table[row].argmax())] for table in three]
+            sets = [given or (label,) for given, label in zip(sets, best, strict=True)]
         most, many = Counter(sets).most_common(1)[0]
         assert one.votes == tuple(sets)
-        assert one.intents == (most if many >= 2 and most else None)
-        assert bool(one.refused) is (many >= 2 and not most)
-        assert one.unanimous is (many == 3 and bool(most))
+        stands = not refusal(most)
+        assert one.intents == (most if many >= 2 and stands else None)
+        assert bool(one.refused) is (many >= 2 and not stands)
+        assert one.unanimous is (many == 3 and stands)
+        assert may_be_empty or () not in one.votes
+
+
+def test_a_text_that_can_be_nothing_gets_no_label() -> None:
+    given = given_by(np.array([[0.0, 0.0], [0.2, 0.1], [0.6, 0.7]]), may_be_empty=False)
+    assert given.tolist() == [[False, False], [True, False], [True, True]]
+    assert given_by(np.zeros((2, 0)), may_be_empty=False).shape == (2, 0)
+
+
+def test_where_empty_is_not_allowed_no_agreement_on_it_is_refused_or_taught() -> None:
+    """Many labels and few examples: one-vs-rest gives most texts no label above the threshold."""
+    labels = [f"l{number}" for number in range(12)]
+    label_set = LabelSet("t", "T", tuple(Label(one) for one in labels))
+    utterances = [Utterance(f"u{at}", (f"w{at % 12}", f"x{at % 7}", f"y{at}"), (labels[at % 12],)) for at in range(120)]
+    parts = utterances[:24], utterances[24:36], utterances[36:]
+    found = tri_train(*parts, classifier_maker("tfidf"), labels, rule=TriRule(threshold=0.9), refusal=label_set.refusal)
+    assert not [one for one in found.voted if one.refused or () in one.votes]
+    allowed = replace(label_set, may_be_empty=True)
+    empty = tri_train(*parts, classifier_maker("tfidf"), labels, rule=TriRule(threshold=0.9), refusal=allowed.refusal)
+    assert sum(one.intents == () for one in empty.voted) > 20
 
 
 def test_every_label_is_in_every_sample_and_samples_differ() -> None:
@@ -149,10 +180,10 @@ def test_the_third_is_taught_what_the_other_two_agree_on_and_never_a_held_out_ut
     made: list[Knowing] = []
 
     class Third(Knowing):
-        """Two that know, and one that hears nothing."""
+        """Two that know, and one that hears everything in everything."""
 
         def said(self, spoken: list[str]) -> list[str]:
-            return [] if made.index(self) == 2 else spoken
+            return list(LABELS) if made.index(self) == 2 else spoken
 
     def make(seed: int) -> Knowing:
         made.append(Third({}, seed=seed))
@@ -164,7 +195,7 @@ def test_the_third_is_taught_what_the_other_two_agree_on_and_never_a_held_out_ut
     texts = {one.text: one.intents for one in rest}
     taught = dict(made[2].seen[1][found.kept.samples[2] :])
     assert taught == texts
-    # The other two hear of nothing: each would need the deaf one's word.
+    # The other two learn nothing: each would need the third's word.
     assert found.kept.episodes[1].taught == (0, 0, len(texts))
     for classifier in made:
         for seen in classifier.seen:
