@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import click
 
@@ -14,7 +13,7 @@ from harness.cli.sessions import figures_of, session_folder
 from harness.cli.streams import standard_output
 from harness.evaluate.heard import Grouping, heard_in
 from harness.evaluate.progress import Progress, normalisation_of
-from harness.log.reader import LogReader, check
+from harness.log.reader import Findings, LogReader, check
 from harness.model.errors import InputError
 from harness.model.feed import Logged
 from harness.wire.codec import MESSAGES, encode
@@ -34,7 +33,12 @@ from harness.wire.foreign import plain_text
     type=click.Choice([one.value for one in Grouping]),
     help="With --wer: only by this; more than once for several.",
 )
-@click.option("--check", "checking", is_flag=True, help="Check rows and clips for damage; status 3 when there is any.")
+@click.option(
+    "--check",
+    "checking",
+    is_flag=True,
+    help="Check rows, clips and files for damage and changes; status 3 if any.",
+)
 def command(
     session: str, as_json: bool, as_csv: bool, trials: bool, wer: bool, groupings: tuple[str, ...], checking: bool
 ) -> None:
@@ -51,7 +55,7 @@ def command(
     folder = session_folder(session)
     stream = standard_output()
     if checking:
-        sys.exit(_check(folder))
+        sys.exit(print_findings(check(folder)))
     try:
         if as_json:
             with LogReader(folder) as reader:
@@ -87,12 +91,16 @@ def _head(progress: Progress) -> list[str]:
     ]
 
 
-def _check(folder: Path) -> int:
-    findings = check(folder)
+def print_findings(findings: Findings) -> int:
+    """Prints what a check found; the exit status."""
     for line in findings.damage:
         click.echo(f"DAMAGE {plain_text(line, 400)}")
     for line in findings.notes:
         click.echo(f"note   {plain_text(line, 400)}")
-    verdict = "damaged" if findings.damage else "whole"
-    click.echo(f"{findings.rows} rows and {findings.clips} clips: {verdict}")
+    for name, end in findings.ends:
+        click.echo(f"seal   {name}: row {end.rows}, SHA-256 {end.sha256}")
+    seal = "" if findings.sealed else ", but sealed only in part" if findings.ends else ", but not sealed"
+    verdict = "damaged" if findings.damage else f"whole{seal}"
+    things = "rows" if findings.clips is None else f"rows and {findings.clips} clips"
+    click.echo(f"{findings.rows} {things}: {verdict}")
     return 3 if findings.damage else 0

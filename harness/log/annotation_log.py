@@ -25,7 +25,7 @@ ANNOTATION = Content(
     "an annotation log",
     "Use the version of the tool that project.json names",
 )
-_ROWS: TypeAdapter[AnnotationRow] = TypeAdapter(Annotated[AnnotationRow, Field(discriminator="kind")])
+ANNOTATIONS: TypeAdapter[AnnotationRow] = TypeAdapter(Annotated[AnnotationRow, Field(discriminator="kind")])
 
 
 class AnnotationLog(SharedRows[AnnotationRow]):
@@ -57,7 +57,7 @@ class AnnotationLog(SharedRows[AnnotationRow]):
 
     @property
     def _adapter(self) -> TypeAdapter[AnnotationRow]:
-        return _ROWS
+        return ANNOTATIONS
 
 
 def annotation_rows(folder: Path, after_seq: int = 0) -> Iterator[tuple[int, AnnotationRow]]:
@@ -76,7 +76,7 @@ def annotation_rows(folder: Path, after_seq: int = 0) -> Iterator[tuple[int, Ann
 
 def _record_of(row: Row, path: Path) -> AnnotationRow:
     try:
-        return decode(_ROWS, row[4])
+        return decode(ANNOTATIONS, row[4])
     except CodecError as error:
         raise LogError(
             f"{path}: row {row[0]} cannot be read: {error.what}",

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NoReturn
 from urllib.parse import quote
 
+from harness.log.chain import begin_chain
 from harness.log.folder import MAKE_ROOM
 from harness.model.errors import LogError, LogFull
 from harness.model.record import Entry
@@ -43,7 +44,12 @@ SESSION = Content(
 )
 Row = tuple[int, int, float, float, str]
 """seq, run, at_s, wall_s, body."""
+INSERT = "INSERT INTO entries (seq, run, at_s, wall_s, kind, body, chain) VALUES (?, ?, ?, ?, ?, ?, ?)"
 
+_GUARDS = (
+    "CREATE TRIGGER never_changed BEFORE UPDATE ON entries BEGIN SELECT RAISE(ABORT, 'rows are only added'); END",
+    "CREATE TRIGGER never_removed BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'rows are only added'); END",
+)
 _SCHEMA = (
     """CREATE TABLE entries (
         seq INTEGER PRIMARY KEY,
@@ -51,10 +57,10 @@ _SCHEMA = (
         at_s REAL NOT NULL,
         wall_s REAL NOT NULL,
         kind TEXT NOT NULL,
-        body TEXT NOT NULL
+        body TEXT NOT NULL,
+        chain BLOB
     ) STRICT""",
-    "CREATE TRIGGER never_changed BEFORE UPDATE ON entries BEGIN SELECT RAISE(ABORT, 'rows are only added'); END",
-    "CREATE TRIGGER never_removed BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'rows are only added'); END",
+    *_GUARDS,
 )
 
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
@@ -91,6 +97,7 @@ def open_for_writing(path: Path, content: Content = SESSION) -> sqlite3.Connecti
                     connection.execute(statement)
             connection.execute("COMMIT")
         demand_ours(connection, path, content)
+        begin_chain(connection)
     except sqlite3.Error as error:
         connection.close()
         explain(error, path)
@@ -204,6 +211,12 @@ def explain(error: sqlite3.Error, path: Path) -> NoReturn:
             remedy=f"Keep the folder, and work on a copy: sqlite3 {path.name} .recover",
         ) from error
     raise LogError(f"{path}: {error}", remedy="Check the folder, its disk and its permissions") from error
+
+
+def missing_guards(connection: sqlite3.Connection) -> list[str]:
+    """Names of the triggers that keep rows as they are, and that are gone or were changed; sqlite3.Error."""
+    found = {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_schema WHERE type = 'trigger'")}
+    return [guard.split()[2] for guard in _GUARDS if guard not in found]
 
 
 def _is_empty(connection: sqlite3.Connection) -> bool:

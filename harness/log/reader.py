@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
+from pydantic import TypeAdapter
+
+from harness.log.annotation_folder import AnnotationFolder, read_project
+from harness.log.annotation_log import ANNOTATION, ANNOTATIONS
+from harness.log.chain import COLUMN, ChainCheck, Seal, is_chained, read_seal, seal_of
 from harness.log.clips import ClipFinding, clip_damage, named_clips
-from harness.log.database import explained, open_for_reading, rows
-from harness.log.folder import SessionFolder
+from harness.log.database import SESSION, Content, explained, missing_guards, open_for_reading, rows
+from harness.log.folder import SessionFolder, disk_errors
 from harness.model.errors import LogError
-from harness.model.record import EffectAnswered, Entry, JudgmentGiven, Record
+from harness.model.record import EffectAnswered, Entry, JudgmentGiven, Record, SessionStarted
 from harness.wire.codec import RECORDS, CodecError, decode
 
 
@@ -53,34 +59,56 @@ class LogReader:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What `check` found. damage: evidence is lost or altered. notes: left-overs that mean nothing bad."""
+    """What `check` found. damage: evidence is lost or altered. notes: left-overs that mean nothing bad, and what cannot
+    be shown. clips: None of what has none. sealed: whether every row carries its hash. ends: the last row with its
+    hash, of each file of rows that has hashes.
+    """
 
     rows: int
-    clips: int
+    clips: int | None
     damage: tuple[str, ...]
     notes: tuple[str, ...]
+    sealed: bool
+    ends: tuple[tuple[str, Seal], ...]
 
 
 def check(folder: Path) -> Findings:
-    """Checks a session folder whole: databases, seq without gaps, readable rows, clips as stored. Changes nothing.
-
-    LogError when there is no log to check, or it is of another version.
+    """Checks a session folder whole: databases, seq without gaps, readable rows as they were written, clips as stored,
+    the files that the session began with. Changes nothing. LogError when there is no log to check, or it is of another
+    version.
     """
-    with LogReader(folder) as reader:
-        damage = _database_damage(reader._connection)
-        count, entries, unreadable = _read_all(reader._connection)
-        damage += unreadable
+    session = SessionFolder(folder)
+    log = _checked(session.demand().database, SESSION, RECORDS)
+    damage, entries = list(log.damage), log.entries
+    damage += _files_damage(session, entries, log.sealed)
     clips = list(named_clips(entries))
-    wrong = [
-        ClipFinding(seq, clip.name, what)
-        for seq, clip in clips
-        if (what := clip_damage(SessionFolder(folder).clips, clip))
-    ]
+    wrong = [ClipFinding(seq, clip.name, what) for seq, clip in clips if (what := clip_damage(session.clips, clip))]
     damage += [f"row {finding.seq}: clip {finding.name} {finding.what}" for finding in wrong]
-    judgments, of_judgments = _judgments_damage(SessionFolder(folder).judgments)
-    count += judgments
-    damage += of_judgments
-    return Findings(count, len(clips), tuple(damage), tuple(_left_overs(folder, {clip.name for _, clip in clips})))
+    of_files = [log]
+    if session.judgments.exists():
+        try:
+            judged = _checked(session.judgments, SESSION, RECORDS, may_be_blank=True)
+        except LogError as error:
+            damage.append(f"{session.judgments.name}{error.what.removeprefix(str(session.judgments))}")
+        else:
+            foreign = [one for one in judged.entries if not isinstance(one.record, JudgmentGiven | EffectAnswered)]
+            wrong_place = [f"row {one.seq} ({one.record.kind}) has no place there" for one in foreign]
+            damage += [f"{session.judgments.name}: {line}" for line in (*judged.damage, *wrong_place)]
+            of_files.append(judged)
+    notes = [*_notes(of_files), *_left_overs(folder, {clip.name for _, clip in clips})]
+    return _findings(of_files, len(clips), damage, notes)
+
+
+def check_annotation(folder: Path) -> Findings:
+    """Checks an annotation project whole: the files that it was made with, and its rows; LogError as `check`."""
+    project = AnnotationFolder(folder).demand()
+    damage = []
+    try:
+        read_project(project)
+    except LogError as error:
+        damage.append(error.what)
+    rows_ = _checked(project.rows, ANNOTATION, ANNOTATIONS, may_be_blank=True)
+    return _findings([rows_], None, [*damage, *rows_.damage], list(_notes([rows_])))
 
 
 def clips_without_rows(folder: Path) -> tuple[str, ...]:
@@ -99,40 +127,60 @@ def _database_damage(connection: sqlite3.Connection) -> list[str]:
     return [] if answers == ["ok"] else [f"the database is damaged: {answer}" for answer in answers]
 
 
-def _judgments_damage(path: Path) -> tuple[int, list[str]]:
-    """How many rows raters added in their file, and what is wrong with it."""
-    if not path.exists():
-        return 0, []
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file of rows: those that can be read, and what is wrong with it. sealed: whether its rows carry hashes."""
+
+    name: str
+    rows: int
+    entries: list[Entry]
+    damage: list[str]
+    notes: list[str]
+    sealed: bool
+    end: Seal | None
+
+
+def _checked(path: Path, content: Content, adapter: TypeAdapter[Any], *, may_be_blank: bool = False) -> _File:
+    """LogError when it is no such file."""
+    damage: list[str] = []
+    seal = None
     try:
-        connection = open_for_reading(path, may_be_blank=True)
+        seal = read_seal(path)  # before the rows: a writer can be at it
     except LogError as error:
-        return 0, [f"{path.name}{error.what.removeprefix(str(path))}"]
+        damage.append(f"{seal_of(path).name} cannot be read: {error.what}")
+    connection = open_for_reading(path, may_be_blank=may_be_blank, content=content)
     try:
-        damage = _database_damage(connection)
-        count, entries, unreadable = _read_all(connection)
+        damage += _database_damage(connection)
+        chain = ChainCheck(seal)
+        count, entries, unreadable = _read_all(connection, chain, adapter)
     finally:
         connection.close()
-    foreign = [one for one in entries if not isinstance(one.record, JudgmentGiven | EffectAnswered)]
-    damage += unreadable + [f"row {one.seq} ({one.record.kind}) has no place there" for one in foreign]
-    return count, [f"{path.name}: {line}" for line in damage]
+    damage += [*unreadable, *chain.damage()]
+    sealed = chain.sealed_from == 1 or not count
+    return _File(path.name, count, entries, damage, list(chain.notes()), sealed, chain.end)
 
 
-def _read_all(connection: sqlite3.Connection) -> tuple[int, list[Entry], list[str]]:
-    """Every row that can be read, and what is wrong with the others."""
+def _read_all(
+    connection: sqlite3.Connection, chain: ChainCheck, adapter: TypeAdapter[Any]
+) -> tuple[int, list[Entry], list[str]]:
+    """Every row that can be read, and what is wrong with the others. chain: takes them all."""
     damage: list[str] = []
     entries: list[Entry] = []
     count = 0
     expected = 1
     try:
-        for seq, run, at_s, wall_s, kind, body in connection.execute(
-            "SELECT seq, run, at_s, wall_s, kind, body FROM entries ORDER BY seq"
+        damage += [f"the trigger {name}, which keeps rows as they are, is gone" for name in missing_guards(connection)]
+        column = COLUMN if is_chained(connection) else "NULL"
+        for seq, run, at_s, wall_s, kind, body, link in connection.execute(
+            f"SELECT seq, run, at_s, wall_s, kind, body, {column} FROM entries ORDER BY seq"
         ):
             count += 1
             if seq != expected:
                 damage.append(f"rows {expected} to {seq - 1} are missing")
             expected = seq + 1
+            chain.take((seq, run, at_s, wall_s, kind, body), link)
             try:
-                record = decode(RECORDS, body)
+                record = decode(adapter, body)
             except CodecError as error:
                 damage.append(f"row {seq} ({kind}) cannot be read: {error.what}")
                 continue
@@ -140,6 +188,32 @@ def _read_all(connection: sqlite3.Connection) -> tuple[int, list[Entry], list[st
     except sqlite3.DatabaseError as error:
         damage.append(f"rows from {expected} on cannot be read: {error}")
     return count, entries, damage
+
+
+def _files_damage(session: SessionFolder, entries: list[Entry], sealed: bool) -> Iterator[str]:
+    """What is wrong with the files that the first row names."""
+    started = entries[0].record if entries else None
+    if not isinstance(started, SessionStarted):
+        return
+    if started.files and not sealed:
+        yield "the rows were sealed, and their SHA-256 are gone"
+    for name, sha256 in started.files:
+        with disk_errors(f"{session.path / name} cannot be read"):
+            if not (session.path / name).is_file():
+                yield f"{name} is missing"
+            elif hashlib.sha256((session.path / name).read_bytes()).hexdigest() != sha256:
+                yield f"{name} is not what the session began with: its SHA-256 differs"
+
+
+def _notes(files: list[_File]) -> Iterator[str]:
+    for one in files:
+        yield from (f"{one.name}: {note}" for note in one.notes)
+
+
+def _findings(files: list[_File], clips: int | None, damage: list[str], notes: list[str]) -> Findings:
+    ends = tuple((one.name, one.end) for one in files if one.end is not None)
+    sealed = all(one.sealed for one in files)
+    return Findings(sum(one.rows for one in files), clips, tuple(damage), tuple(notes), sealed, ends)
 
 
 def _left_overs(folder: Path, named: set[str]) -> Iterator[str]:

@@ -12,7 +12,8 @@ from typing import Generic, TypeVar
 from pydantic import TypeAdapter
 from pydantic_core import PydanticSerializationError
 
-from harness.log.database import Content, Row, explained, open_for_reading, open_for_writing, texts
+from harness.log.chain import last_link, linked, seal_end
+from harness.log.database import INSERT, Content, Row, explained, open_for_reading, open_for_writing, texts
 from harness.model.errors import LogError
 from harness.wire.codec import encode
 
@@ -58,7 +59,7 @@ class SharedRows(ABC, Generic[T]):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 self._catch_up()
-                seq = self._seq
+                seq, link = self._seq, last_link(self._connection)
                 fresh: dict[str, int] = {}
                 for record in records:
                     id_ = self._id(record)
@@ -69,12 +70,10 @@ class SharedRows(ABC, Generic[T]):
                         fresh[id_] = seq + 1
                     body = self._text(record)
                     seq += 1
-                    row = (seq, 0, time.monotonic(), time.time(), body)
-                    self._connection.execute(
-                        "INSERT INTO entries (seq, run, at_s, wall_s, kind, body) VALUES (?, ?, ?, ?, ?, ?)",
-                        (*row[:4], self._kind(record), body),
-                    )
-                    found.append(row)
+                    row = (seq, 0, time.monotonic(), time.time(), self._kind(record), body)
+                    link = linked(link, row)
+                    self._connection.execute(INSERT, (*row, link))
+                    found.append((*row[:4], body))
                 self._connection.execute("COMMIT")
             except BaseException:
                 if self._connection.in_transaction:
@@ -92,8 +91,15 @@ class SharedRows(ABC, Generic[T]):
             connection.close()
 
     def close(self) -> None:
+        """Seals the end; LogFull, LogError when it cannot, and the rows are safe nevertheless."""
         with self._lock:
-            self._connection.close()
+            try:
+                if _place(self._path) == self._opened:
+                    with explained(self._path):
+                        self._connection.execute("BEGIN IMMEDIATE")  # nobody adds a row meanwhile
+                        seal_end(self._connection, self._path)
+            finally:
+                self._connection.close()
 
     def _open(self) -> None:
         self._known: dict[str, int] = {}

@@ -17,8 +17,9 @@ from typing import Self
 
 from pydantic_core import PydanticSerializationError
 
+from harness.log.chain import last_link, linked, seal_end
 from harness.log.clips import ClipShelf
-from harness.log.database import BATCH, explain, open_for_reading, open_for_writing, rows
+from harness.log.database import BATCH, INSERT, explain, explained, open_for_reading, open_for_writing, rows
 from harness.log.folder import SessionFolder, disk_errors
 from harness.model.clip import Clip
 from harness.model.errors import LogError
@@ -60,7 +61,7 @@ class SqliteLog:
         try:
             self._connection = open_for_writing(self._folder.database)
             self._shelf = ClipShelf(self._folder.clips)
-            self._next_seq, self._run = self._position()
+            self._next_seq, self._run, self._link = self._position()
         except LogError:
             os.close(self._lock_fd)
             raise
@@ -101,15 +102,22 @@ class SqliteLog:
             connection.close()
 
     def close(self) -> None:
-        """Commits what is queued and lets another writer in; may be called twice."""
+        """Commits what is queued, seals the end and lets another writer in; may be called twice.
+
+        LogFull, LogError when the end cannot be sealed; the rows are safe and the log is closed nevertheless.
+        """
         with self._closing:
             if self._closed:
                 return
             self._closed = True
             self._queue.put(None)
         self._thread.join()
-        self._connection.close()
-        os.close(self._lock_fd)
+        try:
+            with explained(self._folder.database):
+                seal_end(self._connection, self._folder.database)
+        finally:
+            self._connection.close()
+            os.close(self._lock_fd)
 
     def __enter__(self) -> Self:
         return self
@@ -119,15 +127,16 @@ class SqliteLog:
     ) -> None:
         self.close()
 
-    def _position(self) -> tuple[int, int]:
+    def _position(self) -> tuple[int, int, bytes]:
         try:
             last, run = self._connection.execute(
                 "SELECT coalesce(max(seq), 0), coalesce(max(run), 0) FROM entries"
             ).fetchone()
+            link = last_link(self._connection)
         except sqlite3.Error as error:
             self._connection.close()
             explain(error, self._folder.database)
-        return last + 1, run
+        return last + 1, run, link
 
     def _write(self) -> None:
         going = True
@@ -151,21 +160,23 @@ class SqliteLog:
             if isinstance(wanted.record, EngineStarted):
                 run = wanted.record.run
             entries.append(Entry(self._next_seq + offset, run, at_s, wall_s, wanted.record))
+        rows_ = [
+            (entry.seq, entry.run, at_s, wall_s, entry.record.kind, wanted.body)
+            for entry, wanted in zip(entries, batch, strict=True)
+        ]
+        links: list[bytes] = []
+        for row in rows_:
+            links.append(linked(links[-1] if links else self._link, row))
         try:
             self._connection.execute("BEGIN IMMEDIATE")
-            self._connection.executemany(
-                "INSERT INTO entries (seq, run, at_s, wall_s, kind, body) VALUES (?, ?, ?, ?, ?, ?)",
-                [
-                    (entry.seq, entry.run, at_s, wall_s, entry.record.kind, wanted.body)
-                    for entry, wanted in zip(entries, batch, strict=True)
-                ],
-            )
+            self._connection.executemany(INSERT, [(*row, link) for row, link in zip(rows_, links, strict=True)])
             self._connection.execute("COMMIT")
         except sqlite3.Error as error:
             if not self._committed_all_the_same(entries[-1]):
                 self._refuse(batch, error)
                 return
         self._next_seq += len(batch)
+        self._link = links[-1]
         self._run = run
         for entry, wanted in zip(entries, batch, strict=True):
             if self._on_commit is not None:

@@ -22,7 +22,10 @@ from harness.model.understood import Understood
 
 @dataclass(frozen=True, slots=True)
 class SessionStarted:
-    """First row. Hashes are hex SHA-256 of files; versions: package → version. sound_path: how sound travels."""
+    """First row. Hashes are hex SHA-256 of files; versions: package → version. sound_path: how sound travels.
+
+    files: those of the session's folder that stay as they are, relative to it, each with its hash.
+    """
 
     session_id: str
     scenario_id: str
@@ -34,6 +37,7 @@ class SessionStarted:
     sound_path: str
     versions: tuple[tuple[str, str], ...]
     trials: tuple[Trial, ...]
+    files: tuple[tuple[str, str], ...] = ()
     kind: Literal["session_started"] = "session_started"
 
 

@@ -124,6 +124,7 @@ def _write_folder(root: Path, resolved: Resolved, started: SessionStarted) -> Pa
         _copy_inputs(SessionFolder(part).inputs, resolved.scenario, resolved.bench)
         write_resolved(part, resolved)
         write_whole(SessionFolder(part).summary, _summary(started, resolved.bench))
+        started = replace(started, files=tuple(_hashes(part)))
         clock = clock_of(resolved.bench)
         with SqliteLog(part, now_s=clock.now_s, wall_s=clock.wall_s) as log:
             log.append(started)
@@ -134,6 +135,13 @@ def _write_folder(root: Path, resolved: Resolved, started: SessionStarted) -> Pa
         shutil.rmtree(part, ignore_errors=True)
         raise
     return final
+
+
+def _hashes(folder: Path) -> Iterator[tuple[str, str]]:
+    """All files of a folder, by their names in it."""
+    for path in sorted(one for one in folder.rglob("*") if one.is_file()):
+        with disk_errors(f"{path} cannot be read"):
+            yield str(path.relative_to(folder)), hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _free_name(root: Path, stem: str) -> Path:

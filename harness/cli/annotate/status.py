@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
 from harness.cli.annotate.project_options import open_project, project_argument
+from harness.cli.show import print_findings
 from harness.cli.streams import standard_output
+from harness.log.reader import check_annotation
 from harness.reports.cells import counted
 from harness.rig.annotation_room import AnnotationRoom
 from harness.understanding.annotation.ledger import State
@@ -32,11 +35,14 @@ LISTED = 3
 @click.command("status")
 @project_argument
 @click.option("--json", "as_json", is_flag=True, help="As one JSON object.")
-def command(project: Path, as_json: bool) -> None:
+@click.option("--check", "checking", is_flag=True, help="Check rows and files for damage and changes instead.")
+def command(project: Path, as_json: bool, checking: bool) -> None:
     """Say how far a project is: utterances by state, and what each annotator did. Works while they are at it.
 
-    Exit status: 0 done · 2 wrong usage or input · 3 the project cannot be read.
+    Exit status: 0 done · 2 wrong usage or input · 3 the project cannot be read, or --check found damage.
     """
+    if checking:
+        sys.exit(print_findings(check_annotation(project)))
     room = open_project(project)
     try:
         found = outcome(room.utterances, room.shares, room.ledger)

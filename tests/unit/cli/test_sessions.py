@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +102,28 @@ def test_a_round_that_nobody_judged_in_is_refused_when_it_is_typed(folder: Path,
     assert "Did you mean 'spring'" in str(done.exception)
     round_file.write_text(round_file.read_text().replace("round: spring", "round: autumn"))
     assert figures(verb, round_file)["judged" if verb == "agreement" else "total"] == 0
+
+
+def test_show_check_says_what_was_changed_and_what_is_not_sealed(tmp_path: Path) -> None:
+    folder = store_session(tmp_path / "s1", answers(2))
+    done = harness("show", folder, "--check")
+    assert done.exit_code == 0, done.output
+    assert "seal   log.sqlite: row" in done.output
+    assert done.output.endswith(": whole\n")
+    with sqlite3.connect(folder / "log.sqlite") as connection:
+        connection.execute("DROP TRIGGER never_changed")
+        connection.execute("UPDATE entries SET body = replace(body, 'answer 1 of', 'answer 9 of')")
+        (seq,) = connection.execute("SELECT min(seq) FROM entries WHERE body LIKE '%answer 9 of%'").fetchone()
+    connection.close()
+    done = harness("show", folder, "--check")
+    assert done.exit_code == 3
+    assert "DAMAGE the trigger never_changed" in done.output
+    assert f"DAMAGE row {seq} is not what was written" in done.output
+    old = shutil.copytree(Path(__file__).parents[2] / "data" / "unsealed" / "session", tmp_path / "old")
+    done = harness("show", old, "--check")
+    assert done.exit_code == 0
+    assert done.output.endswith("17 rows and 1 clips: whole, but not sealed\n")
+    assert "1 of 1 = 100.0%" in harness("show", old).output
 
 
 def test_show_counts_what_raters_judged_later(tmp_path: Path) -> None:

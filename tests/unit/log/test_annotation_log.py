@@ -147,7 +147,10 @@ def test_the_log_of_a_session_is_no_annotation_log(folder: Path) -> None:
 def test_a_row_that_cannot_be_read_is_named(folder: Path) -> None:
     log = AnnotationLog(folder)
     log.append_all([Labelled("a", "ann", "u1", ("x",))])
-    log._connection.execute("INSERT INTO entries VALUES (2, 0, 0.0, 0.0, 'new', '{\"kind\":\"of_later\"}')")
+    log._connection.execute(
+        "INSERT INTO entries (seq, run, at_s, wall_s, kind, body)"
+        " VALUES (2, 0, 0.0, 0.0, 'new', '{\"kind\":\"of_later\"}')"
+    )
     with pytest.raises(LogError, match="row 2 cannot be read"):
         list(log.rows())
     log.close()

@@ -93,7 +93,10 @@ def test_a_row_cannot_name_a_file_elsewhere(tmp_path: Path, name: str) -> None:
 def test_gaps_and_unreadable_rows_are_reported(tmp_path: Path) -> None:
     with SqliteLog(tmp_path) as log:
         log.append(NoteWritten("a", "t"))
-        log._connection.execute("INSERT INTO entries VALUES (3, 0, 0.0, 0.0, 'note_written', '{\"kind\":\"no_such\"}')")
+        log._connection.execute(
+            "INSERT INTO entries (seq, run, at_s, wall_s, kind, body)"
+            " VALUES (3, 0, 0.0, 0.0, 'note_written', '{\"kind\":\"no_such\"}')"
+        )
     findings = check(tmp_path)
     assert findings.damage[0] == "rows 2 to 2 are missing"
     assert findings.damage[1].startswith("row 3 (note_written) cannot be read")

@@ -50,6 +50,8 @@ def test_eight_processes_at_once_lose_nothing(folder: Path) -> None:
     assert sorted(ids(folder)) == sorted(acknowledged)
     entries = list(JudgmentLog(folder).entries())
     assert [one.seq for one in entries] == list(range(1, WRITERS * ROWS + 1)), "numbers without gaps"
+    findings = check(folder)
+    assert (findings.damage, findings.sealed, findings.rows) == ((), True, WRITERS * ROWS), "one chain of all writers"
 
 
 def test_kills_lose_no_acknowledged_row(folder: Path) -> None:
@@ -58,6 +60,8 @@ def test_kills_lose_no_acknowledged_row(folder: Path) -> None:
     assert len({name.split("-")[0] for name in acknowledged}) > KILLS * 0.9
     assert set(acknowledged) <= set(stored)
     assert len(stored) == len(set(stored))
+    findings = check(folder)
+    assert (findings.damage, findings.sealed, findings.rows) == ((), True, len(stored))
     assert check(folder).damage == ()
 
 
@@ -139,12 +143,16 @@ def test_what_is_no_database_is_refused(folder: Path) -> None:
 def test_a_row_that_cannot_be_read_is_named(folder: Path) -> None:
     log = JudgmentLog(folder)
     log.append(given("a"))
-    log._connection.execute("INSERT INTO entries VALUES (3, 0, 0.0, 0.0, 'judgment_given', '{\"kind\":\"no_such\"}')")
+    log._connection.execute(
+        "INSERT INTO entries (seq, run, at_s, wall_s, kind, body)"
+        " VALUES (3, 0, 0.0, 0.0, 'judgment_given', '{\"kind\":\"no_such\"}')"
+    )
     with pytest.raises(LogError, match="row 3 cannot be read"):
         rating_rows(folder)
     assert [line.partition(" cannot")[0] for line in check(folder).damage] == [
         "judgments.sqlite: rows 2 to 2 are missing",
         "judgments.sqlite: row 3 (judgment_given)",
+        "judgments.sqlite: row 3 has no SHA-256",
     ]
 
 
