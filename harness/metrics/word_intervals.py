@@ -28,6 +28,8 @@ Sums = NDArray[Any]
 
 MOST_EXACT = 100
 """Units that differ up to which a difference is tested exactly, where at least as many do not differ."""
+FEWEST_UNITS = 10
+"""Of fewer units Student's t is wide enough by itself."""
 
 _BLOCK = 8192
 """Units at a time: what fits the caches is quicker than columns of new memory."""
@@ -144,7 +146,7 @@ def _few_differ(apart: Sums, of: Sums, confidence: float) -> WerDifference | Non
     Sources: Fisher, The Design of Experiments, 21; Zou & Donner, Statistics in Medicine 27 (2008), 1693–1702.
     """
     differing = apart[apart != 0]
-    if not 0 < len(differing) <= min(MOST_EXACT, len(apart) / 2):
+    if len(apart) < FEWEST_UNITS or not 0 < len(differing) <= min(MOST_EXACT, len(apart) / 2):
         return None
     found = swapped([Fraction(float(one)).limit_denominator(10**6) for one in differing])
     assert found is not None  # a unit differs

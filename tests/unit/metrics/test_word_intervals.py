@@ -122,7 +122,7 @@ def test_what_comes_from_one_unit_is_no_difference() -> None:
     assert found.interval[0] < 0 < found.interval[1]
 
 
-RARE = st.lists(st.sampled_from([-3, -1, 0, 0, 0, 0, 0, 0, 1, 1, 2, 5]), min_size=8, max_size=40)
+RARE = st.lists(st.sampled_from([-3, -1, 0, 0, 0, 0, 0, 0, 1, 1, 2, 5]), min_size=6, max_size=40)
 
 
 @given(RARE)
@@ -133,7 +133,7 @@ def test_an_exact_p_and_its_interval_never_contradict_each_other(apart: list[int
     assert low < found.difference < high
     assert (found.p < 0.05) == (not low <= 0 <= high)
     exact = swapped(apart)
-    if exact is not None and 2 * exact.clusters <= len(apart):
+    if exact is not None and 2 * exact.clusters <= len(apart) and len(apart) >= 10:
         assert found.p == exact.p
 
 
