@@ -50,7 +50,7 @@ def in_words(words: WordsHeard) -> str:
 
 
 def tables(
-    trials: Sequence[HeardTrial], normalisation: str, groupings: Iterable[Grouping] = (), width: int | None = None
+    trials: Sequence[HeardTrial], normalisation: str, groupings: Iterable[str] = (), width: int | None = None
 ) -> list[str]:
     """All trials together, then a table for each grouping; without one, for each that parts the trials.
 
@@ -73,11 +73,11 @@ def tables(
     for grouping in asked or Grouping:
         groups = by_group(trials, grouping)
         if asked or (len(groups) > 1 and not _of_one_axis(trials, grouping)):
-            out += ["", *_table(f"by {grouping.value}", groups, widths)]
+            out += ["", *_table(f"by {grouping}", groups, widths)]
     return out
 
 
-def _of_one_axis(trials: Iterable[HeardTrial], grouping: Grouping) -> bool:
+def _of_one_axis(trials: Iterable[HeardTrial], grouping: str) -> bool:
     """Whether conditions say no more than their one axis, which has a table of its own."""
     return grouping is Grouping.CONDITION and all(len(one.trial.conditions) < 2 for one in trials)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 
 import click
 
@@ -13,6 +14,7 @@ from harness.cli.sessions import figures_of, session_folder
 from harness.cli.streams import standard_output
 from harness.evaluate.heard import Grouping, heard_in
 from harness.evaluate.progress import Progress, normalisation_of
+from harness.library.findings import nearest
 from harness.log.reader import Findings, LogReader, check
 from harness.model.errors import InputError
 from harness.model.feed import Logged
@@ -30,8 +32,8 @@ from harness.wire.foreign import plain_text
     "--by",
     "groupings",
     multiple=True,
-    type=click.Choice([one.value for one in Grouping]),
-    help="With --wer: only by this; more than once for several.",
+    metavar="NAME",
+    help=f"With --wer: group by {', '.join(Grouping)}, or a column of a list of recordings. Repeat for several.",
 )
 @click.option(
     "--check",
@@ -67,7 +69,8 @@ def command(
             stream.write(summary.as_csv(progress, wake))
         elif wer:
             heard = heard_in(progress.trials, wake)
-            lines = heard_tables.tables(heard, normalisation_of(progress), map(Grouping, groupings))
+            _check_groupings(groupings, progress)
+            lines = heard_tables.tables(heard, normalisation_of(progress), groupings)
             stream.write("\n".join(lines) + "\n")
         elif trials:
             stream.write("\n".join(summary.table(progress)) + "\n")
@@ -89,6 +92,14 @@ def _head(progress: Progress) -> list[str]:
         f"session {plain_text(started.session_id, 120)}: {title}",
         f"runs {progress.runs} · faults {progress.faults} · pauses {progress.pauses} · {ended}",
     ]
+
+
+def _check_groupings(names: Iterable[str], progress: Progress) -> None:
+    columns = {axis for one in progress.trials for axis, _ in one.trial.conditions}
+    known = [*Grouping, *sorted(columns - set(Grouping))]
+    for name in names:
+        if name not in known:
+            raise InputError(f"--by {name}: no trial is grouped by that", remedy=nearest(name, known))
 
 
 def print_findings(findings: Findings) -> int:

@@ -7,6 +7,7 @@ import io
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 
 from harness.cli import frames_summary
 from harness.cli.frames_summary import share_in_words
@@ -21,7 +22,9 @@ from harness.evaluate.wake import WakeFigures
 from harness.evaluate.wake_plays import Play
 from harness.metrics.latency import LatencyFigures
 from harness.model.scenario import TrialKind
+from harness.model.stimulus import Ambience
 from harness.model.transcript import WordCounts
+from harness.model.trial import Trial
 from harness.reports.cells import fit
 from harness.reports.safe_csv import safe_cell
 from harness.wire.foreign import plain_text
@@ -37,9 +40,9 @@ CSV_COLUMNS = (
     "response_clip", "response_transcript", "cause",
     "kind", "hit", "unmatched", "exposure_s", "unproven_s",
     "substitutions", "deletions", "insertions", "normalisation",
-    "expected", "understood", "intents_right", "frame_right",
+    "expected", "understood", "intents_right", "frame_right", "recording", "speaker",
 )  # fmt: skip
-_EDITS = slice(-8, -4)
+_EDITS = slice(CSV_COLUMNS.index("substitutions"), CSV_COLUMNS.index("normalisation") + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,12 +174,20 @@ def as_csv(progress: Progress, wake: WakeFigures | None = None) -> str:
     for one in progress.trials:
         kind = one.trial.kind.value
         words = deciding_words(one.counting)
-        row = [*_csv_row(one), kind, "", "", "", "", *_edits(words, one), *_frame(one)]
+        row = [*_csv_row(one), kind, "", "", "", "", *_edits(words, one), *_frame(one), *_said_by(one.trial)]
         if plays := heard.get(one.trial.id):
             writer.writerows(_of_device(row, play, one) for play in plays)
         else:
             writer.writerow(row)
     return text.getvalue()
+
+
+def _said_by(trial: Trial) -> tuple[str, str]:
+    """The recording, and who speaks; nobody does in ambient sound."""
+    if isinstance(trial.recipe.query, Ambience):
+        return "", ""
+    speaker = trial.speaker if trial.recording != PurePath(trial.speaker).name else ""
+    return safe_cell(trial.recording), safe_cell(speaker)
 
 
 def _edits(words: WordCounts | None, one: TrialProgress) -> tuple[object, ...]:

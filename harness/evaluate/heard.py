@@ -36,6 +36,7 @@ class Grouping(StrEnum):
     QUERY = "query"
     QUERY_CLASS = "query_class"
     KIND = "kind"
+    RECORDING = "recording"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,7 @@ def _words(attempts: Iterable[tuple[str, Said]]) -> WordsHeard:
     return WordsHeard.of(((query, said.counts) for query, said in found), sum(said.typed for _, said in found))
 
 
-def by_group(trials: Iterable[HeardTrial], grouping: Grouping) -> tuple[tuple[str, Heard], ...]:
+def by_group(trials: Iterable[HeardTrial], grouping: str) -> tuple[tuple[str, Heard], ...]:
     """Label → words, in the order in which labels first occur; "" for trials that have none."""
     groups: dict[str, list[HeardTrial]] = {}
     for one in trials:
@@ -135,22 +136,27 @@ def by_group(trials: Iterable[HeardTrial], grouping: Grouping) -> tuple[tuple[st
     return tuple((label, words_of(group)) for label, group in groups.items())
 
 
-def group_of(one: HeardTrial, grouping: Grouping) -> str:
+def group_of(one: HeardTrial, grouping: str) -> str:
     """The label of a trial with one of its devices; see `label_of`."""
     return label_of(one.trial, one.device, grouping)
 
 
-def label_of(trial: Trial, device: str, grouping: Grouping) -> str:
-    """The label of a trial: of the matrix where that varies it, else of how it sounds; "" where it has none."""
+def label_of(trial: Trial, device: str, grouping: str) -> str:
+    """The label of a trial: of the matrix where that varies it, else of how it sounds; "" where it has none.
+
+    grouping: a `Grouping`, or a column of a list of recordings.
+    """
     recipe = trial.recipe
     if grouping is Grouping.VOICE and isinstance(recipe.query, Recording):
         return "recording"  # the voice of the matrix says no more than the wake phrase before it
-    label = dict(trial.conditions).get(grouping.value)
+    label = dict(trial.conditions).get(str(grouping))
     if label is not None:
         return label
     match grouping:
         case Grouping.VOICE:
             return recipe.voice.label()
+        case Grouping.LEVEL if recipe.as_recorded:
+            return "as recorded"
         case Grouping.LEVEL:
             return f"{recipe.level_dbfs:g}"
         case Grouping.GAP:
@@ -169,6 +175,10 @@ def label_of(trial: Trial, device: str, grouping: Grouping) -> str:
             return trial.query_class
         case Grouping.KIND:
             return (TrialKind.QUERY if trial.memory is not None else trial.kind).value
+        case Grouping.RECORDING:
+            return trial.recording
+        case _:
+            return ""
 
 
 def _said(attempt: AttemptProgress) -> Said:

@@ -13,6 +13,7 @@ from harness.model.bench import ObservationKind
 from harness.model.observation import Intent, Transcript
 from harness.model.record import AttemptStarted
 from harness.model.scenario import TrialKind, WakeSettings
+from harness.model.stimulus import Recording
 from harness.model.time import Measured, Stamp
 from harness.model.transcript import WordCounts
 from harness.model.trial import Target, Trial
@@ -243,8 +244,14 @@ def _without_spot(play: Play, duration_s: float, spot_s: float) -> float:
     return max(0.0, duration_s - spot_s) if play.settings.count_in_vocabulary else 0.0
 
 
-def _delay(play: Play, event: Heard, offset_s: float) -> Measured:
-    """End of the phrase → event. Samples are counted exactly; on the host's clock the errors of both times add."""
+def _delay(play: Play, event: Heard, offset_s: float) -> Measured | None:
+    """End of the phrase → event. Samples are counted exactly; on the host's clock the errors of both times add.
+
+    None for a recording whose phrase ends nobody knows where: its energy is misled by breath, noise and further speech.
+    """
+    said = play.trial.recipe.spoken_by
+    if isinstance(said, Recording) and said.phrase_end_s is None:
+        return None
     exact = play.on_audio_line and event.audio_s is not None
     error_s = 0.0 if exact else event.at.error_s + (play.origin.error_s if play.origin else 0.0)
     return Measured(offset_s - play.row.query_end_s, error_s)

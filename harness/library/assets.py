@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import soundfile
 
 from harness.library.findings import Findings, nearest
 from harness.library.findings import Path as KeyPath
+from harness.library.recording_list import phrase_end_s, read_list
+from harness.model.errors import InputError
+from harness.model.scenario import RecordingFacts
 
 _SOUND_SUFFIXES = (".wav", ".flac", ".ogg", ".opus", ".mp3", ".aiff")
 _GLOB = re.compile(r"[*?\[]")
@@ -98,6 +102,41 @@ class Assets:
                 header = soundfile.info(str(path))
                 found[str(path.resolve())] = header.frames / header.samplerate
         return found
+
+    def recordings(self, written: str, at: KeyPath) -> dict[str, tuple[float, RecordingFacts]]:
+        """As `sounds`, with what is known of each: of a list (.csv) its columns, else what the file itself says."""
+        if not written.lower().endswith(".csv"):
+            known = self.sounds(written, at)
+            return {path: (duration_s, self._stated(path, duration_s, at)) for path, duration_s in known.items()}
+        if (path := self.file(written, at)) is None:
+            return {}
+        try:
+            rows = read_list(path)
+        except InputError as error:
+            self._found.problems.append(error)
+            return {}
+        found: dict[str, tuple[float, RecordingFacts]] = {}
+        beside = written[: max(written.rfind("/"), written.rfind(":")) + 1]
+        for row in rows:
+            before = len(self._found.problems)
+            for sound, duration_s in self.sounds(beside + row.path, at).items():
+                facts = row.facts
+                if facts.phrase_end_s is None:
+                    facts = replace(facts, phrase_end_s=self._stated(sound, duration_s, at).phrase_end_s)
+                elif facts.phrase_end_s > duration_s:
+                    what = f"the phrase ends at {facts.phrase_end_s:g} s, and {row.path!r} is {duration_s:.3f} s long"
+                    self._found.add_at(row.place, what, "Correct phrase_end_ms, or the recording")
+                found[sound] = duration_s, facts
+            for problem in self._found.problems[before:]:
+                problem.place = row.place
+        return found
+
+    def _stated(self, path: str, duration_s: float, at: KeyPath) -> RecordingFacts:
+        ends_s = phrase_end_s(Path(path))
+        if ends_s is not None and not 0 < ends_s <= duration_s:
+            what = f"the comment of {Path(path).name!r} says that the phrase ends at {ends_s:g} s of {duration_s:.3f} s"
+            self._found.add(at, what, "Correct the comment of the file")
+        return RecordingFacts(ends_s)
 
     def _root(self, written: str, at: KeyPath) -> tuple[Path | None, str, str]:
         """The folder that a path is relative to, how it is called, and the path in it."""

@@ -15,6 +15,7 @@ from harness.model.scenario import (
     AmbientSource,
     AmbientSpec,
     ProbeSpec,
+    RecordingFacts,
     SequentialTest,
     Stopping,
     TrialKind,
@@ -25,7 +26,7 @@ from harness.model.stimulus import NoiseKind, VoiceSpec
 
 _ASKING = ("query", "gap_ms", "close_dialogue", "evidence", "wake")
 _HEARING = ("devices", "route")
-_CALLING = ("phrase", "recordings", "lead_in_s", "tail_s")
+_CALLING = ("phrase", "recordings", "level", "lead_in_s", "tail_s")
 _SOAKING = ("hours", "segment_s", "sources", "probe")
 _REMEMBERING = ("follow_up", "waits_s", "shows", "forgets")
 _FOREIGN: Mapping[TrialKind, tuple[str, ...]] = {
@@ -67,6 +68,10 @@ def check_kind(keys: TrialKeys, at: KeyPath, found: Findings) -> None:
             found.add((*at, key), what, f"Remove it; it belongs to kind {' or '.join(kinds)}", key=True)
     if "device" in keys.model_fields_set and "devices" in keys.model_fields_set:
         found.add((*at, "device"), "the trial has both device and devices", "Remove one of the two", key=True)
+    if keys.level is not None and "recordings" not in keys.model_fields_set:
+        found.add((*at, "level"), "as_recorded needs recordings", "Remove it, or add `recordings: …`", key=True)
+    if keys.level is not None and "level_dbfs" in keys.model_fields_set:
+        found.add((*at, "level_dbfs"), "the trial has both level and level_dbfs", "Remove one of the two", key=True)
     if keys.kind is TrialKind.WAKE and "recordings" in keys.model_fields_set and "voice" in keys.model_fields_set:
         found.add((*at, "voice"), "recordings have a voice of their own", "Remove `voice`", key=True)
 
@@ -93,6 +98,18 @@ def sounds(written: str | list[str], at: KeyPath, assets: Assets) -> tuple[tuple
     for one, where in places:
         meant.update(assets.sounds(one, where))
     return tuple(meant.items())
+
+
+def recordings(
+    written: str | list[str], at: KeyPath, assets: Assets
+) -> tuple[tuple[str, ...], tuple[RecordingFacts, ...]]:
+    """Absolute paths of the recordings of a phrase, each once, in a fixed order; and what is known of each."""
+    places = [(written, at)] if isinstance(written, str) else [(one, (*at, n)) for n, one in enumerate(written)]
+    meant: dict[str, RecordingFacts] = {}
+    for one, where in places:
+        meant.update((path, facts) for path, (_, facts) in assets.recordings(one, where).items())
+    facts = tuple(meant.values())
+    return tuple(meant), facts if any(one != RecordingFacts() for one in facts) else ()
 
 
 def ambient(

@@ -37,6 +37,7 @@ from harness.model.scenario import (
     Matrix,
     Query,
     Recognised,
+    RecordingFacts,
     RepromptRule,
     Scenario,
     TrialTemplate,
@@ -237,9 +238,10 @@ class _Reader:
             return None
         listening.check_kind(keys, at, self._found)
         expecting.check_rule(keys, self._section("defaults", DefaultsKeys), at, self._found)
-        files: tuple[tuple[str, float], ...] = ()
+        paths: tuple[str, ...] = ()
+        facts: tuple[RecordingFacts, ...] = ()
         if keys.recordings is not None:
-            files = listening.sounds(keys.recordings, (*at, "recordings"), self._assets)
+            paths, facts = listening.recordings(keys.recordings, (*at, "recordings"), self._assets)
         template = TrialTemplate(
             id=keys.id or listening.name_of(keys),
             query=keys.query or "",
@@ -247,7 +249,9 @@ class _Reader:
             devices=tuple(keys.devices or ()),
             route=keys.route,
             phrase=self._text(keys.phrase, (*at, "phrase")) if keys.phrase is not None else None,
-            recordings=tuple(path for path, _ in files),
+            recordings=paths,
+            recording_facts=facts,
+            as_recorded=keys.level is not None,
             lead_in_s=listening.lead_in(keys, self._wake),
             tail_s=keys.tail_s if keys.tail_s is not None else TrialTemplate("", "").tail_s,
             ambient=listening.ambient(keys, at, self._assets, self._found, self._voice, self._text),

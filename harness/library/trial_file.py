@@ -91,7 +91,12 @@ class TrialKeys(Keys):
     )
     phrase: Spoken | None = Field(default=None, description="What wakes them; without it, their first wake phrase.")
     recordings: PathText | list[PathText] | None = Field(
-        default=None, description="Recordings of the wake phrase instead of a voice: files, folders or patterns."
+        default=None,
+        description="Recordings of the wake phrase instead of a voice: files, folders, patterns, or a list (.csv) with "
+        "the columns recording, phrase_end_ms and any others.",
+    )
+    level: Literal["as_recorded"] | None = Field(
+        default=None, description="as_recorded: play recordings at their own level, whole, instead of at level_dbfs."
     )
     lead_in_s: Annotated[float, Field(ge=0, le=600)] | None = Field(
         default=None, description="Sound before the phrase, s. Default: the refractory time."

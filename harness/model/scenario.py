@@ -174,6 +174,17 @@ class MemorySpec:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordingFacts:
+    """What is known of a recording. traits: columns of its list (talker, accent, distance, …) with its values.
+
+    phrase_end_s: where its speech ends, from the file's first sample; None: unknown.
+    """
+
+    phrase_end_s: float | None = None
+    traits: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class TrialTemplate:
     """One entry under `trials:`, before matrix and repetitions are worked out; None means "as in defaults".
 
@@ -201,6 +212,8 @@ class TrialTemplate:
     route: Route = Route.AUTO
     phrase: str | None = None
     recordings: tuple[str, ...] = ()
+    recording_facts: tuple[RecordingFacts, ...] = ()
+    as_recorded: bool = False
     lead_in_s: float = 1.0
     tail_s: float = 1.5
     ambient: AmbientSpec | None = None
@@ -239,7 +252,7 @@ def axes_of(template: TrialTemplate, through_air: bool = True) -> frozenset[Axis
         case TrialKind.AMBIENT | TrialKind.PROBE:
             return frozenset()
         case TrialKind.WAKE | TrialKind.COMMAND:
-            axes: set[AxisName] = {"level_dbfs", "noise"}
+            axes: set[AxisName] = {"noise"} if template.as_recorded else {"level_dbfs", "noise"}
     if template.kind is TrialKind.COMMAND:
         axes |= {"gap_ms", "voice"}
     elif not template.recordings:

@@ -44,10 +44,14 @@ class SpokenText:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A sound file; `path` is absolute and was checked to lie under an allowed root."""
+    """A sound file; `path` is absolute and was checked to lie under an allowed root.
+
+    phrase_end_s: where its speech ends, from the file's first sample, as a list or the file states; None: unknown.
+    """
 
     path: str
     kind: Literal["recording"] = "recording"
+    phrase_end_s: float | None = None
 
 
 class Role(StrEnum):
@@ -145,7 +149,8 @@ class StimulusRecipe:
     full-scale square wave (so a full-scale sine is −3.01 dBFS); RMS level of generated noise.
     lead_in_s, tail_s: sound (a very low noise floor, or `noise`) from the first sample to the first active speech, and
     from the last active speech on; 0: no more than a query has. variant: which draw of the noise and of its floor it
-    is, so that repetitions are not the same samples over again.
+    is, so that repetitions are not the same samples over again. as_recorded: recordings keep their level and are not
+    cut to their speech; level_dbfs then has no effect.
     """
 
     query: Sound
@@ -158,6 +163,15 @@ class StimulusRecipe:
     lead_in_s: float = 0.0
     tail_s: float = 0.0
     variant: int = 0
+    as_recorded: bool = False
+
+    @property
+    def spoken_by(self) -> Recording | VoiceSpec:
+        """Who says the phrase: a recording, or the voice."""
+        for said in (self.wake_phrase, self.query):
+            if isinstance(said, Recording):
+                return said
+        return self.voice
 
 
 @dataclass(frozen=True, slots=True, eq=False)

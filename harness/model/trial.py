@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import PurePath
 
 from harness.model.bench import ObservationKind
 from harness.model.effect import EffectCheck
@@ -166,10 +167,14 @@ class Trial:
     @property
     def speaker(self) -> str:
         """Who speaks: the talker that a list of recordings names, else the recording, else the voice."""
-        if (talker := dict(self.conditions).get("talker")) is not None:
-            return talker
-        query = self.recipe.query
-        return query.path if isinstance(query, Recording) else self.recipe.voice.label()
+        by = self.recipe.spoken_by
+        return dict(self.conditions).get("talker") or (by.path if isinstance(by, Recording) else by.label())
+
+    @property
+    def recording(self) -> str:
+        """The name of the recording that is played, without its folder; "" where a voice speaks."""
+        by = self.recipe.spoken_by
+        return PurePath(by.path).name if isinstance(by, Recording) else ""
 
     @property
     def until_understood(self) -> bool:

@@ -192,7 +192,9 @@ class _Gathered:
 
     def _case(self, one: TrialProgress, device: str, kind: str, reason: Reason | None, said: Iterable[str]) -> Case:
         begun_s, ended_s = self.spans.get((one.trial.id, one.counting.take if one.counting else 0), (0.0, 0.0))
-        conditions = (f"{axis}: {plain_text(label, 80)}" for axis, label in one.trial.conditions)
+        conditions = [f"{axis}: {plain_text(label, 80)}" for axis, label in one.trial.conditions]
+        if one.trial.recording:
+            conditions.append(f"recording: {plain_text(one.trial.recording, 80)}")
         class_name = f"{self.name}.{device}.{kind}"
         return Case(one.trial.id, class_name, ended_s - begun_s, reason, (*conditions, *said))
 

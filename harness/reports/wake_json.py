@@ -102,6 +102,7 @@ def _trial(play: Play) -> Json:
         "kind": play.kind.value,
         "take": play.row.take,
         "conditions": dict(play.trial.conditions),
+        "recording": play.trial.recording or None,
         "stimulus_sha256": play.row.stimulus_sha256,
         "woke": reading.hit is not None,
         "delay_s": None if reading.delay is None else reading.delay.value_s,

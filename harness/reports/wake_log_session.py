@@ -72,7 +72,9 @@ class _Writer:
 
     def _lines(self, play: Play) -> Iterator[Happening]:
         file, reading = self._file(play), play.reading
-        trial = (("x-trial", play.trial.id),)
+        trial: Extras = (("x-trial", play.trial.id),)
+        if play.trial.recording:
+            trial = (*trial, ("x-recording", play.trial.recording))
         spots: list[tuple[float, Happening]] = []
         for event in reading.unmatched:
             if self._false(self._events[event.seq]):

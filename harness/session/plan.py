@@ -16,6 +16,7 @@ from harness.model.scenario import (
     Evidence,
     Matrix,
     Order,
+    RecordingFacts,
     Scenario,
     TrialKind,
     TrialTemplate,
@@ -199,13 +200,23 @@ def _listening_trial(
     first = heard.targets[0]
     device = bench.device(first.device)
     phrase: Utterance = SpokenText(heard.phrase)
+    facts = RecordingFacts()
     if template.recordings:
-        phrase = Recording(template.recordings[(repetition - 1) % len(template.recordings)])
+        turn = (repetition - 1) % len(template.recordings)
+        facts = template.recording_facts[turn] if template.recording_facts else facts
+        phrase = Recording(template.recordings[turn], phrase_end_s=facts.phrase_end_s)
     asked = query_of(scenario, template) if template.kind is TrialKind.COMMAND else None
     common = recipe_of(scenario, template, asked, device.profile, {name: value for name, _, value in cell})
     rate_hz = INJECTED_HZ if all(one.injected for one in heard.targets) else AIR_HZ
     # The same samples again would tell a deterministic device nothing new, and make intervals too narrow.
-    timed = replace(common, lead_in_s=heard.lead_in_s, tail_s=heard.tail_s, rate_hz=rate_hz, variant=repetition)
+    timed = replace(
+        common,
+        lead_in_s=heard.lead_in_s,
+        tail_s=heard.tail_s,
+        rate_hz=rate_hz,
+        variant=repetition,
+        as_recorded=template.as_recorded,
+    )
     recipe = replace(timed, query=asked.utterance, wake_phrase=phrase) if asked else replace(timed, query=phrase)
     if template.kind is TrialKind.AMBIENT:
         recipe = replace(recipe, noise=None)
@@ -223,7 +234,7 @@ def _listening_trial(
         evidence=Evidence.DEVICE if asked else Evidence.NONE,
         reprompt=template.reprompt or scenario.defaults.reprompt,
         close_dialogue=None,
-        conditions=tuple((name, label) for name, label, _ in cell),
+        conditions=(*((name, label) for name, label, _ in cell), *facts.traits),
         query_class=template.query_class,
         core_capability=template.core_capability,
         note=template.note,

@@ -34,7 +34,7 @@ from harness.ports import Voice
 from harness.stimuli import noise, recording
 from harness.stimuli.ambience import Ambiences
 from harness.stimuli.cache import RenderCache, content_hash
-from harness.stimuli.level import at_level, refuse_clipping
+from harness.stimuli.level import active_speech_level, at_level, refuse_clipping
 from harness.stimuli.span import cut_speech
 
 RENDERER_VERSION = 1
@@ -95,6 +95,11 @@ class Renderer:
         fields: dict[str, Any] = asdict(recipe)
         if not recipe.lead_in_s and not recipe.tail_s:  # so that sounds of queries keep the keys that they have
             del fields["lead_in_s"], fields["tail_s"]
+        if not recipe.as_recorded:
+            del fields["as_recorded"]
+        for name in ("query", "wake_phrase"):
+            if fields[name] is not None and fields[name].get("phrase_end_s") is None:
+                fields[name].pop("phrase_end_s", None)
         if isinstance(recipe.query, Ambience):
             for piece in fields["query"]["pieces"]:
                 piece["path"] = recording.content_sha256(piece["path"])
@@ -136,20 +141,25 @@ class Renderer:
         whole = np.zeros(length, dtype=np.float32)
         for at, samples in placed:
             whole[at : at + len(samples)] += samples
-        waveform = at_level(Waveform(whole, rate), recipe.level_dbfs, _label(recipe))
+        waveform, level_dbfs = Waveform(whole, rate), recipe.level_dbfs
+        if recipe.as_recorded:
+            found = active_speech_level(waveform)
+            level_dbfs = found.level_dbfs if found else level_dbfs
+        else:
+            waveform = at_level(waveform, level_dbfs, _label(recipe))
         # Named before the noise, so that the advice holds for what can be changed.
-        refuse_clipping(waveform, recipe.level_dbfs, _label(recipe))
+        refuse_clipping(waveform, level_dbfs, _label(recipe))
         if listening:
             waveform = Waveform(_with_floor(waveform.samples, seed), rate)
         if recipe.noise is None:
             return waveform, tuple(parts)
         margin = 0 if listening else round(noise.MARGIN_S * rate)
-        level = recipe.level_dbfs - recipe.noise.snr_db
+        level = level_dbfs - recipe.noise.snr_db
         under = noise.make(recipe.noise, length + 2 * margin, rate, level, seed)
         mixed = under.samples.copy()
         mixed[margin : margin + length] += waveform.samples
         loud = Waveform(mixed, rate)
-        refuse_clipping(loud, recipe.level_dbfs, f"{_label(recipe)} with its noise")
+        refuse_clipping(loud, level_dbfs, f"{_label(recipe)} with its noise")
         moved = (Part(p.role, p.start_sample + margin, p.end_sample + margin, p.text) for p in parts)
         return loud, tuple(moved)
 
@@ -166,15 +176,21 @@ class Renderer:
 
     def _speech(self, utterance: Utterance, recipe: StimulusRecipe) -> tuple[Samples, int, int]:
         """An utterance at the recipe's rate and level, cut to its speech, and the span of the speech in it."""
+        ends_at: int | None = None
         match utterance:
             case SpokenText(text=text):
                 what, recorded = repr(text), False
                 source = self.voice(recipe.voice.engine).speak(text, recipe.voice)
-            case Recording(path=path):
+            case Recording(path=path, phrase_end_s=phrase_end_s):
                 what, recorded = path, True
                 source = recording.read(path)
-        levelled = at_level(recording.at_rate(source, recipe.rate_hz), recipe.level_dbfs, what)
-        cut = cut_speech(levelled, recorded=recorded)
+                if phrase_end_s is not None:
+                    ends_at = round(phrase_end_s * recipe.rate_hz)
+        sound = recording.at_rate(source, recipe.rate_hz)
+        as_it_is = recorded and recipe.as_recorded
+        if not as_it_is:
+            sound = at_level(sound, recipe.level_dbfs, what)
+        cut = cut_speech(sound, recorded=recorded, ends_at=ends_at, whole=as_it_is)
         if cut is None:
             raise InputError(f"no speech is to be found in {what}", remedy="Use another recording or text")
         return cut

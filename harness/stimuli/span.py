@@ -37,14 +37,21 @@ def active_span(waveform: Waveform, *, recorded: bool = False) -> tuple[int, int
     return int(above[0]), int(above[-1]) + 1
 
 
-def cut_speech(waveform: Waveform, *, recorded: bool = False) -> tuple[Samples, int, int] | None:
+def cut_speech(
+    waveform: Waveform, *, recorded: bool = False, ends_at: int | None = None, whole: bool = False
+) -> tuple[Samples, int, int] | None:
     """The speech and what surrounds it, with 5 ms fades at the ends, and the span of the speech in it.
 
     Kept around the speech: up to 20 ms; up to 100 ms of a recording, whose weak sounds may lie under its noise.
+    ends_at: the sample at which the speech is known to end, whatever its energy says. whole: nothing is cut or faded.
     """
     span = active_span(waveform, recorded=recorded)
     if span is None:
         return None
+    if ends_at is not None:
+        span = min(span[0], ends_at), min(ends_at, len(waveform.samples))
+    if whole:
+        return waveform.samples, *span
     guard = round((GUARD_OF_RECORDING_S if recorded else GUARD_S) * waveform.rate_hz)
     first, last = max(0, span[0] - guard), min(len(waveform.samples), span[1] + guard)
     cut = waveform.samples[first:last].copy()

@@ -152,9 +152,9 @@ def test_csv_has_the_edits_of_the_attempt_that_decided(tmp_path: Path) -> None:
     assert edits == [*[("0", "0", "0", "spoken")] * 4, ("0", "4", "0", "spoken")]
     header = list(found[0])
     # What comes later is added after them, so that whoever reads columns by place goes on doing so.
-    assert header[-9:] == [
+    assert header[-11:] == [
         "unproven_s", "substitutions", "deletions", "insertions", "normalisation",
-        "expected", "understood", "intents_right", "frame_right",
+        "expected", "understood", "intents_right", "frame_right", "recording", "speaker",
     ]  # fmt: skip
 
 

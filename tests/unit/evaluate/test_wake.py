@@ -33,7 +33,7 @@ from harness.model.record import (
     TrialStarted,
 )
 from harness.model.scenario import TrialKind, WakeSettings
-from harness.model.stimulus import VoiceSpec
+from harness.model.stimulus import Recording, VoiceSpec
 from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from tests.unit.evaluate.rows import clip_of
@@ -332,6 +332,20 @@ def test_several_devices_and_conditions_have_their_own_counts() -> None:
     assert [name for name, _ in rows.device().conditions] == ["voice=slt", "voice=rms", "noise=quiet"]
     assert all(ratio.interval for _, ratio in rows.device("den").conditions)
     assert rows.figures.hits("den") == {"wake-1": True, "wake-2": False}
+
+
+def test_there_is_no_delay_after_a_recording_whose_phrase_ends_nobody_knows_where() -> None:
+    trials = [
+        replace(one, recipe=replace(one.recipe, query=Recording(f"/said/{one.id}.wav", phrase_end_s=ends_s)))
+        for one, ends_s in ((wake_trial(1), None), (wake_trial(2), 0.6))
+    ]
+    rows = WakeRows(at_s=50.0)
+    rows.plan(*trials)
+    for trial in trials:
+        rows.play(trial, [("kitchen", 1.8)])
+    assert rows.device().hits == 2
+    assert [play.reading.delay is not None for play in rows.figures.plays("kitchen")] == [False, True]
+    assert rows.device().delays.total == 1
 
 
 def test_false_rejects_of_one_voice_are_not_as_many_independent_trials() -> None:

@@ -251,3 +251,25 @@ def test_two_processes_may_render_the_same_at_once(tmp_path: Path) -> None:
     printed = {process.communicate(timeout=60)[0].strip() for process in started}
     assert printed == {Renderer(tmp_path).render(RECIPE).sha256}
     assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_recording_as_it_was_recorded_is_the_file_itself(tmp_path: Path) -> None:
+    samples = burst(0.5, 0.3, 0.4, amplitude=0.037)
+    said = wav(tmp_path / "a.wav", samples)
+    recipe = replace(RECIPE, query=said, wake_phrase=None, rate_hz=16_000, as_recorded=True, level_dbfs=-60.0)
+    rendered = Renderer(None).render(recipe)
+    start = rendered.parts[0].start_sample - round(0.3 * 16_000)
+    assert abs(start - round(0.05 * 16_000)) <= 80
+    lead = round(0.05 * 16_000)
+    np.testing.assert_array_equal(rendered.waveform.samples[lead : lead + len(samples)], samples)
+
+
+def test_a_stated_end_of_the_phrase_decides_and_not_the_energy(tmp_path: Path) -> None:
+    """Speech, then a door: by energy the phrase would end 0.6 s late."""
+    samples = np.concatenate([burst(0.5, 0.2, 0.3), burst(0.1, 0.0, 0.2)])
+    said = wav(tmp_path / "a.wav", samples)
+    for recipe in (replace(RECIPE, wake_phrase=None), replace(RECIPE, wake_phrase=None, as_recorded=True)):
+        by_energy = Renderer(None).render(replace(recipe, query=said)).parts[0]
+        stated = Renderer(None).render(replace(recipe, query=replace(said, phrase_end_s=0.7))).parts[0]
+        assert (by_energy.end_sample - by_energy.start_sample) / 48_000 == pytest.approx(0.9, abs=0.02)
+        assert (stated.end_sample - stated.start_sample) / 48_000 == pytest.approx(0.5, abs=0.02)
