@@ -117,7 +117,8 @@ def _late(count: int) -> str:
 def _record(record: Record) -> tuple[str, Tone]:
     match record:
         case SessionStarted():
-            return f"session {record.session_id}: {len(record.trials)} trials of {record.scenario_id}", Tone.PLAIN
+            what = f"session {record.session_id}: {len(record.trials)} trials of {record.scenario_id}"
+            return f"{what}; sound: {record.sound_path}", Tone.PLAIN
         case EngineStarted():
             return f"engine started, run {record.run}", Tone.QUIET
         case TrialStarted():
@@ -181,7 +182,7 @@ def _observation(seen: Observation) -> tuple[str, Tone]:
             word = "starts" if isinstance(seen, StimulusStarted) else "ends"
             return f"{seen.source}: stimulus {word}", Tone.QUIET
         case StimulusEnded():
-            return f"{seen.source}: stimulus stopped early", Tone.PLAIN
+            return f"{seen.source}: stimulus stopped early{': ' if seen.why else ''}{seen.why}", Tone.PLAIN
         case StimulusHeard():
             return f"{seen.source}: heard the stimulus (correlation {seen.correlation:.2f})", Tone.QUIET
         case SpeechStarted():

@@ -161,7 +161,7 @@ def _injects(connection: Equipment, profile: DeviceProfile) -> bool:
     match by_profile(profile) if by_profile else getattr(options, "injection", True):
         case "profile":
             return profile.audio is not None
-        case "none" | False:
+        case "none" | "hermes_play_bytes" | False:  # what plays through the device is a loudspeaker at its place
             return False
         case _:
             return True

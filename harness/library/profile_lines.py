@@ -124,10 +124,10 @@ class AudioKeys(Keys):
     """That the device takes sound over its wire."""
 
     dialogue: Annotated[AudioDialogue, word(AudioDialogue)] = Field(
-        description="vh (docs/framing.md), tflm_test_over_serial or hermes_play_bytes."
+        description="vh (docs/framing.md), tflm_test_over_serial, hermes_audio_frame, or hermes_play_bytes (a speaker)."
     )
     rate_hz: int = Field(default=16000, ge=8000, le=48000, description="Sample rate that it takes. Default 16000.")
-    topic: Text = Field(default="", description="hermes_play_bytes: topic, with {device} and {id}.")
+    topic: Text = Field(default="", description="Hermes: topic, with {device}, and {id} of hermes_play_bytes.")
 
 
 class GivesKeys(Keys):

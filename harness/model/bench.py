@@ -172,11 +172,15 @@ class ConsoleSettings:
 
 
 class AudioDialogue(StrEnum):
-    """How a device takes sound over its wire: docs/framing.md, TFLM's test_over_serial, or Hermes playBytes."""
+    """How a device takes sound over its wire: docs/framing.md, TFLM's test_over_serial, or Hermes' audioFrame.
+
+    HERMES_SPEAKER (playBytes) plays through the device: a loudspeaker at its place, and no way past its microphone.
+    """
 
     VH = "vh"
     TFLM = "tflm_test_over_serial"
-    HERMES = "hermes_play_bytes"
+    HERMES = "hermes_audio_frame"
+    HERMES_SPEAKER = "hermes_play_bytes"
 
 
 @dataclass(frozen=True, slots=True)

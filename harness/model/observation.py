@@ -39,7 +39,7 @@ class StimulusStarted:
 
 @dataclass(frozen=True, slots=True)
 class StimulusEnded:
-    """The last sample left the driver; `complete` is False when it was stopped or cut before.
+    """The last sample left the driver; `complete` is False when it was stopped or cut before, and `why` says why.
 
     Over a wire: the device has acknowledged the last sample, and whatever it had to say about any sample up to
     there was told before this.
@@ -50,6 +50,7 @@ class StimulusEnded:
     play_id: str
     complete: bool = True
     audio_s: float | None = None
+    why: str = ""
     kind: Literal["stimulus_ended"] = "stimulus_ended"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,8 +59,34 @@ def clock_of(bench: Bench) -> Clock:
     return ScaledClock(next(iter(fast.values())), HostClock())
 
 
-def sound_path(bench: Bench) -> str:
-    """How sound travels, for the log and for people."""
+def sound_path(bench: Bench, trials: Iterable[Trial] = ()) -> str:
+    """How sound travels, for the log and for people: with the way that was chosen for each device of the trials."""
+    return "; ".join([_sound_servers(bench), *_chosen_ways(bench, trials)])
+
+
+def _chosen_ways(bench: Bench, trials: Iterable[Trial]) -> Iterator[str]:
+    """Where a real device has a connection, which way its sound takes and why."""
+    ways: dict[str, set[bool]] = {}
+    for trial in trials:
+        heard = trial.listening.targets if trial.listening else ()
+        found = [(one.device, one.injected) for one in heard] or [(trial.device, trial.loudspeaker == trial.connection)]
+        for device, injected in found:
+            ways.setdefault(device, set()).add(injected)
+    for device, chosen in ways.items():
+        connection = bench.device(device).connection
+        if connection is None or connection.driver == IN_PROCESS:
+            continue
+        takes = f"its {connection.driver} connection takes {'sound' if connection.injects else 'none'}"
+        if chosen == {True}:
+            yield f"{device} is given it over its connection ({takes})"
+        elif chosen == {False}:
+            asked = ", but its trials are said aloud" if connection.injects else ""
+            yield f"{device} hears it through the air ({takes}{asked})"
+        else:
+            yield f"{device} is given some over its connection and hears some through the air ({takes})"
+
+
+def _sound_servers(bench: Bench) -> str:
     kinds = {one.driver for one in equipment_of(bench)}
     if not bench.loudspeakers and bench.microphone is None and bench.monitor is None and IN_PROCESS not in kinds:
         return "over the devices' own connections"

@@ -64,7 +64,7 @@ def prepare(
         bench_id=bench.id,
         bench_sha256=bench.sha256,
         seed=scenario.seed,
-        sound_path=sound_path(bench),
+        sound_path=sound_path(bench, trials),
         versions=_versions(trials),
         trials=trials,
     )

@@ -112,7 +112,7 @@ class ListeningAttempt:
         """Until when an event of this attempt may come: nothing more than the end for a device that was injected."""
         until_s = max((at.at_s for at in self._ended.values()), default=self._begun_s)
         settings = self._listening.settings
-        for player in self.through_air:
+        for player in self._in_real_time:
             origin_s = (self._heard or self._origins.get(player) or Stamp(self._begun_s)).at_s
             last_s = origin_s + self._timing.query_end_s
             wait_s = settings.window_after_s
@@ -124,7 +124,12 @@ class ListeningAttempt:
     @property
     def complete(self) -> bool:
         """True when nothing more is to be waited for, whatever the time is."""
-        return self.ended and not self.through_air
+        return self.ended and not self._in_real_time
+
+    @property
+    def _in_real_time(self) -> list[str]:
+        """Players after whose sound an event may still come: air, and wires that name no place on a line of audio."""
+        return [one for one in self._listening.players if one not in self._audio_s]
 
     def _waits_for_words(self, player: str) -> bool:
         return any(

@@ -175,12 +175,12 @@ class ListeningMachine(ListeningSteps):
                 attempt.begun(source, at, self._now_s, audio_s)
             case StimulusHeard(at=at):
                 attempt.heard(at)
-            case StimulusEnded(source=source, at=at, complete=complete):
+            case StimulusEnded(source=source, at=at, complete=complete, why=why):
                 self._sounding.discard(source)
                 if source in attempt.through_air:
                     self._last_sound_s = at.at_s
                 if not complete:
-                    self._interrupt(f"stimulus_cut: {source}")
+                    self._interrupt(f"stimulus_cut: {source}: {why or 'it was stopped'}")
                     return
                 attempt.finished_playing(source, at)
                 stalled_s = attempt.stalled_s(source)

@@ -277,7 +277,7 @@ class TrialMachine(TrialSteps):
                 if complete:
                     owner.ended = at
                 else:
-                    self._interrupt("stimulus_cut")
+                    self._interrupt(f"stimulus_cut: {observation.source}: {observation.why or 'it was stopped'}")
             case _:
                 pass
 

@@ -38,7 +38,7 @@ __all__ = ["runs"]
 DEVICES = Path(__file__).parents[2] / "devices"
 SCENARIO = """\
 scenario: understanding
-needs: [intents, injection]
+needs: [intents, loudspeaker]
 defaults:
   reprompt: {max_attempts: 2, context_wait_s: 0.3, response_timeout_s: 1.5, evidence_wait_s: 0.5}
   between_trials_s: 0.1
@@ -49,23 +49,31 @@ stimuli:
   - {id: stop, text: stop}
   - {id: green, text: green}
 trials:
-  - {kind: understand, query: light, wake: false, expects: {intents: [ChangeLight], slots: {state: "on"}}}
+  - kind: understand
+    query: light
+    wake: false
+    route: loudspeaker
+    expects: {intents: [ChangeLight], slots: {state: "on"}}
   - kind: understand
     query: timer
     wake: false
+    route: loudspeaker
     expects: {intents: SetTimer#AddItem, slots: {minutes: ten, item: milk}}
   - kind: understand
     query: heat
     wake: false
+    route: loudspeaker
     expects: {intents: [Heat], slots: {room: bath}}
     reprompt: {max_attempts: 3}
-  - {kind: understand, query: stop, wake: false, expects: {intents: [Stop], slots: {}}}
-  - {kind: understand, query: green, wake: false, expects: {intents: []}}
+  - {kind: understand, query: stop, wake: false, route: loudspeaker, expects: {intents: [Stop], slots: {}}}
+  - {kind: understand, query: green, wake: false, route: loudspeaker, expects: {intents: []}}
 limits: {min_understood_share: 0.8, min_intent_share: 0.95}
 """
 BENCH = """\
 bench: hermes
 operator: absent
+loudspeakers:
+  room: {{driver: mqtt, address: "127.0.0.1:{port}", topic_device: default, injection: hermes_play_bytes}}
 devices:
   kitchen:
     profile: hermes.yaml
@@ -198,4 +206,5 @@ def _check_figures(
     )
     start = entries[0].record
     assert isinstance(start, SessionStarted)
-    assert all(trial.loudspeaker == trial.connection and not trial.responds for trial in start.trials)
+    assert all(trial.loudspeaker == "room" and not trial.responds for trial in start.trials)
+    assert "kitchen hears it through the air" in start.sound_path

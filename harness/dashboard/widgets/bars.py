@@ -41,7 +41,7 @@ class TitleLine(Line):
         text = Text.assemble((plain_text(session.title or session.scenario_id, 40), f"bold {palette.TEXT}"))
         text.append(f"  on {plain_text(session.bench_id, 20)}", style=palette.QUIET)
         text.append(f"  {plain_text(session.session_id, 40)}", style=palette.QUIET)
-        text.append(f"  sound: {plain_text(session.sound_path, 40)}", style=palette.QUIET)
+        text.append(f"  sound: {plain_text(session.sound_path.partition(';')[0], 40)}", style=palette.QUIET)
         self.write(text)
 
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 from harness.drivers.mqtt import lease
 from harness.drivers.mqtt.board import BOARD, Board
 from harness.drivers.mqtt.feeding import GIVEN
-from harness.drivers.mqtt.hermes import HermesSound
+from harness.drivers.mqtt.hermes import HermesMicrophone, HermesSound, HermesSpeaker
 from harness.drivers.mqtt.lease import Reservation
 from harness.drivers.mqtt.link import BrokerLink, LinkEvents
 from harness.drivers.mqtt.numbering import MappedNumbering
@@ -82,11 +82,13 @@ class MqttDevice:
             self._board = Board(
                 self.id, self._options, self._surroundings.clock, self._outlet, self._to_board, self._broker_owes
             )
+        if self._injection in (Injection.HERMES, Injection.PLAY_BYTES):
+            kind = HermesMicrophone if self._injection is Injection.HERMES else HermesSpeaker
+            self._hermes = kind(self.id, self._device, self._surroundings, self._outlet, self._publish)
+            topics.update(self._hermes.topics)
         if self._injection is Injection.HERMES:
-            self._hermes = HermesSound(self.id, self._device, self._surroundings, self._outlet, self._publish)
-            topics.add(self._hermes.finished_topic)
             optional.append(lease_topic)
-        if self._injection is not Injection.NONE:
+        if self._injection not in (Injection.NONE, Injection.PLAY_BYTES):  # a loudspeaker feeds nobody
             self._lease = Reservation(
                 secrets.token_hex(6),
                 lease_topic,
@@ -109,6 +111,8 @@ class MqttDevice:
             self._link.open()
             if self._board is not None:
                 self._watch = self._watched(self._board)
+            if self._hermes is not None:
+                self._hermes.open()
             self._meet(self._link)
         except BaseException:
             self.close()
@@ -281,8 +285,8 @@ class MqttDevice:
             self._outlet.tell(Unread(self.id, at, what))
             return
         board, hermes = self._board, self._hermes
-        if hermes is not None and topic == hermes.finished_topic:
-            hermes.finished(payload, at)
+        if hermes is not None and topic in hermes.topics:
+            hermes.take(topic, payload, at)
             return
         prefix = f"vh/{self._device}/"
         if board is not None and topic.startswith(prefix):

@@ -29,15 +29,17 @@ class MessageFraming(StrEnum):
 
 
 class Injection(StrEnum):
-    """How sound is given to the device: as docs/framing.md has it, or as WAV files in Hermes `playBytes`.
+    """How sound is given to the device: as docs/framing.md has it, or as its microphone's frames in Hermes.
 
-    AUTO: as the profile's `audio` has it, else as the framing does.
+    PLAY_BYTES plays WAV files through the device's own loudspeaker, which is no injection. AUTO: as the profile's
+    `audio` has it, else as the framing does.
     """
 
     AUTO = "auto"
     NONE = "none"
     VH = "vh"
     HERMES = "hermes"
+    PLAY_BYTES = "hermes_play_bytes"
 
 
 class Pace(StrEnum):
@@ -135,11 +137,19 @@ class MqttOptions:
         return MessageFraming.VH if vh else MessageFraming.NONE
 
     def injection_of(self, profile: DeviceProfile | None) -> Injection:
-        """Never AUTO."""
+        """Never AUTO. Of a loudspeaker, which has no profile, Hermes is what plays."""
+        if self.injection is Injection.HERMES and profile is None:
+            return Injection.PLAY_BYTES
         if self.injection is not Injection.AUTO:
             return self.injection
-        if profile is not None and profile.audio is not None and profile.audio.dialogue is AudioDialogue.HERMES:
-            return Injection.HERMES
+        if profile is not None and profile.audio is not None:
+            match profile.audio.dialogue:
+                case AudioDialogue.HERMES:
+                    return Injection.HERMES
+                case AudioDialogue.HERMES_SPEAKER:
+                    return Injection.PLAY_BYTES
+                case _:
+                    pass
         return Injection.VH if self.framing_of(profile) is MessageFraming.VH else Injection.NONE
 
 

@@ -47,7 +47,7 @@ class FramedInjection:
         if self._playing is not None and now_s - self._progress_s > NO_PROGRESS_S:
             text = f"it answers, but has taken no sound for {NO_PROGRESS_S:g} s"
             self._tell(LogLine(self._source, Stamp(now_s), text))
-            self.stop(now_s)
+            self._end(now_s, complete=False, why=text)
 
     def level_dbfs(self) -> float | None:
         return self._playing.level_dbfs(self.link.sent) if self._playing is not None else None
@@ -97,10 +97,10 @@ class FramedInjection:
         audio_s = self.link.line_s(playing.start)
         self._tell(StimulusStarted(self._source, Stamp(now_s), playing.play_id, audio_s))
 
-    def _end(self, now_s: float, *, complete: bool) -> None:
+    def _end(self, now_s: float, *, complete: bool, why: str = "") -> None:
         playing, self._playing = self._playing, None
         if playing is None:
             return
         end = playing.end if complete else max(playing.start, min(self.link.cut(), playing.end))
         audio_s = self.link.line_s(end)
-        self._tell(StimulusEnded(self._source, Stamp(now_s), playing.play_id, complete, audio_s))
+        self._tell(StimulusEnded(self._source, Stamp(now_s), playing.play_id, complete, audio_s, why))

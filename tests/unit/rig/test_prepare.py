@@ -17,6 +17,7 @@ from harness.rig.prepare import prepare
 from harness.rig.resolved import equipment_of, read_resolved
 
 INPUTS = Path(__file__).parents[2] / "conformance" / "in_process"
+DEVICES = Path(__file__).parents[3] / "devices"
 
 
 def sha256(path: Path) -> str:
@@ -148,3 +149,40 @@ def test_real_equipment_does_not_run_faster(tmp_path: Path) -> None:
     mixed = replace(bench, loudspeakers=(speaker, replace(speaker, id="far", driver="loudspeaker", options=object())))
     with pytest.raises(InputError, match="'far' is real"):
         clock_of(mixed)
+
+
+HERMES = """\
+bench: hermes
+operator: absent
+loudspeakers:
+  room: {driver: mqtt, address: "127.0.0.1:1", topic_device: default, injection: hermes_play_bytes}
+devices:
+  kitchen:
+    profile: PROFILE
+    connection: {driver: mqtt, address: "127.0.0.1:1", topic_device: default}
+"""
+CALLS = "scenario: calls\nneeds: [wake_events]\ntrials: [{id: call, kind: wake, phrase: alexa}]\n"
+
+
+@pytest.mark.parametrize(
+    ("dialogue", "player", "told"),
+    [
+        ("hermes_audio_frame", "kitchen", "kitchen is given it over its connection (its mqtt connection takes sound)"),
+        ("hermes_play_bytes", "room", "kitchen hears it through the air (its mqtt connection takes none)"),
+    ],
+)
+def test_to_play_through_a_device_is_a_loudspeaker_and_never_an_injection(
+    tmp_path: Path, dialogue: str, player: str, told: str
+) -> None:
+    shipped = (DEVICES / "hermes_rhasspy.yaml").read_text(encoding="utf-8")
+    assert "{dialogue: hermes_audio_frame," in shipped
+    topics = {"hermes_play_bytes": "playBytes/{id}"}.get(dialogue, "audioFrame")
+    made = shipped.replace("hermes_audio_frame", dialogue).replace("audioFrame'", f"{topics}'")
+    (tmp_path / "mine.yaml").write_text(made.replace("device: hermes_rhasspy", "device: mine"), encoding="utf-8")
+    (tmp_path / "bench.yaml").write_text(HERMES.replace("PROFILE", "mine"), encoding="utf-8")
+    (tmp_path / "calls.yaml").write_text(CALLS, encoding="utf-8")
+    folder = prepare(tmp_path / "calls.yaml", tmp_path / "bench.yaml", tmp_path / "sessions")
+    (entry,) = LogReader(folder).entries()
+    assert isinstance(entry.record, SessionStarted)
+    assert [trial.loudspeaker for trial in entry.record.trials] == [player]
+    assert entry.record.sound_path.endswith(told)

@@ -94,7 +94,10 @@ def test_wake_events_are_credited_to_the_attempt_under_way_and_to_no_other() -> 
         (LinkLost("wired", Stamp(100.0), "the port is gone"), "link_lost: wired: the port is gone"),
         (Status("wired", Stamp(100.0), DeviceState.STARTED), "device_restarted: wired"),
         (Status("wired", Stamp(100.0), DeviceState.GONE), "device_gone: wired"),
-        (StimulusEnded("wired", Stamp(100.0), "call.r1.t1.a1", False, 1.0), "stimulus_cut: wired"),
+        (
+            StimulusEnded("wired", Stamp(100.0), "call.r1.t1.a1", False, 1.0, "it hung up"),
+            "stimulus_cut: wired: it hung up",
+        ),
     ],
 )
 def test_what_interrupts_an_attempt_and_that_it_is_repeated(what: Observation, cause: str) -> None:
