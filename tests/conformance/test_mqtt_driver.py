@@ -21,6 +21,7 @@ from harness.model.observation import (
     ResponseText,
     Status,
     Transcript,
+    Unread,
     Wake,
 )
 from tests.conformance.mqtt_bench import Board, Broker, Watch, around, until
@@ -119,7 +120,8 @@ def test_garbage_is_kept_as_evidence_and_hurts_nothing(watch: Watch, board: Boar
         board.say_raw("transcript", payload)
     board.say("transcript", text="still here")
     until(lambda: len(watch.of(Transcript)) == 1, 20)
-    assert len(watch.of(LogLine)) == len(rubbish)
+    assert len(watch.of(LogLine)) == len(rubbish) - 1
+    assert len(watch.of(Unread)) == 1
     assert watch.driver.too_long == 1
 
 

@@ -111,9 +111,9 @@ class MqttDevice:
             self._link.open()
             if self._board is not None:
                 self._watch = self._watched(self._board)
+            self._meet(self._link)
             if self._hermes is not None:
                 self._hermes.open()
-            self._meet(self._link)
         except BaseException:
             self.close()
             raise
