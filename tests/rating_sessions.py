@@ -5,10 +5,11 @@ A dozen short answers are spoken once by flite and used again, so that every res
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import soxr
@@ -41,6 +42,8 @@ from harness.model.stimulus import SpokenText, StimulusRecipe, VoiceSpec, Wavefo
 from harness.model.time import Measured, Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
 from harness.rig.assemble import renderer
+from harness.stimuli.level import amplify
+from harness.stimuli.recording import at_rate
 from harness.wire.codec import RECORDS, encode
 
 STARTED_WALL_S = 1_700_000_000.0
@@ -87,23 +90,27 @@ def rating_session(
     devices: Sequence[str] = ("kitchen", "den"),
     effects: bool = False,
     transcripts: bool = True,
+    talks: Sequence[Talk] = (),
+    sounds: Mapping[str, tuple[int, float]] = MappingProxyType({}),
 ) -> Path:
     """A new session folder with `count` first responses of these devices in turn; each third one was asked twice.
 
     Trial ids are `moons-kitchen-1`, …; conditions: voice ann or bob, noise quiet or pink 10 dB. effects: four of
     twelve queries want an effect (else none does, and nothing is held). transcripts: by our own recogniser; every
-    second device also tells what it says.
+    second device also tells what it says. talks: others than ours. sounds: rate in Hz and gain in dB of the clips of
+    a device, where they are not as the voice gives them.
     """
-    talks = TALKS if effects else TALKS[:WITHOUT_EFFECT]
+    talks = talks or (TALKS if effects else TALKS[:WITHOUT_EFFECT])
     folder.mkdir(parents=True)
-    clips = _clips(ClipShelf(SessionFolder(folder).clips), talks)
+    shelf = ClipShelf(SessionFolder(folder).clips)
+    clips = {one: _clips(shelf, talks, *sounds.get(one, (RATE_HZ, 0.0))) for one in devices}
     made = [(talks[number % len(talks)], devices[number % len(devices)], number + 1) for number in range(count)]
     trials = tuple(_trial(talk, device, number, effects) for talk, device, number in made)
     rows = _Rows()
     rows.add(SessionStarted(session_id, "kitchen", "Kitchen", "a", "lab", "b", 1, "in_process", (), trials))
     rows.add(EngineStarted(1, 10, "boot", 1.0))
     for trial, (talk, device, number) in zip(trials, made, strict=True):
-        rows.trial(trial, talk, clips[talk.id], 2 if number % 3 == 0 else 1, transcripts)
+        rows.trial(trial, talk, clips[device][talk.id], 2 if number % 3 == 0 else 1, transcripts)
         if devices.index(device) % 2:
             rows.said(trial, talk.answer, 2 if number % 3 == 0 else 1)
     rows.add(SessionFinished(EndReason.COMPLETED))
@@ -223,8 +230,8 @@ class _Rows:
         self.add(Observed(StimulusStarted("front", Stamp(self._at_s), play_id), trial.id, 1, attempt))
 
 
-def _clips(shelf: ClipShelf, talks: Sequence[Talk]) -> dict[str, Clip]:
-    return {talk.id: shelf.save(_spoken(talk.answer), 0.0) for talk in talks}
+def _clips(shelf: ClipShelf, talks: Sequence[Talk], rate_hz: int, gain_db: float) -> dict[str, Clip]:
+    return {talk.id: shelf.save(amplify(at_rate(_spoken(talk.answer), rate_hz), gain_db), 0.0) for talk in talks}
 
 
 @cache

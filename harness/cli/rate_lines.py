@@ -33,8 +33,8 @@ def item_lines(view: SittingView, policy: TranscriptPolicy, *, names: bool = Fal
     if item.exercise is None:
         yield f"attempts: {item.attempts}{_waits(item)}"
         yield f"response: {_response(item)}"
-        if item.recognition is not Recognition.YES:
-            yield f"recognised: {item.recognition.value.replace('_', ' ')}"
+        if item.recognition is Recognition.NO:
+            yield "recognised: no, other words were heard"
     if item.effect is not None:
         wanted, known = effect_words(item.effect)
         yield f"wanted effect: {wanted}"
@@ -64,13 +64,8 @@ def text_lines(view: SittingView, policy: TranscriptPolicy) -> Iterator[str]:
         if view.phase is Phase.TRAINING or policy is TranscriptPolicy.ON_REQUEST:
             yield "transcript: hidden; `text` shows it"
         return
-    if item.said is not None:
-        yield f"the device reports to have said: {plain_text(item.said, LONGEST)}"
-    if item.transcript is not None:
-        name = f" by {plain_text(item.recogniser, 60)}" if item.recogniser else ""
-        yield f"transcript{name}: {plain_text(item.transcript, LONGEST)}"
-    if item.said is None and item.transcript is None:
-        yield "transcript: there is none"
+    words = "there is none" if item.transcript is None else plain_text(item.transcript, LONGEST)
+    yield f"transcript: {words}"
 
 
 def progress(view: SittingView) -> str:

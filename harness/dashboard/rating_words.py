@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from harness.model.effect import EffectEvidence, EffectSource, EffectWord
+from harness.model.effect import EffectEvidence
 from harness.model.judgment import Judgment, JudgmentStatus
 from harness.model.rater_keys import RaterAction
 from harness.rating.categories import LABELS
-from harness.rating.guide import SUB_FLAG_TEXTS
+from harness.rating.guide import SUB_FLAG_TEXTS, effect_text
 from harness.wire.foreign import plain_text
 
 ACTIONS: dict[RaterAction, str] = {
@@ -30,21 +30,10 @@ ACTIONS: dict[RaterAction, str] = {
 
 SURE: dict[int, str] = {1: "unsure", 2: "fairly sure", 3: "sure"}
 
-_EFFECTS: dict[EffectWord, str] = {
-    EffectWord.RIGHT: "right",
-    EffectWord.PARTIAL: "in part",
-    EffectWord.WRONG: "not done, or the wrong thing",
-    EffectWord.UNKNOWN: "looked at, cannot be told",
-}
-
 
 def effect_words(found: EffectEvidence) -> tuple[str, str]:
-    """(what was wanted, what is known of it and by whom), harmless."""
-    wanted = plain_text(found.check.wanted, 200) or "an effect"
-    if found.source is EffectSource.NONE:
-        return wanted, "nobody has looked yet"
-    who = "the device tells" if found.source is EffectSource.DEVICE else "the operator says"
-    return wanted, f"{_EFFECTS[found.word]} ({plain_text(found.said, 300) if found.said else who})"
+    """(what was wanted, what became of it), harmless."""
+    return plain_text(found.check.wanted, 200) or "an effect", effect_text(found)
 
 
 def given_words(row: Judgment) -> str:

@@ -1,4 +1,4 @@
-"""Shown texts without the names of devices and people, which notes and evidence of effects may hold."""
+"""Items without what would tell raters whose response they judge: names in texts, and where evidence comes from."""
 
 from __future__ import annotations
 
@@ -7,27 +7,28 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
+from harness.model.effect import EffectCheck, EffectEvidence, EffectSource
 from harness.rating.items import Item
 
-DEVICE, PERSON = "the device", "somebody"
+DEVICE = "the device"
 
 
-def blinded(item: Item, devices: Iterable[str], people: Iterable[str]) -> Item:
-    """The item with `the device` in place of every name of a device in its note and in the evidence of its effect.
+def blinded(item: Item, devices: Iterable[str]) -> Item:
+    """The item with `the device` in place of every name of a device in its note, and with neutral evidence.
 
     devices: ids and names of all devices of the session, since another one's name tells whose response it is not.
-    people: who looked what the device did. Names count as whole words, in capitals or not. What was said to the device
-    and by it stays as it was: that is what is judged. Nor is what was wanted changed: it is the same for all devices.
+    Names count as whole words, in capitals or not. What was said to the device and by it stays as it was: that is
+    what is judged. Of an effect stays what was wanted, and what became of it: one device tells of its state in its own
+    words, at another one somebody looks.
     """
-    of_devices, of_people = _pattern(tuple(sorted(set(devices)))), _pattern(tuple(sorted(set(people))))
+    of_devices = _pattern(tuple(sorted(set(devices))))
+    note = item.note if of_devices is None else of_devices.sub(DEVICE, item.note)
+    return replace(item, note=note, effect=item.effect and _neutral(item.effect))
 
-    def plain(text: str) -> str:
-        if of_devices is not None:
-            text = of_devices.sub(DEVICE, text)
-        return text if of_people is None else of_people.sub(PERSON, text)
 
-    effect = item.effect
-    return replace(item, note=plain(item.note), effect=effect and replace(effect, said=plain(effect.said)))
+def _neutral(found: EffectEvidence) -> EffectEvidence:
+    source = EffectSource.NONE if found.is_open else EffectSource.OPERATOR
+    return EffectEvidence(EffectCheck(found.check.wanted), found.word, source)
 
 
 @lru_cache(maxsize=64)

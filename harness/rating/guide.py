@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from harness.model.effect import EffectEvidence, EffectWord
 from harness.model.judgment import Category, Flag, SubFlag
 
 
@@ -104,7 +105,7 @@ RULES: tuple[str, ...] = (
     "Too much is not correct either: more than was asked for is partially correct.",
     "A basic ability that is missing is wrong; where the device says so itself, it is an admitted defeat.",
     "Misheard, cut or spoilt sound is no category: put the response aside.",
-    "The written text is made by our own recogniser and may be off. What you hear counts.",
+    "The written text may be off. What you hear counts.",
 )
 
 SUB_FLAG_TEXTS: dict[SubFlag, str] = {
@@ -124,3 +125,15 @@ FLAG_TEXTS: dict[Flag, str] = {
     Flag.PRIVACY: "it tells something private",
 }
 """Why a response is put aside."""
+
+_EFFECTS = {
+    EffectWord.RIGHT: "it was done",
+    EffectWord.PARTIAL: "it was done in part",
+    EffectWord.WRONG: "it was not done, or something else was",
+    EffectWord.UNKNOWN: "it cannot be told",
+}
+
+
+def effect_text(found: EffectEvidence) -> str:
+    """What became of a wanted effect, in the same words whoever saw it."""
+    return "not known yet" if found.is_open else _EFFECTS[found.word]

@@ -33,9 +33,10 @@ class Item:
 
     id: blind, the same for all raters of a round. query: its text. attempts: how often it was said, the one that was
     understood included; waits_s: before each of them but the first. latency, length: of the response. truncated: it
-    went on when the recording was cut. said: what the device itself reports to have said; transcript: by our own
-    recogniser; both are None when there is none, and are shown as the round's policy says. note: the scenario's.
-    clip: None of an exercise, whose sound is spoken by a voice. inputs: judgments that an adjudicator is shown.
+    went on when the recording was cut. transcript: what was said in writing, None when there is none; shown as the
+    round's policy says. note: the scenario's. clip: None of an exercise, whose sound is spoken by a voice. inputs:
+    judgments that an adjudicator is shown. Who wrote the transcript, and who saw the effect, is not told: devices
+    differ in that.
     """
 
     id: str
@@ -48,9 +49,7 @@ class Item:
     latency: Measured | None = None
     length: Measured | None = None
     truncated: bool = False
-    said: str | None = None
     transcript: str | None = None
-    recogniser: str = ""
     core_capability: bool = False
     effect: EffectEvidence | None = None
     note: str = ""

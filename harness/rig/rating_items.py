@@ -47,7 +47,6 @@ class RatingSource:
         self._seq = self._judgments_seq = 0
         self._at_bench: list[Entry] = []
         self._later: list[Entry] = []
-        self._people: set[str] = set()
         self._profiles = frozenset(one.stem for one in (SessionFolder(folder).inputs / "profiles").glob("*.yaml"))
         self._found: SessionItems | None = None
 
@@ -78,8 +77,6 @@ class RatingSource:
                 self._said.setdefault((trial_id, take, attempt), []).append(text)
             case JudgmentGiven():
                 self._at_bench.append(entry)
-            case EffectAnswered(by=by):
-                self._people.add(by)
             case _:
                 pass
 
@@ -88,7 +85,6 @@ class RatingSource:
             self._later.append(entry)
         elif isinstance(entry.record, EffectAnswered):
             self._figures.add_later(entry)
-            self._people.add(entry.record.by)
 
     def _items(self) -> SessionItems:
         progress = self._figures.snapshot()
@@ -102,7 +98,7 @@ class RatingSource:
         gold = {one.trial: one for one in self._gold if one.session == session_id}
         names = self._profiles | _names_of_devices(progress)
         items = tuple(
-            blinded(_item(one, self._seed, self._said, progress.effects, gold), names, self._people)
+            blinded(_item(one, self._seed, self._said, progress.effects, gold), names)
             for one in responses
             if one.trial.trial.memory is None
         )
@@ -169,9 +165,7 @@ def _item(
         latency=response.latency,
         length=response.length,
         truncated=response.truncated,
-        said=told[0] if told else None,
-        transcript=response.transcript,
-        recogniser=response.recogniser,
+        transcript=response.transcript if response.transcript is not None else told[0] if told else None,
         core_capability=trial.core_capability,
         effect=effects.get((trial.id, response.take, response.attempt)),
         note=trial.note,

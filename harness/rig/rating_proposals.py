@@ -73,6 +73,5 @@ def _learnt(folder: Path, own: Collection[str]) -> Iterator[tuple[str, Category]
 
 
 def _text(item: Item) -> str | None:
-    """The query and what was answered, by our recogniser or else as the device tells it."""
-    answered = item.transcript if item.transcript is not None else item.said
-    return None if answered is None else f"{item.query}\n{answered}"
+    """The query and what was answered."""
+    return None if item.transcript is None else f"{item.query}\n{item.transcript}"

@@ -21,7 +21,11 @@ from harness.rating.queue import drawn
 from harness.rig.assemble import renderer
 from harness.rig.rating_items import RatingSource, SessionItems, disputed
 from harness.rig.rating_proposals import Proposer
+from harness.stimuli.level import at_level_unclipped
+from harness.stimuli.recording import at_rate
 
+RATE_HZ, LEVEL_DBFS = 16_000, -26.0
+"""Of every sound that a rater hears: its own rate and level would tell which device it is of."""
 RESPONSE_VOICE = VoiceSpec(engine="flite", name="slt")
 """Who speaks the responses of exercises."""
 
@@ -135,19 +139,19 @@ class RatingRoom:
     def response_sound(self, item: Item) -> Waveform:
         """The first response as it was recorded; of an exercise, spoken by a voice. LogError, VoiceError."""
         if item.clip is None or item.exercise is not None:
-            return self._spoken(item.exercise.response if item.exercise else "", RESPONSE_VOICE)
-        return read_clip(SessionFolder(self._session(item).folder).clips, item.clip)
+            return _alike(self._spoken(item.exercise.response if item.exercise else "", RESPONSE_VOICE))
+        return _alike(read_clip(SessionFolder(self._session(item).folder).clips, item.clip))
 
     def query_sound(self, item: Item) -> Waveform:
         """The query as it was said, without its wake phrase and noise, which would tell the device; VoiceError."""
         trial = self._session(item).trials.get(item.subject.trial_id)
         if trial is None:
-            return self._spoken(item.query, VoiceSpec())
+            return _alike(self._spoken(item.query, VoiceSpec()))
         plain = replace(trial.recipe, wake_phrase=None, noise=None, lead_in_s=0.0, tail_s=0.0)
         made = self._sounds.render(plain)
         start_s, end_s = made.span_s(Role.QUERY) or (0.0, made.waveform.duration_s)
         rate_hz = made.waveform.rate_hz
-        return Waveform(made.waveform.samples[int(start_s * rate_hz) : int(end_s * rate_hz) + 1], rate_hz)
+        return _alike(Waveform(made.waveform.samples[int(start_s * rate_hz) : int(end_s * rate_hz) + 1], rate_hz))
 
     def close(self) -> None:
         with self._lock:
@@ -179,6 +183,10 @@ class RatingRoom:
             if folder not in self._logs:
                 self._logs[folder] = JudgmentLog(folder)
             return self._logs[folder]
+
+
+def _alike(sound: Waveform) -> Waveform:
+    return at_level_unclipped(at_rate(sound, RATE_HZ), LEVEL_DBFS)
 
 
 def open_room(sessions: Sequence[Path], round_: RatingRound | None = None) -> RatingRoom:

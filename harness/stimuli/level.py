@@ -86,6 +86,15 @@ def at_level(waveform: Waveform, level_dbfs: float, what: str) -> Waveform:
     return amplify(waveform, level_dbfs - found.level_dbfs)
 
 
+def at_level_unclipped(waveform: Waveform, level_dbfs: float) -> Waveform:
+    """The waveform with that active speech level, or as near to it as its peak allows; silence as it is."""
+    found = active_speech_level(waveform)
+    if found is None:
+        return waveform
+    headroom_db = 20 * math.log10(FULL_SCALE / float(np.abs(waveform.samples).max()))
+    return amplify(waveform, min(level_dbfs - found.level_dbfs, headroom_db))
+
+
 def refuse_clipping(waveform: Waveform, level_dbfs: float, what: str) -> None:
     """InputError with the highest level possible when a sample lies beyond full scale."""
     peak = float(np.abs(waveform.samples).max(initial=0.0))

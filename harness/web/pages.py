@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from harness.model.effect import EffectSource, EffectWord
 from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, JudgmentStatus, SubFlag
 from harness.model.rater_keys import RaterAction, RaterKeys
 from harness.model.rating_round import RatingRound, TranscriptPolicy
 from harness.model.trial import Recognition
 from harness.rating.categories import LABELS
-from harness.rating.guide import FLAG_TEXTS, GUIDE, RULES, SUB_FLAG_TEXTS
+from harness.rating.guide import FLAG_TEXTS, GUIDE, RULES, SUB_FLAG_TEXTS, effect_text
 from harness.rating.items import Item
 from harness.rating.sitting_view import Phase, SittingView
 from harness.web.rendering import SiteWords, Templates
@@ -20,17 +19,6 @@ from harness.web.seats import Seat
 
 TEMPLATES = ("instructions.html", "desk.html", "guide.html")
 MENU_KEYS = "abcdefghij"
-EFFECT_TEXTS = {
-    EffectWord.RIGHT: "it was done",
-    EffectWord.PARTIAL: "it was done in part",
-    EffectWord.WRONG: "it was not done, or something else was",
-    EffectWord.UNKNOWN: "somebody looked and could not tell",
-}
-SOURCE_TEXTS = {
-    EffectSource.DEVICE: "the device reports it",
-    EffectSource.OPERATOR: "an operator looked",
-    EffectSource.NONE: "nobody has looked yet",
-}
 WORDS = SiteWords(
     name="Rating",
     welcome="Rating first responses",
@@ -84,10 +72,11 @@ class DeskPage:
             "finished": view.phase is Phase.FINISHED,
             "adjudicating": bool(item and item.inputs) or self.place == "/adjudicate",
             "aid": self.seat.aid,
-            "written": _written(item, view) if item else (),
+            "written": item.transcript or "" if item and view.draft.transcript_shown else None,
             "may_ask_written": _may_ask(view, self.round_),
             "facts": _facts(item) if item else (),
-            "effect": _effect(item) if item else None,
+            "effect": item.effect if item else None,
+            "effect_text": effect_text,
             "own": _own(view),
             "flags": [(key, one.value, FLAG_TEXTS[one]) for key, one in zip(MENU_KEYS, Flag, strict=False)],
             "sub_flags": [
@@ -109,31 +98,16 @@ def _may_ask(view: SittingView, round_: RatingRound) -> bool:
     return allowed and not view.draft.transcript_shown and view.item is not None
 
 
-def _written(item: Item, view: SittingView) -> tuple[tuple[str, str], ...]:
-    """(who wrote it, what was said in writing); nothing that has not been asked for goes to the browser."""
-    if not view.draft.transcript_shown:
-        return ()
-    by_device = [("the device says that it said", item.said)] if item.said is not None else []
-    ours = [("our recogniser heard", item.transcript)] if item.transcript is not None and item.exercise is None else []
-    spoken = [("the response in writing", item.transcript)] if item.transcript and item.exercise is not None else []
-    return tuple((who, text) for who, text in (*by_device, *ours, *spoken) if text is not None)
-
-
 def _facts(item: Item) -> tuple[str, ...]:
     facts = []
     if item.exercise is None:
         if item.attempts > 1:
             waits = [f"{wait:.0f} s" if wait is not None else "n/a" for wait in item.waits_s]
-            facts.append(f"said {item.attempts} times until understood; waits before: {', '.join(waits) or 'n/a'}")
+            facts.append(f"asked {item.attempts} times; waits before: {', '.join(waits) or 'n/a'}")
         else:
-            facts.append("understood the first time")
-        match item.recognition:
-            case Recognition.NO:
-                facts.append("the evidence says that it heard other words")
-            case Recognition.UNKNOWN | Recognition.NOT_ASSESSED:
-                facts.append("nothing tells whether it heard the right words")
-            case _:
-                pass
+            facts.append("asked once")
+        if item.recognition is Recognition.NO:
+            facts.append("other words were heard")
         if item.latency is not None:
             facts.append(f"began {item.latency.value_s:.1f} s after the query")
         if item.truncated:
@@ -141,14 +115,6 @@ def _facts(item: Item) -> tuple[str, ...]:
     if item.core_capability:
         facts.append("a core capability: every device must be able to do this")
     return tuple(facts)
-
-
-def _effect(item: Item) -> Mapping[str, str] | None:
-    found = item.effect
-    if found is None:
-        return None
-    word = "not known yet" if item.waits_for_effect else EFFECT_TEXTS[found.word]
-    return {"wanted": found.check.wanted, "word": word, "source": SOURCE_TEXTS[found.source], "said": found.said}
 
 
 def _own(view: SittingView) -> str:

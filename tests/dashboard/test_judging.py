@@ -133,19 +133,12 @@ async def test_the_transcript_is_hidden_until_asked_for_and_that_is_stored(sessi
     app = seated(session)
     async with app.run_test(size=SMALL) as pilot:
         await ready(pilot)
-        told = False
-        for _ in range(12):
-            item = app.desk.view.item
-            assert item is not None
-            assert ANSWERS[item.query] not in screen_text(pilot)
-            if item.said is not None:
-                told = True
-                break
-            await press(pilot, "1")
-        assert told, "the session has responses with the device's own text"
+        await press(pilot, "1")
+        item = app.desk.view.item
+        assert item is not None
+        assert ANSWERS[item.query] not in screen_text(pilot)
         await press(pilot, "t")
-        assert f"said    “{ANSWERS[item.query]}”  (the device's own text)" in screen_text(pilot)
-        assert f"heard   “{ANSWERS[item.query]}”  (our recogniser, test)" in screen_text(pilot)
+        assert f"said    “{ANSWERS[item.query]}”" in screen_text(pilot)
         await press(pilot, "t")
         await until(pilot, shows(pilot, "escape goes back"))
         await press(pilot, "escape", "1")

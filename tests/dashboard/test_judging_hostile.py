@@ -30,7 +30,7 @@ async def test_hostile_text_in_every_field(tmp_path: Path, size: tuple[int, int]
     )
     items = [
         replace(
-            item, query=HOSTILE, said=HOSTILE, transcript=HOSTILE, recogniser=HOSTILE, note=HOSTILE, effect=evidence,
+            item, query=HOSTILE, transcript=HOSTILE, note=HOSTILE, effect=evidence,
             inputs=inputs,
         )
         for item in room.items

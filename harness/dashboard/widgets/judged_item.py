@@ -65,22 +65,11 @@ class JudgedItem(Painted):
         return rows
 
     def _said(self, item: Item, shown: bool) -> list[Row]:
-        """The device's own text and ours are never mixed up."""
         if not shown:
             return [("said", Text(f"not shown; {self._key} shows it in writing", style=palette.QUIET))]
-        rows: list[Row] = []
-        if item.said is not None:
-            told = Text(f"“{plain_text(item.said, LONGEST)}”", style=palette.TEXT)
-            rows.append(("said", told.append("  (the device's own text)", style=palette.QUIET)))
-        if item.transcript is not None:
-            by = plain_text(item.recogniser, 30)
-            ours = Text(f"“{plain_text(item.transcript, LONGEST)}”", style=palette.TEXT)
-            if item.exercise is not None:
-                rows.append(("said", ours))
-            else:
-                source = f"  (our recogniser{f', {by}' if by else ''})"
-                rows.append(("heard", ours.append(source, style=palette.QUIET)))
-        return rows or [("said", Text("nobody has written it down", style=palette.QUIET))]
+        if item.transcript is None:
+            return [("said", Text("nobody has written it down", style=palette.QUIET))]
+        return [("said", Text(f"“{plain_text(item.transcript, LONGEST)}”", style=palette.TEXT))]
 
     def _inputs(self, item: Item) -> list[Row]:
         """What raters gave, to whoever settles it; who they are only when that is asked for."""
@@ -113,8 +102,8 @@ def _facts(item: Item) -> Text:
         marks.append(("a core capability", palette.YELLOW))
     if item.truncated:
         marks.append(("cut: it went on", palette.ORANGE))
-    if item.exercise is None and item.recognition is not Recognition.YES:
-        marks.append(("not known whether it understood", palette.ORANGE))
+    if item.exercise is None and item.recognition is Recognition.NO:
+        marks.append(("other words were heard", palette.ORANGE))
     for words, colour in marks:
         text.append(" · " if len(text) else "", style=palette.QUIET)
         text.append(words, style=colour)
