@@ -135,6 +135,7 @@ def _device(one: MemoryFinding) -> dict[str, object]:
         "context_wait_s": None if forgotten is None else forgotten.wait_s,
         "left": None if forgotten is None else [forgotten.left.count, forgotten.left.total],
         "left_at_most": None if forgotten is None else forgotten.at_most,
+        "surer": None if forgotten is None or forgotten.surer is None else list(forgotten.surer),
         "why": one.why,
         "points": [dict(zip(COLUMNS[1:], _row(point), strict=True)) for point in one.points],
     }

@@ -40,6 +40,9 @@ def block(finding: MemoryFinding, axis: str | None = None) -> Iterator[str]:
     if finding.to_wake is not None:
         yield f"  to its wake event  {length(finding.to_wake)}"
     yield f"  recommended        {recommendation(finding)}"
+    if finding.forgotten is not None and finding.forgotten.surer is not None:
+        wait_s, at_most = finding.forgotten.surer
+        yield f"  surer              {wait_s:g} s: at most {at_most:.0%} show memory there"
     yield from _notes(finding)
 
 
@@ -65,8 +68,8 @@ def recommendation(finding: MemoryFinding) -> str:
 
 
 def _rests_on(found: Forgotten) -> str:
-    left = f"{found.left.count} of {found.left.total} pairs from {found.wait_s:g} s on show memory"
-    return f"{left}: at most {found.at_most:.0%}"
+    left = f"{found.left.count} of {found.left.total} pairs from there on did"
+    return f"at {found.wait_s:g} s at most {found.at_most:.0%} show memory (95 %); {left}"
 
 
 def _bar(level: Level) -> str:

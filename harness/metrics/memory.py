@@ -74,11 +74,16 @@ class MemoryLength:
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """A wait after which hardly any pair shows memory. left: those from there on that do; at_most: 95 % upper bound."""
+    """A wait after which hardly any pair shows memory. left: those from there on that do.
+
+    at_most: 95 % upper bound on the share that shows memory at this wait. surer: the longest wait that was tried, and
+    the bound there; None where that is no lower.
+    """
 
     wait_s: float
     left: Share
     at_most: float
+    surer: tuple[float, float] | None = None
 
 
 def levels(pairs: Sequence[Pair]) -> tuple[Level, ...]:
@@ -111,14 +116,33 @@ def forgotten(pairs: Sequence[Pair], length: MemoryLength, left_share: float = L
     until_s = length.interval[1]
     if until_s is None:
         return None
-    for wait_s in sorted({pair.wait_s for pair in pairs if pair.wait_s >= until_s}):
-        later = [pair.shown for pair in pairs if pair.wait_s >= wait_s]
-        left = Share(sum(later), len(later))
+    waits, shown, totals = _counted(pairs)
+    for at in np.flatnonzero(waits >= until_s).tolist():
+        left = Share(int(shown[at:].sum()), int(totals[at:].sum()))
         if left.count <= left_share * left.total:
-            bound = clopper_pearson(left.count, left.total, 2 * CONFIDENCE - 1)  # one-sided
-            assert bound is not None
-            return Forgotten(wait_s, left, bound[1])
+            at_most, surer = _at_most(at, shown, totals), None
+            # Where some are shown, bounds by several counts would not hold together; without any, the last is lowest.
+            if not left.count and at + 1 < len(waits):
+                surer = float(waits[-1]), _at_most(len(waits) - 1, shown, totals)
+            return Forgotten(float(waits[at]), left, at_most, surer)
     return None
+
+
+def _at_most(at: int, shown: Floats, totals: Floats) -> float:
+    """One-sided 95 % upper bound on the share that shows memory at a wait; it holds though the pairs chose the wait.
+
+    Longer waits do not bound it, since the share may fall; shorter ones do, since it does not grow. So it rests on the
+    pairs back to the last shorter wait that showed memory, and counts all that are shown from this wait on. Where none
+    is, the bounds of all waits hold together with 95 %: each fails only when all pairs from some place on show nothing,
+    and of such events the one with the latest place contains the others.
+    """
+    count, first = int(shown[at:].sum()), at
+    while first and not shown[first - 1]:
+        first -= 1
+    asked = int(totals[first : at + 1].sum())
+    bound = clopper_pearson(min(count, asked), asked, 2 * CONFIDENCE - 1)
+    assert bound is not None  # a wait has a pair
+    return bound[1]
 
 
 def _counted(pairs: Sequence[Pair]) -> tuple[Floats, Floats, Floats]:

@@ -27,14 +27,16 @@ class Design:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Of `runs`: covered, whose interval holds the length; told, with a wait to recommend; over, whose bound on what
-    is left from there on is too low. ratio: median of upper over lower end, of intervals that have both.
+    """Of `runs`: covered, whose interval holds the length; told, with a wait to recommend; over, whose bound on the
+    share at that wait is too low; surer_over, at the longer wait beside it. ratio: median of upper over lower end, of
+    intervals that have both.
     """
 
     runs: int
     covered: int
     told: int
     over: int
+    surer_over: int
     ratio: float | None
 
 
@@ -49,7 +51,7 @@ def remembers(waits_s: Floats, length_s: float, spread: float) -> Floats:
 def kept(random: np.random.Generator, design: Design, spread: float, runs: int, critical: float = CRITICAL) -> Kept:
     """Runs with lengths of 2.5 to 28 s, drawn evenly on a logarithmic scale."""
     tried_s, ratios = design.tried_s, []
-    covered = told = over = 0
+    covered = told = over = surer_over = 0
     for _ in range(runs):
         length_s = math.exp(random.uniform(math.log(2.5), math.log(28)))
         share = remembers(tried_s, length_s, spread)
@@ -63,5 +65,7 @@ def kept(random: np.random.Generator, design: Design, spread: float, runs: int, 
             ratios.append(high / low)
         if (rest := forgotten(pairs, found)) is not None:
             told += 1
-            over += float(np.mean(share[tried_s >= rest.wait_s])) > rest.at_most
-    return Kept(runs, covered, told, over, float(np.median(ratios)) if ratios else None)
+            over += float(share[tried_s == rest.wait_s][0]) > rest.at_most
+            if rest.surer is not None:
+                surer_over += float(share[tried_s == rest.surer[0]][0]) > rest.surer[1]
+    return Kept(runs, covered, told, over, surer_over, float(np.median(ratios)) if ratios else None)
