@@ -70,8 +70,9 @@ def checked_settings(known: Sequence[Setting], given: Iterable[tuple[str, str]],
             raise InputError(
                 f"{plugin} has no setting {name!r}", remedy=f"{meant}It has: {', '.join(sorted(by_name)) or 'none'}"
             )
-        _check(setting, value)
         found[name] = value
+    for name, value in found.items():
+        _check(by_name[name], value)
     return found
 
 

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.engines.offline_catalogue import CataloguedEngine, LoadedModel, catalogue, catalogued, load, load_or_say
-from harness.engines.settings import OPERATING_POINT
+from harness.engines.settings import OPERATING_POINT, assigned
 from harness.model.errors import InputError, PluginError
 from harness.model.offline import EngineKind, OperatingPoint, Setting, SettingKind
 from harness.wire.foreign import plain_text
@@ -51,7 +51,7 @@ def command(name: str | None, given: tuple[str, ...], as_json: bool) -> None:
     if entry.missing:
         raise PluginError(f"the engine {entry.name} cannot be used here: {entry.missing}")
     if colon and model:
-        models = [load(name, [_assigned(text) for text in given])]
+        models = [load(name, map(assigned, given))]
     elif given:
         raise InputError("-s needs the model that the setting is for", remedy="Name it, as ENGINE:MODEL")
     else:
@@ -68,13 +68,6 @@ def _by_model(entry: CataloguedEngine) -> bool:
     if entry.kind is not EngineKind.WAKE or entry.operating_points:
         return False
     return any(one.name == OPERATING_POINT.name for one in entry.settings)
-
-
-def _assigned(text: str) -> tuple[str, str]:
-    setting, equals, value = text.partition("=")
-    if not equals:
-        raise InputError(f"-s {text!r} is no SETTING=VALUE", remedy="For example -s operating-point=10")
-    return setting, value
 
 
 def _overview(entries: Iterable[CataloguedEngine]) -> Table:

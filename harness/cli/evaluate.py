@@ -37,9 +37,7 @@ def _finite(ctx: click.Context, param: click.Parameter, value: float | None) -> 
 @click.option("-l", "log", metavar="FILE", help="The log; without it TASK.log in the current folder.")
 @click.option("-n", "normalise", is_flag=True, help="Compare in lower case, without punctuation.")
 @click.option("-s", "settings", multiple=True, metavar="NAME=VALUE", help="A setting of the engine; the last wins.")
-@click.option(
-    "-f", "files", multiple=True, nargs=2, metavar="NAME FILE", help="A setting of the engine that is a file."
-)
+@click.option("-f", "files", multiple=True, nargs=2, metavar="NAME FILE", help="A setting of the engine, from a file.")
 @click.option("-u", "count_in_vocabulary", is_flag=True, help="Count false accepts in in-vocabulary files, too.")
 @click.option("-w", "words", is_flag=True, help="Word error rate, on the files of -c.")
 @click.option("-a", "vad", is_flag=True, help="Cut silence off before a recogniser.")

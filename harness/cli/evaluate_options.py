@@ -9,9 +9,10 @@ from pathlib import Path, PurePath
 
 import click
 
-from harness.engines.offline_loading import BY_ENDING, engine_class, task_of
+from harness.engines.offline_loading import BY_ENDING, task_of
+from harness.engines.settings import assigned
 from harness.model.errors import InputError
-from harness.model.offline import EngineFacts, EngineKind, SettingKind, Task
+from harness.model.offline import EngineFacts, EngineKind, Task
 from harness.rig.offline.journal_header import Shard
 
 LONGEST_NAME = 120
@@ -72,16 +73,7 @@ class Asked:
 
     def checked_task(self) -> Task:
         """The task with its settings; PluginError, InputError. Loads no model."""
-        pairs = [_pair(text) for text in self.settings]
-        bare = task_of(self.task)
-        known = {one.name: one for one in engine_class(bare.engine).settings}
-        for name, path in self.files:
-            if name in known and known[name].kind is not SettingKind.FILE:
-                raise InputError(f"{name} is no file, and -f is of files", remedy=f"Write -s {name}=VALUE")
-            if any(name == other for other, _ in pairs):
-                raise InputError(f"{name} is set by -s and by -f", remedy="Give one of them")
-            pairs.append((name, path))
-        return task_of(self.task, pairs)
+        return task_of(self.task, map(assigned, self.settings), self.files)
 
     def demand_fit(self, facts: EngineFacts) -> None:
         """InputError where this kind of engine cannot be evaluated on these lists in this way."""
@@ -125,13 +117,6 @@ def log_name(text: str, task: Task) -> str:
 def _ending(name: str) -> str:
     ending = PurePath(name).suffix
     return ending if ending.lower() in BY_ENDING else ""
-
-
-def _pair(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise InputError(f"{text!r} sets nothing", remedy="Write -s setting=value, as -s operating-point=10")
-    return name, value
 
 
 def shard(ctx: click.Context, param: click.Parameter, value: str | None) -> Shard | None:

@@ -13,6 +13,7 @@ import click
 from harness.cli.sessions import session_folder
 from harness.cli.streams import standard_output
 from harness.engines.offline_loading import load_engine, task_of
+from harness.engines.settings import assigned
 from harness.evaluate.offline.session_comparison import DeviceComparison, compare_device
 from harness.model.errors import InputError
 from harness.model.offline import EngineFacts
@@ -27,7 +28,7 @@ ENGINE_FAULT = 3
 @click.argument("session", metavar="SESSION")
 @click.option("-t", "task", required=True, metavar="TASK", help="Engine and model, as in harness evaluate.")
 @click.option("-s", "settings", multiple=True, metavar="NAME=VALUE", help="A setting of the engine; the last wins.")
-@click.option("-f", "files", multiple=True, type=(str, str), metavar="NAME FILE", help="A setting that is a file.")
+@click.option("-f", "files", multiple=True, type=(str, str), metavar="NAME FILE", help="A setting, from a file.")
 @click.option("--device", metavar="NAME", help="This device alone; else all that listened.")
 @click.option(
     "--continuous",
@@ -57,7 +58,7 @@ def command(
     """
     if as_json and as_csv:
         raise InputError("--json and --csv exclude each other", remedy="Choose one")
-    named = task_of(task, [*map(_setting, settings), *files])
+    named = task_of(task, map(assigned, settings), files)
     folder = session_folder(session)
     stimuli = read_stimuli(folder)
     devices = _demand(stimuli, device)
@@ -117,13 +118,6 @@ def _demand(stimuli: SessionStimuli, device: str | None) -> tuple[str, ...]:
             remedy=f"Its devices: {', '.join(plain_text(one, 80) for one in stimuli.devices)}",
         )
     return (device,)
-
-
-def _setting(text: str) -> tuple[str, str]:
-    name, sign, value = text.partition("=")
-    if not sign or not name:
-        raise InputError(f"-s {text!r} is no setting", remedy="Write -s name=value")
-    return name, value
 
 
 class _Told:

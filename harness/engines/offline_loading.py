@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 
-from harness.engines.settings import checked
+from harness.engines.settings import checked, read_from_file
 from harness.model.errors import InputError
 from harness.model.offline import Task
 from harness.plugins import Group, load, names
@@ -26,8 +26,10 @@ def engine_class(name: str) -> type[OfflineEngine]:
     return found
 
 
-def task_of(text: str, given: Iterable[tuple[str, str]] = ()) -> Task:
+def task_of(text: str, given: Iterable[tuple[str, str]] = (), files: Iterable[tuple[str, str]] = ()) -> Task:
     """What -t names: `engine:model`, `engine:"a phrase"`, or a model file, with checked settings.
+
+    given: name and value; files: name, and the file that holds the value. The last of a name counts.
 
     PluginError for an engine that is not installed, InputError for a text or a setting that is wrong. Loads no model.
     """
@@ -43,7 +45,12 @@ def task_of(text: str, given: Iterable[tuple[str, str]] = ()) -> Task:
             remedy="Name an engine and a model, as microwakeword:okay_nabu, or a file that ends in "
             f"{', '.join(BY_ENDING)}; `harness engines` lists what is here",
         )
-    settings = checked(engine_class(engine).settings, given, engine)
+    known = engine_class(engine).settings
+    by_name, values, loaded = {one.name: one for one in known}, dict(given), dict(files)
+    if both := values.keys() & loaded.keys():
+        raise InputError(f"{min(both)} is set by -s and by -f", remedy="Give one of them")
+    read = {name: read_from_file(by_name.get(name), path) for name, path in loaded.items()}
+    settings = checked(known, [*values.items(), *read.items()], engine)
     return Task(engine, model, tuple(sorted(settings.items())))
 
 

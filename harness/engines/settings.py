@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 from harness.model.errors import InputError
 from harness.model.offline import OperatingPoint, Setting, SettingKind, SpotRule
@@ -38,8 +39,37 @@ SPOT_DURATION = Setting(
 )  # fmt: skip
 OF_SCORES = (OPERATING_POINT, THRESHOLD, REFRACTORY, LEAD_IN, SPOT_DURATION)
 """Settings that every wake engine with scores has."""
+LONGEST_FILE = 1 << 20
+"""Bytes of a file that holds a setting's value."""
 POINTS = 20
 OWN_POINT = 10
+
+
+def assigned(text: str) -> tuple[str, str]:
+    """A setting as an option gives it, `name=value`; InputError."""
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise InputError(f"{text!r} sets nothing", remedy="Write -s setting=value, as -s operating-point=10")
+    return name, value
+
+
+def read_from_file(setting: Setting | None, path: str) -> str:
+    """A setting's value from a file: its text, without the end of its last line; of a setting that is a file, its path.
+
+    InputError for a file that cannot be read, or is no text. setting: None for an unknown one, which is refused later.
+    """
+    if setting is None or setting.kind is SettingKind.FILE:
+        return path
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(LONGEST_FILE + 1)
+        if len(content) > LONGEST_FILE:
+            raise InputError(f"{path} is longer than {LONGEST_FILE:,} bytes", remedy=f"-f {setting.name} takes a value")
+        return content.decode("utf-8").removesuffix("\n").removesuffix("\r")
+    except (OSError, UnicodeDecodeError) as error:
+        why = (error.strerror or str(error)) if isinstance(error, OSError) else "it is not UTF-8"
+        what = f"{path} cannot be read as the setting {setting.name}: {why}"
+        raise InputError(what, remedy="Name a text file that holds the value") from error
 
 
 def checked(known: Sequence[Setting], given: Iterable[tuple[str, str]], engine: str) -> dict[str, str]:

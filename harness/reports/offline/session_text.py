@@ -54,13 +54,15 @@ def _conditions(found: DeviceComparison) -> Iterator[str]:
     if not found.conditions:
         return
     yield ""
-    yield f"  {'condition':32}{'n':>6}{'FR live':>10}{'offline':>10}{'only live':>12}{'only offline':>14}{'p':>8}"
+    rows = [("condition", "n", "FR live", "offline", "only live", "only offline", "p")]
     for name, cell in found.conditions:
         live, offline = cell.only_second + cell.neither, cell.only_first + cell.neither
-        yield (
-            f"  {fit(name, 32)}{cell.total:>6}{live:>10}{offline:>10}{cell.only_first:>12}{cell.only_second:>14}"
-            f"{_p(cell.p):>8}"
-        )
+        counts = (cell.total, live, offline, cell.only_first, cell.only_second)
+        rows.append((name, *map(str, counts), _p(cell.p)))
+    widths = [max(map(len, column)) for column in zip(*(row[1:] for row in rows), strict=True)]
+    for row in rows:
+        cells = "".join(f"  {cell:>{width}}" for cell, width in zip(row[1:], widths, strict=True))
+        yield f"  {fit(row[0], 32)}{cells}"
 
 
 def _ambient(found: AmbientCounts) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pty
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -86,3 +87,29 @@ def test_no_line_is_drawn_anew_but_on_a_terminal_that_can(monkeypatch: pytest.Mo
         monkeypatch.delenv("TERM")
         assert not on_terminal(terminal)
     assert not on_terminal(None)
+
+
+def test_the_last_of_a_setting_wins_and_the_earlier_ones_are_not_judged() -> None:
+    asked = Asked("microwakeword:alexa", ("i",), (), (), ("operating-point=21", "operating-point=5"))
+    assert asked.checked_task().settings == (("operating-point", "5"),)
+    with pytest.raises(InputError, match="at most 20"):
+        replace(asked, settings=("operating-point=5", "operating-point=21")).checked_task()
+    with pytest.raises(InputError, match="no setting 'operatin-point'"):
+        replace(asked, settings=("operatin-point=1", "operating-point=5")).checked_task()
+
+
+def test_a_file_is_loaded_into_any_setting(tmp_path: Path) -> None:
+    point, phrases, binary = tmp_path / "point.txt", tmp_path / "phrases.txt", tmp_path / "binary"
+    point.write_text("7\n", encoding="utf-8")
+    phrases.write_text("hey jarvis\n", encoding="utf-8")
+    binary.write_bytes(b"\xff\x00")
+    asked = Asked("microwakeword:alexa", ("i",), (), (), files=(("operating-point", str(point)),))
+    assert asked.checked_task().settings == (("operating-point", "7"),)
+    of_files = replace(asked, task="pocketsphinx:hey", files=(("keyphrases", str(phrases)),))
+    assert of_files.checked_task().settings == (("keyphrases", str(phrases)),)
+    with pytest.raises(InputError, match="set by -s and by -f"):
+        replace(asked, settings=("operating-point=5",)).checked_task()
+    with pytest.raises(InputError, match="cannot be read as the setting operating-point: it is not UTF-8"):
+        replace(asked, files=(("operating-point", str(binary)),)).checked_task()
+    with pytest.raises(InputError, match="No such file"):
+        replace(asked, files=(("operating-point", str(tmp_path / "none")),)).checked_task()
