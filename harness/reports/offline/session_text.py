@@ -54,7 +54,7 @@ def _conditions(found: DeviceComparison) -> Iterator[str]:
     if not found.conditions:
         return
     yield ""
-    rows = [("condition", "n", "FR live", "offline", "only live", "only offline", "p")]
+    rows: list[tuple[str, ...]] = [("condition", "n", "FR live", "offline", "only live", "only offline", "p")]
     for name, cell in found.conditions:
         live, offline = cell.only_second + cell.neither, cell.only_first + cell.neither
         counts = (cell.total, live, offline, cell.only_first, cell.only_second)
