@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from harness.audio.packets import Packet, Word
+from harness.audio.sample_clock import FILLED_S
 from harness.audio.stream_clock import RATE_HZ, Latency, StreamClock
 from harness.audio.supervised_stream import OnBack, OnFault, OnOverrun, SupervisedStream
 from harness.model.errors import SoundError
@@ -71,6 +73,7 @@ class Capture:
         self._flowing = threading.Event()
         self._coming_back = False
         self._warm = False
+        self._unsettled: deque[Packet] = deque()
 
     @property
     def child_pid(self) -> int | None:
@@ -109,8 +112,9 @@ class Capture:
 
     def _begin_epoch(self) -> None:
         self._epoch += 1
-        # Only the first blocks of a stream are dropped; after a gap in it the times go on.
+        # Only the first blocks of a stream have to wait for their times; after a gap in it the times go on.
         self._warm = False
+        self._unsettled.clear()
         self._clock = self._new_clock()
 
     def _new_clock(self) -> StreamClock:
@@ -127,9 +131,22 @@ class Capture:
             self._epoch += 1
         if missing_s or packet.number & _OVERFLOWS:
             self._on_overrun(1)
-        self._warm = self._warm or self._clock.settled
         if not self._warm:
-            return
+            self._wait(packet)
+        if self._warm:
+            while self._unsettled:
+                self._give(self._unsettled.popleft())
+            self._give(packet)
+
+    def _wait(self, packet: Packet) -> None:
+        """Keeps what came before the times had settled: who is told that sound is back may cut from just before."""
+        self._warm = self._clock.settled
+        if packet.number & _OVERFLOWS:
+            self._unsettled.clear()  # where it lies is not known
+        elif not self._warm and packet.first_sample >= FILLED_S * RATE_HZ:
+            self._unsettled.append(packet)
+
+    def _give(self, packet: Packet) -> None:
         at_s, error_s = self._clock.time_of(packet.first_sample)
         samples = np.frombuffer(packet.payload, dtype="<i2").astype(np.float32) / np.float32(32768)
         self._flowing.set()
