@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, Protocol, Self, runtime_checkable
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, ClassVar, Protocol, Self, runtime_checkable
 
 from harness.model.bench import DeviceProfile
 from harness.model.clip import Clip
@@ -16,6 +13,10 @@ from harness.model.offline import EngineFacts, OfflineModel, OfflineSpot, Said, 
 from harness.model.record import Entry, Record
 from harness.model.stimulus import RenderedStimulus, StimulusRecipe, VoiceSpec, Waveform
 from harness.model.understanding import Prediction, Utterance
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 Sink = Callable[[Observation], None]
 """Where a driver puts what it saw; may be called from any thread, never blocks, never raises."""

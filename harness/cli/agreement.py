@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli import agreement_tables as tables
-from harness.cli.score_output import print_lines
 from harness.cli.sessions import demand_known, rated_sessions
 from harness.cli.streams import standard_output
-from harness.evaluate.agreement import AgreementFigures, agreement_figures
 from harness.model.errors import InputError
 from harness.model.rating_round import RatingRound
 from harness.rating.exercises import BUILT_IN
-from harness.rig.rated_sessions import of_round, read_sessions
+
+if TYPE_CHECKING:
+    from harness.evaluate.agreement import AgreementFigures
 
 TOO_LOW = 1
 
@@ -50,6 +50,11 @@ def command(
     Exit status: 0 done · 1 alpha is below --min-alpha, or there is none · 2 wrong usage or input · 3 a log cannot be
     read.
     """
+    from harness.cli import agreement_tables as tables
+    from harness.cli.score_output import print_lines
+    from harness.evaluate.agreement import agreement_figures
+    from harness.rig.rated_sessions import of_round, read_sessions
+
     if disputed + as_json + as_csv > 1:
         raise InputError("--disputed, --json and --csv exclude each other", remedy="Choose one")
     asked = rated_sessions(named, round_id)
@@ -78,6 +83,8 @@ def command(
 
 
 def _lines(figures: AgreementFigures) -> Iterator[str]:
+    from harness.cli import agreement_tables as tables
+
     yield from tables.lines(figures)
     if figures.disputed:
         yield ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,7 +12,9 @@ from harness.cli.junit_option import junit_option, until_watched, watch_to_repor
 from harness.cli.sessions import session_folder
 from harness.cli.watching import chosen_view, only_running, view_options
 from harness.model.errors import EngineError
-from harness.rig.engine_place import EnginePlace, find
+
+if TYPE_CHECKING:
+    from harness.rig.engine_place import EnginePlace
 
 
 @click.command("attach")
@@ -33,6 +36,8 @@ def command(session: str | None, plain: bool, as_json: bool, report: Path | None
 
 
 def _running(session: str) -> EnginePlace:
+    from harness.rig.engine_place import find
+
     folder = session_folder(session)
     found = find(folder)
     if found is None:

@@ -6,26 +6,27 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli import score_output as output
 from harness.cli.category_limits import Bound, Limit, failures
 from harness.cli.score_options import share
 from harness.cli.sessions import demand_known, rated_sessions
-from harness.evaluate.categories import Derived, Figure, Reading
-from harness.evaluate.category_groups import PARTINGS, By
-from harness.evaluate.judged import judged_in
-from harness.evaluate.rated_trials import RatedTrial, consensus_of, rated_in, rows_asked_for
+from harness.model.choices import PARTINGS, Derived, Reading
 from harness.model.errors import InputError
 from harness.model.judgment import Category
-from harness.reports.categories.report import CategoryReport, Selection, report_of
-from harness.rig.rated_sessions import read_sessions
+
+if TYPE_CHECKING:
+    from harness.evaluate.categories import Figure
+    from harness.model.choices import By
+    from harness.reports.categories.report import CategoryReport, Selection
 
 FAILED = 1
 
 
 def _crosses(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> tuple[tuple[By, By], ...] | None:
+
     found: list[tuple[By, By]] = []
     for value in values:
         names = value.split(",")
@@ -98,6 +99,9 @@ def command(
     Exit status: 0 done · 1 a limit fails, or there is nothing to hold it to · 2 wrong usage or input · 3 a session
     cannot be read, or a report cannot be written.
     """
+    from harness.cli import score_output as output
+    from harness.reports.categories.report import Selection
+
     if as_json and as_csv:
         raise InputError("--json and --csv exclude each other", remedy="Choose one")
     by = tuple(PARTINGS[name] for name in dict.fromkeys(partings)) or None
@@ -120,6 +124,8 @@ def command(
 
 
 def _lines(report: CategoryReport, *, as_json: bool, as_csv: bool) -> list[str]:
+    from harness.cli import score_output as output
+
     if as_json:
         from harness.reports.categories.categories_json import text_of
 
@@ -137,6 +143,11 @@ def _lines(report: CategoryReport, *, as_json: bool, as_csv: bool) -> list[str]:
 
 def read(named: Sequence[str], selection: Selection) -> CategoryReport:
     """The report on some sessions, or on a round; LogError, and InputError for names that fit nothing."""
+    from harness.evaluate.judged import judged_in
+    from harness.evaluate.rated_trials import RatedTrial, consensus_of, rated_in, rows_asked_for
+    from harness.reports.categories.report import report_of
+    from harness.rig.rated_sessions import read_sessions
+
     asked = rated_sessions(named, selection.round_id)
     found = read_sessions(asked.folders)
     rows = [row for one in found for row in one.rated.rows]

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from harness.evaluate.categories import CountedShare, Reading
 from harness.model.judgment import Category
-from harness.reports.categories.report import CategoryReport, name_of
 from harness.reports.cells import shown
-from harness.reports.transcripts.summary import per_cent
+
+if TYPE_CHECKING:
+    from harness.evaluate.categories import CountedShare
+    from harness.model.choices import Reading
+    from harness.reports.categories.report import CategoryReport
 
 
 class Bound(StrEnum):
@@ -35,6 +38,9 @@ class Limit:
 
 def failures(report: CategoryReport, limit: Limit, bound: Bound) -> Iterator[str]:
     """A sentence for each device that does not hold a limit; one that has no share holds none."""
+    from harness.reports.categories.report import name_of
+    from harness.reports.transcripts.summary import per_cent
+
     if limit.wanted is None:
         return
     groups = report.devices()

@@ -9,11 +9,6 @@ import click
 
 from harness.cli.read_once import readable, refuse_overwriting
 from harness.cli.whole_file import WholeFile
-from harness.evaluate.offline.compared_files import FOLDER, Clusters
-from harness.evaluate.offline.comparison import compare
-from harness.reports.offline.comparison_lines import as_json as comparison_json
-from harness.reports.offline.comparison_lines import differing_csv, lines
-from harness.reports.offline.evaluated import journal_of, read_evaluated
 
 
 @click.command("compare")
@@ -22,7 +17,7 @@ from harness.reports.offline.evaluated import journal_of, read_evaluated
 @click.option(
     "--cluster-by",
     metavar="folder|REGEX",
-    help=f"Files that belong together, as a talker's: those of a {FOLDER}, or in whose names REGEX finds the same.",
+    help="Files that belong together, as a talker's: those of a folder, or in whose names REGEX finds the same.",
 )
 @click.option("--csv", "csv_target", type=click.Path(path_type=Path), metavar="FILE", help="Files that differ.")
 @click.option("--json", "as_json", is_flag=True, help="As one JSON object.")
@@ -32,6 +27,12 @@ def command(first: Path, second: Path, cluster_by: str | None, csv_target: Path 
     A.log, B.log: logs of ours, whose journals (A.log.jsonl) tell more where they are there, journals, or logs of the
     original tool. Files are the same when their lists call them the same.
     """
+    from harness.evaluate.offline.compared_files import Clusters
+    from harness.evaluate.offline.comparison import compare
+    from harness.reports.offline.comparison_lines import as_json as comparison_json
+    from harness.reports.offline.comparison_lines import differing_csv, lines
+    from harness.reports.offline.evaluated import journal_of, read_evaluated
+
     if csv_target is not None:
         refuse_overwriting(str(csv_target), [str(one) for log in (first, second) for one in (log, journal_of(log))])
     clusters = Clusters(cluster_by) if cluster_by else None

@@ -7,16 +7,15 @@ import signal
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from harness.cli.sessions import SESSIONS, progress_of
 from harness.cli.watching import chosen_view, view_options, watch
-from harness.lab.lab import Lab
-from harness.places import runtime_folder, shipped_folder
-from harness.rig.engine_place import EnginePlace
-from harness.rig.launch import start_engine
-from harness.rig.prepare import prepare
+
+if TYPE_CHECKING:
+    from harness.rig.engine_place import EnginePlace
 
 ENDS_WITHIN_S = 10.0
 TERMINATED = 143  # what shells say of a program that SIGTERM ended
@@ -34,6 +33,11 @@ def command(sessions: Path, keep_lab: bool, short: bool, plain: bool, as_json: b
 
     With a terminal the dashboard opens and you are the operator; without one the run is printed line by line.
     """
+    from harness.lab.lab import Lab
+    from harness.places import runtime_folder, shipped_folder
+    from harness.rig.launch import start_engine
+    from harness.rig.prepare import prepare
+
     view = chosen_view(plain, as_json)
     scenarios = shipped_folder("scenarios")
     os.environ["HARNESS_LAB"] = str(runtime_folder() / "demo-lab")

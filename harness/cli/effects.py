@@ -7,21 +7,20 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli.effect_lines import clock, described, when
 from harness.cli.operator_prompt import HOW_EFFECT, parse_effect
-from harness.cli.score_output import print_lines
 from harness.cli.sessions import session_folder, user_name
 from harness.cli.streams import standard_output
-from harness.library.findings import nearest
-from harness.log.judgment_log import JudgmentLog
 from harness.model.effect import EffectSource, EffectWord
 from harness.model.errors import InputError
 from harness.model.record import EffectAnswered
-from harness.rig.effects import EffectItem, SessionEffects, effects_of
 from harness.wire.foreign import plain_text
+
+if TYPE_CHECKING:
+    from harness.rig.effects import EffectItem, SessionEffects
 
 STILL_OPEN = 1
 LOOK_S = 3.0
@@ -58,6 +57,9 @@ def command(
 
     Exit status: 0 nothing is open (any more) · 1 something still is · 2 wrong usage or input · 3 a log cannot be read.
     """
+    from harness.cli.effect_lines import described
+    from harness.cli.score_output import print_lines
+
     if as_json + watch + (answer is not None) > 1:
         raise InputError("--json, --watch and --answer exclude each other", remedy="Choose one")
     if detail and answer is None:
@@ -85,6 +87,8 @@ def command(
 
 
 def _items(folders: Sequence[Path]) -> list[EffectItem]:
+    from harness.rig.effects import effects_of
+
     return [item for folder in folders for item in effects_of(folder).items]
 
 
@@ -99,6 +103,8 @@ def _head(items: Sequence[EffectItem], now_s: float) -> str:
 
 def _named(folders: Sequence[Path], trial_id: str) -> EffectItem:
     """The effect of that trial; InputError when there is none, or more than one session has it."""
+    from harness.library.findings import nearest
+
     items = _items(folders)
     found = [one for one in items if one.trial.id == trial_id]
     if not found:
@@ -111,6 +117,9 @@ def _named(folders: Sequence[Path], trial_id: str) -> EffectItem:
 
 def _answered(item: EffectItem, word: EffectWord, detail: str, by: str) -> str:
     """Writes the answer, and says what it overrules."""
+    from harness.cli.effect_lines import clock
+    from harness.log.judgment_log import JudgmentLog
+
     before = item.answers[-1] if item.answers else None
     if before is not None:
         overruled = f"overrules {before[1].word.value} by {before[1].by}"
@@ -132,6 +141,9 @@ def _answered(item: EffectItem, word: EffectWord, detail: str, by: str) -> str:
 
 def _ask(items: Sequence[EffectItem], by: str) -> bool:
     """Asks for each in turn; False when the person is done with it."""
+    from harness.cli.effect_lines import described
+    from harness.cli.score_output import print_lines
+
     several = len({one.folder for one in items}) > 1
     for number, item in enumerate(items, start=1):
         print_lines(["", f"{number} of {len(items)}", *described(item, time.time(), of_several=several), _KEYS])
@@ -153,6 +165,10 @@ def _ask(items: Sequence[EffectItem], by: str) -> bool:
 
 def _watch(folders: Sequence[Path], by: str, asks: bool) -> None:
     """Until nothing can become due any more, or the person is done with it."""
+    from harness.cli.effect_lines import described
+    from harness.cli.score_output import print_lines
+    from harness.rig.effects import effects_of
+
     met: set[tuple[Path, str, int, int]] = set()
     told = ""
     while True:
@@ -180,6 +196,8 @@ def _watch(folders: Sequence[Path], by: str, asks: bool) -> None:
 
 
 def _next(fresh: Sequence[EffectItem], now_s: float) -> str:
+    from harness.cli.effect_lines import when
+
     if not fresh:
         return "nothing is open; waits for the session"
     first = min(fresh, key=lambda one: one.evidence.due_wall_s or 0.0)

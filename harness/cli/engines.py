@@ -7,18 +7,18 @@ import json
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from harness.engines.offline_catalogue import CataloguedEngine, LoadedModel, catalogue, catalogued, load, load_or_say
-from harness.engines.settings import OPERATING_POINT, assigned
 from harness.model.errors import InputError, PluginError
 from harness.model.offline import EngineKind, OperatingPoint, Setting, SettingKind
 from harness.wire.foreign import plain_text
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from harness.engines.offline_catalogue import CataloguedEngine, LoadedModel
 
 _PIPE_WIDTH = 10_000
 _LONGEST = 400
@@ -37,6 +37,9 @@ def command(name: str | None, given: tuple[str, ...], as_json: bool) -> None:
 
     Exit status: 0 done · 2 there is no such engine, or its model cannot be loaded · 3 an engine's own fault.
     """
+    from harness.engines.offline_catalogue import catalogue, catalogued, load, load_or_say
+    from harness.engines.settings import assigned
+
     if name is None:
         if given:
             raise InputError("-s needs the model that the setting is for", remedy="Name it, as ENGINE:MODEL")
@@ -65,6 +68,8 @@ def command(name: str | None, given: tuple[str, ...], as_json: bool) -> None:
 
 def _by_model(entry: CataloguedEngine) -> bool:
     """Whether operating points are asked of each model: of wake engines with scores, whose models load in a moment."""
+    from harness.engines.settings import OPERATING_POINT
+
     if entry.kind is not EngineKind.WAKE or entry.operating_points:
         return False
     return any(one.name == OPERATING_POINT.name for one in entry.settings)
@@ -225,6 +230,8 @@ def _points_json(points: Iterable[OperatingPoint]) -> list[dict[str, float]]:
 
 
 def _table(*titles: str) -> Table:
+    from rich.table import Table
+
     table = Table(box=None, pad_edge=False)
     for number, title in enumerate(titles):
         table.add_column(title, overflow="fold", no_wrap=number == 0)
@@ -232,6 +239,8 @@ def _table(*titles: str) -> Table:
 
 
 def _row(table: Table, *cells: str) -> None:
+    from rich.text import Text
+
     table.add_row(*(Text(_plain(cell)) for cell in cells))
 
 
@@ -247,6 +256,8 @@ def _plain(text: str) -> str:
 
 def _print(table: Table) -> None:
     """As wide as the terminal; in a pipe a row is a line."""
+    from rich.console import Console
+
     if sys.stdout.isatty():
         Console(file=sys.stdout).print(table)
         return

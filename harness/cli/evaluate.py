@@ -8,16 +8,13 @@ import sys
 import click
 
 from harness.cli.evaluate_cluster import cluster_options
-from harness.cli.evaluate_files import EvaluationFiles
 from harness.cli.evaluate_limits import DeclaredLimits, LimitsOn
 from harness.cli.evaluate_options import Asked, shard
-from harness.cli.evaluate_sitting import Sitting
 from harness.cli.evaluate_sweep import SweepAsked, sweep_options
 from harness.cli.score_options import share
-from harness.library.audio_lists import read_lists
+from harness.model.choices import HANG_AFTER_S
 from harness.model.offline import Evaluation, LeadInRef
 from harness.rig.offline.journal_header import Shard
-from harness.rig.offline.pool import Limits
 
 
 def _finite(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
@@ -59,7 +56,7 @@ def _finite(ctx: click.Context, param: click.Parameter, value: float | None) -> 
     "hang_after_s",
     type=click.FloatRange(min=0.1),
     callback=_finite,
-    default=Limits().hang_after_s,
+    default=HANG_AFTER_S,
     show_default=True,
     metavar="SECONDS",
     help="An engine hangs when a file takes this much longer than its length explains.",
@@ -129,6 +126,11 @@ def command(
     Exit status: 0 done · 1 a declared limit failed · 2 wrong usage or input · 3 an engine or a file failed, and the log
     is complete all the same · 130 interrupted, and the log is partial.
     """
+    from harness.cli.evaluate_files import EvaluationFiles
+    from harness.cli.evaluate_sitting import Sitting
+    from harness.library.audio_lists import read_lists
+    from harness.rig.offline.pool import Limits
+
     asked = Asked(
         task, inv, oov, referenced, settings, files, jobs, log, normalise, count_in_vocabulary, words, vad, resume,
         force, continuous, shard, cluster, task_hours,

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 import click
 
 from harness.cli.evaluate_options import Asked
-from harness.rig.offline.run import Ran, run
+
+if TYPE_CHECKING:
+    from harness.rig.offline.run import Ran
 
 LONGEST_TASK_H = 24.0
 
@@ -31,6 +34,8 @@ def cluster_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def runner(asked: Asked) -> Callable[..., Ran]:
     """What plays the files: `run.run`, or `cluster.run_on_cluster`, with what the command line says of it."""
+    from harness.rig.offline.run import run
+
     if not asked.cluster:
         return partial(run, jobs=asked.jobs)
     from harness.rig.offline.cluster import run_on_cluster

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from harness.evaluate.offline.figures import Figures
-from harness.metrics.exact import Interval
 from harness.model.errors import InputError
+
+if TYPE_CHECKING:
+    from harness.evaluate.offline.figures import Figures
+    from harness.metrics.exact import Interval
 
 
 class LimitsOn(StrEnum):

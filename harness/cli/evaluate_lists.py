@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from harness.cli.evaluate_options import Asked
-from harness.library.audio_lists import Listing
 from harness.model.offline import ListedFile, ListKind
 from harness.rig.offline.journal_header import ListFacts
+
+if TYPE_CHECKING:
+    from harness.library.audio_lists import Listing
 
 
 def list_facts(asked: Asked, listing: Listing) -> tuple[ListFacts, ...]:

@@ -9,8 +9,6 @@ from pathlib import Path, PurePath
 
 import click
 
-from harness.engines.offline_loading import BY_ENDING, task_of
-from harness.engines.settings import assigned
 from harness.model.errors import InputError
 from harness.model.offline import EngineFacts, EngineKind, Task
 from harness.rig.offline.journal_header import Shard
@@ -73,6 +71,9 @@ class Asked:
 
     def checked_task(self) -> Task:
         """The task with its settings; PluginError, InputError. Loads no model."""
+        from harness.engines.offline_loading import task_of
+        from harness.engines.settings import assigned
+
         return task_of(self.task, map(assigned, self.settings), self.files)
 
     def demand_fit(self, facts: EngineFacts) -> None:
@@ -115,6 +116,8 @@ def log_name(text: str, task: Task) -> str:
 
 
 def _ending(name: str) -> str:
+    from harness.engines.offline_loading import BY_ENDING
+
     ending = PurePath(name).suffix
     return ending if ending.lower() in BY_ENDING else ""
 

@@ -12,33 +12,28 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from harness import __version__
 from harness.cli.evaluate_cluster import runner
-from harness.cli.evaluate_faults import fault_lines, has_faults
 from harness.cli.evaluate_lists import list_facts
 from harness.cli.evaluate_options import Asked
-from harness.evaluate.offline.chosen_point import Aim, ChosenPoint, Target, choose, term_weighted
-from harness.evaluate.offline.counts import Tally
-from harness.evaluate.offline.sweep import Sweep
-from harness.library.audio_lists import read_lists
 from harness.log.folder import write_whole
-from harness.metrics.det import TWV_BETA, ChosenBy
+from harness.model.choices import TWV_BETA, ChosenBy
 from harness.model.errors import InputError
 from harness.model.offline import EngineFacts, FileOutcome
 from harness.reports.cells import counted
-from harness.reports.offline.det_csv import det_csv
-from harness.reports.offline.det_lines import chosen_json, chosen_lines, sweep_json, twv_json, twv_lines
-from harness.rig.offline.journal import Journal
-from harness.rig.offline.journal_file import JournalFile, read_journal
 from harness.rig.offline.journal_header import JournalHeader
 from harness.rig.offline.run_progress import Progress
-from harness.rig.offline.score_cache import ScoreCache
 from harness.rig.offline.stopping import stop_when_asked
-from harness.rig.offline.sweep import demand_scores, sweep_of
+
+if TYPE_CHECKING:
+    from harness.evaluate.offline.chosen_point import Target
+    from harness.evaluate.offline.sweep import Sweep
+    from harness.rig.offline.journal_file import JournalFile
+    from harness.rig.offline.score_cache import ScoreCache
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 BESIDE_LOG = ""
@@ -63,6 +58,8 @@ class SweepAsked:
 
     def demand_sense(self, asked: Asked) -> None:
         """InputError where the options do not fit each other, or the rest of the command; before any audio is read."""
+        from harness.library.audio_lists import read_lists
+
         developed = bool(self.dev_inv or self.dev_oov)
         if not self:
             if developed or self.target is not None or self.twv:
@@ -113,6 +110,12 @@ class SweepAsked:
         Whether the development lists went without a fault, as the exit status asks of every list. warn: takes lines
         that are no result. InputError, LogError; KeyboardInterrupt when the development lists were interrupted.
         """
+        from harness.cli.evaluate_faults import fault_lines, has_faults
+        from harness.evaluate.offline.counts import Tally
+        from harness.rig.offline.journal_file import read_journal
+        from harness.rig.offline.score_cache import ScoreCache
+        from harness.rig.offline.sweep import demand_scores
+
         if not self:
             return True
         read = read_journal(journal)
@@ -142,6 +145,8 @@ class SweepAsked:
         return well
 
     def _swept(self, journal: JournalFile, cache: ScoreCache) -> tuple[Sweep, set[bytes]]:
+        from harness.rig.offline.sweep import sweep_of
+
         header = journal.header
         seen: set[bytes] = set()
 
@@ -165,6 +170,10 @@ class SweepAsked:
         warn: Callable[[str], None],
     ) -> JournalFile:
         """The development lists, evaluated as the others were."""
+        from harness.library.audio_lists import read_lists
+        from harness.rig.offline.journal import Journal
+        from harness.rig.offline.journal_file import read_journal
+
         listing = read_lists(self.dev_inv, self.dev_oov, ())
         path = journal.with_name(f"{journal.stem}.dev{journal.suffix}")
         of_dev = replace(asked, inv=self.dev_inv, oov=self.dev_oov)
@@ -198,6 +207,10 @@ class SweepAsked:
         return read_journal(path)
 
     def _told(self, report: Sweep, developed: Sweep | None, prefix: str, header: JournalHeader) -> Iterator[str]:
+        from harness.evaluate.offline.chosen_point import ChosenPoint, choose, term_weighted
+        from harness.reports.offline.det_csv import det_csv
+        from harness.reports.offline.det_lines import chosen_json, chosen_lines, sweep_json, twv_json, twv_lines
+
         points = header.facts.operating_points
         chosen: ChosenPoint | None = None
         on = (developed or report).at()
@@ -266,6 +279,8 @@ def sweep_options(command: Command) -> Command:
 def _target(
     fa_per_hour: float | None, fr_percent: float | None, cost: tuple[float, float, float] | None, by: str
 ) -> Target | None:
+    from harness.evaluate.offline.chosen_point import Aim, Target
+
     given = [one for one in (fa_per_hour, fr_percent, cost) if one is not None]
     if len(given) > 1:
         raise InputError("two targets are given, and a point is chosen for one", remedy="Give one --target-…")

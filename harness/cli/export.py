@@ -10,18 +10,11 @@ from pathlib import Path
 import click
 
 from harness.cli.sessions import figures_of, session_folder
-from harness.evaluate.heard import heard_in
-from harness.evaluate.progress import normalisation_of
 from harness.log.folder import disk_errors, write_whole
 from harness.model.errors import HarnessError, InputError, LogError, Place
-from harness.reports import comparison, junit
-from harness.reports.heard_trn import trn_files
-from harness.reports.wake_json import as_json as figures_as_json
 from harness.reports.wake_log import differences, summary
 from harness.reports.wake_log_reading import read
-from harness.reports.wake_log_session import wake_log
 from harness.reports.wake_log_text import write
-from harness.reports.wake_session import read_session
 from harness.wire.foreign import plain_text
 
 STDOUT = "-"
@@ -73,6 +66,11 @@ def command(
     SESSION: its folder, or its name below ./sessions. Without --wake-log, --junit, --trn and --json, wake-evaluation
     logs are written as SESSION.DEVICE.log into the current folder.
     """
+    from harness.reports import comparison
+    from harness.reports.wake_json import as_json as figures_as_json
+    from harness.reports.wake_log_session import wake_log
+    from harness.reports.wake_session import read_session
+
     if [as_json, target == STDOUT, junit_target == STDOUT].count(True) > 1:
         raise InputError("two of the outputs want standard output", remedy="Give one of them a file name")
     logs = target is not None or (junit_target is None and trn_folder is None and not as_json)
@@ -123,6 +121,8 @@ def command(
 
 
 def _junit(folder: Path, target: str, *, quiet: bool) -> None:
+    from harness.reports import junit
+
     report = junit.junit(folder)
     if target == STDOUT:
         sys.stdout.buffer.write(report)
@@ -134,6 +134,10 @@ def _junit(folder: Path, target: str, *, quiet: bool) -> None:
 
 
 def _trn(session: Path, folder: Path, device: str | None, *, quiet: bool) -> None:
+    from harness.evaluate.heard import heard_in
+    from harness.evaluate.progress import normalisation_of
+    from harness.reports.heard_trn import trn_files
+
     progress, wake = figures_of(session)
     heard = [one for one in heard_in(progress.trials, wake) if device in (None, one.device)]
     if not any(one.first.heard is not None for one in heard):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 
-from harness.evaluate.heard import Grouping, Heard, HeardTrial, by_group, words_of
+from harness.evaluate.heard import Heard, HeardTrial, by_group, words_of
 from harness.evaluate.words_heard import Unit, WordsHeard
+from harness.model.choices import Grouping
 from harness.model.grouping import LEAST_QUERIES
 from harness.reports.cells import fit
 from harness.wire.foreign import plain_text

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 from harness.cli.watching import View, watch
 from harness.model.errors import HarnessError, InputError, Place
-from harness.reports import junit
-from harness.rig.engine_place import EnginePlace
+
+if TYPE_CHECKING:
+    from harness.rig.engine_place import EnginePlace
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -42,6 +43,8 @@ def until_watched(report: Path | None, name: str) -> Iterator[None]:
 
     Nobody reads an old report as that of this run. InputError when none can be written.
     """
+    from harness.reports import junit
+
     if report is None:
         yield
         return
@@ -69,5 +72,7 @@ def watch_to_report(place: EnginePlace, view: View, report: Path | None, *, hist
 
 def write_report(report: Path | None, folder: Path) -> None:
     """The report of the session as it stands; LogFull, LogError."""
+    from harness.reports import junit
+
     if report is not None:
         junit.write(report, junit.junit(folder))

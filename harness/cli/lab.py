@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from harness.cli.options import SHIPPED_FILE
-from harness.lab.lab import PARTS, Lab
+from harness.model.choices import LAB_PARTS as PARTS
 from harness.model.errors import LabError
 from harness.wire.foreign import plain_text
 
@@ -24,6 +24,8 @@ def command() -> None:
 @click.option("--room", help="How the room is set up; `living_room` unless named.")
 def up(settings: Path | None, room: str | None) -> None:
     """Start the lab; what is up already is left alone."""
+    from harness.lab.lab import Lab
+
     lab = Lab()
     began_s = time.monotonic()
     if not lab.up(settings, room):
@@ -39,6 +41,8 @@ def up(settings: Path | None, room: str | None) -> None:
 @command.command()
 def down() -> None:
     """End the lab; only processes that it started."""
+    from harness.lab.lab import Lab
+
     ended = Lab().down()
     click.echo(f"Ended: {', '.join(ended)}." if ended else "The virtual lab was not up.")
 
@@ -46,6 +50,8 @@ def down() -> None:
 @command.command()
 def status() -> None:
     """Show every part with its process and health. Exit status 3 when one is not well."""
+    from harness.lab.lab import Lab
+
     parts = Lab().status()
     click.echo(f"{'part':<14}{'pid':>8}  {'uptime':>9}  health")
     for part in parts:
@@ -61,6 +67,8 @@ def status() -> None:
 @click.option("--lines", default=40, show_default=True, help="So many of the last ones.")
 def log(part: str, lines: int) -> None:
     """Print what a part of the lab has said of itself."""
+    from harness.lab.lab import Lab
+
     path = Lab().log_path(part)
     if not path.exists():
         raise LabError(f"there is no log {path}", remedy="harness lab up")

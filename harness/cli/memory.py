@@ -8,18 +8,18 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from harness.cli.memory_summary import blocks
 from harness.cli.sessions import session_folder
 from harness.cli.streams import standard_output
-from harness.evaluate.memory import MemoryFigures, MemoryFinding, MemoryPoint, findings
-from harness.log.reader import LogReader
-from harness.metrics.memory import MemoryLength
 from harness.model.errors import InputError, Place
 from harness.wire.foreign import plain_text
+
+if TYPE_CHECKING:
+    from harness.evaluate.memory import MemoryFinding, MemoryPoint
+    from harness.metrics.memory import MemoryLength
 
 AXES = ("voice", "level_dbfs", "gap_ms", "position", "noise")
 COLUMNS = (
@@ -48,6 +48,9 @@ def command(sessions: tuple[str, ...], as_json: bool, as_csv: bool, axis: str | 
     SESSION: a folder, or a name below ./sessions, of a run with memory trials; pairs of several are taken together.
     Works while a session is running.
     """
+    from harness.cli.memory_summary import blocks
+    from harness.evaluate.memory import findings
+
     if as_json and as_csv:
         raise InputError("--json and --csv exclude each other", remedy="Choose one")
     read = [_read(session_folder(session)) for session in sessions]
@@ -68,6 +71,9 @@ def command(sessions: tuple[str, ...], as_json: bool, as_csv: bool, axis: str | 
 
 
 def _read(folder: Path) -> _Session:
+    from harness.evaluate.memory import MemoryFigures
+    from harness.log.reader import LogReader
+
     with LogReader(folder) as reader:
         figures = MemoryFigures.of(reader.entries())
     if not figures.planned:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli.evaluate_files import EvaluationFiles
 from harness.cli.streams import standard_output
 from harness.cli.whole_file import WholeFile
-from harness.reports.offline.console import summary_line, writing_line
-from harness.rig.offline.journal_file import JournalFile, read_journal
-from harness.rig.offline.merging import demand_parts, merged_header, merged_lines
+
+if TYPE_CHECKING:
+    from harness.rig.offline.journal_file import JournalFile
 
 
 @click.command("merge")
@@ -27,6 +27,11 @@ def command(logs: tuple[str, ...], log: str, partial: bool, force: bool, verbose
     They are what one run over the lists would have written, apart from times. The journals beside the parts' logs
     are read (PART.log.jsonl). Exit status: 0 done · 2 parts are missing, partial, or of different evaluations.
     """
+    from harness.cli.evaluate_files import EvaluationFiles
+    from harness.reports.offline.console import summary_line, writing_line
+    from harness.rig.offline.journal_file import read_journal
+    from harness.rig.offline.merging import demand_parts
+
     journals = [read_journal(_journal(name)) for name in logs]
     demand_parts(journals, partial=partial)
     written = EvaluationFiles(Path(log))
@@ -44,6 +49,8 @@ def _journal(name: str) -> Path:
 
 
 def _write_journal(path: Path, journals: list[JournalFile]) -> None:
+    from harness.rig.offline.merging import merged_header, merged_lines
+
     header = merged_header(journals, ("harness", *sys.argv[1:]))
     with WholeFile(str(path)) as file:
         for line in merged_lines(journals, header):

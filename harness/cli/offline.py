@@ -7,19 +7,19 @@ import sys
 import time
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from harness.cli.sessions import session_folder
 from harness.cli.streams import standard_output
-from harness.engines.offline_loading import load_engine, task_of
-from harness.engines.settings import assigned
-from harness.evaluate.offline.session_comparison import DeviceComparison, compare_device
 from harness.model.errors import InputError
 from harness.model.offline import EngineFacts
-from harness.reports.offline import session_csv, session_json, session_text
-from harness.rig.offline.session_stimuli import SessionStimuli, hear, read_stimuli
 from harness.wire.foreign import plain_text
+
+if TYPE_CHECKING:
+    from harness.evaluate.offline.session_comparison import DeviceComparison
+    from harness.rig.offline.session_stimuli import SessionStimuli
 
 ENGINE_FAULT = 3
 
@@ -56,6 +56,11 @@ def command(
 
     Exit status: 0 done · 2 wrong usage or input · 3 the engine failed on a stimulus.
     """
+    from harness.engines.offline_loading import load_engine, task_of
+    from harness.engines.settings import assigned
+    from harness.evaluate.offline.session_comparison import compare_device
+    from harness.rig.offline.session_stimuli import hear, read_stimuli
+
     if as_json and as_csv:
         raise InputError("--json and --csv exclude each other", remedy="Choose one")
     named = task_of(task, map(assigned, settings), files)
@@ -93,6 +98,8 @@ def _write(
     as_json: bool,
     as_csv: bool,
 ) -> None:
+    from harness.reports.offline import session_csv, session_json, session_text
+
     if as_json:
         document = session_json.document(folder.name, task, facts, found, continuous=continuous)
         text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"

@@ -7,20 +7,21 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from harness.cli.sessions import named_round, session_folder, user_name
 from harness.cli.streams import standard_output
-from harness.library.rounds import load_rater_keys
 from harness.model.errors import InputError
 from harness.model.rater_keys import RaterKeys
 from harness.model.rating_round import ItemFilter, RatingRound, TranscriptPolicy
-from harness.rating.desk import Desk
 from harness.reports.cells import counted
-from harness.rig.rating_room import RatingRoom
-from harness.rig.rounds import with_built_in_training
 from harness.wire.foreign import plain_text
+
+if TYPE_CHECKING:
+    from harness.rating.desk import Desk
+    from harness.rig.rating_room import RatingRoom
 
 LONGEST_NAME = 64
 POLICIES = [one.value for one in TranscriptPolicy]
@@ -83,6 +84,9 @@ def command(
     which sessions, whose raters, which training and known answers; options go before what it says. docs/rating.md,
     docs/round.md.
     """
+    from harness.rig.rating_room import RatingRoom
+    from harness.rig.rounds import with_built_in_training
+
     round_ = named_round(named) or RatingRound(sessions=tuple(str(session_folder(one).resolve()) for one in named))
     wanted = round_.items
     filters = ItemFilter(
@@ -154,6 +158,8 @@ def keys_place() -> Path:
 
 
 def _keys(named: Path | None) -> RaterKeys:
+    from harness.library.rounds import load_rater_keys
+
     place = keys_place()
     if named is None and not place.is_file():
         return RaterKeys()

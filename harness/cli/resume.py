@@ -10,12 +10,8 @@ import click
 from harness.cli.junit_option import demand_watching, junit_option, until_watched, watch_to_report, write_report
 from harness.cli.sessions import figures_of, session_folder
 from harness.cli.watching import View, chosen_view, view_options
-from harness.evaluate.limits import check_limits
-from harness.log.reader import LogReader
 from harness.model.errors import InputError
 from harness.model.record import EndReason
-from harness.rig.launch import start_engine
-from harness.rig.resolved import read_resolved
 from harness.session.resumption import Resumption
 
 
@@ -34,6 +30,9 @@ def command(session: str, plain: bool, as_json: bool, report: Path | None, no_wa
     Exit status, over the whole session, also where nothing is left to play: 0 done · 1 a declared limit failed ·
     2 wrong usage or input, or it was aborted · 3 a fault, an abort or a stop.
     """
+    from harness.log.reader import LogReader
+    from harness.rig.launch import start_engine
+
     view = chosen_view(plain, as_json)
     demand_watching(report, no_watch)
     with until_watched(report, Path(session).name):
@@ -56,6 +55,9 @@ def command(session: str, plain: bool, as_json: bool, report: Path | None, no_wa
 
 def _verdict(folder: Path) -> int:
     """What a run that ended here would have left with; says which limits failed."""
+    from harness.evaluate.limits import check_limits
+    from harness.rig.resolved import read_resolved
+
     progress, wake = figures_of(folder)
     scenario = read_resolved(folder).scenario
     verdicts = check_limits(scenario.limits, progress.totals, wake.snapshot(), scenario.stopping)

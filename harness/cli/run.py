@@ -13,9 +13,6 @@ from harness.cli.sessions import SESSIONS
 from harness.cli.watching import chosen_view, view_options
 from harness.model.bench import OperatorPresence
 from harness.model.errors import UnmetNeed
-from harness.reports import junit
-from harness.rig.launch import start_engine
-from harness.rig.prepare import prepare
 
 
 @click.command("run")
@@ -53,6 +50,10 @@ def command(
     Exit status: 0 done (or SKIP: the bench lacks what the scenario needs) · 1 a declared limit failed ·
     2 wrong usage or input · 3 a fault, an abort or a stop.
     """
+    from harness.reports import junit
+    from harness.rig.launch import start_engine
+    from harness.rig.prepare import prepare
+
     view = chosen_view(plain, as_json)
     demand_watching(report, no_watch)
     presence = {None: None, True: OperatorPresence.PRESENT, False: OperatorPresence.ABSENT}[attended]

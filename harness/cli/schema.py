@@ -7,8 +7,7 @@ from pathlib import Path
 
 import click
 
-from harness.library.json_schema import json_schema
-from harness.library.kinds import FileKind
+from harness.model.choices import FileKind
 from harness.model.errors import InputError, Place
 
 
@@ -21,6 +20,8 @@ def command(kind: str | None, out: Path | None) -> None:
     In an editor with a YAML language server, begin a file with
     `# yaml-language-server: $schema=scenario.schema.json`.
     """
+    from harness.library.json_schema import json_schema
+
     kinds = [FileKind(kind)] if kind else list(FileKind)
     schemas = {one.value: json_schema(one) for one in kinds}
     if out is None:

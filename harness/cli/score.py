@@ -6,23 +6,24 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli import score_output as output
 from harness.cli.orderly_end import orderly_end
 from harness.cli.read_once import STDIN, Readable, is_one_place, readable, refuse_overwriting
-from harness.cli.score_groups import Cross, Grouping, compared_by_groups, crosses
+from harness.cli.score_groups import crosses
 from harness.cli.score_options import Asked, Shown, share
-from harness.cli.score_system import ScoredFile, System, scored
-from harness.evaluate.groups import GroupedComparison
-from harness.evaluate.system_comparison import SystemComparison, compare
-from harness.evaluate.wording import Marks
-from harness.library.transcripts.encoding import encoding_name
-from harness.library.transcripts.form import Format
+from harness.model.choices import Marks
+from harness.model.choices import TranscriptFormat as Format
 from harness.model.errors import InputError
 from harness.reports.cells import shown
-from harness.reports.transcripts.summary import per_cent
+
+if TYPE_CHECKING:
+    from harness.cli.score_groups import Cross
+    from harness.cli.score_system import System
+    from harness.evaluate.groups import GroupedComparison
+    from harness.evaluate.system_comparison import SystemComparison
 
 SPEAKERS = "spu_id"
 LISTED_CONFUSIONS = 20
@@ -130,6 +131,11 @@ def command(
     Exit status: 0 scored · 1 a WER is above --max-wer, or there is none · 2 wrong usage or input · 3 a report cannot be
     written.
     """
+    from harness.cli import score_output as output
+    from harness.cli.score_groups import Grouping, compared_by_groups
+    from harness.cli.score_system import scored
+    from harness.evaluate.system_comparison import compare
+
     asked = Asked(
         Format(reference_format) if reference_format else None,
         Format(hypothesis_format) if hypothesis_format else None,
@@ -177,6 +183,8 @@ def _lines(
     alignments: Shown | None,
     confusions: int | None,
 ) -> Iterator[str]:
+    from harness.cli import score_output as output
+
     colour = output.in_colour(sys.stdout)
     for index, system in enumerate(systems):
         if index:
@@ -193,6 +201,7 @@ def _lines(
 
 
 def _write_page(systems: Sequence[System], target: str, reference: str) -> None:
+    from harness.cli import score_output as output
     from harness.reports.transcripts.html import page, write_html
 
     scorings, intervals = [system.scoring for system in systems], [system.interval for system in systems]
@@ -213,6 +222,8 @@ def _json(
 ) -> Iterator[str]:
     import hashlib
 
+    from harness.cli.score_system import ScoredFile
+    from harness.library.transcripts.encoding import encoding_name
     from harness.reports.transcripts.scoring_json import Scored, Source, SourceFile, pieces
 
     def source_file(file: ScoredFile) -> SourceFile:
@@ -243,6 +254,8 @@ def _json(
 
 def _within(systems: Sequence[System], limit: float) -> bool:
     """Whether every WER is within the limit; says of each that is not."""
+    from harness.reports.transcripts.summary import per_cent
+
     within = True
     for system in systems:
         totals = system.scoring.totals

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 import click
 
 from harness.cli.read_once import Readable, named
-from harness.evaluate.groups import MOST_LABELS, GroupedComparison, GroupFigures, compared_by_group
-from harness.evaluate.scoring import Scoring
-from harness.library.transcripts.form import Format
-from harness.library.transcripts.groups import read_groups, read_labels, refuse_other_list
+from harness.model.choices import TranscriptFormat as Format
 from harness.model.errors import InputError
 from harness.model.grouping import Groupings
 from harness.model.transcript import Transcripts
+
+if TYPE_CHECKING:
+    from harness.evaluate.groups import GroupedComparison, GroupFigures
+    from harness.evaluate.scoring import Scoring
 
 Cross = tuple[str, str]
 Sources = Sequence[Groupings]
@@ -41,6 +43,8 @@ class Grouping:
 
     def sources(self, reference: Readable, references: Transcripts, form: Format, encoding: str | None) -> Sources:
         """The list, and the labels of an stm file; InputError for what is wrong with either."""
+        from harness.library.transcripts.groups import read_groups, read_labels, refuse_other_list
+
         found: list[Groupings] = []
         try:
             if self.file is not None:
@@ -59,6 +63,8 @@ class Grouping:
 
 def check_crosses(asked: Sequence[Cross], sources: Sequence[Groupings]) -> None:
     """InputError for a grouping that there is not, or that has too many labels."""
+    from harness.evaluate.groups import MOST_LABELS
+
     known = {one.name: one for groups in sources for one in groups.groupings}
     for name in (name for both in asked for name in both):
         if name not in known:
@@ -74,6 +80,8 @@ def compared_by_groups(
     systems: Sequence[tuple[Scoring, GroupFigures | None]],
 ) -> tuple[tuple[GroupedComparison, ...], ...]:
     """Each two systems within each group, in the order of `compare`; () where there are no groups."""
+    from harness.evaluate.groups import compared_by_group
+
     return tuple(
         tuple(compared_by_group(first, second, parting) for parting in groups.partings)
         for (first, groups), (second, _) in combinations(systems, 2)

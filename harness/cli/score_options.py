@@ -6,13 +6,17 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from harness.evaluate.wording import Marks, Wording
-from harness.library.transcripts.form import Format
+from harness.model.choices import Marks
 from harness.model.errors import InputError
 from harness.model.normalisation import Normalisation
+
+if TYPE_CHECKING:
+    from harness.evaluate.wording import Wording
+    from harness.model.choices import TranscriptFormat as Format
 
 LIST_SUFFIXES = (".yaml", ".yml")
 
@@ -57,6 +61,9 @@ class Asked:
 
     def wording(self, reference_format: Format) -> Wording:
         """How words are compared; InputError for a normalisation that there is not, or what is wrong in its file."""
+        from harness.evaluate.wording import Wording
+        from harness.model.choices import TranscriptFormat as Format
+
         fold = self.like_sclite
         if self.normalise is None:
             of_sro = Normalisation.SNOR if reference_format is Format.SRO else Normalisation.VERBATIM

@@ -12,9 +12,10 @@ from harness.cli.score_options import Asked
 from harness.evaluate.groups import GroupFigures, group_figures, with_queries
 from harness.evaluate.scoring import Scoring, score
 from harness.evaluate.system_comparison import Interval, interval_of
-from harness.library.transcripts.form import Format, format_of
+from harness.library.transcripts.form import format_of
 from harness.library.transcripts.pairs import read_pair
 from harness.library.transcripts.speakers import speaker_scheme
+from harness.model.choices import TranscriptFormat as Format
 from harness.model.errors import InputError
 
 

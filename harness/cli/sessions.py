@@ -7,15 +7,16 @@ import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from harness.evaluate.progress import Progress, SessionFigures
-from harness.evaluate.wake import WakeFigures
 from harness.log.folder import SessionFolder
-from harness.log.judgment_log import later_rows
-from harness.log.reader import LogReader
 from harness.model.errors import InputError, LogError
 from harness.model.rating_round import RatingRound
 from harness.wire.foreign import plain_text
+
+if TYPE_CHECKING:
+    from harness.evaluate.progress import Progress
+    from harness.evaluate.wake import WakeFigures
 
 SESSIONS = Path("sessions")
 ROUND_SUFFIXES = (".yaml", ".yml")
@@ -35,6 +36,11 @@ class RatedSessions:
 
 def figures_of(folder: Path) -> tuple[Progress, WakeFigures]:
     """Where a session stands, from its log and what raters have added; works while it is running."""
+    from harness.evaluate.progress import SessionFigures
+    from harness.evaluate.wake import WakeFigures
+    from harness.log.judgment_log import later_rows
+    from harness.log.reader import LogReader
+
     figures, wake = SessionFigures(), WakeFigures()
     with LogReader(folder) as reader:
         for entry in reader.entries():

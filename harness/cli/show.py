@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli import heard_tables, summary
-from harness.cli.happenings import Happenings
-from harness.cli.plain import end_of_session, next_steps
 from harness.cli.sessions import figures_of, session_folder
 from harness.cli.streams import standard_output
-from harness.evaluate.heard import Grouping, heard_in
-from harness.evaluate.progress import Progress, normalisation_of
-from harness.library.findings import nearest
-from harness.log.reader import Findings, LogReader, check
+from harness.model.choices import Grouping
 from harness.model.errors import InputError
 from harness.model.feed import Logged
-from harness.wire.codec import MESSAGES, encode
 from harness.wire.foreign import plain_text
+
+if TYPE_CHECKING:
+    from harness.evaluate.progress import Progress
+    from harness.log.reader import Findings
 
 
 @click.command("show")
@@ -50,6 +48,13 @@ def command(
 
     SESSION: its folder, or its name below ./sessions.
     """
+    from harness.cli import heard_tables, summary
+    from harness.cli.plain import end_of_session, next_steps
+    from harness.evaluate.heard import heard_in
+    from harness.evaluate.progress import normalisation_of
+    from harness.log.reader import LogReader, check
+    from harness.wire.codec import MESSAGES, encode
+
     if as_json + as_csv + trials + wer + checking > 1:
         raise InputError("--json, --csv, --trials, --wer and --check exclude each other", remedy="Choose one")
     if groupings and not wer:
@@ -83,6 +88,8 @@ def command(
 
 
 def _head(progress: Progress) -> list[str]:
+    from harness.cli.happenings import Happenings
+
     started = progress.session
     if started is None:
         return ["the session has no plan"]
@@ -95,6 +102,8 @@ def _head(progress: Progress) -> list[str]:
 
 
 def _check_groupings(names: Iterable[str], progress: Progress) -> None:
+    from harness.library.findings import nearest
+
     columns = {axis for one in progress.trials for axis, _ in one.trial.conditions}
     known = [*Grouping, *sorted(columns - set(Grouping))]
     for name in names:

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,12 +14,14 @@ from harness.cli.orderly_end import orderly_end
 from harness.cli.read_once import is_one_place, refuse_overwriting
 from harness.cli.whole_file import WholeFile
 from harness.library.line_stream import checked_encoding, is_comment
-from harness.library.seen_ids import SeenIds
-from harness.library.sro_stream import ConvertedBlock, converted_blocks
 from harness.metrics.snor import Form, homophone
 from harness.model.errors import HarnessError, InputError, Place
 from harness.reports.cells import counted
 from harness.wire.foreign import plain_text
+
+if TYPE_CHECKING:
+    from harness.library.seen_ids import SeenIds
+    from harness.library.sro_stream import ConvertedBlock
 
 EXIT_PROBLEMS = 2
 READER_GONE = 141  # what shells say of a program whose reader has gone
@@ -61,6 +64,8 @@ def command(
 
     Exit status: 0 done · 2 something is wrong with the input · 3 the output cannot be written.
     """
+    from harness.library.seen_ids import SeenIds
+
     to = Form(form)
     if homophones is not None and to is not Form.EXPANDED:
         raise InputError("only Expanded SNOR has homophone pairs", remedy="Give --to esn, or leave --homophones out")
@@ -130,6 +135,8 @@ def _convert(
 def _blocks(
     name: str, shown: str, form: Form, encoding: str, place_edits: bool, seen: SeenIds | None
 ) -> Iterator[ConvertedBlock]:
+    from harness.library.sro_stream import ConvertedBlock, converted_blocks
+
     try:
         with _reader(name) as read:
             yield from converted_blocks(read, shown, form, encoding=encoding, place_edits=place_edits, seen=seen)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from harness.audio.path_check import PathCheck, check_path, percentiles
-from harness.audio.sound_devices import sound_devices
 from harness.wire.foreign import plain_text
+
+if TYPE_CHECKING:
+    from harness.audio.path_check import PathCheck
 
 _SERVER = click.option(
     "--sound-server",
@@ -35,6 +34,12 @@ def command() -> None:
 @_JSON
 def list_devices(sound_server: str, as_json: bool) -> None:
     """List the sound devices by name: what a bench file names as sound_device."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from harness.audio.sound_devices import sound_devices
+
     devices = sound_devices(sound_server)
     if as_json:
         click.echo(json.dumps([asdict(device) for device in devices]))
@@ -60,6 +65,8 @@ def list_devices(sound_server: str, as_json: bool) -> None:
 @_JSON
 def check(speaker: str, microphone: str, count: int, frames_per_buffer: int, sound_server: str, as_json: bool) -> None:
     """Play chirps and find them in the recording; exit status 3 when they are not heard."""
+    from harness.audio.path_check import check_path
+
     found = check_path(speaker, microphone, sound_server, count=count, frames_per_buffer=frames_per_buffer)
     click.echo(json.dumps(_figures(found)) if as_json else _words(found))
     if not found.ok:
@@ -68,6 +75,8 @@ def check(speaker: str, microphone: str, count: int, frames_per_buffer: int, sou
 
 def _figures(found: PathCheck) -> dict[str, object]:
     """Units in the names; what was not measured is null."""
+    from harness.audio.path_check import percentiles
+
     figures: dict[str, object] = {
         "speaker": found.speaker,
         "microphone": found.microphone,
@@ -92,6 +101,8 @@ def _figures(found: PathCheck) -> dict[str, object]:
 
 
 def _words(found: PathCheck) -> str:
+    from harness.audio.path_check import percentiles
+
     lines = [f"{plain_text(found.speaker)} -> {plain_text(found.microphone)}: {found.played} chirps played"]
     if found.heard:
         trip = percentiles([one.round_trip_ms for one in found.heard])

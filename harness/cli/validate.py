@@ -7,25 +7,11 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from harness.cli.options import SHIPPED_FILE
-from harness.library import (
-    check_together,
-    load_bench,
-    load_profile,
-    load_scenario,
-    memory,
-    planned_of,
-    planned_trials,
-)
-from harness.library.grammar_file import load_grammar
-from harness.library.kinds import FileKind, is_foreign, kind_of
-from harness.library.label_set_file import load_label_set
-from harness.library.normalisation_file import load_normalisation
-from harness.library.profile_samples import check_samples
-from harness.library.rounds import load_gold, load_rater_keys, load_round, load_training
 from harness.model.bench import Bench, DeviceProfile
 from harness.model.errors import InputError, InputProblems, Place, UnmetNeed
 from harness.model.grammar import Grammar
@@ -33,6 +19,9 @@ from harness.model.rewriting import Rewriting
 from harness.model.scenario import Scenario, TrialKind
 from harness.reports.cells import counted
 from harness.wire.foreign import plain_text
+
+if TYPE_CHECKING:
+    from harness.model.choices import FileKind
 
 EXIT_PROBLEMS = 2
 LONGEST_LINE = 2000
@@ -60,6 +49,12 @@ class Findings:
 
     def read(self, path: Path) -> None:
         """Reads a file of any kind."""
+        from harness.library import load_bench, load_profile, load_scenario
+        from harness.library.grammar_file import load_grammar
+        from harness.library.kinds import kind_of
+        from harness.library.normalisation_file import load_normalisation
+        from harness.model.choices import FileKind
+
         try:
             match kind_of(path):
                 case FileKind.SCENARIO:
@@ -82,6 +77,8 @@ class Findings:
 
     def _try_samples(self, path: Path) -> None:
         """Samples are a profile's tests: one that gives something else is a problem of the file."""
+        from harness.library.profile_samples import check_samples
+
         for result in check_samples(self.profiles[path]):
             if result.wrong:
                 what = f"the sample gives something else: {'; '.join(line.strip() for line in result.wrong)}"
@@ -90,6 +87,8 @@ class Findings:
 
     def pair(self) -> None:
         """Checks every scenario on the bench, when exactly one was given: else it is not known which one is meant."""
+        from harness.library import check_together
+
         if len(self.benches) != 1:
             return
         (bench,) = self.benches.values()
@@ -128,6 +127,8 @@ def command(paths: tuple[Path, ...], as_json: bool) -> None:
 
 def _files(paths: tuple[Path, ...], findings: Findings) -> Iterator[Path]:
     """The files that are meant, each once; in a folder, YAML that is none of ours is left alone."""
+    from harness.library.kinds import is_foreign
+
     seen: set[Path] = set()
     for path in paths:
         inside = sorted(one for one in path.rglob("*") if one.suffix in (".yaml", ".yml")) if path.is_dir() else [path]
@@ -183,6 +184,10 @@ def _summaries(findings: Findings) -> Iterator[tuple[Path, str]]:
 
 def rating_summary(kind: FileKind, path: Path) -> str:
     """What a file for raters or annotators holds, when it is right."""
+    from harness.library.label_set_file import load_label_set
+    from harness.library.rounds import load_gold, load_rater_keys, load_round, load_training
+    from harness.model.choices import FileKind
+
     match kind:
         case FileKind.ROUND:
             read = load_round(path).round
@@ -200,12 +205,16 @@ def rating_summary(kind: FileKind, path: Path) -> str:
 
 
 def _notes(findings: Findings) -> Iterator[tuple[Path, str]]:
+    from harness.library import memory
+
     for path, scenario in findings.scenarios.items():
         yield from ((path, note) for note in memory.notes(scenario))
 
 
 def _planned(scenario: Scenario) -> str:
     """How many trials; wake, command and ambient trials are not multiplied by every axis, and are counted by kind."""
+    from harness.library import planned_trials
+
     by_kind = _by_kind(scenario)
     if set(by_kind) <= {TrialKind.QUERY}:
         trials, cells = planned_trials(scenario)
@@ -214,6 +223,8 @@ def _planned(scenario: Scenario) -> str:
 
 
 def _by_kind(scenario: Scenario) -> dict[TrialKind, int]:
+    from harness.library import planned_of
+
     counts: dict[TrialKind, int] = {}
     for trial in scenario.trials:
         counts[trial.kind] = counts.get(trial.kind, 0) + planned_of(trial, scenario.matrix)
@@ -221,6 +232,8 @@ def _by_kind(scenario: Scenario) -> dict[TrialKind, int]:
 
 
 def _as_json(findings: Findings) -> dict[str, object]:
+    from harness.library import planned_trials
+
     files: list[dict[str, object]] = []
     for path, scenario in findings.scenarios.items():
         trials, cells = planned_trials(scenario)

@@ -6,16 +6,9 @@ import sys
 from pathlib import Path
 
 import click
-import soundfile
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from harness.model.errors import HarnessError, InputError, VoiceError
 from harness.model.stimulus import SpokenText, StimulusRecipe, VoiceSpec
-from harness.plugins import Group, load, names
-from harness.stimuli.level import active_speech_level
-from harness.stimuli.renderer import Renderer
 
 
 @click.group()
@@ -27,6 +20,12 @@ def command() -> None:
 @click.option("--engine", help="All the voices of this engine.")
 def list_voices(engine: str | None) -> None:
     """The engines with their versions and voices, and how to get the ones that are missing."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from harness.plugins import Group, load, names
+
     if engine is not None:
         _print_voices(engine)
         return
@@ -72,6 +71,11 @@ def say(
     out: Path | None,
 ) -> None:
     """Speak TEXT as a stimulus would, write it to a WAV and print its level, duration and parts."""
+    import soundfile
+
+    from harness.stimuli.level import active_speech_level
+    from harness.stimuli.renderer import Renderer
+
     engine, colon, name = named.partition(":")
     if not colon or not name:
         raise InputError(f"--voice {named!r} is not ENGINE:NAME", remedy="For example --voice espeak:en-us+f3")
@@ -107,6 +111,8 @@ def say(
 
 
 def _print_voices(engine: str) -> None:
+    from harness.plugins import Group, load
+
     voice = load(Group.VOICES, engine)()
     spoken = voice.names()
     plain = [name for name in spoken if "+" not in name]

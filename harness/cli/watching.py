@@ -9,21 +9,21 @@ import sys
 from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 from harness.cli.operator_prompt import OperatorPrompt
-from harness.cli.plain import JsonPrinter, PlainPrinter, end_of_session, next_steps
 from harness.cli.sessions import figures_of, user_name
 from harness.cli.streams import standard_output
 from harness.cli.verbs import INTERRUPTED
 from harness.model.bench import OperatorPresence
 from harness.model.errors import EngineError, InputError
 from harness.model.feed import Goodbye, Hello, Message
-from harness.rig.client import EngineClient
-from harness.rig.engine_place import EnginePlace, running
-from harness.rig.resolved import read_resolved
+
+if TYPE_CHECKING:
+    from harness.cli.plain import JsonPrinter, PlainPrinter
+    from harness.rig.engine_place import EnginePlace
 
 LEFT_AT_ONCE = INTERRUPTED
 
@@ -82,6 +82,9 @@ def watch(place: EnginePlace, view: View, *, history: bool) -> int:
 
 
 def _show(place: EnginePlace, view: View, *, history: bool) -> int:
+    from harness.cli.plain import JsonPrinter, PlainPrinter, end_of_session, next_steps
+    from harness.rig.resolved import read_resolved
+
     if view is View.DASHBOARD:
         from harness.dashboard.app import run_dashboard  # Textual is slow to import, and plain output needs none of it
 
@@ -105,6 +108,8 @@ class _Watch:
     """Prints on this thread what the client's thread receives, and turns Ctrl-C into an orderly stop."""
 
     def __init__(self, place: EnginePlace, printer: PlainPrinter | JsonPrinter, *, attended: bool) -> None:
+        from harness.rig.client import EngineClient
+
         self._place = place
         self._printer = printer
         self._arrived: queue.SimpleQueue[Message | str] = queue.SimpleQueue()
@@ -165,6 +170,8 @@ class _Watch:
 
 def only_running() -> EnginePlace:
     """The one session that is running; EngineError when there is none, or more than one."""
+    from harness.rig.engine_place import running
+
     found = running()
     if len(found) == 1:
         return found[0]

@@ -10,27 +10,13 @@ from enum import StrEnum
 from harness.evaluate.rated_trials import Basis, Fate, RatedTrial
 from harness.metrics.clustered_shares import Interval, clustered_interval, design_effect
 from harness.metrics.intervals import CONFIDENCE, wilson
+from harness.model.choices import Derived, Reading
 from harness.model.judgment import Category, SubFlag
 
 LEAST_QUERIES = 6
 """With fewer, how they differ says too little of how further ones would."""
 TOGETHER = 1 - (1 - CONFIDENCE) / len(Category)
 """Confidence of each interval where all eleven shall hold at once (Bonferroni)."""
-
-
-class Reading(StrEnum):
-    """The two readings of the guide's rule on missing functionality: what an admitted lack of a core capability is."""
-
-    ADMITTED = "a"
-    WRONG = "b"
-
-
-class Derived(StrEnum):
-    """Groups of categories that are asked for by name; the eleven stay the figures. Defined in `MEMBERS`."""
-
-    SATISFIED = "satisfied"
-    HELPFUL = "helpful"
-    ASKS_BACK = "asks_back"
 
 
 MEMBERS: dict[Derived, frozenset[Category]] = {

@@ -9,11 +9,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from harness.evaluate.categories import Figure, Reading, category_under, counts_as
+from harness.evaluate.categories import Figure, category_under, counts_as
 from harness.evaluate.rated_trials import Fate, RatedTrial
 from harness.metrics.comparison import Discordance
 from harness.metrics.stratified import StratifiedDifference, Stratum, mantel_haenszel, stratified_difference
 from harness.metrics.swapping import Swapping, swapped, swapped_together
+from harness.model.choices import Reading
 from harness.model.judgment import Category
 
 SEED = 0

@@ -4,27 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 from harness.evaluate.categories import CategoryFigures, figures_of
 from harness.evaluate.groups import sorted_labels
-from harness.evaluate.heard import Grouping, label_of
+from harness.evaluate.heard import label_of
 from harness.evaluate.rated_trials import RatedTrial
+from harness.model.choices import CONDITIONS as CONDITIONS
+from harness.model.choices import PARTINGS as PARTINGS
+from harness.model.choices import By as By
+from harness.model.choices import Parting
 
-
-class Parting(StrEnum):
-    """What queries can be parted by, beside the axes of conditions. ATTEMPTS: until the query was recognised."""
-
-    DEVICE = "device"
-    CLASS = "class"
-    QUERY = "query"
-    ATTEMPTS = "attempts"
-    SESSION = "session"
-
-
-By = Parting | Grouping
-CONDITIONS = (Grouping.VOICE, Grouping.LEVEL, Grouping.GAP, Grouping.POSITION, Grouping.NOISE, Grouping.CONDITION)
-PARTINGS: dict[str, By] = {one.value: one for one in (*Parting, *CONDITIONS)}
 MANY_ATTEMPTS = "3 or more"
 NEVER = ""
 

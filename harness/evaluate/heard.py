@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 
 from harness.evaluate.trials import DECIDED, AttemptProgress, TakeProgress, TrialProgress
 from harness.evaluate.wake import WakeFigures
 from harness.evaluate.words_heard import WordsHeard
 from harness.model.bench import ObservationKind
+from harness.model.choices import Grouping
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import QUIET, Recording
 from harness.model.transcript import WordCounts
@@ -21,22 +21,6 @@ from harness.model.trial import EvidenceSource, Outcome, Trial
 
 TESTED = DECIDED | {Outcome.INCONCLUSIVE}
 """Outcomes of takes whose attempts say something of the device."""
-
-
-class Grouping(StrEnum):
-    """What trials can be grouped by: axes of the matrix (else how the trial sounds), and what a trial is."""
-
-    VOICE = "voice"
-    LEVEL = "level_dbfs"
-    GAP = "gap_ms"
-    POSITION = "position"
-    NOISE = "noise"
-    CONDITION = "condition"
-    DEVICE = "device"
-    QUERY = "query"
-    QUERY_CLASS = "query_class"
-    KIND = "kind"
-    RECORDING = "recording"
 
 
 @dataclass(frozen=True, slots=True)

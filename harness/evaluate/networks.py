@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.evaluate.wording import Marks, Wording, refuse
+from harness.evaluate.wording import Wording, refuse
 from harness.metrics import snor
 from harness.metrics.network import Network, align_networks, chain, is_plain, parse
+from harness.model.choices import Marks
 from harness.model.errors import InputError, Place
 from harness.model.transcript import AlignedWord, Transcripts
 

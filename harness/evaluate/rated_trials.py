@@ -8,12 +8,13 @@ from enum import StrEnum
 
 import numpy as np
 
-from harness.evaluate.heard import Grouping, label_of
+from harness.evaluate.heard import label_of
 from harness.evaluate.judged import JudgedResponse
 from harness.evaluate.progress import Progress
 from harness.evaluate.trials import TrialProgress
 from harness.metrics.agreement import MISSING
 from harness.metrics.consensus import consensus
+from harness.model.choices import Grouping
 from harness.model.judgment import Category, Judgment, JudgmentStatus, SubFlag
 from harness.model.trial import Outcome, Recognition, Trial
 

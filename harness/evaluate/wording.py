@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 
 from harness.metrics import snor
 from harness.metrics.rewriting import rewrite
 from harness.metrics.words import normalise, normalise_texts
+from harness.model.choices import Marks
 from harness.model.errors import InputError, InputProblems, Place
 from harness.model.normalisation import Normalisation
 from harness.model.rewriting import Rewriting
@@ -27,14 +27,6 @@ LINE_END = ord("\n")
 _SPACES = "\t\r\x0b\x0c\x1c\x1d\x1e\x1f"
 _ALL_SPACES = f"{_SPACES}\x85\xa0\u1680{''.join(map(chr, range(0x2000, 0x200B)))}\u2028\u2029\u202f\u205f\u3000"
 _HOMOPHONE = re.compile(r"<[^<> \n]+>")
-
-
-class Marks(StrEnum):
-    """In which texts alternatives, words that may be left out and tags are marks; elsewhere their signs are letters."""
-
-    BOTH = "both"
-    REFERENCE = "reference"
-    NONE = "none"
 
 
 _NAMED = {Marks.REFERENCE: "marks in the reference", Marks.NONE: "no marks"}

@@ -20,11 +20,13 @@ from harness.lab import broker, process_file
 from harness.lab.assistant.settings import AssistantSettings, read_settings
 from harness.lab.rooms import ROOMS, Room
 from harness.lab.sound_server import LabSoundServer
+from harness.model.choices import ASSISTANT as ASSISTANT
+from harness.model.choices import BROKER as BROKER
+from harness.model.choices import LAB_PARTS as PARTS
+from harness.model.choices import SOUND as SOUND
 from harness.model.errors import InputError, LabError
 from harness.places import lab_folder
 
-SOUND, BROKER, ASSISTANT = "sound server", "broker", "assistant"
-PARTS = (SOUND, BROKER, ASSISTANT)
 DEFAULT_ROOM = "living_room"
 _READY_LIMIT_S = 60.0
 _STALE_S = 5.0

@@ -15,6 +15,7 @@ from harness.library.findings import Path as KeyPath
 from harness.library.profile import load_profile
 from harness.library.strict_yaml import Plain
 from harness.model.bench import Bench, Device, DeviceProfile, Equipment
+from harness.model.choices import FileKind
 from harness.model.errors import InputError, InputProblems
 
 _SOUND = {"play": "plays no sound", "cut": "records no sound"}
@@ -26,7 +27,7 @@ def load_bench(path: Path | str) -> Bench:
     path = Path(path)
     content = strict_yaml.read_bytes(path)
     tree = strict_yaml.parse(content, str(path))
-    kinds.expect(kinds.FileKind.BENCH, tree, str(path))
+    kinds.expect(FileKind.BENCH, tree, str(path))
     found = Findings(str(path), tree)
     found.refuse_empty(tree, lambda _: False)
     written = tree.plain()

@@ -12,9 +12,9 @@ from pydantic import AfterValidator, Field
 from harness.library import kinds, strict_yaml
 from harness.library.findings import Findings, Keys, nearest
 from harness.library.grammar_pattern import REMEDY, parse_pattern
-from harness.library.kinds import FileKind
 from harness.library.spoken_values import spoken_values
 from harness.library.words import Id, Text, word, wrong
+from harness.model.choices import FileKind
 from harness.model.errors import InputError
 from harness.model.grammar import (
     Choice,

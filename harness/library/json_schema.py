@@ -11,12 +11,12 @@ from harness.library.bench_file import BenchKeys
 from harness.library.driver_options import adapter
 from harness.library.findings import Keys
 from harness.library.grammar_file import GrammarKeys
-from harness.library.kinds import FileKind
 from harness.library.label_set_keys import LabelSetKeys
 from harness.library.normalisation_file import NormalisationKeys
 from harness.library.profile_file import ProfileKeys
 from harness.library.round_file import GoldFileKeys, RaterKeysKeys, RoundKeys, TrainingKeys
 from harness.library.scenario_file import ScenarioKeys
+from harness.model.choices import FileKind
 from harness.model.errors import PluginError
 
 Schema = dict[str, Any]

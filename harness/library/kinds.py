@@ -3,28 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from enum import StrEnum
 from pathlib import Path
 
 from harness.library import strict_yaml
 from harness.library.findings import nearest
 from harness.library.strict_yaml import Node
+from harness.model.choices import FileKind
 from harness.model.errors import InputError, Place
-
-
-class FileKind(StrEnum):
-    """The first key of each kind of file."""
-
-    SCENARIO = "scenario"
-    BENCH = "bench"
-    DEVICE = "device"
-    NORMALISATION = "normalisation"
-    ROUND = "round"
-    TRAINING = "training"
-    GOLD = "gold"
-    RATER_KEYS = "rater_keys"
-    GRAMMAR = "grammar"
-    LABEL_SET = "label_set"
 
 
 def kind_of(path: Path) -> FileKind:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from harness.library import kinds, strict_yaml
 from harness.library.findings import Findings, nearest
-from harness.library.kinds import FileKind
 from harness.library.label_set_keys import CounterexampleKeys, ExampleKeys, LabelKeys, LabelSetKeys
+from harness.model.choices import FileKind
 from harness.model.label_set import Example, Label, LabelSet
 
 At = tuple[str | int, ...]

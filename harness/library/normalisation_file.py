@@ -12,6 +12,7 @@ from harness.library import kinds, strict_yaml
 from harness.library.findings import Findings, Keys
 from harness.library.words import MAX_TEXT, Id, word, wrong
 from harness.metrics.words import normalise
+from harness.model.choices import FileKind
 from harness.model.errors import InputError
 from harness.model.normalisation import Normalisation
 from harness.model.rewriting import MOST_PAIRS, Rewriting
@@ -55,7 +56,7 @@ class NormalisationKeys(Keys):
 def load_normalisation(path: Path) -> Rewriting:
     """The normalisation of a file; InputProblems with all that is wrong with it, or InputError when it is no YAML."""
     tree = strict_yaml.parse(strict_yaml.read_bytes(path), str(path))
-    kinds.expect(kinds.FileKind.NORMALISATION, tree, str(path))
+    kinds.expect(FileKind.NORMALISATION, tree, str(path))
     found = Findings(str(path), tree)
     found.refuse_empty(tree, lambda at: False)
     written = tree.plain()

@@ -23,6 +23,7 @@ from harness.model.bench import (
     Sample,
     ScoreBlock,
 )
+from harness.model.choices import FileKind
 from harness.model.errors import InputError
 from harness.places import shipped_folder
 
@@ -39,7 +40,7 @@ def load_profile(path_or_id: Path | str, *, beside: Path) -> DeviceProfile:
     path = find_profile(path_or_id, beside=beside)
     content = strict_yaml.read_bytes(path)
     tree = strict_yaml.parse(content, str(path))
-    kinds.expect(kinds.FileKind.DEVICE, tree, str(path))
+    kinds.expect(FileKind.DEVICE, tree, str(path))
     found = Findings(str(path), tree)
     # A payload is the device's own JSON, in which null says something.
     found.refuse_empty(tree, lambda at: len(at) > 3 and at[0] == "samples" and at[2] == "payload")

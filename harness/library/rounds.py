@@ -12,7 +12,6 @@ from typing import TypeVar
 from harness import plugins
 from harness.library import kinds, strict_yaml
 from harness.library.findings import Findings, KeysT
-from harness.library.kinds import FileKind
 from harness.library.round_file import (
     BUILT_IN,
     NO_TRAINING,
@@ -22,6 +21,7 @@ from harness.library.round_file import (
     RoundKeys,
     TrainingKeys,
 )
+from harness.model.choices import FileKind
 from harness.model.errors import InputError, InputProblems, PluginError
 from harness.model.judgment import Category
 from harness.model.rater_keys import RaterAction, RaterKeys

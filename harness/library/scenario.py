@@ -29,6 +29,7 @@ from harness.library.scenario_file import (
 from harness.library.strict_yaml import Plain
 from harness.library.texts import filled_in
 from harness.library.trial_file import TrialKeys
+from harness.model.choices import FileKind
 from harness.model.scenario import (
     AxisValue,
     CloseDialogue,
@@ -58,7 +59,7 @@ def load_scenario(path: Path | str, *, extra_assets: Mapping[str, Path] = _NO_AS
     path = Path(path)
     content = strict_yaml.read_bytes(path)
     tree = strict_yaml.parse(content, str(path))
-    kinds.expect(kinds.FileKind.SCENARIO, tree, str(path))
+    kinds.expect(FileKind.SCENARIO, tree, str(path))
     found = Findings(str(path), tree)
     found.refuse_empty(tree, _null_may_stand)
     written = tree.plain()

@@ -7,26 +7,18 @@ The DET curve in assessment of detection task performance, Eurospeech (1997), wi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv, gammaincinv
 
 from harness.metrics.intervals import CONFIDENCE
+from harness.model.choices import TWV_BETA as TWV_BETA
+from harness.model.choices import ChosenBy
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 Band = tuple[Floats, Floats]
-TWV_BETA = 999.9
-"""What a false accept costs against a miss, in trials of a second: (C / V) (1 / P − 1) with C/V = 0.1, P = 10⁻⁴."""
-
-
-class ChosenBy(StrEnum):
-    """ESTIMATE: the figure itself keeps the target. BOUND: the upper end of its 95 % interval does."""
-
-    ESTIMATE = "estimate"
-    BOUND = "bound"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from scipy.special import bdtr, ndtri
 
-CONFIDENCE = 0.95
+from harness.model.choices import CONFIDENCE as CONFIDENCE
 
 
 @dataclass(frozen=True, slots=True)

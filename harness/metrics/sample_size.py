@@ -10,9 +10,9 @@ from scipy.special import bdtr, bdtrik, betaincinv, pdtr
 
 from harness.metrics.intervals import CONFIDENCE
 from harness.metrics.planning import hours_for_claim
+from harness.model.choices import ALPHA as ALPHA
+from harness.model.choices import POWER as POWER
 
-POWER = 0.8
-ALPHA = 0.05
 MOST_EVENTS = 100_000
 MOST_FILES = 10_000_000
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
+if TYPE_CHECKING:  # the vocabulary is imported by what never sees a sample
+    import numpy as np
+    import numpy.typing as npt
 
-Samples = npt.NDArray[np.float32]
+Samples: TypeAlias = "npt.NDArray[np.float32]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +183,7 @@ class Waveform:
     rate_hz: int
 
     def __post_init__(self) -> None:
-        if self.samples.ndim != 1 or self.samples.dtype != np.float32:
+        if self.samples.ndim != 1 or self.samples.dtype != "float32":
             raise ValueError(f"a waveform is float32 (n,), not {self.samples.dtype} {self.samples.shape}")
         if self.rate_hz <= 0:
             raise ValueError(f"a sample rate is positive, not {self.rate_hz}")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.evaluate.heard import Grouping, Heard, HeardTrial, by_group, heard_in, words_of
+from harness.evaluate.heard import Heard, HeardTrial, by_group, heard_in, words_of
 from harness.evaluate.progress import Progress, normalisation_of
 from harness.evaluate.wake import WakeFigures
 from harness.evaluate.words_heard import WordsHeard
+from harness.model.choices import Grouping
 from harness.reports.transcripts.groups_json import counts_of
 
 Json = dict[str, Any]

@@ -12,8 +12,9 @@ import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from harness.evaluate.heard import Grouping, HeardTrial, Said, group_of
+from harness.evaluate.heard import HeardTrial, Said, group_of
 from harness.metrics.recognition import recognised
+from harness.model.choices import Grouping
 from harness.wire.foreign import plain_text
 
 # What a trn file would take for an id, an alternative or a comment stands as its twin of full width.

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.evaluate.heard import Grouping, Heard, group_of, heard_in, words_of
+from harness.evaluate.heard import Heard, group_of, heard_in, words_of
 from harness.evaluate.limits import LimitVerdict, check_limits
 from harness.evaluate.progress import Progress, SessionFigures, normalisation_of
 from harness.evaluate.trials import TrialProgress
@@ -23,6 +23,7 @@ from harness.evaluate.wake_progress import DeviceWake, Interval, WakeEvent
 from harness.log.folder import write_whole
 from harness.log.judgment_log import later_rows
 from harness.log.reader import LogReader
+from harness.model.choices import Grouping
 from harness.model.errors import HarnessError, InputError
 from harness.model.record import EndReason, Entry, FaultMet, TrialFinished, TrialStarted
 from harness.model.scenario import Limits, Scenario, SequentialTest, Stopping, TrialKind

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from harness.plugins import Group, checked_settings, load
 from harness.ports import IntentClassifier
 
-DEFAULT = "tfidf"
 MakeClassifier = Callable[[int], IntentClassifier]
 """A new classifier from a seed."""
 

@@ -6,10 +6,8 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 
+from harness.model.choices import SEED_SHARE as SEED_SHARE
 from harness.understanding.votes import Intents
-
-SEED_SHARE = 1000 / 1240
-"""Of the labelled utterances, drawn for each classifier (seed MEDIA, section 3.1.2)."""
 
 
 def drawn(sets: Sequence[Intents], share: float, seed: str) -> list[int]:

@@ -10,7 +10,6 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
@@ -20,23 +19,14 @@ from harness.metrics.understanding.counts import IntentCounts
 from harness.metrics.understanding.figures import IntentFigures, intent_figures
 from harness.metrics.understanding.frame import count_intents
 from harness.metrics.understanding.zero_division import ZERO
+from harness.model.choices import MOST_EPISODES as MOST_EPISODES
+from harness.model.choices import Ending
 from harness.model.understanding import Utterance
 from harness.ports import IntentClassifier
 from harness.understanding.tri_sample import SEED_SHARE, drawn
 from harness.understanding.votes import THRESHOLD, Intents, Refusal, Voted, agreed, given_by, sets_of, vote
 
-MOST_EPISODES = 30
 CALM = 0.005
-
-
-class Ending(StrEnum):
-    """Why a triad's episodes ended. SETTLED: as good as nothing changed. CIRCLING: what the three teach each other is
-    what it was in an earlier episode, and would come round for ever. MOST: the most episodes.
-    """
-
-    SETTLED = "settled"
-    CIRCLING = "circling"
-    MOST = "most episodes"
 
 
 @dataclass(frozen=True, slots=True)

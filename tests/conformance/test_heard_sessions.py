@@ -9,8 +9,9 @@ from xml.etree import ElementTree
 from click.testing import CliRunner
 
 from harness.cli import group
-from harness.evaluate.heard import Grouping, Heard, by_group, heard_in, words_of
+from harness.evaluate.heard import Heard, by_group, heard_in, words_of
 from harness.evaluate.progress import Progress, SessionFigures
+from harness.model.choices import Grouping
 from harness.model.feed import Goodbye, Logged, Message
 from harness.model.record import AttemptFinished, Entry, TrialFinished
 from harness.model.trial import Outcome

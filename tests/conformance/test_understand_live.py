@@ -10,9 +10,10 @@ import pytest
 
 from harness.evaluate.limits import check_limits
 from harness.evaluate.progress import SessionFigures
-from harness.evaluate.understanding.session import Which, session_corpora
+from harness.evaluate.understanding.session import session_corpora
 from harness.log.reader import check
 from harness.metrics.intervals import Share
+from harness.model.choices import Which
 from harness.model.observation import Intent
 from harness.model.record import (
     AttemptFinished,

@@ -11,8 +11,9 @@ from click.testing import CliRunner
 
 from harness.cli import group
 from harness.evaluate.progress import SessionFigures
-from harness.evaluate.understanding.session import Which, session_corpora
+from harness.evaluate.understanding.session import session_corpora
 from harness.metrics.intervals import Share
+from harness.model.choices import Which
 from harness.model.observation import Intent, StateTold
 from harness.model.record import AttemptFinished, Observed
 from harness.model.trial import EvidenceSource, Outcome

@@ -6,25 +6,23 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from harness.cli.annotate.plain_lines import labelled
 from harness.cli.annotate.project_options import open_project, project_argument
 from harness.cli.streams import standard_output
-from harness.metrics.agreement import Figure
-from harness.metrics.intervals import Share
-from harness.metrics.set_agreement import LabelAgreement
 from harness.model.errors import InputError
 from harness.reports.cells import counted, fit
-from harness.understanding.annotation.agreement import (
-    AllAnnotators,
-    PairOfAnnotators,
-    all_annotators,
-    pairs_of_annotators,
-)
 from harness.understanding.annotation.ledger import Choice
 from harness.wire.foreign import plain_text
+
+if TYPE_CHECKING:
+    from harness.metrics.agreement import Figure
+    from harness.metrics.intervals import Share
+    from harness.metrics.set_agreement import LabelAgreement
+    from harness.understanding.annotation.agreement import AllAnnotators, PairOfAnnotators
 
 TOO_LOW = 1
 NOTHING = "n/a"
@@ -53,6 +51,8 @@ def command(project: Path, only: tuple[str, ...], differing: bool, as_json: bool
     Exit status: 0 done · 1 agreement is below --min-alpha, or there is none · 2 wrong usage or input · 3 the project
     cannot be read.
     """
+    from harness.understanding.annotation.agreement import all_annotators, pairs_of_annotators
+
     if differing and as_json:
         raise InputError("--differing and --json exclude each other", remedy="Choose one")
     room = open_project(project)

@@ -7,8 +7,6 @@ from pathlib import Path
 import click
 
 from harness.cli.annotate.project_options import import_lines, open_project, project_argument
-from harness.library.label_map import load_label_map
-from harness.rig.annotation_import import import_file
 
 
 @click.command("import")
@@ -24,6 +22,9 @@ def command(project: Path, file: Path, mapping: str | None) -> None:
 
     Exit status: 0 done · 2 wrong usage or input, nothing is taken · 3 the project cannot be read or written.
     """
+    from harness.library.label_map import load_label_map
+    from harness.rig.annotation_import import import_file
+
     names = {} if mapping is None else load_label_map(mapping)
     room = open_project(project)
     try:

@@ -7,11 +7,9 @@ from pathlib import Path
 import click
 
 from harness.cli.annotate.project_options import annotator_name, import_lines
-from harness.library.label_map import load_label_map
 from harness.model.annotation import MOST_ON_A_PAGE, ProposalShown, SecondWork
 from harness.model.errors import InputError
 from harness.reports.cells import counted
-from harness.rig.annotation_making import NewProject, make_project
 from harness.wire.foreign import plain_text
 
 
@@ -80,6 +78,9 @@ def command(
 
     Exit status: 0 made · 2 wrong usage or input, nothing is made · 3 it cannot be written.
     """
+    from harness.library.label_map import load_label_map
+    from harness.rig.annotation_making import NewProject, make_project
+
     names = tuple(annotator_name(one) for one in annotators)
     if len(set(names)) < len(names):
         raise InputError("an annotator is named twice", remedy="Name each once")

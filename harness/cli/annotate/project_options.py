@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from harness.model.errors import InputError
 from harness.reports.cells import counted
-from harness.rig.annotation_import import Import
-from harness.rig.annotation_room import AnnotationRoom
 from harness.wire.foreign import plain_text
+
+if TYPE_CHECKING:
+    from harness.rig.annotation_import import Import
+    from harness.rig.annotation_room import AnnotationRoom
 
 LONGEST_NAME = 64
 LISTED = 3
@@ -31,6 +34,8 @@ def annotator_name(written: str) -> str:
 
 def open_project(folder: Path) -> AnnotationRoom:
     """The room of a project; InputError when the folder is none."""
+    from harness.rig.annotation_room import AnnotationRoom
+
     if not (folder / "project.json").is_file():
         raise InputError(f"{folder} is no annotation project", remedy="Make one with: harness annotate new")
     return AnnotationRoom(folder)

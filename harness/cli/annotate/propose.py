@@ -7,20 +7,23 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from harness.cli.annotate.project_options import open_project, project_argument
-from harness.metrics.understanding.figures import Averages
+from harness.model.choices import DEFAULT_CLASSIFIER as DEFAULT
+from harness.model.choices import MOST_EPISODES, SEED_SHARE, Ending
 from harness.model.errors import InputError
 from harness.reports.cells import counted, shown
 from harness.reports.understanding.words import per_cent
 from harness.understanding.annotation.ledger import State
 from harness.understanding.annotation.outcome import outcome
-from harness.understanding.classifiers import DEFAULT, classifier_maker
-from harness.understanding.proposing import Material, batch, material
-from harness.understanding.tri_sample import SEED_SHARE
-from harness.understanding.tritraining import MOST_EPISODES, Ending, Episode, TriRule, TriTraining, tri_train
+
+if TYPE_CHECKING:
+    from harness.metrics.understanding.figures import Averages
+    from harness.understanding.proposing import Material
+    from harness.understanding.tritraining import Episode, TriTraining
 
 OPEN = (State.OPEN, State.PROPOSED, State.STRUCK)
 ENDINGS = {
@@ -76,6 +79,10 @@ def command(
 
     Exit status: 0 proposed · 2 wrong usage or input, too little is labelled · 3 the project cannot be read or written.
     """  # fmt: skip
+    from harness.understanding.classifiers import classifier_maker
+    from harness.understanding.proposing import batch, material
+    from harness.understanding.tritraining import TriRule, tri_train
+
     make = classifier_maker(classifier, [_setting(one) for one in given])
     room = open_project(project)
     try:

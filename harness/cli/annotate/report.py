@@ -8,12 +8,9 @@ from pathlib import Path
 import click
 
 from harness.cli.annotate.project_options import open_project, project_argument
-from harness.cli.score_output import print_lines
 from harness.cli.streams import standard_output
-from harness.evaluate.understanding.annotation_report import annotation_report
 from harness.model.errors import InputError
 from harness.reports.safe_csv import safe_csv
-from harness.reports.understanding.annotation import as_json, as_table, lines
 from harness.understanding.annotation.outcome import outcome
 
 
@@ -28,6 +25,10 @@ def command(project: Path, as_object: bool, as_csv: bool) -> None:
 
     Exit status: 0 done · 2 wrong usage or input · 3 the project cannot be read.
     """
+    from harness.cli.score_output import print_lines
+    from harness.evaluate.understanding.annotation_report import annotation_report
+    from harness.reports.understanding.annotation import as_json, as_table, lines
+
     if as_object and as_csv:
         raise InputError("--json and --csv exclude each other", remedy="Choose one")
     room = open_project(project)

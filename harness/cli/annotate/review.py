@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli.annotate.bringing_back import brought_back
 from harness.cli.annotate.project_options import annotator_name, open_project, project_argument
 from harness.cli.sessions import user_name
 from harness.model.annotation import IMPORTED
 from harness.model.errors import InputError
-from harness.rig.annotation_room import AnnotationRoom
 from harness.understanding.annotation.desk import AnnotationDesk
+
+if TYPE_CHECKING:
+    from harness.rig.annotation_room import AnnotationRoom
 
 
 @click.command("review")
@@ -52,6 +54,8 @@ def command(
 
     Exit status: 0 done · 2 wrong usage or input · 3 something cannot be saved.
     """
+    from harness.cli.annotate.bringing_back import brought_back
+
     given = [f"--{name.replace('_', '-')}" for name, value in of_web.items() if value]
     if given and not web:
         raise InputError(f"{given[0]} is of the annotators' site", remedy="Add --web")

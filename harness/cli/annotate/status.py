@@ -6,18 +6,20 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from harness.cli.annotate.project_options import open_project, project_argument
 from harness.cli.show import print_findings
 from harness.cli.streams import standard_output
-from harness.log.reader import check_annotation
 from harness.reports.cells import counted
-from harness.rig.annotation_room import AnnotationRoom
 from harness.understanding.annotation.ledger import State
 from harness.understanding.annotation.outcome import Outcome, outcome
 from harness.wire.foreign import plain_text
+
+if TYPE_CHECKING:
+    from harness.rig.annotation_room import AnnotationRoom
 
 SAID = {
     State.OPEN: "nobody has labelled them, and no labels are proposed",
@@ -41,6 +43,8 @@ def command(project: Path, as_json: bool, checking: bool) -> None:
 
     Exit status: 0 done · 2 wrong usage or input · 3 the project cannot be read, or --check found damage.
     """
+    from harness.log.reader import check_annotation
+
     if checking:
         sys.exit(print_findings(check_annotation(project)))
     room = open_project(project)

@@ -7,11 +7,9 @@ import sys
 from pathlib import Path
 
 import click
-from rich.cells import cell_len, set_cell_size
 
 from harness.cli.devices.monitor import monitor
 from harness.cli.devices.testing import test
-from harness.library.profile import load_profile, profile_paths
 from harness.model.bench import DeviceProfile
 from harness.model.errors import InputError
 from harness.wire.foreign import plain_text
@@ -32,6 +30,8 @@ command.add_command(monitor)
 @click.option("--json", "as_json", is_flag=True, help="One JSON list instead of a table.")
 def list_profiles(as_json: bool) -> None:
     """List the profiles that a bench can name; exit status 2 when one is wrong."""
+    from harness.library.profile import load_profile, profile_paths
+
     profiles: list[DeviceProfile] = []
     problems: list[str] = []
     for path in profile_paths(Path()).values():
@@ -50,6 +50,8 @@ def list_profiles(as_json: bool) -> None:
 
 
 def _print(profiles: list[DeviceProfile]) -> None:
+    from rich.cells import cell_len, set_cell_size
+
     rows = [("id", "transport", "tells", "wake phrases", "title")]
     for one in profiles:
         transport = f"{one.transport.value}+sound" if one.audio else one.transport.value

@@ -6,15 +6,15 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 import click
 
-from harness.drivers.mqtt.options import host_and_port
 from harness.model.bench import DeviceProfile
 from harness.model.errors import DeviceError, InputError
-from harness.places import lab_state
-from harness.rig.device_sources import DeviceSource, MqttSource, SerialSource, StreamSource, file_source
+
+if TYPE_CHECKING:
+    from harness.rig.device_sources import DeviceSource, MqttSource, SerialSource, StreamSource
 
 F = TypeVar("F", bound=Callable[..., object])
 STDIN = "standard input"
@@ -39,6 +39,8 @@ def connection_options(command: F) -> F:
 
 def serial_source(profile: DeviceProfile, port: str, baud: int | None) -> SerialSource:
     """A port at the profile's rate, or another."""
+    from harness.rig.device_sources import SerialSource
+
     return SerialSource(port, baud or profile.console.baud)
 
 
@@ -46,6 +48,10 @@ def mqtt_source(
     profile: DeviceProfile, address: str, topics: tuple[str, ...], device: str, username: str, password_env: str
 ) -> MqttSource:
     """A broker, and the topics of the profile when none are named; InputError when there are none."""
+    from harness.drivers.mqtt.options import host_and_port
+    from harness.places import lab_state
+    from harness.rig.device_sources import MqttSource
+
     if address == "lab":
         state = lab_state()
         host, port = state.mqtt_host, state.mqtt_port
@@ -61,6 +67,8 @@ def mqtt_source(
 
 def standard_input() -> StreamSource:
     """Standard input, unbuffered: a thread that waits in a buffered one keeps the program from ending."""
+
+    from harness.rig.device_sources import StreamSource
 
     def opened() -> BinaryIO:
         return os.fdopen(os.dup(sys.stdin.fileno()), "rb", buffering=0)
@@ -81,6 +89,8 @@ def chosen_source(
     file: Path | None = None,
 ) -> DeviceSource:
     """The one source that the options mean: port, broker, file, else standard input; InputError for two of them."""
+    from harness.rig.device_sources import file_source
+
     if sum(one is not None for one in (port, address, file)) > 1:
         raise InputError("more than one source is named", remedy="Use one of --port, --address and --file")
     if port is not None:

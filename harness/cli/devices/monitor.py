@@ -10,18 +10,20 @@ import time
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
 from harness.cli.devices.connection import STDIN, chosen_source, connection_options
 from harness.cli.streams import standard_output
 from harness.model.errors import InputError
-from harness.rig.device_monitor import DeviceMonitor, MonitorRow, plain_text_lines
-from harness.rig.device_sources import CHUNK_BYTES, DeviceSource, heard_from
+
+if TYPE_CHECKING:
+    from harness.rig.device_monitor import DeviceMonitor, MonitorRow
+    from harness.rig.device_sources import DeviceSource
 
 LEFT = 60
-AT_ONCE_BYTES = 16 * CHUNK_BYTES
+AT_ONCE_BYTES = 16 * 4096
 
 
 @click.command("monitor")
@@ -53,6 +55,8 @@ def monitor(
 
     PROFILE is read again whenever it is saved.
     """
+    from harness.rig.device_monitor import DeviceMonitor
+
     watched = DeviceMonitor(profile, Path(), device)
     source = chosen_source(
         watched.profile, port=port, baud=baud, address=address, topics=topics, device=device, username=username,
@@ -86,6 +90,8 @@ def _plain(watched: DeviceMonitor, source: DeviceSource, stream: TextIO, *, unma
 
 
 def _follow(watched: DeviceMonitor, source: DeviceSource, stream: TextIO, *, unmapped: bool, as_json: bool) -> None:
+    from harness.rig.device_sources import heard_from
+
     told_lost, told_trouble = 0, ""
     while True:
         ended = source.ended  # asked before taking: what came before the end is taken below
@@ -121,5 +127,7 @@ def _line(row: MonitorRow) -> str:
 
 
 def _note(stream: TextIO, text: str, *, as_json: bool) -> None:
+    from harness.rig.device_monitor import plain_text_lines
+
     for line in plain_text_lines(text).splitlines():
         stream.write(json.dumps({"note": line}, ensure_ascii=False) + "\n" if as_json else f"*** {line}\n")

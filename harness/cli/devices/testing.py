@@ -7,17 +7,18 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from harness.cli.devices.connection import chosen_source, connection_options
-from harness.library.profile import load_profile, profile_paths
-from harness.library.profile_samples import check_samples
 from harness.model.bench import DeviceProfile
 from harness.model.errors import InputError
-from harness.rig.device_monitor import DeviceMonitor
-from harness.rig.device_sources import CHUNK_BYTES, DeviceSource, heard_from
 from harness.wire.foreign import plain_text
+
+if TYPE_CHECKING:
+    from harness.rig.device_monitor import DeviceMonitor
+    from harness.rig.device_sources import DeviceSource
 
 SHOWN_UNMAPPED = 12
 LONGEST = 400
@@ -46,6 +47,9 @@ def test(
 
     Exit status: 0 all is right · 1 a sample differs, or nothing that came is mapped · 2 the profile is wrong.
     """
+    from harness.library.profile import profile_paths
+    from harness.rig.device_monitor import DeviceMonitor
+
     if (profile is None) is not every:
         raise InputError("name a profile, or give --all", remedy="See which there are: harness devices list")
     if every and (port or address):
@@ -68,15 +72,21 @@ def test(
 
 
 def _load(path: Path) -> DeviceProfile:
+    from harness.library.profile import load_profile
+
     return load_profile(path.name, beside=path.parent)
 
 
 def _named(profile: str) -> DeviceProfile:
+    from harness.library.profile import load_profile
+
     return load_profile(profile, beside=Path())
 
 
 def _samples(profile: DeviceProfile) -> bool:
     """Prints the result; whether all are right."""
+    from harness.library.profile_samples import check_samples
+
     results = check_samples(profile)
     right = sum(not one.wrong for one in results)
     if not results:
@@ -100,6 +110,8 @@ def _samples(profile: DeviceProfile) -> bool:
 
 def _watched(monitor: DeviceMonitor, source: DeviceSource, seconds: float) -> bool:
     """Watches, prints what was mapped and what was not; whether anything was."""
+    from harness.rig.device_sources import CHUNK_BYTES, heard_from
+
     click.echo(f"watching {plain_text(source.name)} for {seconds:g} s")
     made: Counter[str] = Counter()
     unmapped: Counter[str] = Counter()

@@ -7,15 +7,17 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli.doctor import host, software, wires
-from harness.cli.doctor.check import Check, Level
+from harness.cli.doctor.check import Level
 from harness.cli.options import SHIPPED_FILE
-from harness.library import load_bench
 from harness.model.bench import Bench
 from harness.wire.foreign import plain_text
+
+if TYPE_CHECKING:
+    from harness.cli.doctor.check import Check
 
 __all__ = ["command"]
 
@@ -35,6 +37,8 @@ def command(bench_file: Path | None, folder: Path, as_json: bool) -> None:
 
     Exit status: 0 all is well · 1 something may disturb a measurement · 3 something does not work.
     """
+    from harness.library import load_bench
+
     bench = load_bench(bench_file) if bench_file is not None else None
     found: list[Check] = []
     for check in _checks(bench, folder):
@@ -52,6 +56,8 @@ def command(bench_file: Path | None, folder: Path, as_json: bool) -> None:
 
 
 def _checks(bench: Bench | None, folder: Path) -> Iterator[Check]:
+    from harness.cli.doctor import host, software, wires
+
     parts: tuple[Callable[[], Iterator[Check]], ...] = (
         lambda: wires.ports(bench),
         lambda: wires.sound(bench),

@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from harness.cli.orderly_end import orderly_end
 from harness.cli.understanding.training_options import settings_of, splits_of, tell
 from harness.cli.whole_file import WholeFile
+from harness.model.choices import YARDSTICKS_KNOWN
 from harness.model.errors import InputError, Place, PluginError
 from harness.reports.cells import padded, width_of
-from harness.rig.understanding_bench import FIGURES, YARDSTICKS, BenchRow, Contender, bench
 from harness.wire.foreign import plain_text
+
+if TYPE_CHECKING:
+    from harness.rig.understanding_bench import BenchRow, Contender
 
 NOTHING = "n/a"
 DEFAULT = "crf,transformer"
@@ -32,7 +36,7 @@ HEADINGS = ("understander", "intent accuracy", "EMR", "slot F1", "F1mh", "CER", 
 @click.option("-s", "settings", multiple=True, metavar="NAME:SETTING=VALUE", help="A setting of one: crf:l1=0.1.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=1, show_default=True, help="Of the training.")
 @click.option(
-    "--yardstick", type=click.Choice([*YARDSTICKS, "none"]),
+    "--yardstick", type=click.Choice([*YARDSTICKS_KNOWN, "none"]),
     help="Rows of that corpus beside ours; without it where a folder's name has atis or snips in it.",
 )  # fmt: skip
 @click.option("--json", "json_target", metavar="FILE", help="Write JSON to FILE; - is standard output, and no table.")
@@ -51,6 +55,8 @@ def command(
 
     Exit status: 0 done · 2 wrong usage or input · 3 a report cannot be written.
     """
+    from harness.rig.understanding_bench import bench
+
     contenders = _ready(_contenders(understander or DEFAULT, settings), seed, all_wanted=understander is not None)
     corpora = [(folder, splits_of(folder)) for folder in data]
     for folder, splits in corpora:
@@ -79,6 +85,8 @@ def command(
 
 def _contenders(names: str, settings: Sequence[str]) -> list[Contender]:
     """Understanders with their settings; InputError for a setting of none of them."""
+    from harness.rig.understanding_bench import Contender
+
     wanted = list(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
     if not wanted:
         raise InputError("--understander names none", remedy="Write crf, or crf,transformer")
@@ -96,6 +104,7 @@ def _ready(contenders: Sequence[Contender], seed: int, *, all_wanted: bool) -> l
     """Those that can run, so that what is wrong is said before anything is trained. all_wanted: PluginError for one
     that cannot; else it is told, and PluginError is for none.
     """
+
     from harness.understanding.training import make_understander
 
     found: list[Contender] = []
@@ -112,6 +121,8 @@ def _ready(contenders: Sequence[Contender], seed: int, *, all_wanted: bool) -> l
 
 
 def _yardsticks(folder: Path, named: str | None) -> Iterable[BenchRow]:
+    from harness.rig.understanding_bench import YARDSTICKS
+
     if named is not None:
         return YARDSTICKS.get(named, ())
     return next((rows for name, rows in YARDSTICKS.items() if name in folder.absolute().name.lower()), ())
@@ -119,6 +130,8 @@ def _yardsticks(folder: Path, named: str | None) -> Iterable[BenchRow]:
 
 def table(rows: Sequence[BenchRow]) -> Iterator[str]:
     """Lines of a table: each figure, and below it how far it may be off."""
+    from harness.rig.understanding_bench import FIGURES
+
     cells: list[tuple[str, ...]] = [HEADINGS]
     for row in rows:
         found = {figure: (value, interval) for figure, value, interval in row.figures}

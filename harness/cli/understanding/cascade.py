@@ -7,11 +7,10 @@ from pathlib import Path
 
 import click
 
-from harness.cli import score_output as output
 from harness.cli.orderly_end import orderly_end
 from harness.cli.read_once import STDIN, refuse_overwriting
 from harness.cli.score_options import share
-from harness.cli.understanding.cascade_inputs import Inputs, Reads, Sources, inputs
+from harness.cli.understanding.cascade_inputs import Reads
 from harness.cli.understanding.declared_labels import declared_labels
 from harness.cli.understanding.rule_options import (
     attributes_option,
@@ -21,17 +20,13 @@ from harness.cli.understanding.rule_options import (
     separator_option,
     zero_option,
 )
-from harness.evaluate.understanding.cascade import cascade
-from harness.evaluate.understanding.columns import Figure
-from harness.evaluate.understanding.session import Which
-from harness.evaluate.wording import Marks, Wording
 from harness.metrics.understanding.rule import Rule, Values
 from harness.metrics.understanding.zero_division import ZeroDivision
+from harness.model.choices import LISTED_UTTERANCES as LISTED
+from harness.model.choices import Which
 from harness.model.errors import InputError
 from harness.model.normalisation import Normalisation
 from harness.model.understanding import Chunking, Detail
-from harness.reports.understanding.cascade import LISTED, lines
-from harness.reports.understanding.cascade_json import cascade_json
 from harness.reports.understanding.words import per_cent
 from harness.wire.foreign import plain_text
 
@@ -125,6 +120,15 @@ def command(
 
     Exit status: 0 scored · 1 --max-sfa-loss does not hold · 2 wrong usage or input · 3 a report cannot be written.
     """
+    from harness.cli import score_output as output
+    from harness.cli.understanding.cascade_inputs import Inputs, Sources, inputs
+    from harness.evaluate.understanding.cascade import cascade
+    from harness.evaluate.understanding.columns import Figure
+    from harness.evaluate.wording import Wording
+    from harness.model.choices import Marks
+    from harness.reports.understanding.cascade import lines
+    from harness.reports.understanding.cascade_json import cascade_json
+
     sources = Sources(sessions, gold, split, heard, model, pred_reference, pred_heard, Which(attempt))
     sources.check()
     for target in filter(None, (json_target, html_target)):

@@ -7,15 +7,16 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.cli.read_once import STDIN, readable
-from harness.cli.understanding.scored_files import read_gold
-from harness.evaluate.understanding.cascade import Heard, Understand, joined, understood
-from harness.evaluate.understanding.session import Which
-from harness.library.understanding import read_corpus
+from harness.model.choices import Which
 from harness.model.errors import InputError, Place
 from harness.model.understanding import Corpus
 from harness.wire.foreign import plain_text
+
+if TYPE_CHECKING:
+    from harness.evaluate.understanding.cascade import Heard
 
 MARKS = '.,!?;:…"«»“”„¿¡()[]'
 
@@ -74,6 +75,8 @@ class Inputs:
 
 def inputs(sources: Sources, reads: Reads, stack: ExitStack, *, missing_is_silence: bool) -> Inputs:
     """Everything read, and a model's predictions made; InputError for files that do not go together."""
+    from harness.evaluate.understanding.cascade import Understand, joined, understood
+
     gold = _gold(sources, stack) if sources.gold else None
     if sources.sessions:
         from harness.cli.understanding.cascade_sessions import session_texts  # here, since it takes long to import
@@ -104,6 +107,8 @@ def inputs(sources: Sources, reads: Reads, stack: ExitStack, *, missing_is_silen
 
 
 def _gold(sources: Sources, stack: ExitStack) -> Corpus:
+    from harness.cli.understanding.scored_files import read_gold
+
     gold, _ = read_gold(stack.enter_context(readable(sources.gold or "")), None, sources.split)
     if not any(one.words for one in gold.utterances):
         remedy = "Name a BIO folder or JSONL; a CSV of intents has no text"
@@ -112,6 +117,8 @@ def _gold(sources: Sources, stack: ExitStack) -> Corpus:
 
 
 def _read(named: str, stack: ExitStack) -> Corpus:
+    from harness.library.understanding import read_corpus
+
     file = stack.enter_context(readable(named))
     return read_corpus(file.path, name=file.name)
 

@@ -8,13 +8,12 @@ from pathlib import Path
 
 import click
 
-from harness.cli import score_output as output
 from harness.cli.orderly_end import orderly_end
 from harness.cli.read_once import STDIN, named, readable, refuse_overwriting
 from harness.cli.understanding.declared_labels import declared_labels
 from harness.cli.understanding.rule_options import separator_option
-from harness.library.understanding import CorpusFormat, read_corpus, read_splits
 from harness.metrics.understanding.distribution import LabelCounts, count_labels
+from harness.model.choices import CorpusFormat
 from harness.model.errors import InputError, Place
 from harness.model.understanding import Chunking, Corpus
 from harness.reports.understanding.distribution import Distribution, as_csv, as_json, lines
@@ -62,6 +61,8 @@ def command(
     Exit status: 0 counted · 1 a label is not declared in --labels · 2 wrong usage or input · 3 a report cannot be
     written.
     """
+    from harness.cli import score_output as output
+
     declared = declared_labels(labels) if labels else None
     wanted = [_named_file(one) for one in files]
     for target in filter(None, (json_target, csv_target)):
@@ -105,6 +106,8 @@ def _named_file(written: str) -> tuple[str, str]:
 
 
 def _read(split: str, path: str, form: CorpusFormat | None, by: str) -> dict[str, Corpus]:
+    from harness.library.understanding import read_corpus, read_splits
+
     with ExitStack() as stack:
         file = stack.enter_context(readable(path))
         try:
@@ -140,6 +143,8 @@ def _twice(name: str, corpus: Corpus, first_in: dict[str, str]) -> list[str]:
 
 
 def _write(target: str, text: str) -> None:
+    from harness.cli import score_output as output
+
     if target == STDIN:
         output.print_pieces([text])
         return

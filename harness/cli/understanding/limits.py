@@ -6,15 +6,17 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from harness.cli.evaluate_limits import LimitsOn
 from harness.cli.score_options import share
 from harness.reports.cells import shown
-from harness.reports.understanding.figure_rows import FigureRow, Reported
 from harness.reports.understanding.words import per_cent
+
+if TYPE_CHECKING:
+    from harness.reports.understanding.figure_rows import FigureRow, Reported
 
 NOT_HELD = 1
 _KEYS = {"min_emr": "emr", "min_sfa": "sfa", "min_slot_f1": "slot_f1", "max_cer": "cer"}

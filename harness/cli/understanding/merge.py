@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,10 +11,11 @@ from harness.cli.orderly_end import orderly_end
 from harness.cli.read_once import STDIN, named, readable, refuse_overwriting
 from harness.cli.understanding.limits import Limits, limit_options
 from harness.cli.understanding.writing import write_reports
-from harness.evaluate.understanding.counted import SystemCounts, added
 from harness.model.errors import InputError, Place
-from harness.reports.understanding.figure_rows import Reported
-from harness.reports.understanding.score_json import ScoreFile, read_score_json
+
+if TYPE_CHECKING:
+    from harness.evaluate.understanding.counted import SystemCounts
+    from harness.reports.understanding.score_json import ScoreFile
 
 
 @click.command("merge")
@@ -30,6 +32,9 @@ def command(files: tuple[str, ...], json_target: str | None, html_target: str | 
 
     Exit status: 0 added · 1 a limit does not hold · 2 wrong usage or input · 3 a report cannot be written.
     """
+    from harness.reports.understanding.figure_rows import Reported
+    from harness.reports.understanding.score_json import read_score_json
+
     for target in filter(None, (json_target, html_target)):
         refuse_overwriting(target, files)
     if files.count(STDIN) > 1:
@@ -48,6 +53,8 @@ def command(files: tuple[str, ...], json_target: str | None, html_target: str | 
 
 
 def _merged(parts: list[ScoreFile]) -> list[SystemCounts]:
+    from harness.evaluate.understanding.counted import added
+
     first = parts[0]
     for one in parts[1:]:
         if len(one.systems) != len(first.systems):

@@ -14,8 +14,8 @@ from harness.cli.orderly_end import orderly_end
 from harness.cli.read_once import STDIN, named, readable, refuse_overwriting
 from harness.cli.understanding.training_options import tell
 from harness.cli.whole_file import WholeFile
-from harness.library.understanding import CorpusFormat, corpus_format_of, jsonl_line, read_corpus
 from harness.metrics.understanding.tagging import slots_of
+from harness.model.choices import CorpusFormat
 from harness.model.errors import InputError, Place
 from harness.model.understanding import Corpus, Utterance
 from harness.ports import Understander
@@ -48,6 +48,7 @@ def command(file: str, model: Path, form: str | None, split: str | None, out: st
 
     Exit status: 0 done · 2 wrong usage or input · 3 the result cannot be written.
     """
+    from harness.library.understanding import corpus_format_of, read_corpus
     from harness.understanding.model_folder import load_model
 
     if written == BIO and (scores or out == STDIN):
@@ -110,6 +111,8 @@ def _understood(model: Understander, utterances: Sequence[Utterance]) -> Iterato
 
 
 def _line(one: Utterance, scores: Scores | None) -> str:
+    from harness.library.understanding import jsonl_line
+
     with_slots = Utterance(one.id, one.words, one.intents, one.tags, slots_of(one), one.groups, one.place)
     line = jsonl_line(with_slots)
     if scores is None:

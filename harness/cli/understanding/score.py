@@ -22,16 +22,12 @@ from harness.cli.understanding.rule_options import (
     separator_option,
     zero_option,
 )
-from harness.cli.understanding.scored_files import grouped, read_gold, read_predicted, scored
 from harness.cli.understanding.writing import write_reports
-from harness.evaluate.understanding.comparison import compare
-from harness.evaluate.understanding.session import Which
-from harness.library.understanding import CorpusFormat
 from harness.metrics.understanding.rule import Rule, Values
 from harness.metrics.understanding.zero_division import ZeroDivision
+from harness.model.choices import CorpusFormat, Which
 from harness.model.errors import InputError
 from harness.model.understanding import Chunking, Corpus, Detail
-from harness.reports.understanding.figure_rows import Reported
 
 BOTH = "both"
 FORMATS = click.Choice([one.value for one in CorpusFormat])
@@ -143,6 +139,10 @@ def command(
 
     Exit status: 0 scored · 1 a limit does not hold · 2 wrong usage or input · 3 a report cannot be written.
     """
+    from harness.cli.understanding.scored_files import scored
+    from harness.evaluate.understanding.comparison import compare
+    from harness.reports.understanding.figure_rows import Reported
+
     wanted = _Wanted(
         gold,
         predicted,
@@ -185,6 +185,8 @@ def command(
 
 def _corpora(wanted: _Wanted, stack: ExitStack) -> tuple[list[tuple[Corpus, Corpus]], list[str]]:
     """Gold with each prediction, and what is to be told of them."""
+    from harness.cli.understanding.scored_files import read_gold, read_predicted
+
     listed = stack.enter_context(readable(wanted.groups)) if wanted.groups else None
     if wanted.sessions:
         from harness.cli.understanding.scored_sessions import session_pair  # here, since it takes long to import
@@ -202,6 +204,8 @@ def _corpora(wanted: _Wanted, stack: ExitStack) -> tuple[list[tuple[Corpus, Corp
 
 
 def _with_groups(gold: Corpus, listed: Readable | None) -> Corpus:
+    from harness.cli.understanding.scored_files import grouped
+
     if listed is None:
         return gold
     try:

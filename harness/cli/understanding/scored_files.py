@@ -10,9 +10,10 @@ from harness.cli.read_once import Readable
 from harness.evaluate.understanding.counted import SystemCounts, counted
 from harness.evaluate.understanding.scoring import Scoring, score
 from harness.library.transcripts.groups import read_groups
-from harness.library.understanding import CorpusFormat, corpus_format_of, read_corpus
+from harness.library.understanding import corpus_format_of, read_corpus
 from harness.library.understanding.form import SEQ_IN, SPLIT
 from harness.metrics.understanding.rule import Rule
+from harness.model.choices import CorpusFormat
 from harness.model.errors import InputError, Place
 from harness.model.understanding import Corpus, Detail
 from harness.wire.foreign import plain_text

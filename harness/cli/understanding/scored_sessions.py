@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.cli.sessions import progress_of, session_folder
-from harness.evaluate.understanding.session import Which, session_corpora
+from harness.evaluate.understanding.session import session_corpora
+from harness.model.choices import Which
 from harness.model.errors import InputError
 from harness.model.understanding import Corpus
 from harness.reports.understanding.summary import listed

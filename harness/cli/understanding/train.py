@@ -8,7 +8,7 @@ import click
 
 from harness.cli.orderly_end import orderly_end
 from harness.cli.understanding.training_options import settings_of, splits_of, tell
-from harness.library.understanding import CorpusFormat
+from harness.model.choices import CorpusFormat
 from harness.wire.foreign import plain_text
 
 DEFAULT = "crf"

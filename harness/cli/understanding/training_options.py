@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 
-from harness.library.understanding import CorpusFormat, read_splits
 from harness.metrics.understanding.tagging import tags_of
 from harness.model.errors import InputError, Place
 from harness.model.understanding import Corpus, Utterance
@@ -44,6 +43,9 @@ def settings_of(written: Sequence[str]) -> list[tuple[str, str]]:
 
 def splits_of(folder: Path, form: str | None = None) -> Splits:
     """The splits of a folder, with tags made of slots that have places; InputError without a split `train`."""
+    from harness.library.understanding import read_splits
+    from harness.model.choices import CorpusFormat
+
     found = read_splits(folder, CorpusFormat(form) if form else None)
     train = found.get("train", found.get(""))
     if train is None:

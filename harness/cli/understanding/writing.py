@@ -5,17 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from harness.cli import score_output as output
 from harness.cli.read_once import STDIN
-from harness.evaluate.understanding.comparison import FrameComparison
-from harness.evaluate.understanding.scoring import Scoring
+from harness.model.choices import MOST_CONFUSIONS
 from harness.reports.cells import shown, width_of
-from harness.reports.understanding.comparison import comparison_json
-from harness.reports.understanding.comparison import lines as compared
-from harness.reports.understanding.figure_rows import Reported
-from harness.reports.understanding.score_json import score_json
-from harness.reports.understanding.summary import MOST_CONFUSIONS, lines
+
+if TYPE_CHECKING:
+    from harness.evaluate.understanding.comparison import FrameComparison
+    from harness.evaluate.understanding.scoring import Scoring
+    from harness.reports.understanding.figure_rows import Reported
 
 
 def write_reports(
@@ -32,6 +31,11 @@ def write_reports(
 
     scorings: of each system, under the first rule, where their utterances are there. notes: lines at the end.
     """
+    from harness.cli import score_output as output
+    from harness.reports.understanding.comparison import comparison_json
+    from harness.reports.understanding.comparison import lines as compared
+    from harness.reports.understanding.score_json import score_json
+
     if json_target is not None:
         pieces = [score_json(systems, [comparison_json(one) for one in comparisons])]
         if json_target == STDIN:
@@ -47,6 +51,9 @@ def write_reports(
 
 
 def _lines(systems: Sequence[Reported], confusions: int) -> Iterator[str]:
+    from harness.cli import score_output as output
+    from harness.reports.understanding.summary import lines
+
     width = output.width()
     for number, one in enumerate(systems):
         if len(systems) > 1:

@@ -11,7 +11,6 @@ import numpy as np
 from harness.evaluate.offline.sweep import Sweep
 from harness.metrics.det import (
     TWV_BETA,
-    ChosenBy,
     Det,
     at_most_false_accepts,
     at_most_false_rejects,
@@ -20,6 +19,7 @@ from harness.metrics.det import (
     term_weighted_value,
 )
 from harness.metrics.exact import Interval, clopper_pearson, garwood
+from harness.model.choices import ChosenBy
 from harness.model.offline import OperatingPoint
 
 

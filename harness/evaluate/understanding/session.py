@@ -4,24 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 from harness.evaluate.heard import TESTED
 from harness.evaluate.progress import Progress
 from harness.evaluate.trials import AttemptProgress, TrialProgress
 from harness.evaluate.understood import frame_of, tested
 from harness.metrics.understood import normalised
+from harness.model.choices import Which
 from harness.model.trial import Trial
 from harness.model.understanding import Corpus, Slot, Utterance
 
 Groups = tuple[tuple[str, str], ...]
-
-
-class Which(StrEnum):
-    """Which attempt of a trial counts: the first that tests something, or the one that decided."""
-
-    FIRST = "first"
-    DECIDING = "deciding"
 
 
 @dataclass(frozen=True, slots=True)

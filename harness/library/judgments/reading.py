@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 
 from harness.library.findings import nearest
@@ -12,6 +11,7 @@ from harness.library.judgments.cells import Value, WrongCell, unmarked, value_of
 from harness.library.judgments.row import WrittenJudgment, row_of
 from harness.library.judgments.tables import Table, csv_table, jsonl_table, parquet_table
 from harness.library.transcripts.problems import Problems, shown
+from harness.model.choices import JudgmentFormat as Format
 from harness.model.errors import InputError, InputProblems, Place
 from harness.model.judgment import Category
 from harness.model.judgment_columns import COLUMNS, CONDITION, CONTEXT, Content
@@ -25,12 +25,6 @@ ALIASES = {
 }
 """Other names that columns may have."""
 NEEDED = ("rater", "category")
-
-
-class Format(StrEnum):
-    CSV = "csv"
-    JSONL = "jsonl"
-    PARQUET = "parquet"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,12 @@ Source: spec transcripts (In and out); NIST SCTK 2.4.10 for trn, ctm and stm.
 """
 
 from harness.library.transcripts.ctm import read_ctm
-from harness.library.transcripts.form import Format, format_of
+from harness.library.transcripts.form import format_of
 from harness.library.transcripts.pairs import read_pair, read_transcripts
 from harness.library.transcripts.speakers import SpeakerScheme, speaker_scheme
 from harness.library.transcripts.stm import Label, Segments, read_stm
 
 __all__ = [
-    "Format",
     "Label",
     "Segments",
     "SpeakerScheme",

@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 
+from harness.model.choices import TranscriptFormat as Format
 from harness.model.errors import InputError, Place
-
-
-class Format(StrEnum):
-    """How a file of transcripts is written; the values are the suffixes."""
-
-    TRN = "trn"
-    CTM = "ctm"
-    STM = "stm"
-    SRO = "sro"
-    CSV = "csv"
-
 
 EITHER = "--reference-format or --hypothesis-format"
 

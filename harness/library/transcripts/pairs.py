@@ -9,12 +9,13 @@ from pathlib import Path
 from harness.library.transcripts.csv_list import read_csv
 from harness.library.transcripts.ctm import read_ctm
 from harness.library.transcripts.encoding import encoding_name
-from harness.library.transcripts.form import Format, format_of
+from harness.library.transcripts.form import format_of
 from harness.library.transcripts.problems import Problems
 from harness.library.transcripts.sro import read_sro
 from harness.library.transcripts.stm import Segments, read_stm
 from harness.library.transcripts.trn import read_trn
 from harness.metrics.segmentation import cut, place_of
+from harness.model.choices import TranscriptFormat as Format
 from harness.model.errors import InputError, Place
 from harness.model.transcript import TimedWord, Transcripts
 

@@ -6,12 +6,11 @@ Whatever is wrong with a file is told with its line. Format: docs/understanding.
 """
 
 from harness.library.understanding.corpus_file import read_corpus, read_splits
-from harness.library.understanding.form import CorpusFormat, corpus_format_of
+from harness.library.understanding.form import corpus_format_of
 from harness.library.understanding.joining import Joined, join
 from harness.library.understanding.jsonl_writing import jsonl_line, jsonl_lines
 
 __all__ = [
-    "CorpusFormat",
     "Joined",
     "corpus_format_of",
     "join",

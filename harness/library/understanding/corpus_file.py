@@ -8,10 +8,11 @@ from harness.library.transcripts.csv_list import read_csv
 from harness.library.transcripts.problems import Problems, shown
 from harness.library.transcripts.trn import read_trn
 from harness.library.understanding.bio_folder import read_bio_folder, split_words
-from harness.library.understanding.form import SEQ_IN, SPLIT, CorpusFormat, corpus_format_of, names_of_split, splits_of
+from harness.library.understanding.form import SEQ_IN, SPLIT, corpus_format_of, names_of_split, splits_of
 from harness.library.understanding.intents_csv import csv_text, is_intents_file, read_intents_csv
 from harness.library.understanding.jsonl import read_jsonl
 from harness.library.understanding.lines import numbered_lines
+from harness.model.choices import CorpusFormat
 from harness.model.errors import InputError, Place
 from harness.model.transcript import Transcripts
 from harness.model.understanding import Corpus, Utterance

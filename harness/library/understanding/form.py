@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from enum import StrEnum
 from pathlib import Path
 
 from harness.library.transcripts.problems import shown
+from harness.model.choices import CorpusFormat
 from harness.model.errors import InputError, Place
 
 SEQ_IN = "seq.in"
@@ -17,16 +17,6 @@ SPLIT = "split"
 
 _ORDER = ("train", "dev", "valid", "validation", "test")
 _SAME = ("dev", "valid", "validation")
-
-
-class CorpusFormat(StrEnum):
-    """BIO: a folder with seq.in, seq.out and label. CSV: intents by id. TXT, TRN: texts without annotation."""
-
-    BIO = "bio"
-    JSONL = "jsonl"
-    CSV = "csv"
-    TXT = "txt"
-    TRN = "trn"
 
 
 def corpus_format_of(path: Path, name: str = "", option: str = "--format") -> CorpusFormat:

@@ -6,8 +6,9 @@ import csv
 import io
 from collections.abc import Iterator
 
-from harness.evaluate.categories import CategoryFigures, Derived, Reading
+from harness.evaluate.categories import CategoryFigures
 from harness.evaluate.rated_trials import Fate
+from harness.model.choices import Derived, Reading
 from harness.model.judgment import Category
 from harness.reports.categories.report import CategoryReport
 from harness.wire.foreign import plain_text

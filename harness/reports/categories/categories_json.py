@@ -6,12 +6,13 @@ import json
 from typing import Any
 
 from harness import __version__
-from harness.evaluate.categories import CategoryFigures, CountedShare, Derived, Reading
+from harness.evaluate.categories import CategoryFigures, CountedShare
 from harness.evaluate.category_comparison import CategoryComparison
 from harness.evaluate.category_groups import CrossedFigures
 from harness.evaluate.rated_trials import Fate, RatedTrial
 from harness.evaluate.reprompts import RepromptFigures
 from harness.metrics.swapping import Swapping
+from harness.model.choices import Derived, Reading
 from harness.model.judgment import Category
 from harness.reports.categories.report import CategoryReport
 

@@ -9,17 +9,11 @@ from pathlib import Path
 from jinja2 import Environment
 
 from harness import __version__
-from harness.evaluate.categories import (
-    CategoryFigures,
-    CountedShare,
-    Derived,
-    Figure,
-    Reading,
-    category_under,
-)
+from harness.evaluate.categories import CategoryFigures, CountedShare, Figure, category_under
 from harness.evaluate.category_groups import By, CrossedFigures
 from harness.evaluate.rated_trials import Fate, RatedTrial
 from harness.log.folder import write_whole
+from harness.model.choices import Derived, Reading
 from harness.model.judgment import Category, JudgmentStatus
 from harness.rating.categories import KEYS
 from harness.reports.categories import columns, summary, tables

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.evaluate.categories import CategoryFigures, Figure, Reading, figures_of
+from harness.evaluate.categories import CategoryFigures, Figure, figures_of
 from harness.evaluate.category_comparison import CategoryComparison, compare_categories
-from harness.evaluate.category_groups import PARTINGS, By, CrossedFigures, Parting, crossed, grouped, label_by
-from harness.evaluate.heard import Grouping
+from harness.evaluate.category_groups import PARTINGS, By, CrossedFigures, crossed, grouped, label_by
 from harness.evaluate.rated_trials import Fate, RatedTrial
 from harness.evaluate.reprompts import RepromptFigures, reprompts_of
+from harness.model.choices import Grouping, Parting, Reading
 from harness.model.judgment import Category
 from harness.rating.categories import LABELS
 

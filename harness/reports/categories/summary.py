@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from harness.evaluate.categories import CategoryFigures, Derived, Figure, Method, Reading, Unit
+from harness.evaluate.categories import CategoryFigures, Figure, Method, Unit
 from harness.evaluate.rated_trials import Basis, Fate, RatedTrial
+from harness.model.choices import Derived, Reading
 from harness.model.judgment import Category
 from harness.rating.categories import KEYS
 from harness.reports.categories.columns import NOTHING, bar, hundredths, room_for_bars, span, table

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from harness.evaluate.categories import CategoryFigures, Reading
+from harness.evaluate.categories import CategoryFigures
 from harness.evaluate.category_comparison import CategoryComparison, DifferingQuery
 from harness.evaluate.category_groups import By, CrossedFigures
 from harness.evaluate.rated_trials import Fate
 from harness.evaluate.reprompts import RepromptFigures, Waits
 from harness.metrics.swapping import DRAWS, Swapping
+from harness.model.choices import Reading
 from harness.model.judgment import Category
 from harness.rating.categories import KEYS
 from harness.reports.categories.columns import NOTHING, bar, hundredths, room_for_bars, span, table

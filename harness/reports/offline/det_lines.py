@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.evaluate.offline.chosen_point import Aim, ChosenPoint, PointFigures, Target, TermWeighted, figures_at
 from harness.evaluate.offline.sweep import Sweep
-from harness.metrics.det import ChosenBy
+from harness.model.choices import ChosenBy
 from harness.model.offline import EngineFacts
 from harness.reports.offline.det_csv import threshold_text
 

@@ -11,12 +11,12 @@ from harness.evaluate.understanding.columns import Figure
 from harness.evaluate.understanding.comparison import Difference
 from harness.metrics.understanding.figures import figures
 from harness.metrics.understanding.rule import Rule
+from harness.model.choices import LISTED_UTTERANCES as LISTED
 from harness.reports.cells import counted, shown
 from harness.reports.transcripts.summary import note, per_cent, points, probability, wer_in_words
 from harness.reports.understanding.cascade_words import NO_WORDS, changes, frame_in_words
 from harness.reports.understanding.words import chunking_in_words, details_in_words, table, zero_in_words
 
-LISTED = 20
 NOTES = 14
 """Columns of the names of notes."""
 MOST_IDS = 5

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from harness.evaluate.understanding.counted import DetailCounts
 from harness.metrics.understanding.counts import FrameCounts, Matched
 from harness.metrics.understanding.figures import Averages, FrameFigures, figures
+from harness.model.choices import MOST_CONFUSIONS as MOST_CONFUSIONS
 from harness.reports.cells import padded, shown
 from harness.reports.understanding.figure_rows import Reported
 from harness.reports.understanding.words import (
@@ -20,7 +21,6 @@ from harness.reports.understanding.words import (
 )
 
 NO_LABEL = "(none)"
-MOST_CONFUSIONS = 20
 MOST_IDS = 5
 NOTES = 14
 

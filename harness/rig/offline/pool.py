@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from harness.model import errors
+from harness.model.choices import HANG_AFTER_S
 from harness.model.errors import EngineError, HarnessError
 from harness.model.offline import EngineFacts, Evaluation, RejectReason
 from harness.rig.offline.answers import Answer, answers_of
@@ -28,7 +29,7 @@ class Limits:
     """hang_after_s: what a file may take over what its length explains; load_within_s: what an engine may take to load.
     nice: how much less than others a worker is to be given of the processor."""
 
-    hang_after_s: float = 60.0
+    hang_after_s: float = HANG_AFTER_S
     load_within_s: float = 300.0
     nice: int = 5
 

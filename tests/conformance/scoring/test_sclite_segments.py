@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.library.transcripts import Format, read_pair, speaker_scheme
+from harness.library.transcripts import read_pair, speaker_scheme
 from harness.metrics.alignment import align
+from harness.model.choices import TranscriptFormat as Format
 from harness.model.errors import InputError
 from tests.conformance.scoring.sclite import SCLITE, ScliteUtterance, needs_sclite, utterances
 

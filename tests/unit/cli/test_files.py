@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from harness.cli import group
 from harness.library.json_schema import json_schema
-from harness.library.kinds import FileKind
+from harness.model.choices import FileKind
 from harness.model.errors import InputError
 
 SCENARIO = "scenario: s\nneeds: [NEED]\nstimuli: [{id: q, text: hello}]\ntrials: [{query: q, repeat: 3}]\n"

@@ -12,11 +12,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from harness.cli import group, heard_tables
-from harness.evaluate.heard import Grouping, HeardTrial, Said, heard_in, words_of
+from harness.evaluate.heard import HeardTrial, Said, heard_in, words_of
 from harness.evaluate.progress import SessionFigures
 from harness.evaluate.wake import WakeFigures
 from harness.evaluate.words_heard import WordsHeard
 from harness.log.writer import SqliteLog
+from harness.model.choices import Grouping
 from harness.model.errors import InputError
 from harness.model.record import TrialFinished, TrialStarted
 from harness.model.scenario import Normalisation, Recognised, TrialKind

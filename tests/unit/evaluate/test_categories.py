@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.evaluate.categories import MEMBERS, Derived, Method, Reading, Unit, figures_of
-from harness.evaluate.category_groups import PARTINGS, Parting, crossed, grouped
-from harness.evaluate.heard import Grouping
+from harness.evaluate.categories import MEMBERS, Method, Unit, figures_of
+from harness.evaluate.category_groups import PARTINGS, crossed, grouped
 from harness.evaluate.rated_trials import Basis, Fate
 from harness.metrics.intervals import wilson
+from harness.model.choices import Derived, Grouping, Parting, Reading
 from harness.model.judgment import SUB_FLAGS_OF, Category, JudgmentStatus, SubFlag
 from harness.model.trial import Outcome, Recognition
 from tests.unit.evaluate.rated_rows import Case, rated

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.evaluate.categories import Derived, Reading
 from harness.evaluate.category_comparison import compare_categories
 from harness.evaluate.rated_trials import RatedTrial
 from harness.metrics.comparison import Discordance, mcnemar
+from harness.model.choices import Derived, Reading
 from harness.model.judgment import Category
 from harness.model.trial import Outcome, Recognition
 from tests.unit.evaluate.category_simulations import Fleet, simulated

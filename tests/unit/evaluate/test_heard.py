@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.evaluate.heard import Grouping, by_group, heard_in, words_of
+from harness.evaluate.heard import by_group, heard_in, words_of
 from harness.evaluate.progress import Progress, SessionFigures
 from harness.evaluate.wake import WakeFigures
 from harness.evaluate.words_heard import Unit, WordsHeard
 from harness.metrics.intervals import Share
 from harness.metrics.word_intervals import wer_interval
 from harness.model.bench import ObservationKind
+from harness.model.choices import Grouping
 from harness.model.record import RerunAsked, TrialFinished, TrialStarted
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import NoiseKind, NoiseSpec, Recording

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from harness.evaluate.confusions import confusions
 from harness.evaluate.scoring import Scoring, score
 from harness.evaluate.system_comparison import compare, interval_of
-from harness.evaluate.wording import Marks, Wording, fold, squeezed
+from harness.evaluate.wording import Wording, fold, squeezed
 from harness.metrics.alignment import align, count
+from harness.model.choices import Marks
 from harness.model.errors import InputError, InputProblems
 from harness.model.normalisation import Normalisation
 from harness.model.rewriting import Rewriting

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from harness.evaluate.heard import Grouping, group_of, heard_in
+from harness.evaluate.heard import group_of, heard_in
 from harness.evaluate.limits import check_limits
 from harness.evaluate.progress import Progress, SessionFigures
 from harness.evaluate.rated_trials import rated_in
-from harness.evaluate.understanding.session import Which, session_corpora
+from harness.evaluate.understanding.session import session_corpora
 from harness.metrics.intervals import Share
 from harness.model.bench import ObservationKind
+from harness.model.choices import Grouping, Which
 from harness.model.record import (
     AttemptFinished,
     AttemptStarted,

@@ -12,9 +12,9 @@ import soundfile
 
 from harness.library import load_bench, load_profile, load_scenario
 from harness.library.json_schema import json_schema
-from harness.library.kinds import FileKind
 from harness.library.profile_samples import check_samples
 from harness.library.rounds import load_rater_keys, load_round, load_training
+from harness.model.choices import FileKind
 from harness.model.effect import EffectCheck, StateWanted
 from harness.model.judgment import Category
 from harness.model.rater_keys import RaterKeys

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from harness.metrics.det import (
-    ChosenBy,
     Det,
     at_most_false_accepts,
     at_most_false_rejects,
@@ -13,6 +12,7 @@ from harness.metrics.det import (
     term_weighted_value,
 )
 from harness.metrics.exact import clopper_pearson, garwood
+from harness.model.choices import ChosenBy
 
 
 def det(*rows: tuple[float, int, int], files: int = 1000, hours: float = 10.0, targets: int = 0) -> Det:

@@ -11,11 +11,12 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli import group
-from harness.evaluate.heard import Grouping, Heard, HeardTrial, by_group, heard_in, words_of
+from harness.evaluate.heard import Heard, HeardTrial, by_group, heard_in, words_of
 from harness.evaluate.progress import SessionFigures
 from harness.evaluate.wake import WakeFigures
 from harness.evaluate.words_heard import Unit
 from harness.log.writer import SqliteLog
+from harness.model.choices import Grouping
 from harness.model.record import TrialFinished, TrialStarted
 from harness.model.scenario import TrialKind
 from harness.model.trial import Outcome, Recognition

@@ -21,6 +21,7 @@ from harness.model.annotation import (
     Proposed,
     Struck,
 )
+from harness.model.choices import Ending
 from harness.model.errors import InputError
 from harness.model.label_set import Label, LabelSet
 from harness.model.understanding import Utterance
@@ -29,7 +30,7 @@ from harness.understanding.annotation.ledger import Ledger
 from harness.understanding.classifiers import classifier_maker
 from harness.understanding.proposing import batch, material
 from harness.understanding.tri_sample import drawn
-from harness.understanding.tritraining import Ending, TriRule, TriTraining, tri_train
+from harness.understanding.tritraining import TriRule, TriTraining, tri_train
 from harness.understanding.votes import Intents, consensus, given_by, vote
 from tests.unit.understanding.wrong_classifiers import (
     LABEL_SET,

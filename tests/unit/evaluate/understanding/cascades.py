@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.evaluate.understanding.cascade import Cascade, Heard, cascade, joined, understood
-from harness.evaluate.wording import Marks, Wording
+from harness.evaluate.wording import Wording
 from harness.metrics.understanding.rule import Rule, Values
+from harness.model.choices import Marks
 from harness.model.normalisation import Normalisation
 from harness.model.understanding import Corpus, Prediction, Utterance
 

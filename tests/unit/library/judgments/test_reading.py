@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.library.judgments import Format, ReadJudgments, WrittenJudgment, format_of, read_judgments
+from harness.library.judgments import ReadJudgments, WrittenJudgment, format_of, read_judgments
 from harness.library.judgments.cells import LONGEST_CELL
+from harness.model.choices import JudgmentFormat as Format
 from harness.model.errors import InputError, InputProblems
 from harness.model.judgment import Category, JudgmentStatus
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.library.transcripts import Format, format_of, read_pair, read_transcripts
+from harness.library.transcripts import format_of, read_pair, read_transcripts
+from harness.model.choices import TranscriptFormat as Format
 from harness.model.errors import InputError
 from tests.unit.library.transcripts.told import assert_told, told, written
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.library.understanding import CorpusFormat, read_corpus
+from harness.library.understanding import read_corpus
+from harness.model.choices import CorpusFormat
 from harness.model.errors import InputError
 from tests.unit.library.understanding.corpora import write_folder
 

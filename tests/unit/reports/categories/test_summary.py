@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from harness.evaluate.category_groups import Parting
 from harness.evaluate.rated_trials import Fate
+from harness.model.choices import Parting
 from harness.model.judgment import Category
 from harness.reports.categories import summary, tables
 from harness.reports.categories.columns import bar

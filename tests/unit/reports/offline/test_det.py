@@ -11,7 +11,7 @@ import pytest
 from harness.engines.settings import operating_points
 from harness.evaluate.offline.chosen_point import Aim, PointFigures, Target, choose, figures_at
 from harness.evaluate.offline.sweep import Sweep
-from harness.metrics.det import ChosenBy
+from harness.model.choices import ChosenBy
 from harness.model.errors import LogError
 from harness.model.offline import Counting, FileOutcome, ListKind, ScoreTrack, SpotRule
 from harness.reports.offline.det_csv import MOST_ROWS, det_csv, threshold_text

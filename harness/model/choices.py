@@ -1,0 +1,143 @@
+"""Words that people choose among: options of the command line and keys of files.
+
+They stand apart from what acts on them, so that listing the choices imports nothing else.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Grouping(StrEnum):
+    """What trials can be grouped by: axes of the matrix (else how the trial sounds), and what a trial is."""
+
+    VOICE = "voice"
+    LEVEL = "level_dbfs"
+    GAP = "gap_ms"
+    POSITION = "position"
+    NOISE = "noise"
+    CONDITION = "condition"
+    DEVICE = "device"
+    QUERY = "query"
+    QUERY_CLASS = "query_class"
+    KIND = "kind"
+    RECORDING = "recording"
+
+
+class Derived(StrEnum):
+    """Groups of categories that are asked for by name; the eleven stay the figures. Defined in `MEMBERS`."""
+
+    SATISFIED = "satisfied"
+    HELPFUL = "helpful"
+    ASKS_BACK = "asks_back"
+
+
+class Reading(StrEnum):
+    """The two readings of the guide's rule on missing functionality: what an admitted lack of a core capability is."""
+
+    ADMITTED = "a"
+    WRONG = "b"
+
+
+class Parting(StrEnum):
+    """What queries can be parted by, beside the axes of conditions. ATTEMPTS: until the query was recognised."""
+
+    DEVICE = "device"
+    CLASS = "class"
+    QUERY = "query"
+    ATTEMPTS = "attempts"
+    SESSION = "session"
+
+
+class ChosenBy(StrEnum):
+    """ESTIMATE: the figure itself keeps the target. BOUND: the upper end of its 95 % interval does."""
+
+    ESTIMATE = "estimate"
+    BOUND = "bound"
+
+
+class Marks(StrEnum):
+    """In which texts alternatives, words that may be left out and tags are marks; elsewhere their signs are letters."""
+
+    BOTH = "both"
+    REFERENCE = "reference"
+    NONE = "none"
+
+
+class JudgmentFormat(StrEnum):
+    CSV = "csv"
+    JSONL = "jsonl"
+    PARQUET = "parquet"
+
+
+class TranscriptFormat(StrEnum):
+    """How a file of transcripts is written; the values are the suffixes."""
+
+    TRN = "trn"
+    CTM = "ctm"
+    STM = "stm"
+    SRO = "sro"
+    CSV = "csv"
+
+
+class CorpusFormat(StrEnum):
+    """BIO: a folder with seq.in, seq.out and label. CSV: intents by id. TXT, TRN: texts without annotation."""
+
+    BIO = "bio"
+    JSONL = "jsonl"
+    CSV = "csv"
+    TXT = "txt"
+    TRN = "trn"
+
+
+class Which(StrEnum):
+    """Which attempt of a trial counts: the first that tests something, or the one that decided."""
+
+    FIRST = "first"
+    DECIDING = "deciding"
+
+
+class Ending(StrEnum):
+    """Why a triad's episodes ended. SETTLED: as good as nothing changed. CIRCLING: what the three teach each other is
+    what it was in an earlier episode, and would come round for ever. MOST: the most episodes.
+    """
+
+    SETTLED = "settled"
+    CIRCLING = "circling"
+    MOST = "most episodes"
+
+
+class FileKind(StrEnum):
+    """The first key of each kind of file."""
+
+    SCENARIO = "scenario"
+    BENCH = "bench"
+    DEVICE = "device"
+    NORMALISATION = "normalisation"
+    ROUND = "round"
+    TRAINING = "training"
+    GOLD = "gold"
+    RATER_KEYS = "rater_keys"
+    GRAMMAR = "grammar"
+    LABEL_SET = "label_set"
+
+
+CONFIDENCE = 0.95
+POWER = 0.8
+ALPHA = 0.05
+TWV_BETA = 999.9
+"""What a false accept costs against a miss, in trials of a second: (C / V) (1 / P − 1) with C/V = 0.1, P = 10⁻⁴."""
+MOST_EPISODES = 30
+SEED_SHARE = 1000 / 1240
+"""Of the labelled utterances, drawn for each classifier (seed MEDIA, section 3.1.2)."""
+DEFAULT_CLASSIFIER = "tfidf"
+MOST_CONFUSIONS = 20
+LISTED_UTTERANCES = 20
+SOUND, BROKER, ASSISTANT = "sound server", "broker", "assistant"
+LAB_PARTS = (SOUND, BROKER, ASSISTANT)
+YARDSTICKS_KNOWN = ("atis", "snips")
+By = Parting | Grouping
+CONDITIONS = (Grouping.VOICE, Grouping.LEVEL, Grouping.GAP, Grouping.POSITION, Grouping.NOISE, Grouping.CONDITION)
+PARTINGS: dict[str, By] = {one.value: one for one in (*Parting, *CONDITIONS)}
+HANG_AFTER_S = 60.0
+"""What a file may take over what its length explains."""
