@@ -132,10 +132,10 @@ class Endpoints:
         length = frame.index - self._stretch[0].index + 1
         if not quiet and length < self._hold:
             return
-        first = self._first_speech()
         pieces = self._pieces()
         tones = [piece for piece in pieces if self._tonal(piece)]
         voiced = [piece for piece in pieces if piece not in tones]
+        first = self._first_speech() if self._enough(voiced) else None
         if voiced and first is not None and not self._only_tones(tones, length, quiet):
             lead = [piece for piece in tones if piece[-1].index < voiced[0][0].index]
             yield from (self._tone(piece) for piece in lead[:1] if len(piece) >= 5)
@@ -181,6 +181,10 @@ class Endpoints:
 
     def _threshold(self) -> float:
         return max(self._stretch[-1].floor_dbfs + self.rules.rise_db, self._peak_dbfs - self.rules.depth_db)
+
+    def _enough(self, voiced: list[list[Frame]]) -> bool:
+        """Whether there is speech enough besides tones and our own voice: the decay of a tone is none."""
+        return sum(frame.speech for piece in voiced for frame in piece) >= self._min_speech
 
     def _first_speech(self) -> int | None:
         """The first frame of the detector's first dense run; None when it found too little."""

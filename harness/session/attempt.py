@@ -20,6 +20,10 @@ from harness.session.first_response import GUARD_S, Response, Span, first_respon
 from harness.wire.foreign import plain_text
 
 LONGEST_TOLD = 200
+GAP_BEFORE_S = 0.3
+GAP_TOLD_S = 1.2
+TAIL_S = 0.5
+"""So long after its end a query that was moved by gaps may still be heard."""
 _MISSED = (Outcome.NO_WAKE, Outcome.MISHEARD, Outcome.NO_RESPONSE)
 """Outcomes that words of the device which were not read might have prevented."""
 
@@ -40,7 +44,8 @@ class Attempt:
 
     started_audio_s: on the audio line of a device that is given its sound over a wire. wake_place_s: where in the
     stimulus it says that it woke. told_s: when the last of transcripts and intents arrived. unread: why words of the
-    device were lost while it went on.
+    device were lost while it went on. late_sound_s, gaps_s: when the loudspeaker, and the microphone, told of samples
+    that were late or lost.
     """
 
     trial: Trial
@@ -63,6 +68,8 @@ class Attempt:
     asked: bool = False
     told: list[StateTold] = field(default_factory=list)
     unread: str = ""
+    late_sound_s: list[float] = field(default_factory=list)
+    gaps_s: list[float] = field(default_factory=list)
     effect_answered: bool = False
     frozen: Response | None = None
     interruption: str = ""
@@ -98,6 +105,19 @@ class Attempt:
         """The first response so far; none before the stimulus has started."""
         end = self.query_end
         return None if end is None else first_response(self.spans, end.at_s, now_s, self.trial.reprompt)
+
+    def doubtful(self, response: Response) -> str:
+        """Why a response may be our own sound, moved by a gap in a stream; "" when it was heard well.
+
+        A gap in the recording is told up to GAP_TOLD_S after it. Late blocks of ours move the rest of the stimulus.
+        """
+        begins_s = response.starts.at_s
+        if any(begins_s - GAP_BEFORE_S <= at_s <= begins_s + GAP_TOLD_S for at_s in self.gaps_s):
+            return "the recording has a gap where the response begins"
+        end = self.query_end
+        if self.late_sound_s and end is not None and begins_s <= end.at_s + TAIL_S:
+            return "the stimulus had gaps, and something was heard at its end"
+        return ""
 
     @property
     def is_open(self) -> bool:

@@ -18,6 +18,7 @@ from harness.model.observation import (
     LogLine,
     Observation,
     OperatorAnswer,
+    Overrun,
     ResponseText,
     SpeechEnded,
     SpeechStarted,
@@ -236,6 +237,10 @@ class TrialMachine(TrialSteps):
                 self._revise(owner)
             case StateTold() if owner is not None:
                 owner.told.append(observation)
+            case Overrun(source=source, at=at) if owner is not None and source == self.trial.microphone:
+                owner.gaps_s.append(at.at_s)
+            case Overrun(source=source, at=at) if owner is not None and source == self.trial.loudspeaker:
+                owner.late_sound_s.append(at.at_s)
             case Unread(what=what) if owner is not None:
                 owner.unread = owner.unread or what
                 self._revise(owner)

@@ -200,6 +200,8 @@ class TrialSteps(Take):
     def _respond(self, attempt: Attempt, response: Response | None) -> None:
         if response is None:  # the end of the query moved when the stimulus was found on the recording
             self._enter(Phase.LISTENING, "")
+        elif response.complete and (why := attempt.doubtful(response)):
+            self._interrupt(f"stream_gap: {why}")
         elif response.complete:
             attempt.frozen = response
             self._enter(Phase.FREEZING, "")

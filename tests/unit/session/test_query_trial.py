@@ -10,7 +10,7 @@ import pytest
 from harness.metrics.words import word_counts
 from harness.model.bench import ObservationKind
 from harness.model.feed import StateWord
-from harness.model.observation import DeviceState, OperatorAnswer, Status, Transcript, Unread
+from harness.model.observation import DeviceState, OperatorAnswer, Overrun, Status, Transcript, Unread
 from harness.model.record import AttemptFinished
 from harness.model.scenario import CloseDialogue, Evidence, Recognised, RepromptRule
 from harness.model.time import Stamp
@@ -25,6 +25,13 @@ RIGHT, WRONG = "What time is it?", "what dime is it"
 GOOD: list[Later] = [wake(), says(RIGHT), *speech(3.0, 4.5)]
 UNREAD: Later = (1.0, Unread("dut_link", Stamp(1.0), "the line is too long"))
 OTHER: Later = (1.0, Unread("other", Stamp(1.0), "the line is too long"))
+TAIL = [wake(), says(RIGHT), *speech(2.2, 2.27)]
+
+
+def gap(source: str, at_s: float) -> Later:
+    return at_s, Overrun(source, Stamp(at_s), 1)
+
+
 BAD: list[Later] = [wake(), says(WRONG), *speech(3.0, 4.5)]
 
 
@@ -72,6 +79,11 @@ CASES: list[tuple[str, list[list[Later]], list[tuple[int, str]], str]] = [
         [(1, "responded")],
         "responded",
     ),
+    ("a gap at its onset", [[*GOOD, gap("mic", 3.4)], GOOD], [(1, "interrupted"), (2, "responded")], "responded"),
+    ("a gap elsewhere", [[*GOOD, gap("mic", 1.0)]], [(1, "responded")], "responded"),
+    ("a gap of another's", [[*GOOD, gap("other", 3.0)]], [(1, "responded")], "responded"),
+    ("our own tail", [[gap("speaker", 1.5), *TAIL], GOOD], [(1, "interrupted"), (2, "responded")], "responded"),
+    ("late blocks, and an answer", [[gap("speaker", 1.5), *GOOD]], [(1, "responded")], "responded"),
     ("restart", [[wake(), restarts(1.5)], GOOD], [(1, "interrupted"), (2, "responded")], "responded"),
     ("sound lost", [loses("speaker", 1.0, 9.0), GOOD], [(1, "interrupted"), (2, "responded")], "responded"),
     ("ear lost", [loses("mic", 3.0, 9.0), GOOD], [(1, "interrupted"), (2, "responded")], "responded"),
