@@ -12,13 +12,13 @@ import io
 import mmap
 import os
 from collections.abc import Iterator
-from typing import Any, BinaryIO, Protocol, cast
+from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import soundfile
 
-from harness.audio.wave_file import UnusableSound, WaveSound
+from harness.audio.wave_file import UnusableSound, WaveSound, cut_off
 from harness.model.offline import RejectReason
 
 Samples = npt.NDArray[np.int16]
@@ -29,7 +29,7 @@ HELD_BYTES = 1 << 20
 """Files up to here, 33 s at 16 kHz, are read whole: making and unmaking a map costs more than their copy."""
 _DECODED_BLOCK = 1 << 17
 _OWN_FILE_SYSTEMS = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "tmpfs", "overlay", "vfat"})
-_NO_TOTAL = 1 << 62
+NO_TOTAL = 1 << 62
 """From here on a number of frames is libsndfile's "not known"."""
 
 
@@ -104,7 +104,7 @@ class StreamedWave:
             raise read_error(error) from error
 
 
-class _Forward(soundfile.SoundFile):  # type: ignore[misc]
+class Forward(soundfile.SoundFile):  # type: ignore[misc]
     """A file that is read from its beginning to its end: without the seek that soundfile does after every block,
     which decodes a FLAC frame again, and which fails at the end of a file whose head claims more or does not know."""
 
@@ -149,7 +149,7 @@ class DecodedFile:
             raise UnusableSound(RejectReason.CHANNELS, f"{sound.channels} channels; one is read")
         self.rate_hz = int(sound.samplerate)
         self.samples = int(sound.frames)
-        if self.samples >= _NO_TOTAL:  # FLAC from a pipe: only decoding tells
+        if self.samples >= NO_TOTAL:  # FLAC from a pipe: only decoding tells
             self.samples = sum(len(block) for block in _decoded(sound))
             self._check_store()
             sound = self._opened()
@@ -158,13 +158,12 @@ class DecodedFile:
     def blocks(self) -> Iterator[Samples]:
         read = 0
         with self._sound as sound:
-            for block in _decoded(sound):
+            for block in _decoded(sound, self.samples):
                 read += len(block)
                 yield block
         self._check_store()
         if read != self.samples:
-            detail = f"cut off: the head says {self.samples} samples, {read} are there"
-            raise UnusableSound(RejectReason.UNREADABLE, detail)
+            raise cut_off(self.samples, read, "samples")
 
     def _check_store(self) -> None:
         if isinstance(self._file, _Telling) and self._file.failed is not None:
@@ -174,25 +173,41 @@ class DecodedFile:
         try:
             if isinstance(self._file, _Telling):
                 self._file.seek(0)
-                return _Forward(self._file)
+                return Forward(self._file)
             # A descriptor where there is one: libsndfile reads it without Python's help, a third faster.
             os.lseek(self._file.fileno(), 0, os.SEEK_SET)
-            return _Forward(self._file.fileno(), closefd=False)
+            return Forward(self._file.fileno(), closefd=False)
         except (soundfile.LibsndfileError, TypeError) as error:  # TypeError: what has no head at all
             self._check_store()
             words = getattr(error, "error_string", str(error)).strip().rstrip(".")
             raise UnusableSound(RejectReason.UNREADABLE, f"no sound file that is known here: {words}") from error
 
 
-def _decoded(sound: Any) -> Iterator[Samples]:
+def _decoded(sound: Any, samples: int = NO_TOTAL) -> Iterator[Samples]:
+    try:
+        yield from decoded(sound, samples, _DECODED_BLOCK, "int16")
+    except soundfile.LibsndfileError as error:
+        raise UnusableSound(RejectReason.UNREADABLE, f"damaged: {error.error_string.strip()}") from error
+
+
+def decoded(sound: Any, samples: int, block: int, dtype: str) -> Iterator[Any]:
+    """All blocks of an open file; LibsndfileError where it is damaged within the samples that its head says.
+
+    What stands behind those is no part of the sound: many FLAC files have a tag there, at which the decoder loses sync.
+    """
+    read = 0
     while True:
         try:
-            block = cast(Samples, sound.read(_DECODED_BLOCK, dtype="int16"))
-        except soundfile.LibsndfileError as error:
-            raise UnusableSound(RejectReason.UNREADABLE, f"damaged: {error.error_string.strip()}") from error
-        if not len(block):
+            # Never beyond the end in the same call, which would lose the samples before it.
+            found = sound.read(min(block, samples - read) or block, dtype=dtype)
+        except soundfile.LibsndfileError:
+            if read == samples:
+                return
+            raise
+        if not len(found):
             return
-        yield block
+        read += len(found)
+        yield found
 
 
 def wave_source(file: BinaryIO, sound: WaveSound) -> PcmSource:

@@ -20,7 +20,7 @@ from typing import BinaryIO, Self, cast
 import numpy as np
 import soxr
 
-from harness.audio.containers import MARK_BYTES, is_wave_file
+from harness.audio.containers import MARK_BYTES, demand_whole, is_wave_file
 from harness.audio.pcm_source import (
     HELD_BYTES,
     DecodedFile,
@@ -205,6 +205,7 @@ def _source(file: BinaryIO) -> PcmSource:
         raise UnusableSound(RejectReason.EMPTY, "the file has no bytes")
     file.seek(0)
     if not is_wave_file(file.read(MARK_BYTES)):
+        demand_whole(file, length)
         return DecodedFile(file)
     sound = read_wave(file, length)
     if sound.channels != 1:

@@ -11,6 +11,7 @@ know better (a pipe) are no promise: all that follows is the sound.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -85,25 +86,44 @@ def read_wave(file: BinaryIO, length: int) -> WaveSound:
         raise _unreadable("no WAVE file")
     if start[:4] == b"RIFX":
         raise UnusableSound(RejectReason.ENCODING, "big-endian (RIFX); the samples must be little-endian")
-    riff_size = struct.unpack_from("<I", start, 4)[0]
-    long_data: int | None = None
     form: _Format | None = None
+    for name, size, at, sound_bytes in _chunks(file, length, start):
+        if sound_bytes is not None:
+            if form is None:
+                raise _unreadable("the `data` chunk comes before the `fmt ` chunk")
+            return WaveSound(at, sound_bytes // (2 * form.channels), form.rate_hz, form.channels)
+        if name == b"fmt ":
+            form = _format(file.read(min(size, _LONGEST_FMT)), size)
+    raise _unreadable(f"no `data` among the first {_MOST_CHUNKS} chunks")
+
+
+def demand_whole_wave(file: BinaryIO, length: int) -> None:
+    """UnusableSound when a WAVE file of any encoding has less sound than its head says, or no sound."""
+    file.seek(0)
+    start = file.read(12)
+    if not any(sound_bytes is not None for *_, sound_bytes in _chunks(file, length, start)):
+        raise _unreadable(f"no `data` among the first {_MOST_CHUNKS} chunks")
+
+
+def _chunks(file: BinaryIO, length: int, start: bytes) -> Iterator[tuple[bytes, int, int, int | None]]:
+    """Name, size and place of each chunk's content up to `data`, and of that one how many bytes of sound it has."""
+    order = ">" if start[:4] == b"RIFX" else "<"
+    riff_size = struct.unpack_from(f"{order}I", start, 4)[0]
+    long_data: int | None = None
     at = 12
     for _ in range(_MOST_CHUNKS):
         file.seek(at)
         head = file.read(8)
         if len(head) < 8:
             raise _unreadable("the file ends before its sound (no `data` chunk)")
-        name, size = head[:4], struct.unpack_from("<I", head, 4)[0]
+        name, size = head[:4], struct.unpack_from(f"{order}I", head, 4)[0]
         at += 8
         if name == b"data":
-            if form is None:
-                raise _unreadable("the `data` chunk comes before the `fmt ` chunk")
-            data_bytes = _data_bytes(size, long_data, riff_size, at, length)
-            return WaveSound(at, data_bytes // (2 * form.channels), form.rate_hz, form.channels)
-        if name == b"fmt ":
-            form = _format(file.read(min(size, _LONGEST_FMT)), size)
-        elif name == b"ds64" and start[:4] != b"RIFF":
+            yield name, size, at, _data_bytes(size, long_data, riff_size, at, length)
+            return
+        yield name, size, at, None
+        if name == b"ds64" and start[:4] in (b"RF64", b"BW64"):
+            file.seek(at)
             sizes = file.read(16)
             if len(sizes) < 16 or size < 16:
                 raise _unreadable("the `ds64` chunk is cut off")
@@ -111,7 +131,6 @@ def read_wave(file: BinaryIO, length: int) -> WaveSound:
         at += size + size % 2
         if at > length:
             raise _unreadable(f"the chunk {_shown(name)} says {size} bytes and goes past the end of the file")
-    raise _unreadable(f"no `data` among the first {_MOST_CHUNKS} chunks")
 
 
 def _format(content: bytes, size: int) -> _Format:
@@ -152,8 +171,13 @@ def _data_bytes(size: int, long_data: int | None, riff_size: int, at: int, lengt
     if open_end:
         return rest
     if size > rest:
-        raise _unreadable(f"cut off: the head says {size} bytes of sound, {rest} are there")
+        raise cut_off(size, rest)
     return size
+
+
+def cut_off(said: int, there: int, unit: str = "bytes of sound") -> UnusableSound:
+    """The rejection of a file with less sound than its head says."""
+    return _unreadable(f"cut off: the head says {said} {unit}, {there} are there")
 
 
 def _shown(name: bytes) -> str:

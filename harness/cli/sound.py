@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -13,6 +15,7 @@ from harness.wire.foreign import plain_text
 
 if TYPE_CHECKING:
     from harness.audio.path_check import PathCheck
+    from harness.model.errors import InputError
 
 _SERVER = click.option(
     "--sound-server",
@@ -26,7 +29,7 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object in
 
 @click.group("sound")
 def command() -> None:
-    """List sound devices; check the sound path with a chirp."""
+    """List sound devices; check the sound path with a chirp; find recordings that cannot be played."""
 
 
 @command.command("list")
@@ -54,6 +57,53 @@ def list_devices(sound_server: str, as_json: bool) -> None:
         rate = f"{device.rate_hz} Hz"
         table.add_row(Text(plain_text(device.name)), str(device.inputs), str(device.outputs), rate)
     Console(file=sys.stdout, soft_wrap=True).print(table)
+
+
+@command.command("recordings")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@_JSON
+def list_recordings(paths: tuple[Path, ...], as_json: bool) -> None:
+    """Read recordings whole, and list those that a run would refuse, each with the reason.
+
+    PATHS are sound files, or folders of them with all that is below. `harness validate` does the same for what a
+    scenario names.
+
+    Exit status: 0 all can be played · 2 some cannot.
+    """
+    from harness.reports.cells import counted
+
+    found = list(_sound_files(paths))
+    refused = [error for path in found if (error := _refusal(path)) is not None]
+    if as_json:
+        rows = [{"file": str(one.place), "what": one.what, "remedy": one.remedy} for one in refused]
+        click.echo(json.dumps({"files": len(found), "refused": rows}))
+    else:
+        for one in refused:
+            click.echo(plain_text(str(one), 2000))
+        click.echo(f"{counted(len(found), 'recording')}, {len(refused)} cannot be played")
+    if refused or not found:
+        sys.exit(2)
+
+
+def _sound_files(paths: Iterable[Path]) -> Iterator[Path]:
+    from harness.library.assets import SOUND_SUFFIXES
+
+    for path in paths:
+        if path.is_dir():
+            yield from sorted(one for one in path.rglob("*") if one.suffix.lower() in SOUND_SUFFIXES)
+        else:
+            yield path
+
+
+def _refusal(path: Path) -> InputError | None:
+    from harness.audio import recordings
+    from harness.model.errors import InputError
+
+    try:
+        recordings.check(str(path))
+    except InputError as error:
+        return error
+    return None
 
 
 @command.command("check")

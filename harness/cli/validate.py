@@ -86,15 +86,22 @@ class Findings:
                 self.note(InputError(what, place=Place(str(path), result.sample.line), remedy=remedy))
 
     def pair(self) -> None:
-        """Checks every scenario on the bench, when exactly one was given: else it is not known which one is meant."""
-        from harness.library import check_together
-
-        if len(self.benches) != 1:
+        """Checks every scenario on the bench, when exactly one was given: else it is not known which one is meant, and
+        its voices are checked alone."""
+        if not self.scenarios:
             return
-        (bench,) = self.benches.values()
+        from harness.library import check_together
+        from harness.rig.rehearsal import refuse_unplayable, refuse_unspeakable
+        from harness.session.plan import plan
+
+        bench = next(iter(self.benches.values())) if len(self.benches) == 1 else None
         for scenario in self.scenarios.values():
             try:
+                if bench is None:
+                    refuse_unspeakable(scenario)
+                    continue
                 check_together(scenario, bench)
+                refuse_unplayable(scenario, plan(scenario, bench))
             except UnmetNeed as need:
                 self.unmet.append(need)
             except InputError as error:
@@ -110,7 +117,8 @@ class Findings:
 def command(paths: tuple[Path, ...], as_json: bool) -> None:
     """Check scenarios, benches, device profiles, normalisations and files for raters; plays nothing.
 
-    PATHS are files or folders. A scenario and one bench given together are also checked for each other.
+    PATHS are files or folders. A scenario and one bench given together are also checked for each other. Recordings are
+    read whole, and every voice speaks.
     Exit status: 0 all is well · 2 something is wrong.
     """
     findings = Findings()

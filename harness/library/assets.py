@@ -7,15 +7,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-import soundfile
-
+from harness.audio.recordings import check as check_recording
 from harness.library.findings import Findings, nearest
 from harness.library.findings import Path as KeyPath
 from harness.library.recording_list import phrase_end_s, read_list
 from harness.model.errors import InputError
 from harness.model.scenario import RecordingFacts
 
-_SOUND_SUFFIXES = (".wav", ".flac", ".ogg", ".opus", ".mp3", ".aiff")
+SOUND_SUFFIXES = (".wav", ".flac", ".ogg", ".opus", ".mp3", ".aiff")
 _GLOB = re.compile(r"[*?\[]")
 
 
@@ -48,15 +47,11 @@ class Assets:
         self._found.add(("assets", name), what, remedy)
 
     def sound(self, written: str, at: KeyPath) -> str:
-        """The absolute path of a sound file whose header can be read; "" when there was a problem, which is noted."""
+        """The absolute path of a recording that can be played; "" when there was a problem, which is noted."""
         root, named, inner = self._root(written, at)
         if root is None:
             return ""
-        problem = _problem(root, inner, named)
-        if problem:
-            self._found.add(at, *problem)
-            return ""
-        return str((root / inner).resolve())
+        return "" if self._seconds(root, inner, named, at) is None else str((root / inner).resolve())
 
     def file(self, written: str, at: KeyPath) -> Path | None:
         """The absolute path of a file of any kind that is there; None when there was a problem, which is noted."""
@@ -72,7 +67,7 @@ class Assets:
     def sounds(self, written: str, at: KeyPath) -> dict[str, float]:
         """Absolute paths of the sound files that a file's, a folder's or a pattern's name means, with durations in s.
 
-        In the order of their names; mono files whose headers can be read. Problems are noted.
+        In the order of their names; only those that can be played. Problems are noted.
         """
         root, named, inner = self._root(written, at)
         if root is None:
@@ -82,9 +77,9 @@ class Assets:
             return {}
         try:
             if (root / inner).is_dir():
-                meant = sorted(one for one in (root / inner).iterdir() if one.suffix.lower() in _SOUND_SUFFIXES)
+                meant = sorted(one for one in (root / inner).iterdir() if one.suffix.lower() in SOUND_SUFFIXES)
             elif _GLOB.search(inner):
-                meant = sorted(one for one in root.glob(inner) if one.suffix.lower() in _SOUND_SUFFIXES)
+                meant = sorted(one for one in root.glob(inner) if one.suffix.lower() in SOUND_SUFFIXES)
             else:
                 meant = [root / inner]
         except (OSError, ValueError, NotImplementedError) as error:
@@ -92,15 +87,11 @@ class Assets:
             return {}
         if not meant:
             what = f"{inner!r} in {named} means no sound file"
-            self._found.add(at, what, f"Name a folder or a pattern with files of: {', '.join(_SOUND_SUFFIXES)}")
+            self._found.add(at, what, f"Name a folder or a pattern with files of: {', '.join(SOUND_SUFFIXES)}")
         found: dict[str, float] = {}
         for path in meant:
-            problem = _problem(root, str(path.relative_to(root)), named) or _not_mono(path)
-            if problem:
-                self._found.add(at, *problem)
-            else:
-                header = soundfile.info(str(path))
-                found[str(path.resolve())] = header.frames / header.samplerate
+            if (seconds := self._seconds(root, str(path.relative_to(root)), named, at)) is not None:
+                found[str(path.resolve())] = seconds
         return found
 
     def recordings(self, written: str, at: KeyPath) -> dict[str, tuple[float, RecordingFacts]]:
@@ -138,6 +129,17 @@ class Assets:
             self._found.add(at, what, "Correct the comment of the file")
         return RecordingFacts(ends_s)
 
+    def _seconds(self, root: Path, inner: str, named: str, at: KeyPath) -> float | None:
+        """How long a recording is, which is read whole; None when there was a problem, which is noted."""
+        problem = _not_there(root, inner, named, "a sound file")
+        if problem is None:
+            try:
+                return check_recording(str((root / inner).resolve()))
+            except InputError as error:
+                problem = error.what.replace("the recording", repr(inner), 1), error.remedy
+        self._found.add(at, *problem)
+        return None
+
     def _root(self, written: str, at: KeyPath) -> tuple[Path | None, str, str]:
         """The folder that a path is relative to, how it is called, and the path in it."""
         if ":" not in written:
@@ -146,16 +148,6 @@ class Assets:
         if name not in self._roots and name not in self._broken:
             self._found.add(at, f"no asset root is called {name!r}", nearest(name, self._roots, listed="Asset roots"))
         return self._roots.get(name), f"the asset root {name!r}", inner
-
-
-def _not_mono(path: Path) -> tuple[str, str] | None:
-    channels = soundfile.info(str(path)).channels
-    if channels == 1:
-        return None
-    return (
-        f"{path.name!r} has {channels} channels",
-        "Keep one: sox IN OUT remix 1 (the first), or remix 1,2 (their mean)",
-    )
 
 
 def _not_there(root: Path, inner: str, named: str, wanted: str) -> tuple[str, str] | None:
@@ -173,20 +165,6 @@ def _not_there(root: Path, inner: str, named: str, wanted: str) -> tuple[str, st
             return f"{inner!r} is not a file", f"Name {wanted}"
     except (OSError, RuntimeError, ValueError) as error:
         return f"{inner!r} cannot be read: {error}", "Check the path and its rights"
-    return None
-
-
-def _problem(root: Path, inner: str, named: str) -> tuple[str, str] | None:
-    if (absent := _not_there(root, inner, named, "a sound file")) is not None:
-        return absent
-    try:
-        header = soundfile.info(str((root / inner).resolve()))
-    except (OSError, RuntimeError, ValueError) as error:
-        if isinstance(error, soundfile.LibsndfileError):
-            return f"{inner!r} is not a sound file that can be read: {error.error_string}", "Use WAV or FLAC"
-        return f"{inner!r} cannot be read: {error}", "Check the path and its rights"
-    if header.frames <= 0:
-        return f"{inner!r} contains no sound", "Record it again"
     return None
 
 

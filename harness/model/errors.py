@@ -94,6 +94,10 @@ class VoiceError(HarnessError):
     """A voice could not speak a text."""
 
 
+class LanguageError(VoiceError):
+    """A voice does not speak the language that is asked for."""
+
+
 class LogError(HarnessError):
     """The session log cannot be written or read."""
 

@@ -19,12 +19,13 @@ from harness.library import check_together, load_bench, load_scenario
 from harness.log.folder import SessionFolder, disk_errors, sync_folder, write_whole
 from harness.log.writer import SqliteLog
 from harness.model.bench import Bench, OperatorPresence
-from harness.model.errors import InputError, Place, VoiceError
+from harness.model.errors import InputError
 from harness.model.record import SessionStarted
 from harness.model.scenario import Scenario
-from harness.model.stimulus import Ambience, Recording, SpokenText, StimulusRecipe, VoiceSpec
+from harness.model.stimulus import Ambience, StimulusRecipe, VoiceSpec
 from harness.model.trial import Trial
 from harness.rig.assemble import clock_of, renderer, sound_path
+from harness.rig.rehearsal import refuse_unplayable
 from harness.rig.resolved import Resolved, write_resolved
 from harness.session.plan import plan
 
@@ -55,7 +56,7 @@ def prepare(
     trials = plan(scenario, bench, seed)
     if not trials:
         raise InputError(f"{scenario.id!r} plans no trial", remedy="Its matrix excludes them all, or `trials` is empty")
-    _try_voices(scenario, trials)
+    refuse_unplayable(scenario, trials)
     started = SessionStarted(
         session_id="",
         scenario_id=scenario.id,
@@ -69,36 +70,6 @@ def prepare(
         trials=trials,
     )
     return _write_folder(sessions_root, Resolved(scenario, bench), started)
-
-
-def _try_voices(scenario: Scenario, trials: Iterable[Trial]) -> None:
-    """Renders one stimulus of every voice and of every recording, so that one that cannot speak is refused now."""
-    renders = renderer()
-    tried: set[object] = set()
-    for trial in trials:
-        recipe = trial.recipe
-        sort = _sort(trial)
-        if sort not in tried:
-            tried.add(sort)
-            try:
-                renders.render(recipe)
-            except VoiceError as error:
-                raise InputError(
-                    f"trial {trial.template!r} cannot be spoken: {error.what}",
-                    place=Place(scenario.path),
-                    remedy=error.remedy,
-                ) from error
-
-
-def _sort(trial: Trial) -> object:
-    """What stimuli have in common that either can all be made or not."""
-    match trial.recipe.query:
-        case SpokenText():
-            return trial.recipe.voice
-        case Recording() as recording:
-            return trial.recipe.voice, recording
-        case Ambience():
-            return trial.template, trial.listening.source if trial.listening else ""
 
 
 def _voices(recipe: StimulusRecipe) -> Iterator[VoiceSpec]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import soundfile
 import soxr
 
+from harness.audio.recordings import opened
 from harness.model.errors import InputError, Place
 from harness.model.stimulus import Ambience, NoiseKind, NoiseSpec, RecordingPiece, Samples, Saying, Waveform
 from harness.stimuli import noise
@@ -62,7 +62,7 @@ class Ambiences:
 
     def _level(self, path: str) -> float:
         """Active speech level of a recording, dBFS, from excerpts of it."""
-        with _opened(path) as file:
+        with opened(path) as file:
             key = (path, file.frames, file.samplerate)
             if key not in self._gains:
                 size = round(EXCERPT_S * file.samplerate)
@@ -83,25 +83,9 @@ class Ambiences:
             return self._gains[key]
 
 
-def _opened(path: str) -> soundfile.SoundFile:
-    try:
-        file = soundfile.SoundFile(path)
-    except (soundfile.LibsndfileError, OSError) as error:
-        raise InputError(f"the recording cannot be read: {error}", place=Place(path), remedy="Check it") from error
-    if file.channels != 1:
-        channels = file.channels
-        file.close()
-        raise InputError(
-            f"the recording has {channels} channels; which one was meant, is not ours to guess",
-            place=Place(path),
-            remedy="Keep one: sox IN OUT remix 1 (the first), or remix 1,2 (their mean)",
-        )
-    return file
-
-
 def _read_piece(piece: RecordingPiece, rate_hz: int) -> Samples:
     """The piece alone is read, however long the file is, and brought to the rate."""
-    with _opened(piece.path) as file:
+    with opened(piece.path) as file:
         own = file.samplerate
         first, last = round(piece.offset_s * own), round((piece.offset_s + piece.duration_s) * own)
         before = min(first, round(MARGIN_S * own))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from harness.audio.recordings import SILENCE_PEAK
 from harness.model.errors import InputError, VoiceError
 from harness.model.stimulus import Waveform
 
@@ -18,8 +19,6 @@ from harness.model.stimulus import Waveform
 TIME_CONSTANT_S = 0.03
 HANGOVER_S = 0.2
 MARGIN_DB = 15.9
-SILENCE_PEAK = 1e-5
-"""A waveform that never exceeds this (−100 dBFS) is silent: below the last bit of 16-bit sound."""
 FULL_SCALE = 32767 / 32768
 """The largest sample that a 16-bit output can carry on both sides."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from harness.audio import recordings
 from harness.model.errors import InputError, Place
 from harness.model.stimulus import NoiseKind, NoiseSpec, Waveform
 from harness.stimuli import recording
@@ -16,14 +17,14 @@ CROSSFADE_S = 0.05
 
 
 def make(spec: NoiseSpec, samples: int, rate_hz: int, level_dbfs: float, seed: int) -> Waveform:
-    """Noise of that length with that RMS level; the same seed gives the same noise. InputError as recording.read."""
+    """Noise of that length with that RMS level; the same seed gives the same noise. InputError as recordings.read."""
     match spec.kind:
         case NoiseKind.WHITE:
             noise = _coloured(samples, rate_hz, seed, slope=0.0)
         case NoiseKind.PINK:
             noise = _coloured(samples, rate_hz, seed, slope=-0.5)
         case NoiseKind.RECORDING:
-            noise = _repeated(recording.at_rate(recording.read(spec.path), rate_hz), samples)
+            noise = _repeated(recording.at_rate(recordings.read(spec.path), rate_hz), samples)
     found = rms_dbfs(noise)
     if found is None:
         raise InputError(

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import soxr
 
+from harness.audio import recordings
 from harness.model.errors import InputError
 from harness.model.stimulus import (
     Ambience,
@@ -183,7 +184,7 @@ class Renderer:
                 source = self.voice(recipe.voice.engine).speak(text, recipe.voice)
             case Recording(path=path, phrase_end_s=phrase_end_s):
                 what, recorded = path, True
-                source = recording.read(path)
+                source = recordings.read(path)
                 if phrase_end_s is not None:
                     ends_at = round(phrase_end_s * recipe.rate_hz)
         sound = recording.at_rate(source, recipe.rate_hz)

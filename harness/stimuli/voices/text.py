@@ -6,7 +6,7 @@ import difflib
 import unicodedata
 from collections.abc import Iterable
 
-from harness.model.errors import VoiceError
+from harness.model.errors import LanguageError, VoiceError
 
 MAX_CHARACTERS = 20_000
 
@@ -61,9 +61,9 @@ def same_language(asked: str, spoken: Iterable[str]) -> bool:
     return asked.split("-")[0].casefold() in {tag.split("-")[0].casefold() for tag in spoken}
 
 
-def wrong_language(engine: str, name: str, asked: str, spoken: str) -> VoiceError:
+def wrong_language(engine: str, name: str, asked: str, spoken: str) -> LanguageError:
     """The error for a text in a language that the voice does not speak."""
-    return VoiceError(
+    return LanguageError(
         f"the voice {engine}:{name} speaks {spoken}, but language is {asked}",
         remedy=f"Set language: {spoken}, or choose a voice for {asked}",
     )

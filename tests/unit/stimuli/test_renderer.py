@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from harness.audio import recordings
 from harness.model.errors import InputError, PluginError, VoiceError
 from harness.model.stimulus import (
     NoiseKind,
@@ -24,7 +25,6 @@ from harness.model.stimulus import (
     StimulusRecipe,
     VoiceSpec,
 )
-from harness.stimuli import recording
 from harness.stimuli.level import active_speech_level, rms_dbfs
 from harness.stimuli.renderer import Renderer
 
@@ -144,7 +144,7 @@ def test_pink_noise_falls_3_db_an_octave() -> None:
 )
 def test_recordings_that_are_no_good_are_refused(samples: Samples, said: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=said) as refusal:
-        recording.read(wav(tmp_path / "r.wav", samples.astype(np.float32)).path)
+        recordings.read(wav(tmp_path / "r.wav", samples.astype(np.float32)).path)
     assert refusal.value.remedy
     assert refusal.value.place is not None
 
@@ -153,7 +153,7 @@ def test_files_that_are_no_recordings_are_refused(tmp_path: Path) -> None:
     (tmp_path / "r.wav").write_text("hello")
     for path, said in ((tmp_path / "r.wav", "not a sound file"), (tmp_path / "none.wav", "no such recording")):
         with pytest.raises(InputError, match=said):
-            recording.read(str(path))
+            recordings.read(str(path))
     with pytest.raises(InputError, match="cannot be read"):
         Renderer(None).render(StimulusRecipe(Recording(str(tmp_path / "none.wav")), None, VoiceSpec()))
 
