@@ -11,6 +11,7 @@ from harness.model.observation import LogLine, Observation, Unread
 from harness.model.time import Stamp
 from harness.wire.binary_frames import FrameFinder
 from harness.wire.foreign import without_escapes
+from harness.wire.line_clock import UNPROVEN_S, LineClock
 from harness.wire.lines import Lines, Reading
 from harness.wire.mappings import by_type, message_of
 from harness.wire.wyoming import WyomingEvents
@@ -22,6 +23,8 @@ _KEPT = 2000
 """Characters of an unmapped line that the log keeps."""
 _BITS_A_BYTE = 10
 _BURST_S = 2.0
+_BUFFERS_S = 0.004
+"""What a board's own buffer and the polls of a bus may add."""
 _UNREAD_EVERY_S = 0.2
 
 
@@ -34,15 +37,28 @@ class Console:
     Call `feed(b"", now)` when nothing comes, so that what waits for further lines is told in time.
     """
 
-    def __init__(self, profile: DeviceProfile | None, source: str, *, baud: int | None = None) -> None:
-        """baud: rate of a real line, on which a line's own length delays it; None: it is not counted."""
+    def __init__(
+        self,
+        profile: DeviceProfile | None,
+        source: str,
+        *,
+        baud: int | None = None,
+        hold_back_s: float = 0.0,
+        measured: bool = True,
+    ) -> None:
+        """baud: rate of a real line, on which a line's own length delays it; None: it is not counted.
+
+        hold_back_s: for how long an adapter may hold a line back; measured: known, not assumed.
+        """
         self.lines = self.too_long = self.garbage = self.unmapped = self.left_out = self.frames = 0
         self._settings = profile.console if profile is not None else ConsoleSettings()
         self._source = source
         self._byte_s = _BITS_A_BYTE / baud if baud else 0.0
+        self._hold_back_s = hold_back_s
         mappings = profile.lines if profile is not None else ()
         takes_audio = profile is not None and profile.audio is not None
-        self._mapped = Lines(mappings, self._settings, source, takes_audio=takes_audio)
+        self.clock = LineClock(hold_back_s, 0.0 if measured else UNPROVEN_S)
+        self._mapped = Lines(mappings, self._settings, source, clock=self.clock, takes_audio=takes_audio)
         self._messages = profile.messages if profile is not None else ()
         self._finder = FrameFinder(profile.frames) if profile is not None and profile.frames else None
         wyoming = self._settings.framing is Framing.WYOMING
@@ -141,10 +157,11 @@ class Console:
 
     def _map(self, raw: str, at: Stamp, size: int) -> list[Reading]:
         self.lines += 1
-        if self._byte_s:
-            # It was written, at the latest, before its first byte left.
-            half_s = size * self._byte_s / 2
-            at = Stamp(at.at_s - half_s, at.error_s + half_s)
+        way_s = size * self._byte_s + self._hold_back_s
+        if self._byte_s or self._hold_back_s:
+            way_s += _BUFFERS_S
+            # It was written before its first byte left, and before we read it, however late that was.
+            at = Stamp(at.at_s - at.error_s - way_s / 2, at.error_s + way_s / 2)
         text = without_escapes(raw)
         message = message_of(text) if self._messages else None
         if message is None:

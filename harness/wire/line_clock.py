@@ -1,9 +1,16 @@
-"""Device times in console lines: they narrow down when a line was written, and never widen it.
+"""Device times in console lines: the device's clock, fitted to the lower envelope of the lines' arrivals.
 
-A line arrives some unknown time after it was written, never before. Its device time d and its arrival interval bound
-the offset of the two clocks; the offsets of many lines must agree but for drift, so their intersection (upper bounds:
-the lower envelope of arrival − d) says more than one line does. One way only: a delay that all lines share cannot be
-seen, and stays in the stated error.
+A line arrives some unknown time after it was written, never before. Each arrival less its device time is an upper bound
+of the offset of the two clocks, and the lowest of many (their lower envelope) is close to it. How close:
+
+- A driver states the width: how long a line may have been on its way (its transmission, the reading thread, what an
+  adapter holds back). The envelope lies within a width of the truth.
+- The spread S of the arrivals above the envelope shows when lines are held back for longer. Of n delays anywhere
+  between 0 and a longest one, the shortest exceeds c · S with the probability (1 + c)^(1 - n): the larger one
+  is the bound.
+- Where delays of every length have been seen, what all lines share is at most the width less S.
+
+One way only: a delay that all lines share, and that is longer than the width, cannot be seen.
 """
 
 from __future__ import annotations
@@ -20,9 +27,15 @@ KEPT = 64
 BIN_S = 0.25
 CRYSTAL = 200e-6  # two crystals of 100 ppm
 TICKS = 0.1  # a clock that counts ticks may lose so much; assumed until lines have shown better
+UNSURE = 0.01
 PROVEN_POINTS, PROVEN_SPAN_S = 8, 2.0
 STEP_BACK_S = 0.05  # two cores may write their lines in the wrong order
-MAX_CONTRADICTIONS = 3
+DOUBT = 0.002  # probability that the envelope is farther above the truth than stated
+MOST_SPREADS = 3.0
+MANY, EVEN = 32, 0.4
+CREDIBLE_S = 1.0  # no line is held back for longer: times that differ by more are no times of the device's clock
+UNPROVEN_S = 0.12  # what the first lines are taken to be held back for, where nobody has measured it
+JUMP_BINS = 5  # so many quarters of a second in a row, all of them late: the device's clock has stood still meanwhile
 
 _HMS = re.compile(r"(?:(\d+):)?(\d+):(\d\d):(\d\d)(?:[.,]([\d,]+))?")
 _UNITS = {
@@ -75,15 +88,29 @@ class _Bin:
     high: float
     low_at_s: float
     low: float
+    width: float
 
 
 class LineClock:
-    """Fed with every line that has a device time. After a step back or three contradictions it begins anew."""
+    """Fed with every line that has a device time. Begins anew after a step back, and after its clock stood still."""
 
-    def __init__(self) -> None:
+    def __init__(self, hold_back_s: float = 0.0, unproven_s: float = 0.0) -> None:
+        """hold_back_s: what of the stated errors an adapter may hold a line back for.
+
+        unproven_s: what the first lines may be held back for, when hold_back_s was not measured.
+        """
+        self._hold_back_s = hold_back_s
+        self._unproven_s = unproven_s
         self._bins: deque[_Bin] = deque(maxlen=KEPT)
         self._last_s: float | None = None
-        self._contradictions = 0
+
+    @property
+    def spread_s(self) -> float | None:
+        """How much later than the promptest one a line has come; None before there are lines enough to say."""
+        if len(self._bins) < PROVEN_POINTS:
+            return None
+        slope, _ = self._drift()
+        return max(self._above(self._bins[-1].high_at_s, slope))
 
     def add(self, time: DeviceTime, at: Stamp) -> None:
         """Takes a line's device time and its arrival."""
@@ -94,32 +121,34 @@ class LineClock:
         low, high = self._offset(time, at)
         newest = self._bins[-1] if self._bins else None
         if newest is None or not 0 <= d - newest.start_s < BIN_S:
-            self._bins.append(_Bin(d, d, high, d, low))
+            self._leave_a_jump()
+            self._bins.append(_Bin(d, d, high, d, low, high - low))
             return
         if high < newest.high:
-            newest.high_at_s, newest.high = d, high
+            newest.high_at_s, newest.high, newest.width = d, high, high - low
         if low > newest.low:
             newest.low_at_s, newest.low = d, low
 
-    def narrowed(self, time: DeviceTime, at: Stamp) -> Stamp:
-        """When the line was written: a part of the interval of its arrival, or that itself when nothing is known."""
-        d, drift = time.device_s, self._drift()
-        low, high = self._offset(time, at)
-        for one in self._bins:
-            high = min(high, one.high + drift * abs(d - one.high_at_s))
-            low = max(low, one.low - drift * abs(d - one.low_at_s))
-        if low > high:
-            self._contradictions += 1
-            if self._contradictions >= MAX_CONTRADICTIONS:
-                self._bins.clear()
-                self._contradictions = 0
+    def stamp(self, time: DeviceTime, at: Stamp) -> Stamp:
+        """When the line was written; the interval of its arrival when nothing is known."""
+        d = time.device_s
+        if not self._bins:
             return at
-        self._contradictions = 0
-        start_s = max(at.at_s - at.error_s, d - time.step_s / 2 + low)
+        slope, drift = self._drift()
+        high, best = self._envelope(d, slope, drift)
+        above = self._above(d, slope)
+        if max(above) > CREDIBLE_S:
+            return at
+        near = sum(drift * abs(d - one.high_at_s) <= max(above) / 4 for one in self._bins)
+        farthest = self._farthest(best.width, above, near)
+        if drift == TICKS:
+            farthest = max(farthest, best.width - self._hold_back_s + self._unproven_s)
+        low = high - farthest - 2 * drift * abs(d - best.high_at_s)
+        start_s = d - time.step_s / 2 + low
         end_s = min(at.at_s + at.error_s, d + time.step_s + high)
-        if start_s > end_s:
+        if start_s > end_s or end_s < at.at_s - at.error_s - CREDIBLE_S:
             return at
-        return Stamp((start_s + end_s) / 2, min(at.error_s, (end_s - start_s) / 2))
+        return Stamp((start_s + end_s) / 2, (end_s - start_s) / 2)
 
     @staticmethod
     def _offset(time: DeviceTime, at: Stamp) -> tuple[float, float]:
@@ -129,11 +158,46 @@ class LineClock:
             at.at_s + at.error_s - time.device_s + time.step_s / 2,
         )
 
-    def _drift(self) -> float:
-        """Bound of the drift between the clocks, s per s: the envelope's slope with three standard errors."""
+    def _envelope(self, d: float, slope: float, drift: float) -> tuple[float, _Bin]:
+        """The lowest upper bound of the offset at a device time, and where it comes from."""
+        return min(
+            ((one.high + slope * (d - one.high_at_s) + drift * abs(d - one.high_at_s), one) for one in self._bins),
+            key=lambda found: found[0],
+        )
+
+    def _above(self, d: float, slope: float) -> list[float]:
+        """How far above the promptest line the latest one of each bin came."""
+        prompt = min(one.high + slope * (d - one.high_at_s) for one in self._bins)
+        return [one.low + one.width + slope * (d - one.low_at_s) - prompt for one in self._bins]
+
+    def _farthest(self, width: float, above: list[float], n: int) -> float:
+        """How far the envelope may lie above the truth.
+
+        width: for how long a line may be on its way. n: how many bins are near enough to be part of the envelope.
+        """
+        spread = max(above)
+        share = min(MOST_SPREADS, DOUBT ** (-1 / (n - 1)) - 1) if n > 1 else MOST_SPREADS
+        by_spread = share * spread + width - self._hold_back_s
+        if n >= MANY and sum(above) / len(above) > EVEN * spread > EVEN * self._hold_back_s / 2:
+            # Delays of every length have been seen, so that a part of the width which all lines share is what is left.
+            return max(width - spread, by_spread)
+        return max(width, by_spread)
+
+    def _leave_a_jump(self) -> None:
+        """Forgets what was before the device's clock stood still: since then every line seems late by as much."""
+        if len(self._bins) < PROVEN_POINTS + JUMP_BINS:
+            return
+        bins = list(self._bins)
+        before, since = bins[:-JUMP_BINS], bins[-JUMP_BINS:]
+        spread = max(one.high for one in before) - min(one.high for one in before)
+        if min(one.high for one in since) > max(one.high for one in before) + max(spread, before[-1].width):
+            self._bins = deque(since, maxlen=KEPT)
+
+    def _drift(self) -> tuple[float, float]:
+        """The drift between the clocks, s per s, and how far it may be from that."""
         n = len(self._bins)
         if n < PROVEN_POINTS or self._bins[-1].start_s - self._bins[0].start_s < PROVEN_SPAN_S:
-            return TICKS
+            return 0.0, TICKS
         # Differences to the first point: monotonic host times are large, and squares of them lose digits.
         first = self._bins[0]
         xs = [one.high_at_s - first.high_at_s for one in self._bins]
@@ -142,4 +206,9 @@ class LineClock:
         spread = sum((x - mean_x) ** 2 for x in xs)
         slope = sum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys, strict=True)) / spread
         rest = sum((y - mean_y - slope * (x - mean_x)) ** 2 for x, y in zip(xs, ys, strict=True))
-        return min(TICKS, max(CRYSTAL, abs(slope) + 3 * math.sqrt(rest / (n - 2) / spread)))
+        lines = [y - slope * x for x, y in zip(xs, ys, strict=True)]
+        error = max(3 * math.sqrt(rest / (n - 2) / spread), (max(lines) - min(lines)) / max(xs))
+        if error > UNSURE:
+            return 0.0, TICKS
+        # What two crystals may differ by explains it: no slope is made of the delays.
+        return (0.0, CRYSTAL) if abs(slope) <= CRYSTAL + error else (slope, min(TICKS, max(CRYSTAL, error)))

@@ -73,7 +73,13 @@ class Lines:
     """
 
     def __init__(
-        self, mappings: Iterable[LineMapping], settings: ConsoleSettings, source: str, *, takes_audio: bool = False
+        self,
+        mappings: Iterable[LineMapping],
+        settings: ConsoleSettings,
+        source: str,
+        *,
+        clock: LineClock | None = None,
+        takes_audio: bool = False,
     ) -> None:
         self.slow = 0
         self._source = source
@@ -81,7 +87,7 @@ class Lines:
         self._time = regex.compile(settings.time) if settings.time else None
         self._time_kind = settings.clock
         self._takes_audio = takes_audio
-        self._clock = LineClock()
+        self._clock = clock or LineClock()
         self._opened: list[_Opened] = []
 
     def __len__(self) -> int:
@@ -186,7 +192,7 @@ class Lines:
     def _take_by(self, rule: _Rule, found: regex.Match[str], raw: str, at: Stamp, time: DeviceTime | None) -> Reading:
         mapping, groups = rule.mapping, _groups(found)
         is_audio = mapping.clock in _AUDIO_UNIT and "time" in groups
-        stamp = self._clock.narrowed(time, at) if time is not None and not is_audio else at
+        stamp = self._clock.stamp(time, at) if time is not None and not is_audio else at
         device_s = time.device_s if time is not None else None
         fields = LineFields(device_s=device_s, audio_s=device_s if is_audio and self._takes_audio else None)
         fields = fields.with_groups(groups, _pairs(found))

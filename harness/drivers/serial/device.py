@@ -11,8 +11,8 @@ from harness.drivers.serial import first_bytes, port_finding
 from harness.drivers.serial.commands import Command
 from harness.drivers.serial.console_peer import ConsolePeer
 from harness.drivers.serial.framed import FramedPeer
-from harness.drivers.serial.line import Line, LineGone, is_pty
-from harness.drivers.serial.options import Pace, SerialOptions
+from harness.drivers.serial.line import Line, LineGone, hold_back_s, is_pty
+from harness.drivers.serial.options import DEFAULT_HOLD_BACK_MS, Pace, SerialOptions
 from harness.drivers.serial.peer import Peer
 from harness.drivers.serial.tflm import RATE_HZ
 from harness.model.bench import AudioDialogue
@@ -80,8 +80,8 @@ class SerialDevice:
     def open(self, sink: Sink) -> None:
         """Returns when the board has answered and its clock is known; DeviceError when it does not within 5 s."""
         self._port = port_finding.find(self._options)
-        self.peer = self._new_peer(self._port.path)
         self._line = Line(self._port.path, self._baud)
+        self.peer = self._new_peer(self._port.path)  # after the port was set up: it asks for its latency timer
         self._sink, self._closing, self._link_is_lost = sink, False, False
         self._pending, self._stuck_since_s = b"", None
         self._wake_read, self._wake_write = os.pipe()
@@ -168,7 +168,15 @@ class SerialDevice:
 
     def _new_peer(self, path: str) -> Peer:
         options = self._options
-        console = Console(self._profile, self.id, baud=None if is_pty(path) else self._baud)
+        stated_s = options.hold_back_ms / 1000
+        found_s = hold_back_s(path) if options.hold_back_ms == DEFAULT_HOLD_BACK_MS else stated_s
+        console = Console(
+            self._profile,
+            self.id,
+            baud=None if is_pty(path) else self._baud,
+            hold_back_s=stated_s if found_s is None else found_s,
+            measured=found_s is not None,
+        )
         dialogue = options.dialogue(self._profile)
         realtime = options.pace is Pace.REALTIME
         if not options.framed(self._profile):

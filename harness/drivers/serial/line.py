@@ -7,12 +7,28 @@ import errno
 import os
 import stat
 import termios
+from pathlib import Path
 
 import serial
 
 from harness.model.errors import DeviceError
 
 _READ_BYTES = 65536
+
+
+USB_SERIAL = Path("/sys/bus/usb-serial/devices")
+_USB_FRAME_S = 0.001
+
+
+def hold_back_s(path: str, folder: Path = USB_SERIAL) -> float | None:
+    """For how long the port's adapter holds bytes back, as its driver says; only FTDI's does (else None)."""
+    try:
+        timer_ms = int(
+            (folder / os.path.basename(os.path.realpath(path)) / "latency_timer").read_text(encoding="ascii")
+        )
+    except (OSError, ValueError):
+        return None
+    return timer_ms / 1000 + _USB_FRAME_S
 
 
 class LineGone(DeviceError):

@@ -10,6 +10,8 @@ from harness.model.bench import AudioDialogue, DeviceProfile, Framing
 from harness.model.errors import InputError
 from harness.wire.adpcm import EncodingName
 
+DEFAULT_HOLD_BACK_MS = 16.0
+"""The latency timer of an FTDI adapter as it comes."""
 _USB = re.compile(r"[0-9A-Fa-f]{4}:[0-9A-Fa-f]{4}")
 
 
@@ -43,8 +45,9 @@ class SerialOptions:
 
     port: a path, best one of /dev/serial/by-id. usb: the adapter's USB serial number, or its vid:pid when there is only
     one of them. baud 0: the profile's. encoding: of the sound on the wire. ping_period_s: between measurements of its
-    clock. answer_limit_s: a board that says nothing for so long is lost. write_limit_s: and so is one without framing
-    that takes nothing for so long.
+    clock. hold_back_ms: for how long an adapter may hold a line back (`harness devices test` measures it); as long as
+    it is the default, the driver of an FTDI adapter is asked. answer_limit_s: a board that says nothing for so long is
+    lost. write_limit_s: and so is one without framing that takes nothing for so long.
     """
 
     port: str = ""
@@ -54,6 +57,7 @@ class SerialOptions:
     injection: Injection = Injection.PROFILE
     encoding: EncodingName = EncodingName.PCM16
     pace: Pace = Pace.FASTEST
+    hold_back_ms: float = DEFAULT_HOLD_BACK_MS
     ping_period_s: float = 1.0
     answer_limit_s: float = 3.0
     write_limit_s: float = 3.0
@@ -63,6 +67,8 @@ class SerialOptions:
             raise InputError("a serial connection has either a `port` or a `usb`", remedy="See docs/boards.md, Serial")
         if self.baud < 0:
             raise InputError(f"baud is {self.baud}", remedy="Write its rate, or leave it out: the profile has one")
+        if not 0.0 <= self.hold_back_ms <= 1000.0:
+            raise InputError(f"hold_back_ms is {self.hold_back_ms:g}", remedy="Choose from 0 to 1000")
         for name in ("ping_period_s", "answer_limit_s", "write_limit_s"):
             if not 0.1 <= (value := getattr(self, name)) <= 600.0:
                 raise InputError(f"{name} is {value:g}", remedy="Choose from 0.1 to 600")

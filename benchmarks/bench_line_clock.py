@@ -1,0 +1,28 @@
+"""How often the stated errors of console lines hold the truth, and how large they are, for adapters that hold back.
+
+python benchmarks/bench_line_clock.py
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from tests.unit.wire.held_lines import ADAPTERS, Covered, covered
+
+
+def main() -> None:
+    print(f"{'adapter':24}{'with the board’s time':>30}{'without':>30}")
+    for adapter in ADAPTERS:
+        told = [_words(covered(adapter, range(100), lines=120, with_time=timed)) for timed in (True, False)]
+        print(f"{adapter.name:24}{told[0]:>30}{told[1]:>30}")
+
+
+def _words(found: Covered) -> str:
+    median_s = found.errors_s[len(found.errors_s) // 2]
+    return f"{found.share:8.2%} covered, ± {median_s * 1000:5.1f} ms"
+
+
+if __name__ == "__main__":
+    main()
