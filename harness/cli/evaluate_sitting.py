@@ -30,6 +30,7 @@ from harness.model.offline import (
     LeadInRef,
     ListedFile,
 )
+from harness.reports.cells import counted
 from harness.reports.offline.console import head_of, point_lines, sound_lines, summary_line, writing_line
 from harness.reports.offline.lines import happenings
 from harness.reports.wake_log_text import line_of
@@ -151,6 +152,8 @@ class Sitting:
         _say(summary_line(done, found))
         for line in _hidden(found, resampling=done.header.evaluation.resample):
             self._warns(line)
+        if lost := len(done.lost_workers):
+            self._warns(f"{counted(lost, 'worker')} lost and replaced: the x-lost-worker lines of the log say how")
         if done.partial:
             self._warns(
                 f"interrupted after {done.outcomes} of {done.header.planned} files; the log is partial. "

@@ -232,10 +232,11 @@ def summary(log: WakeLog, sums: LineSums | None = None) -> str:
             f"{found['WER_DELETIONS']:.0f} Deletions, {_shown(found, 'WER', 3)}% WER, {fast} xRT"
         )
     # With references the percentage is of everything that went wrong.
-    rejects = "FR+SBRATIO" if "FR+SBRATIO" in found else "FRRATIO"
+    ratio = "FR+SBRATIO" if "FR+SBRATIO" in found else "FRRATIO"
+    rejects = f"{_shown(found, ratio, 2)}% FR" if ratio in found else "no in-vocabulary files"
     return (
         f"{files} files, {hours:.3f} hr, {found.get('FACOUNT', 0):.0f} FA {_shown(found, 'FARATE', 2)}/hr, "
-        f"{_shown(found, rejects, 2)}% FR, {found.get('TACOUNT', 0):.0f} TA, {fast}x RT"
+        f"{rejects}, {found.get('TACOUNT', 0):.0f} TA, {fast}x RT"
     )
 
 

@@ -23,13 +23,16 @@ from harness.rig.offline.journal_header import JournalHeader
 from harness.rig.offline.journal_lines import JournalledOutcome
 
 SDK_NAME = "voice-harness"
+ROUNDED_S = 0.01
+"""More than sums of audio differ by, since the log rounds them to milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
     """What a log says of a run as a whole. outcomes: how many files have one, of header.planned.
 
-    ended_s: wall clock; duration_s: of all sittings. more: further INFO lines of ours.
+    ended_s: wall clock; duration_s: of all sittings; untimed_s: audio that was played when no duration was kept any
+    more, since the run was killed. lost_workers: how workers were lost, in words. more: further INFO lines of ours.
     """
 
     header: JournalHeader
@@ -37,6 +40,8 @@ class Run:
     ended_s: float
     duration_s: float
     more: Extras = ()
+    untimed_s: float = 0.0
+    lost_workers: tuple[str, ...] = ()
 
     @property
     def partial(self) -> bool:
@@ -45,7 +50,14 @@ class Run:
 
 def run_of(journal: JournalFile) -> Run:
     """The run of one journal."""
-    return Run(journal.header, len(journal), journal.ended_s, journal.duration_s)
+    return Run(
+        journal.header,
+        len(journal),
+        journal.ended_s,
+        journal.duration_s,
+        untimed_s=journal.untimed_s,
+        lost_workers=journal.lost_workers,
+    )
 
 
 def write_log(stream: TextIO, run: Run, outcomes: Iterable[JournalledOutcome]) -> Figures:
@@ -68,8 +80,10 @@ def write_log(stream: TextIO, run: Run, outcomes: Iterable[JournalledOutcome]) -
 
 
 def factor(run: Run, counts: OfflineCounts) -> float | None:
-    """Audio over wall time; None where no time passed."""
-    return (counts.inv_ms + counts.oov_ms) / 1000 / run.duration_s if run.duration_s > 0 else None
+    """Audio over wall time; None where no time passed, or none that was kept."""
+    played_s = (counts.inv_ms + counts.oov_ms) / 1000 - run.untimed_s
+    timed = run.duration_s > 0 and (not run.untimed_s or played_s > ROUNDED_S)
+    return played_s / run.duration_s if timed else None
 
 
 def _settings(run: Run) -> Iterator[tuple[str, str]]:
@@ -140,6 +154,8 @@ def _ending(run: Run, found: Figures) -> Iterator[tuple[str, str]]:
     if fast is not None:
         yield "real-time-factor", f"{fast:.1f}"
     yield "x-cpu-seconds", f"{counts.cpu_s:.3f}"
+    for why in run.lost_workers:
+        yield "x-lost-worker", quoted(why)
     yield "x-exposure-hours", f"{counts.exposure_hours(found.counting):.6f}"
     for reason, count in sorted(counts.rejected.items()):
         yield "x-rejected", f"{count} {reason.value}"

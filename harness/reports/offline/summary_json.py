@@ -30,6 +30,7 @@ def as_json(run: Run, found: Figures) -> dict[str, Any]:
         "duration_s": round(run.duration_s, 3),
         "cpu_s": round(counts.cpu_s, 3),
         "real_time_factor": factor(run, counts),
+        "lost_workers": list(run.lost_workers),
         "command_line": list(header.command_line),
         "versions": dict(header.versions),
         "task": plain(header.evaluation.task),

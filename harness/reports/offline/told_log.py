@@ -112,6 +112,8 @@ def lines(found: ToldLog) -> Iterator[str]:
         yield f"Rejected: {count} {reason}."
     if found.errors:
         yield f"Errors: {found.errors}."
+    for why in (detail for name, detail in log.info if name == "x-lost-worker"):
+        yield f"Lost and replaced: {why}."
     for warning in (detail for name, detail in log.info if name == "x-warning"):
         yield f"Warning: {warning}."
     for difference in found.differences:

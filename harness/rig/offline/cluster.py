@@ -212,6 +212,8 @@ class _ClusterRun:
     def _answered(self, flight: _Flight, answer: dict[str, Any]) -> None:
         for line in answer.get("told", ()):
             self._told(line)
+        for why in answer.get("lost", ()):
+            self._journal.lost(why)
         if "misfit" in answer:
             # An engine that ended on the first files it was given may well play others.
             if flight.proven or not self._proven:
@@ -229,6 +231,7 @@ class _ClusterRun:
 
     def _killed(self, piece: Piece, words: str) -> None:
         names = [self._files[position].listed for position in piece.positions]
+        self._journal.lost(f"workers of the cluster ended {words} with {shortly(names)}")
         if self._cutting.suspect(piece):
             then = "they are tried singly" if len(names) > 1 else "it is tried again by itself"
             self._told(f"workers ended {words} with {shortly(names)}: {then}")

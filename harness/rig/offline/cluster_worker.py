@@ -107,7 +107,8 @@ class Seat:
         return ""
 
     def play(self, files: Sequence[ListedFile], *, proven: bool) -> dict[str, Any]:
-        return {"lines": self._thread.submit(self._play, files, proven).result()}
+        kept = self._thread.submit(self._play, files, proven).result()
+        return {"lines": b"".join(kept.lines), "lost": kept.losses}
 
     def told(self) -> list[str]:
         """Lines for people since the last time."""
@@ -137,12 +138,12 @@ class Seat:
             self._pool.step(TICK_S, lambda _: 0.0)
         return self._pool.facts
 
-    def _play(self, files: Sequence[ListedFile], proven: bool) -> bytes:
+    def _play(self, files: Sequence[ListedFile], proven: bool) -> _Kept:
         assert self._pool is not None
         kept = _Kept()
         playing = Playing(self.order.evaluation, files, self._pool, kept, None, time.monotonic, proven=proven)
         playing.play(self._stop, no_progress)
-        return b"".join(kept.lines)
+        return kept
 
     def _close(self) -> None:
         if self._pool is not None:
@@ -157,6 +158,10 @@ class _Kept:
 
     def __init__(self) -> None:
         self.lines: list[bytes] = []
+        self.losses: list[str] = []
+
+    def lost(self, why: str) -> None:
+        self.losses.append(why)
 
     def append_lines(self, lines: bytes) -> None:
         self.lines.append(lines)

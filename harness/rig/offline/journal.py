@@ -106,6 +106,10 @@ class Journal:
         elif now_s - self._synced_s >= SYNC_S:
             self.sync()
 
+    def lost(self, why: str) -> None:
+        """Notes that a worker was lost."""
+        self._mark(Mark.LOST, why)
+
     def sync(self) -> None:
         """Brings what was written to the disk, where anything was."""
         if self._unsynced:

@@ -47,6 +47,8 @@ class JournalFile:
         self.marks: list[MarkLine] = []
         self.whole_bytes = 0
         self.torn = False
+        self._untimed: list[tuple[int, int]] = []
+        unmarked: list[tuple[int, int]] = []
         keys, offsets, lengths = array("q"), array("q"), array("i")
         try:
             with path.open("rb") as lines:
@@ -65,11 +67,17 @@ class JournalFile:
                         keys.append(place[0] << _NUMBER_BITS | place[1])
                         offsets.append(self.whole_bytes)
                         lengths.append(len(line))
+                        unmarked.append((self.whole_bytes, len(line)))
+                    else:
+                        if self.marks[-1].mark is Mark.BEGUN:
+                            self._untimed += unmarked
+                        unmarked.clear()
                     self.whole_bytes += len(line)
         except OSError as error:
             raise InputError(f"the journal {path} cannot be read: {error.strerror}") from error
         except (ValueError, RecursionError) as error:
             raise InputError(f"{path} is no journal of an evaluation: {error}") from error
+        self._untimed += unmarked
         self._index = _sorted(keys, offsets, lengths)
 
     def _looked(self, line: bytes, number: int, checked: bool) -> tuple[int, int] | None:
@@ -112,6 +120,18 @@ class JournalFile:
             if after is None or after.mark is Mark.BEGUN:
                 total += mark.duration_s
         return total
+
+    @property
+    def untimed_s(self) -> float:
+        """Audio of outcomes after the last mark of a sitting that was killed, of which duration_s knows nothing."""
+        with self.path.open("rb") as file:
+            found = [outcome_of(os.pread(file.fileno(), length, offset)).outcome for offset, length in self._untimed]
+        return sum(one.seconds for one in found if one.rejected is None)
+
+    @property
+    def lost_workers(self) -> tuple[str, ...]:
+        """How workers were lost, in words."""
+        return tuple(mark.why for mark in self.marks if mark.mark is Mark.LOST)
 
     def __len__(self) -> int:
         """How many files have an outcome."""

@@ -37,10 +37,11 @@ _OUTCOME = re.compile(rb'\{"k":"(%s)","n":(\d{1,12}),' % b"|".join(one.value.enc
 
 
 class Mark(StrEnum):
-    """What a line says that is no outcome."""
+    """What a line says that is no outcome. LOST: a worker ended or hung, and another took its place; `why` says how."""
 
     BEGUN = "begun"
     SO_FAR = "so far"
+    LOST = "lost"
     COMPLETE = "complete"
     PARTIAL = "partial"
 

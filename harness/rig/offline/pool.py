@@ -75,7 +75,7 @@ class Pool:
         self._evaluation = evaluation
         self._limits = limits
         self._now_s = now_s
-        self._told = told
+        self.told = told
         self._selector = selectors.DefaultSelector()
         self._failed_starts = 0
         self._busy_s = self._played_s = 0.0
@@ -197,7 +197,7 @@ class Pool:
             case Frame.REFUSED:
                 self._refused(worker, _error(content))
             case Frame.TOLD:
-                self._told(content.decode("utf-8", "replace"))
+                self.told(content.decode("utf-8", "replace"))
             case Frame.OUTCOMES:
                 return list(self._outcomes(worker, content))
             case _:
@@ -250,7 +250,7 @@ class Pool:
         if self._failed_starts < STARTS:
             self._start()
         else:
-            self._told(f"going on with {len(self.workers)} workers: another {why} while its engine loaded")
+            self.told(f"going on with {len(self.workers)} workers: another {why} while its engine loaded")
         return []
 
     def _refused(self, worker: WorkerProcess, error: HarnessError) -> None:
@@ -259,7 +259,7 @@ class Pool:
         self._end(worker, "")
         if self.facts is None or not self.workers or not loading:
             raise error
-        self._told(f"going on with {len(self.workers)} workers: another could not load its engine: {error}")
+        self.told(f"going on with {len(self.workers)} workers: another could not load its engine: {error}")
 
     def _end(self, worker: WorkerProcess, how: str) -> str:
         for descriptor in (worker.answers, worker.words, worker.tasks):

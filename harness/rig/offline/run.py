@@ -23,6 +23,7 @@ from harness.rig.offline.one_file import rejected
 from harness.rig.offline.pool import Answered, Limits, Lost, Pool
 from harness.rig.offline.run_progress import Pace, Progress
 from harness.rig.offline.worker_process import Standing, WorkerProcess
+from harness.wire.foreign import plain_text
 
 ATTEMPTS = 3
 """How often a file is tried that crashes the engine or hangs it."""
@@ -45,6 +46,8 @@ class KeepsOutcomes(Protocol):
     def before(self) -> JournalFile | None: ...
 
     def append_lines(self, lines: bytes) -> None: ...
+
+    def lost(self, why: str) -> None: ...
 
     def tick(self) -> None: ...
 
@@ -220,6 +223,10 @@ class Playing:
 
     def _mourn(self, lost: Lost) -> list[tuple[int, Answer]]:
         """What a lost worker had in hand is played again; what it was at, some times, and then rejected."""
+        at = "" if lost.guilty is None else f" at {plain_text(self._files[lost.guilty].listed)}"
+        line = f"a worker {lost.why}{at}"
+        self._journal.lost(line)
+        self._pool.told(f"{line}; another plays what it had in hand")
         sequence = lost.worker.sequence
         if sequence:
             self._sequence.begin_again()

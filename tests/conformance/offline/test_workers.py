@@ -154,6 +154,9 @@ def test_a_worker_that_is_killed_from_outside_costs_nothing(sounds: Sounds, tmp_
     played = Played(evaluation_of(), files, tmp_path / "a.jsonl", on_outcome=kill_some)
     assert len(killed) == 2
     assert (played.ran.done, played.ran.rejected) == (40, 0)
+    lost = read_journal(tmp_path / "a.jsonl").lost_workers
+    assert len(lost) == 2
+    assert all(one.startswith("a worker was ended by SIGKILL") for one in lost)
 
 
 def test_a_stop_ends_in_order(sounds: Sounds, tmp_path: Path) -> None:

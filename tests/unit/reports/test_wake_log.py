@@ -94,7 +94,7 @@ def test_the_manuals_word_errors() -> None:
 
 def test_over_nothing_there_is_no_rate() -> None:
     assert computed(WakeLog()) == {}
-    assert summary(WakeLog()) == "0 files, 0.000 hr, 0 FA n/a/hr, n/a% FR, 0 TA, n/ax RT"
+    assert summary(WakeLog()) == "0 files, 0.000 hr, 0 FA n/a/hr, no in-vocabulary files, 0 TA, n/ax RT"
 
 
 def test_the_line_of_a_run_and_that_of_its_log_have_the_same_last_digit() -> None:

@@ -298,6 +298,34 @@ def test_a_journal_becomes_a_log_in_list_order(tmp_path: Path) -> None:
     assert named == [f"inv-{one.number}" for one in files[1:]] + [f"oov-{files[0].number}"]
 
 
+def test_the_speed_of_a_run_that_was_killed_is_of_what_was_timed_alone(tmp_path: Path) -> None:
+    now = [100.0]
+    journal = Journal.create(tmp_path / "a.jsonl", header(Counting(), 9), lambda: now[0])
+    now[0] += 4e-6
+    journal.append(outcome(OOV, seconds=93.016), "a.wav")
+    journal.abandon()
+    told, found = _as_told(tmp_path / "a.jsonl")
+    assert "real-time-factor" not in told
+    assert found.endswith("0 FA 0.00/hr, no in-vocabulary files, 0 TA, n/ax RT")
+    now[0] = 200.0
+    journal = Journal.reopen(tmp_path / "a.jsonl", header(Counting(), 9), lambda: now[0])
+    now[0] += 10
+    journal.append(FileOutcome(OOV, 7, 16_000 * 500, 16_000, 16_000), "b.wav")
+    journal.lost("a worker was ended by SIGKILL at c.wav")
+    journal.append(FileOutcome(OOV, 8, 16_000 * 100, 16_000, 16_000), "c.wav")
+    journal.abandon()
+    told, found = _as_told(tmp_path / "a.jsonl")
+    assert "INFO real-time-factor 50.0\n" in told
+    assert found.endswith(", 50.0x RT")
+    assert 'INFO x-lost-worker "a worker was ended by SIGKILL at c.wav"\n' in told
+
+
+def _as_told(journal: Path) -> tuple[str, str]:
+    found, stream = read_journal(journal), io.StringIO()
+    figures = write_log(stream, run_of(found), found.outcomes())
+    return stream.getvalue(), summary_line(run_of(found), figures)
+
+
 def test_json_has_exact_samples_and_nulls_over_nothing() -> None:
     of = [
         outcome(OOV, spot(1, 2), seconds=10),

@@ -329,3 +329,35 @@ def test_damage_in_the_middle_is_told_with_its_line(tmp_path: Path, line: bytes)
     with pytest.raises(InputError, match="a damaged line") as refused:
         list(read_journal(path).outcomes())
     assert str(refused.value.place) == f"{path}:5"
+
+
+def test_audio_of_which_no_mark_tells_the_time_is_known(tmp_path: Path) -> None:
+    time, path = Time(), tmp_path / "a.jsonl"
+    journal = Journal.create(path, HEADER, time)
+    journal.append(FileOutcome(ListKind.INV, 0, 16_000 * 50, 16_000), "a")
+    time.now += 11
+    journal.append(FileOutcome(ListKind.INV, 1, 16_000 * 60, 16_000), "b")  # and marks 11 s
+    time.now += 5
+    journal.append(FileOutcome(ListKind.INV, 2, 16_000 * 30, 16_000), "c")
+    journal.abandon()
+    found = read_journal(path)
+    assert (found.duration_s, found.untimed_s) == (11.0, 30.0)
+    journal = Journal.reopen(path, HEADER, time)
+    journal.append(FileOutcome(ListKind.OOV, 0, 16_000 * 7, 16_000), "d")
+    time.now += 1
+    journal.close(Mark.PARTIAL)
+    found = read_journal(path)
+    assert (found.duration_s, found.untimed_s) == (12.0, 30.0)
+
+
+def test_lost_workers_are_told_and_end_no_sitting(tmp_path: Path) -> None:
+    time, path = Time(), tmp_path / "a.jsonl"
+    journal = Journal.create(path, HEADER, time)
+    time.now += 2
+    journal.append(OUTCOMES[0], "a")
+    journal.lost("a worker was ended by SIGKILL at a.wav")
+    time.now += 3
+    journal.close(Mark.PARTIAL)
+    found = read_journal(path)
+    assert found.lost_workers == ("a worker was ended by SIGKILL at a.wav",)
+    assert (found.ending, found.duration_s, found.untimed_s) == (Mark.PARTIAL, 5.0, 0.0)
