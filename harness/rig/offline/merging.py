@@ -12,6 +12,9 @@ from harness.rig.offline.journal_header import JournalHeader, differences
 from harness.rig.offline.journal_lines import Mark, MarkLine, header_line, mark_line, outcome_line
 
 
+ROUNDED_S = 0.001
+
+
 def demand_parts(journals: Sequence[JournalFile], *, partial: bool) -> None:
     """InputError unless these are all parts of one evaluation, each once and to its end.
 
@@ -67,13 +70,20 @@ def merged_header(journals: Sequence[JournalFile], command_line: Sequence[str]) 
 
 
 def merged_lines(journals: Sequence[JournalFile], header: JournalHeader) -> Iterator[bytes]:
-    """The lines of the journal of all parts, outcomes in list order. Its duration is that of all parts together."""
+    """The lines of the journal of all parts, outcomes in list order. Its duration is that of all parts together; what was
+    killed before its time was noted is taken to have gone on as fast."""
     yield header_line(header)
     yield mark_line(MarkLine(Mark.BEGUN, header.started_s))
-    count = 0
+    for journal in journals:
+        yield from (mark_line(replace(mark, duration_s=0.0)) for mark in journal.marks if mark.mark is Mark.LOST)
+    count, played_s = 0, 0.0
     for one in ordered(journals):
         count += 1
+        played_s += one.outcome.seconds if one.outcome.rejected is None else 0.0
         yield outcome_line(one.outcome, one.listed)
     ending = Mark.COMPLETE if count == header.planned else Mark.PARTIAL
     duration_s = sum(journal.duration_s for journal in journals)
+    if untimed_s := sum(journal.untimed_s for journal in journals):
+        timed_s = played_s - untimed_s
+        duration_s = duration_s * played_s / timed_s if timed_s > ROUNDED_S else 0.0
     yield mark_line(MarkLine(ending, max(journal.ended_s for journal in journals), duration_s))

@@ -32,6 +32,7 @@ from harness.rig.offline.journal import Journal
 from harness.rig.offline.journal_file import ordered_outcomes, read_journal
 from harness.rig.offline.journal_header import JournalHeader, ListFacts, Shard, differences
 from harness.rig.offline.journal_lines import Mark, has_check, outcome_line
+from harness.rig.offline.merging import merged_lines
 
 FACTS = EngineFacts(
     EngineKind.WAKE, "2.5", 16000, ("okay nabu",), "ab" * 32, "Apache-2.0", 1000.0, SpotRule(0.5, 16000, 12800), 10,
@@ -361,3 +362,21 @@ def test_lost_workers_are_told_and_end_no_sitting(tmp_path: Path) -> None:
     found = read_journal(path)
     assert found.lost_workers == ("a worker was ended by SIGKILL at a.wav",)
     assert (found.ending, found.duration_s, found.untimed_s) == (Mark.PARTIAL, 5.0, 0.0)
+
+
+def test_parts_that_were_killed_are_taken_to_have_gone_on_as_fast(tmp_path: Path) -> None:
+    time, parts = Time(), []
+    for number, timed in ((0, True), (1, False)):
+        journal = Journal.create(tmp_path / f"{number}.jsonl", replace(HEADER, shard=Shard(number + 1, 3, "00")), time)
+        if timed:
+            time.now += 11
+        journal.append(FileOutcome(ListKind.INV, number, 16_000 * 60, 16_000), "a")
+        if timed:
+            journal.lost(f"worker {number}")
+        journal.abandon()
+        parts.append(read_journal(tmp_path / f"{number}.jsonl"))
+    merged = tmp_path / "all.jsonl"
+    merged.write_bytes(b"".join(merged_lines(parts, replace(HEADER, shard=None))))
+    found = read_journal(merged)
+    assert (len(found), found.duration_s, found.untimed_s) == (2, 22.0, 0.0)
+    assert found.lost_workers == ("worker 0",)
