@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import shutil
-import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
     from harness.engines.offline_catalogue import CataloguedEngine, LoadedModel
 
-_PIPE_WIDTH = 10_000
+_NO_TERMINAL = (120, 24)
 _LONGEST = 400
 _NARROW = 130  # columns; less have no room for versions and operating points
 _OF_EACH_MODEL = "by model"
@@ -76,7 +75,7 @@ def _by_model(entry: CataloguedEngine) -> bool:
 
 
 def _overview(entries: Iterable[CataloguedEngine]) -> Table:
-    narrow = sys.stdout.isatty() and shutil.get_terminal_size().columns < _NARROW
+    narrow = _columns() < _NARROW
     middle = [] if narrow else ["version", "operating points"]
     table = _table("engine", "kind", *middle, "models and phrases", "licence")
     for entry in entries:
@@ -254,13 +253,14 @@ def _plain(text: str) -> str:
     return plain_text(text, _LONGEST)
 
 
+def _columns() -> int:
+    return shutil.get_terminal_size(_NO_TERMINAL).columns
+
+
 def _print(table: Table) -> None:
-    """As wide as the terminal; in a pipe a row is a line."""
+    """As wide as the terminal, or 120 columns in a pipe; --json is for programs."""
     from rich.console import Console
 
-    if sys.stdout.isatty():
-        Console(file=sys.stdout).print(table)
-        return
     drawn = io.StringIO()
-    Console(file=drawn, width=_PIPE_WIDTH, color_system=None).print(table)
+    Console(file=drawn, width=_columns(), color_system=None).print(table)
     click.echo("\n".join(line.rstrip() for line in drawn.getvalue().splitlines()))

@@ -11,7 +11,6 @@ from harness.rig.offline.journal_file import JournalFile, ordered
 from harness.rig.offline.journal_header import JournalHeader, differences
 from harness.rig.offline.journal_lines import Mark, MarkLine, header_line, mark_line, outcome_line
 
-
 ROUNDED_S = 0.001
 
 
@@ -70,8 +69,8 @@ def merged_header(journals: Sequence[JournalFile], command_line: Sequence[str]) 
 
 
 def merged_lines(journals: Sequence[JournalFile], header: JournalHeader) -> Iterator[bytes]:
-    """The lines of the journal of all parts, outcomes in list order. Its duration is that of all parts together; what was
-    killed before its time was noted is taken to have gone on as fast."""
+    """The lines of the journal of all parts, outcomes in list order. Its duration is that of all parts together; parts
+    that were killed before their time was noted are taken to have gone on as fast."""
     yield header_line(header)
     yield mark_line(MarkLine(Mark.BEGUN, header.started_s))
     for journal in journals:

@@ -35,16 +35,24 @@ def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "theirs"
 
 
-def test_every_engine_is_a_line_in_a_pipe() -> None:
+@pytest.mark.parametrize("columns", [80, 120, 160])
+def test_the_table_is_no_wider_than_the_terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
     text = shown()
     title, *lines = text.splitlines()
     assert title.split("  ")[0] == "engine"
-    assert sorted(line.split()[0] for line in lines) == list(names(Group.OFFLINE_ENGINES))
+    assert ("version" in title) == (columns > 130)
+    named = [line.split()[0] for line in lines if not line.startswith(" ")]
+    assert sorted(named) == list(names(Group.OFFLINE_ENGINES))
+    assert max(map(len, lines)) <= columns
     assert all(line == line.rstrip() for line in lines)
     assert "\x1b" not in text
 
 
-def test_an_engine_that_cannot_be_imported_is_shown_so_and_hides_none(broken: str) -> None:
+def test_an_engine_that_cannot_be_imported_is_shown_so_and_hides_none(
+    broken: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "500")
     (line,) = [line for line in shown().splitlines() if line.startswith(broken)]
     assert "not here" in line
     assert "a_package_that_is_not_there" in line
