@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from harness.dashboard.rating_words import effect_words, given_words
+from harness.dashboard.rating_words import effect_words, found_words, given_words
 from harness.model.rater_keys import RaterKeys
 from harness.model.rating_round import TranscriptPolicy
 from harness.model.trial import Recognition
 from harness.rating.categories import LABELS
 from harness.rating.guide import GUIDE, RULES
 from harness.rating.items import Item
-from harness.rating.sitting_view import Explained, Phase, SittingView
+from harness.rating.sitting_view import Explained, Given, Phase, SittingView
 from harness.wire.foreign import plain_text
 
 LONGEST = 1000
+MOST_FOUND = 50
 
 
 def item_lines(view: SittingView, policy: TranscriptPolicy, *, names: bool = False) -> Iterator[str]:
@@ -28,7 +29,7 @@ def item_lines(view: SittingView, policy: TranscriptPolicy, *, names: bool = Fal
     if item.exercise is not None:
         yield f"exercise {view.exercises[0] + 1} of {view.exercises[1]}"
     else:
-        yield f"response {view.position} of {count.total}, {progress(view)}"
+        yield f"response {view.position} of {count.total}{' again' if view.again else ''}, {progress(view)}"
     yield f"query: {plain_text(item.query, LONGEST)}"
     if item.exercise is None:
         yield f"attempts: {item.attempts}{_waits(item)}"
@@ -53,6 +54,16 @@ def item_lines(view: SittingView, policy: TranscriptPolicy, *, names: bool = Fal
         yield f"yours so far: {given_words(view.own)}"
     if view.break_due:
         yield "you have judged for long: a break would do you good"
+
+
+def found_lines(found: Sequence[Given]) -> Iterator[str]:
+    """What may be opened again."""
+    for one in found[:MOST_FOUND]:
+        yield f"{one.item.id}: {found_words(one)}"
+    if len(found) > MOST_FOUND:
+        yield f"and {len(found) - MOST_FOUND} more; `find` with more words"
+    if not found:
+        yield "nothing that you have judged has these words"
 
 
 def text_lines(view: SittingView, policy: TranscriptPolicy) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import TextIO
 from harness.cli.orderly_end import orderly_end
 from harness.cli.rate_lines import (
     explained_lines,
+    found_lines,
     guide_lines,
     item_lines,
     progress,
@@ -144,6 +145,15 @@ class _Sitting:
         self._show()
         return ""
 
+    def _opens(self, step: Callable[[], bool]) -> str:
+        """Brings another response in sight without a row; what is wrong, "" when nothing is."""
+        self._hush()
+        if not step():
+            return self._desk.view.said
+        self._aid = None
+        self._show()
+        return ""
+
     def _do(self, said: Said | Unknown) -> str:
         desk = self._desk
         if isinstance(said, Unknown):
@@ -151,8 +161,16 @@ class _Sitting:
         match said.word:
             case Word.UNDO:
                 return self._saves(desk.undo, undone=True)
+            case Word.EARLIER:
+                return self._opens(desk.earlier)
+            case Word.LATER:
+                return self._opens(desk.later)
+            case Word.OPEN:
+                return self._opens(lambda: desk.open(said.rest))
+            case Word.FIND:
+                self._lines.say(found_lines(desk.given(said.rest)))
             case Word.SKIP:
-                return self._saves(desk.skip)
+                return self._opens(desk.skip) if desk.view.again else self._saves(desk.skip)
             case Word.HOLD:
                 return self._saves(desk.hold)
             case Word.FLAG:

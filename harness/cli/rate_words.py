@@ -24,6 +24,10 @@ class Word(StrEnum):
     WAIT = "wait"
     TEXT = "text"
     UNDO = "undo"
+    EARLIER = "earlier"
+    LATER = "later"
+    FIND = "find"
+    OPEN = "open"
     SKIP = "skip"
     HOLD = "hold"
     HELD = "held"
@@ -48,7 +52,11 @@ HELP: dict[Word, str] = {
     Word.WAIT: "wait until the sound has ended",
     Word.TEXT: "show what was said in writing",
     Word.UNDO: "take back the last judgment, again and again",
-    Word.SKIP: "leave the response for the end",
+    Word.EARLIER: "open what you judged before this one, to look at it and change it",
+    Word.LATER: "go on from there, up to the response that is to be judged",
+    Word.FIND: "find WORDS: lists what you have judged and has these words, the latest first",
+    Word.OPEN: "open ID: opens one of them",
+    Word.SKIP: "leave the response for the end; what you have opened again stays as it is",
     Word.HOLD: "leave it until it is known what the device did",
     Word.HELD: "judge what is held all the same",
     Word.FLAG: f"put it aside: flag {' or '.join(one.value for one in Flag)}",
@@ -71,6 +79,9 @@ _OF_ACTION: dict[RaterAction, Word] = {
     RaterAction.STOP: Word.STOP,
     RaterAction.TRANSCRIPT: Word.TEXT,
     RaterAction.UNDO: Word.UNDO,
+    RaterAction.EARLIER: Word.EARLIER,
+    RaterAction.LATER: Word.LATER,
+    RaterAction.FIND: Word.FIND,
     RaterAction.SKIP: Word.SKIP,
     RaterAction.HOLD: Word.HOLD,
     RaterAction.FLAG: Word.FLAG,

@@ -43,6 +43,8 @@ def offered(view: SittingView, keys: RaterKeys, *, sounds: bool, playing: bool) 
         if view.phase is Phase.JUDGING:
             found += [key(action) for action in _ASIDE]
     found += [key(RaterAction.UNDO)] * view.can_undo
+    found += [key(RaterAction.EARLIER), key(RaterAction.FIND)] * view.can_go_back
+    found += [key(RaterAction.LATER)] * view.again
     found += [key(RaterAction.RELEASE_HELD)] * (bool(view.count.held) and view.phase is Phase.FINISHED)
     found.append(key(RaterAction.GUIDE))
     free = keys.category(AUTO_PLAY) is None and keys.action(AUTO_PLAY) is None

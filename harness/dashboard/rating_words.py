@@ -7,6 +7,7 @@ from harness.model.judgment import Judgment, JudgmentStatus
 from harness.model.rater_keys import RaterAction
 from harness.rating.categories import LABELS
 from harness.rating.guide import SUB_FLAG_TEXTS, effect_text
+from harness.rating.sitting_view import Given
 from harness.wire.foreign import plain_text
 
 ACTIONS: dict[RaterAction, str] = {
@@ -16,6 +17,9 @@ ACTIONS: dict[RaterAction, str] = {
     RaterAction.STOP: "stop",
     RaterAction.TRANSCRIPT: "text",
     RaterAction.UNDO: "undo",
+    RaterAction.EARLIER: "earlier",
+    RaterAction.LATER: "later",
+    RaterAction.FIND: "find",
     RaterAction.SKIP: "skip",
     RaterAction.HOLD: "hold",
     RaterAction.FLAG: "flag",
@@ -34,6 +38,12 @@ SURE: dict[int, str] = {1: "unsure", 2: "fairly sure", 3: "sure"}
 def effect_words(found: EffectEvidence) -> tuple[str, str]:
     """(what was wanted, what became of it), harmless."""
     return plain_text(found.check.wanted, 200) or "an effect", effect_text(found)
+
+
+def found_words(found: Given) -> str:
+    """An item that may be opened again, in a line; harmless."""
+    given = "agreed" if found.row is None else given_words(found.row)
+    return f"{plain_text(found.item.query, 120)}: {given}"
 
 
 def given_words(row: Judgment) -> str:

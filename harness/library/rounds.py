@@ -24,10 +24,12 @@ from harness.library.round_file import (
 from harness.model.choices import FileKind
 from harness.model.errors import InputError, InputProblems, PluginError
 from harness.model.judgment import Category
-from harness.model.rater_keys import RaterAction, RaterKeys
+from harness.model.rater_keys import NEWER, RaterAction, RaterKeys
 from harness.model.rating_round import Exercise, GoldItem, ItemFilter, ProposalRule, RatingRound
 
 SESSION_LOG = "log.sqlite"
+SPARE_KEYS = tuple(f"f{number}" for number in range(12, 1, -1))
+"""For actions whose own key a file gives to something else."""
 T = TypeVar("T")
 
 
@@ -120,6 +122,9 @@ def load_rater_keys(path: Path) -> RaterKeys:
         **{action.value: key for action, key in defaults.actions.items()},
         **given,
     }
+    for action in NEWER:
+        if action.value not in given and every[action.value] in given.values():
+            every[action.value] = next(key for key in SPARE_KEYS if key not in every.values())
     for name, key in given.items():
         others = [other for other, its in every.items() if its == key and other != name]
         if others:

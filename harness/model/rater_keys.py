@@ -10,7 +10,10 @@ from harness.model.judgment import Category
 
 
 class RaterAction(StrEnum):
-    """What a rater can do besides labelling. PLAY again stops and starts from the beginning."""
+    """What a rater can do besides labelling. PLAY again stops and starts from the beginning.
+
+    EARLIER, LATER: to what was judged before and after it, to look at it and change it. FIND: any of them, from a list.
+    """
 
     PLAY = "play"
     PLAY_QUERY = "play_query"
@@ -18,6 +21,9 @@ class RaterAction(StrEnum):
     STOP = "stop"
     TRANSCRIPT = "transcript"
     UNDO = "undo"
+    EARLIER = "earlier"
+    LATER = "later"
+    FIND = "find"
     SKIP = "skip"
     HOLD = "hold"
     FLAG = "flag"
@@ -38,6 +44,9 @@ _ACTION_KEYS = {
     RaterAction.STOP: ".",
     RaterAction.TRANSCRIPT: "t",
     RaterAction.UNDO: "u",
+    RaterAction.EARLIER: "left",
+    RaterAction.LATER: "right",
+    RaterAction.FIND: "e",
     RaterAction.SKIP: "x",
     RaterAction.HOLD: "h",
     RaterAction.FLAG: "f",
@@ -49,6 +58,10 @@ _ACTION_KEYS = {
     RaterAction.RELEASE_HELD: "w",
     RaterAction.QUIT: "q",
 }
+
+
+NEWER = (RaterAction.EARLIER, RaterAction.LATER, RaterAction.FIND)
+"""Files of keys that were written before these actions were there may give their keys to other things."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from harness.rating.items import Item
 from harness.rating.judgments import Sitting, withdrawal
 from harness.rating.own_rows import OwnRows
 from harness.rating.proposals import Proposal, Seen, seen_in
-from harness.rating.sitting_view import Draft, Explained, Phase, SittingView
+from harness.rating.sitting_view import Draft, Explained, Given, Phase, SittingView
 from harness.rating.standing import Standing
 
 Keep = Callable[[Item, Judgment], None]
@@ -60,7 +60,9 @@ class Desk:
         self._exercises = tuple(exercises)
         self._standing = Standing(rater, round_, items, self._exercises, OwnRows(rater, round_, rows))
         self._item: Item | None = None
+        self._again = False
         self._draft = Draft()
+        self._parked: tuple[str, Draft] | None = None
         self._explained: Explained | None = None
         self._shown_wall_s = 0.0
         self._presence = Presence(now_s)
@@ -81,6 +83,8 @@ class Desk:
             rater=self.rater,
             item=self._item,
             own=None if self._item is None else standing.rows.standing(self._item),
+            again=self._again,
+            can_go_back=standing.can_go_back,
             position=0 if self._item is None else standing.position(self._item) or 0,
             count=count,
             exercises=standing.exercises,
@@ -149,7 +153,9 @@ class Desk:
         return self.hold(aid_path=aid.path)
 
     def skip(self) -> bool:
-        """Leaves the item for the end."""
+        """Leaves the item for the end; one that was opened again as it is."""
+        if self._again:
+            return self.leave()
         return self._aside(lambda sitting: sitting.skip(), "left for the end")
 
     def hold(self, *, aid_path: tuple[str, ...] = ()) -> bool:
@@ -177,18 +183,44 @@ class Desk:
         self._keep(item, row)
         self._standing.add(row)
         self._explained = None
-        self._show(item)
-        shown = self._draft.transcript_shown
-        self._draft = Draft(
-            comment=last.comment,
-            confidence=last.confidence,
-            sub_flags=tuple(SubFlag(name) for name in last.sub_flags),
-            effect_claimed=last.effect_claimed,
-            transcript_shown=shown or last.transcript_shown,
-            plays=last.plays,
-            heard_ms=last.heard_ms or 0,
-        )
+        self._show(item, last, again=not self._standing.open(item))
         self._said = "taken back; judge it again"
+        return True
+
+    # Earlier items, to be looked at and changed: a new row takes the place of the one that stands
+
+    def given(self, words: str = "") -> tuple[Given, ...]:
+        """What may be opened again and has all the words: the rater's own, the latest first.
+
+        To an adjudicator also what raters agree on.
+        """
+        return self._standing.given(words)
+
+    def open(self, item_id: str) -> bool:
+        """Brings an item of `given` in sight as it was judged; False when it is none, or an explanation is in sight."""
+        self._presence.sign()
+        found = next((one for one in self.given() if one.item.id == item_id), None)
+        if found is None or self._explained is not None:
+            self._said = "that response is none of yours that could be opened again"
+            return False
+        self._go_to(found)
+        return True
+
+    def earlier(self) -> bool:
+        """Opens what was given before the item in sight; False at the first one."""
+        return self._step(1)
+
+    def later(self) -> bool:
+        """Opens what was given after the item that was opened again; after the last one, what is to be judged."""
+        return self._step(-1)
+
+    def leave(self) -> bool:
+        """From an item that was opened again, which stays as it is, to what is to be judged."""
+        self._presence.sign()
+        if not self._again:
+            return False
+        self._next()
+        self._said = "left as it was"
         return True
 
     # Keys that only change the draft
@@ -254,8 +286,8 @@ class Desk:
         if self._explained is not None:
             return
         same = None if self._item is None else self.item(self._item.id)
-        if same is not None and self._standing.open(same):
-            self._item = same
+        if same is not None and (self._again or self._standing.open(same)):
+            self._item, self._again = same, not self._standing.open(same)
         else:
             self._next()
 
@@ -343,12 +375,47 @@ class Desk:
         self._draft = replace(self._draft, **changes)  # type: ignore[arg-type]
         self._said = ""
 
-    def _next(self) -> None:
-        self._show(self._standing.next)
+    def _step(self, step: int) -> bool:
+        """By so many of the rater's own rows, backwards."""
+        self._presence.sign()
+        own = [one for one in self.given() if one.row is not None]
+        here = next((number for number, one in enumerate(own) if self._again and one.item == self._item), -1)
+        wanted = here + step
+        if self._explained is not None or not -1 <= wanted < len(own) or (wanted < 0 and not self._again):
+            self._said = "there is no earlier one" if step > 0 else "this is the one to be judged"
+            return False
+        if wanted < 0:
+            return self.leave()
+        self._go_to(own[wanted])
+        return True
 
-    def _show(self, item: Item | None) -> None:
+    def _go_to(self, found: Given) -> None:
+        if self._item is not None and not self._again:
+            self._parked = self._item.id, self._draft
+        self._show(found.item, found.row, again=not self._standing.open(found.item))
+        self._said = ""
+
+    def _next(self) -> None:
+        item = self._standing.next
+        self._show(item)
+        if item is not None and self._parked is not None and self._parked[0] == item.id:
+            self._draft = self._parked[1]
+        self._parked = None
+
+    def _show(self, item: Item | None, row: Judgment | None = None, *, again: bool = False) -> None:
+        """Brings an item in sight, with what was said of it in a row. again: it was dealt with."""
         self._draft = Draft(transcript_shown=self._round.transcript is TranscriptPolicy.SHOWN)
-        self._item = item
+        if row is not None:
+            self._draft = Draft(
+                comment=row.comment,
+                confidence=row.confidence,
+                sub_flags=tuple(SubFlag(name) for name in row.sub_flags),
+                effect_claimed=row.effect_claimed,
+                transcript_shown=self._draft.transcript_shown or row.transcript_shown,
+                plays=row.plays,
+                heard_ms=row.heard_ms or 0,
+            )
+        self._item, self._again = item, again
         self._shown_wall_s = self._wall_s()
         self._presence.begin()
 

@@ -35,8 +35,8 @@ class Item:
     understood included; waits_s: before each of them but the first. latency, length: of the response. truncated: it
     went on when the recording was cut. transcript: what was said in writing, None when there is none; shown as the
     round's policy says. note: the scenario's. clip: None of an exercise, whose sound is spoken by a voice. inputs:
-    judgments that an adjudicator is shown. Who wrote the transcript, and who saw the effect, is not told: devices
-    differ in that.
+    judgments that an adjudicator is shown; agreed: they are all the same. Who wrote the transcript and who saw the
+    effect is not told: devices differ in that.
     """
 
     id: str
@@ -55,6 +55,7 @@ class Item:
     note: str = ""
     exercise: Exercise | None = None
     inputs: tuple[Judgment, ...] = ()
+    agreed: bool = False
     hidden: Hidden = field(default_factory=Hidden)
 
     @property

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from harness.model.judgment import Category, Judgment, SubFlag
 from harness.model.rating_round import Exercise
+from harness.rating.categories import LABELS
 from harness.rating.items import Item
 from harness.rating.proposals import Proposal
 
@@ -37,6 +38,21 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
+class Given:
+    """An item that may be opened again. row: the rater's own in force; None where an adjudicator has given none yet."""
+
+    item: Item
+    row: Judgment | None
+
+    def has(self, words: str) -> bool:
+        """Whether its query, its category or the comment holds all of these words."""
+        row = self.row
+        label = LABELS[row.category] if row is not None and row.category is not None else ""
+        text = f"{self.item.query} {label} {row.comment if row is not None else ''}".casefold()
+        return all(word in text for word in words.casefold().split())
+
+
+@dataclass(frozen=True, slots=True)
 class Explained:
     """The answer to an exercise, shown before the next one."""
 
@@ -62,7 +78,8 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class SittingView:
-    """position: of the item in sight, from 1. own: the rater's row in force on it (a skip, a hold).
+    """position: of the item in sight, from 1. own: the rater's row in force on it. again: they had dealt with it, and
+    have opened it to look at it again; can_go_back: there are such items.
 
     exercises: (done, all). pace_s: median time to an answer; left_s: what is left at that pace. explained: waits for
     `go_on`. break_due: they have judged for long without a rest. said: what the last key did.
@@ -73,6 +90,8 @@ class SittingView:
     rater: str
     item: Item | None = None
     own: Judgment | None = None
+    again: bool = False
+    can_go_back: bool = False
     position: int = 0
     count: Count = field(default_factory=Count)
     exercises: tuple[int, int] = (0, 0)

@@ -9,7 +9,7 @@ from harness.model.rating_round import RatingRound
 from harness.rating.items import Item
 from harness.rating.own_rows import OwnRows, Subject, subject_of
 from harness.rating.queue import assigned
-from harness.rating.sitting_view import Count
+from harness.rating.sitting_view import Count, Given
 
 DONE = (JudgmentStatus.SUBMITTED, JudgmentStatus.FLAGGED)
 
@@ -17,7 +17,8 @@ DONE = (JudgmentStatus.SUBMITTED, JudgmentStatus.FLAGGED)
 class Standing:
     """The rater's share of the items, in their order, against the rows that they have given.
 
-    with_held: held items are given out although nobody has said what the device did. Worked out once after each change.
+    What raters agree on is none of an adjudicator's, until they have given a row on it. with_held: held items are given
+    out although nobody has said what the device did. Worked out once after each change.
     """
 
     def __init__(
@@ -33,13 +34,13 @@ class Standing:
         self.rows = rows
         self.with_held = with_held
         self._exercises = tuple(exercises)
-        self._items = assigned(items, round_, rater)
-        every = (*self._exercises, *self._items)
+        mine = assigned(items, round_, rater)
+        self._mine = mine
+        self._any_agreed = any(item.agreed for item in mine)
+        every = (*self._exercises, *mine)
         self._by_id = {item.id: item for item in every}
         self._by_subject: dict[Subject, Item] = {item.subject.key: item for item in every}
-        self._positions = {
-            item.id: number for queue in (self._exercises, self._items) for number, item in enumerate(queue, 1)
-        }
+        self._positions = {item.id: number for queue in (self._exercises, mine) for number, item in enumerate(queue, 1)}
         self._known: tuple[tuple[Item, ...], Count] | None = None
 
     def item(self, item_id: str) -> Item | None:
@@ -91,6 +92,24 @@ class Standing:
         return None
 
     @property
+    def can_go_back(self) -> bool:
+        """Whether `given` may have any."""
+        return self._any_agreed or self.last is not None
+
+    def given(self, words: str = "") -> tuple[Given, ...]:
+        """What has all the words and may be opened again: the rater's rows of this round, the latest first.
+
+        To an adjudicator also what raters agree on. Exercises have been explained and stay as they are.
+        """
+        own: dict[str, Given] = {}
+        for row in self.rows.undoable:
+            item = self._by_subject.get(subject_of(row))
+            if item is not None and item.exercise is None:
+                own.setdefault(item.id, Given(item, row))
+        agreed = (Given(item, None) for item in self._mine if item.agreed and item.id not in own)
+        return tuple(one for one in (*own.values(), *agreed) if one.has(words))
+
+    @property
     def count(self) -> Count:
         return self._counted[1]
 
@@ -106,9 +125,12 @@ class Standing:
         freed: list[Item] = []
         later: list[Item] = []
         done = flagged = 0
-        for item in self._items:
+        total = len(self._mine)
+        for item in self._mine:
             row = self.rows.standing(item)
-            if row is not None and row.status in DONE:
+            if row is None and item.agreed:
+                total -= 1
+            elif row is not None and row.status in DONE:
                 done += 1
                 flagged += row.status is JudgmentStatus.FLAGGED
             elif row is not None and row.status is JudgmentStatus.HELD:
@@ -118,8 +140,8 @@ class Standing:
                 (fresh if row is None else later).append(item)
         # Who leaves one for the end twice has seen the others in between.
         left = (*fresh, *freed, *sorted(later, key=self.rows.given_as))
-        held = len(self._items) - done - len(left)
-        return left, Count(len(self._items), done, len(left), len(later), held, flagged)
+        held = total - done - len(left)
+        return left, Count(total, done, len(left), len(later), held, flagged)
 
 
 def _known_since(item: Item, hold: Judgment) -> bool:

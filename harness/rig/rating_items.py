@@ -117,8 +117,8 @@ def _names_of_devices(progress: Progress) -> frozenset[str]:
     return frozenset(name for pair in ids for name in pair)
 
 
-def disputed(found: Sequence[SessionItems], rater: str | None = None) -> tuple[Item, ...]:
-    """The items on which raters differ, each with their judgments as inputs.
+def to_adjudicate(found: Sequence[SessionItems], rater: str | None = None) -> tuple[Item, ...]:
+    """The items that raters have judged, each with their judgments as inputs; `agreed` are those on which none differs.
 
     Those that the rater has settled stay, so that they see how far they are and may take one back; those that somebody
     else has settled do not. rater None: all of them.
@@ -129,8 +129,9 @@ def disputed(found: Sequence[SessionItems], rater: str | None = None) -> tuple[I
         for item in one.items:
             each = judged[item.subject.trial_id, item.subject.clip_sha256]
             done = rater is not None and each.settled is not None and each.settled.rater != rater
-            if len({row.category for row in each.submitted}) > 1 and not done:
-                items.append(replace(item, inputs=each.submitted))
+            if each.submitted and not done:
+                agreed = len({row.category for row in each.submitted}) == 1
+                items.append(replace(item, inputs=each.submitted, agreed=agreed))
     return tuple(items)
 
 

@@ -19,7 +19,7 @@ from harness.rating.desk import Desk
 from harness.rating.items import Item, exercise_item
 from harness.rating.queue import drawn
 from harness.rig.assemble import renderer
-from harness.rig.rating_items import RatingSource, SessionItems, disputed
+from harness.rig.rating_items import RatingSource, SessionItems, to_adjudicate
 from harness.rig.rating_proposals import Proposer
 from harness.stimuli.level import at_level_unclipped
 from harness.stimuli.recording import at_rate
@@ -103,7 +103,10 @@ class RatingRoom:
         return Desk(rater, self.round, self.items, self.exercises, self.rows, self.keep, propose=self._propose)
 
     def adjudication(self, rater: str) -> Desk:
-        """A sitting at what raters disagree on, with their judgments as inputs; less what others have settled."""
+        """A sitting at what raters disagree on, with their judgments as inputs; less what others have settled.
+
+        What they agree on can be opened there, too.
+        """
         self.refresh()
         settled = replace(self.round, id=f"{self.round.id}.adjudication", raters=(), raters_per_item=None, exercises=())
         return Desk(rater, settled, self.items_for(rater, adjudicating=True), (), self.rows, self.keep)
@@ -111,16 +114,11 @@ class RatingRoom:
     @property
     def disputed(self) -> tuple[Item, ...]:
         """Items of the round on which raters gave different categories."""
-        return self.disputed_for(None)
-
-    def disputed_for(self, rater: str | None) -> tuple[Item, ...]:
-        """The same, less those that somebody else than the rater has settled."""
-        wanted = {item.id for item in self.items}
-        return tuple(item for item in disputed(self._found, rater) if item.id in wanted)
+        return tuple(item for item in self._judged(None) if not item.agreed)
 
     def items_for(self, rater: str, *, adjudicating: bool) -> tuple[Item, ...]:
         """What a desk of `desk`, or of `adjudication`, is refreshed with."""
-        return self.disputed_for(rater) if adjudicating else self.items
+        return self._judged(rater) if adjudicating else self.items
 
     # What is kept
 
@@ -160,6 +158,10 @@ class RatingRoom:
             self._logs.clear()
 
     # Inside
+
+    def _judged(self, rater: str | None) -> tuple[Item, ...]:
+        wanted = {item.id for item in self.items}
+        return tuple(item for item in to_adjudicate(self._found, rater) if item.id in wanted)
 
     def _proposer(self, rule: ProposalRule) -> Proposer:
         return Proposer(rule, {one.session_id for one in self._found}, seed=self.round.seed, path=self.round.path)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, JudgmentStatus, SubFlag
+from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, Judgment, JudgmentStatus, SubFlag
 from harness.model.rater_keys import RaterAction, RaterKeys
 from harness.model.rating_round import RatingRound, TranscriptPolicy
 from harness.model.trial import Recognition
@@ -17,7 +17,9 @@ from harness.rating.sitting_view import Phase, SittingView
 from harness.web.rendering import SiteWords, Templates
 from harness.web.seats import Seat
 
-TEMPLATES = ("instructions.html", "desk.html", "guide.html")
+TEMPLATES = ("instructions.html", "desk.html", "guide.html", "earlier.html")
+MOST_FOUND = 200
+"""So many earlier responses are listed at once."""
 MENU_KEYS = "abcdefghij"
 WORDS = SiteWords(
     name="Rating",
@@ -40,6 +42,7 @@ def pages(keys: RaterKeys, round_: RatingRound, *, names: bool) -> Templates:
             for one in Category
         ],
         "labels": LABELS,
+        "given_text": given_text,
         "rules": RULES,
         "key": {action.value: key for action, key in keys.actions.items()},
         "action_of": RaterAction,
@@ -87,6 +90,41 @@ class DeskPage:
             "flag_texts": {one.value: text for one, text in FLAG_TEXTS.items()},
             "done_share": view.count.done / view.count.total if view.count.total else None,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierPage:
+    """What a rater may open again, for the template. words: what it was looked for by."""
+
+    place: str
+    seat: Seat
+    words: str
+    template: ClassVar[str] = "earlier.html"
+
+    def values(self) -> Mapping[str, Any]:
+        found = self.seat.desk.given(self.words)
+        return {
+            "place": self.place,
+            "turn": self.seat.turn,
+            "words": self.words,
+            "many": len(found),
+            "found": found[:MOST_FOUND],
+            "adjudicating": self.place == "/adjudicate",
+        }
+
+
+def given_text(row: Judgment) -> str:
+    """What a rater gave, in a line."""
+    match row.status:
+        case JudgmentStatus.SKIPPED:
+            return "left for the end"
+        case JudgmentStatus.HELD:
+            return "held until its effect is known"
+        case JudgmentStatus.FLAGGED:
+            return f"put aside, {', '.join(FLAG_TEXTS.get(Flag(one), one) for one in row.flags)}"
+        case _:
+            flags = "".join(f", {SUB_FLAG_TEXTS[SubFlag(one)]}" for one in row.sub_flags)
+            return f"{LABELS[row.category]}{flags}" if row.category is not None else ""
 
 
 def _goes_with(flag: SubFlag) -> str:

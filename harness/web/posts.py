@@ -53,16 +53,18 @@ def read_post(fields: Mapping[str, str], sub_flags: tuple[str, ...]) -> Post:
 
 def apply(seat: Seat, post: Post, now_s: float) -> Fate:
     """Does what is asked, under the seat's lock; LogError, LogFull when it could not be saved."""
-    outlasts = not post.do.startswith(("undo", "aid", "go_on"))
+    what, _, detail = post.do.partition(".")
+    outlasts = what not in ("undo", "aid", "go_on", "earlier", "later", "leave")
     fate = seat.standing(post.turn, post.item, post.mark, outlasts=outlasts)
     if fate is Fate.STALE and post.do == "go_on":
         return Fate.REPEATED  # an explanation that is no longer in sight has been left already
+    if fate is Fate.STALE and what == "open":
+        fate = Fate.DONE  # from a list, which may be of any age: nothing is judged by it
     if fate is not Fate.DONE:
         return fate
     seat.heard(post.page, post.plays, post.heard_ms, now_s)
     if post.draft:
         _take_draft(seat, post)
-    what, _, detail = post.do.partition(".")
     match what:
         case "draft":
             return Fate.DONE
@@ -111,6 +113,14 @@ def _writes(seat: Seat, what: str, detail: str) -> bool:
             desk.hold()
         case "undo":
             desk.undo()
+        case "earlier":
+            desk.earlier()
+        case "later":
+            desk.later()
+        case "leave":
+            desk.leave()
+        case "open":
+            desk.open(detail)
         case "go_on":
             desk.go_on()
         case "release_held":

@@ -15,12 +15,14 @@ from harness.model.errors import HarnessError
 from harness.model.rater_keys import RaterKeys
 from harness.rig.rating_room import RatingRoom
 from harness.web.invitations import Invitations
-from harness.web.pages import DeskPage, pages
-from harness.web.posts import Post, apply, read_post
+from harness.web.pages import DeskPage, EarlierPage, pages
+from harness.web.posts import Post, apply, comment_of, read_post
 from harness.web.seated import SeatedSite
 from harness.web.seats import Seat
 from harness.web.sounds import SoundShelf, picture, ranged
 from harness.web.turns import Fate
+
+LONGEST_WORDS = 200
 
 
 class Site(SeatedSite[Seat, Post]):
@@ -49,6 +51,7 @@ class Site(SeatedSite[Seat, Post]):
         self._shelf = SoundShelf()
         self._now_s = now_s
         routes = [
+            Route("/earlier", self._earlier),
             Route("/sound/{item}/{which}", self._sound),
             Route("/sound/{item}/{which}/picture", self._sound),
         ]
@@ -69,6 +72,15 @@ class Site(SeatedSite[Seat, Post]):
 
     def _apply(self, seat: Seat, post: Post) -> Fate:
         return apply(seat, post, self._now_s())
+
+    def _earlier(self, request: Request) -> Response:
+        visit = self._rater(request)
+        seat = self._seat(visit)
+        with seat.lock:
+            page = EarlierPage(
+                self._place(visit), seat, comment_of(request.query_params.get("words", ""))[:LONGEST_WORDS]
+            )
+            return self._page(page.template, visit, **page.values())
 
     def _sound(self, request: Request) -> Response:
         seat = self._seat(self._rater(request))

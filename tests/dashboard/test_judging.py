@@ -60,6 +60,29 @@ async def test_keys_names_and_guide_are_in_sight(session: Path, size: tuple[int,
             assert words not in text, "it does nothing now"
 
 
+async def test_earlier_responses_are_opened_by_steps_and_by_words_and_changed(session: Path) -> None:
+    app = seated(session)
+    async with app.run_test(size=SMALL) as pilot:
+        await ready(pilot)
+        await press(pilot, "c", *"hum", "enter", "9", "1")
+        waiting = app.desk.view.item
+        await press(pilot, "left", "left")
+        for words in ("item 1 of 12 again", "before  Wrong", "hum"):
+            assert words in screen_text(pilot)
+        await press(pilot, "right", "right")
+        assert app.desk.view.item == waiting
+        await press(pilot, "e")
+        await until(pilot, shows(pilot, "Words of the query"))
+        await pilot.press(*"hum", "enter")
+        await until(pilot, shows(pilot, "Which one is to be opened again?"))
+        await pilot.press("1")
+        await until(pilot, lambda: app.desk.view.again)
+        await press(pilot, "3")
+        first, _, last = rows(session)
+        assert (last.replaces, last.category, last.comment) == (first.id, Category.CLARIFICATION, "hum")
+        assert app.desk.view.item == waiting
+
+
 async def test_undo_survives_a_restart_and_the_item_comes_back_as_it_was_judged(session: Path) -> None:
     app = seated(session)
     async with app.run_test(size=SMALL) as pilot:
@@ -261,7 +284,7 @@ async def test_other_keys_from_a_file(session: Path) -> None:
     letters = dict(zip(Category, "qwertyuiopz", strict=True))
     actions = {**default.actions, RaterAction.QUIT: "f10", RaterAction.UNDO: "backspace", RaterAction.RELEASE_HELD: "W"}
     actions |= {RaterAction.TRANSCRIPT: "tab", RaterAction.SKIP: "down", RaterAction.COMMENT: "enter"}
-    actions[RaterAction.AID] = "ä"
+    actions |= {RaterAction.AID: "ä", RaterAction.FIND: "f9"}
     keys = RaterKeys(MappingProxyType(letters), MappingProxyType(actions))
     app = seated(session, keys=keys)
     async with app.run_test(size=SMALL) as pilot:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from rich.text import Text
@@ -17,6 +17,7 @@ from harness.dashboard.judging_keys import key_name, offered
 from harness.dashboard.listening import Listening, Sound
 from harness.dashboard.messages import RoomRead, SoundEnded, SoundFailed, SoundRead
 from harness.dashboard.rating_help import guide_text
+from harness.dashboard.rating_words import found_words
 from harness.dashboard.refreshing import Refreshing
 from harness.dashboard.screens.aiding import AidPanel
 from harness.dashboard.screens.prompts import Choice, LinePrompt
@@ -35,12 +36,12 @@ from harness.dashboard.widgets.sitting_lines import (
 from harness.dashboard.widgets.sitting_texts import Explanation, Finished
 from harness.model.errors import HarnessError
 from harness.model.judgment import Flag, SubFlag
-from harness.model.rater_keys import RaterAction, RaterKeys
+from harness.model.rater_keys import NEWER, RaterAction, RaterKeys
 from harness.rating.aid import AidState
 from harness.rating.desk import Desk
 from harness.rating.guide import FLAG_TEXTS, SUB_FLAG_TEXTS
 from harness.rating.items import Item
-from harness.rating.sitting_view import Phase, SittingView
+from harness.rating.sitting_view import Given, Phase, SittingView
 from harness.rig.rater_player import RaterPlayer
 from harness.rig.rating_room import RatingRoom
 
@@ -49,7 +50,10 @@ REPEAT_S = 0.08
 WRITING = (RaterAction.UNDO, RaterAction.SKIP, RaterAction.HOLD)
 CURSOR_S = 1 / 15
 HEIGHTS = [(0, "-tiny"), (16, "-flat"), (23, "-low"), (28, "-tall"), (36, "-high")]
-ON_AN_ITEM = frozenset(RaterAction) - {RaterAction.UNDO, RaterAction.GUIDE, RaterAction.QUIT, RaterAction.RELEASE_HELD}
+MOST_FOUND = 9
+"""So many earlier responses are offered at once: they are chosen by a digit."""
+ANYWHERE = {RaterAction.UNDO, RaterAction.GUIDE, RaterAction.QUIT, RaterAction.RELEASE_HELD, *NEWER}
+ON_AN_ITEM = frozenset(RaterAction) - ANYWHERE
 
 
 class JudgingScreen(Screen[None]):
@@ -231,6 +235,12 @@ class JudgingScreen(Screen[None]):
                 self._transcript()
             case RaterAction.UNDO:
                 self._write(self._desk.undo)
+            case RaterAction.EARLIER:
+                self._write(self._desk.earlier)
+            case RaterAction.LATER:
+                self._write(self._desk.later)
+            case RaterAction.FIND:
+                self._find()
             case RaterAction.SKIP:
                 self._write(self._desk.skip)
             case RaterAction.HOLD:
@@ -291,6 +301,33 @@ class JudgingScreen(Screen[None]):
     def _aid(self) -> None:
         if self._item is not None and (begun := self._desk.begin_aid()) is not None:
             self._ask(AidPanel(begun, self._item.query), self._conclude)
+
+    def _find(self) -> None:
+        """Asks for words, and then which of the responses with them is to be opened again."""
+
+        def worded(words: str | None) -> None:
+            found = self._desk.given(words or "")
+            if words is None:
+                return
+            if not found:
+                self._tell("none of your responses has these words")
+                self.show()
+                return
+            offered = found[:MOST_FOUND]
+            more = f" ({len(found) - len(offered)} more: give more words)" if len(found) > len(offered) else ""
+            lines = tuple(found_words(one) for one in offered)
+            self.app.push_screen(Choice(f"Which one is to be opened again?{more}", lines), chosen(offered))
+
+        def chosen(offered: Sequence[Given]) -> Callable[[int | None], None]:
+            def take(index: int | None) -> None:
+                if index is not None:
+                    self._write(lambda: self._desk.open(offered[index].item.id))
+                    self.show()
+
+            return take
+
+        prompt = LinePrompt("Words of the query, its category or your comment; none for the latest", needed=False)
+        self.app.push_screen(prompt, worded)
 
     def _conclude(self, state: AidState) -> None:
         self._write(lambda: self._desk.conclude(state))

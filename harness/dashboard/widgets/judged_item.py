@@ -58,10 +58,11 @@ class JudgedItem(Painted):
                 ("note" if item.exercise is None else "seen", Text(plain_text(item.note, LONGEST), style=palette.TEXT))
             )
         rows.append(("", _facts(item)))
-        if view.own is not None and view.own.status is not JudgmentStatus.SUBMITTED:
+        if view.own is not None and (view.again or view.own.status is not JudgmentStatus.SUBMITTED):
             own = given_words(view.own)
-            comment = f", “{plain_text(view.own.comment, 200)}”" if view.own.comment else ""
-            rows.append(("before", Text(f"{own}{comment}", style=palette.VIOLET)))
+            if view.own.comment and view.own.category is None:
+                own += f", “{plain_text(view.own.comment, 200)}”"
+            rows.append(("before", Text(own, style=palette.VIOLET)))
         return rows
 
     def _said(self, item: Item, shown: bool) -> list[Row]:

@@ -29,6 +29,7 @@ class SittingTitle(Line):
         elif view.item is not None:
             text.append("Settling" if adjudicating else "Judging", style=f"bold {palette.TEXT}")
             text.append(f" item {view.position} of {view.count.total}", style=palette.TEXT)
+            text.append(" again" if view.again else "", style=f"bold {palette.VIOLET}")
             text.append(f"  {view.item.id}", style=palette.QUIET)
         else:
             text.append("Finished", style=f"bold {palette.GREEN}")

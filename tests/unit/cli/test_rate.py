@@ -322,3 +322,16 @@ def test_a_kill_after_any_answer_loses_nothing_that_was_answered(session: Path) 
     assert saved == 4
     assert len(categories(session)) == 4
     assert "4 done" in rate(session, "status\n").output
+
+
+def test_an_earlier_judgment_is_found_opened_and_changed(session: Path) -> None:
+    assert rate(session, "1\n9\n2\n").exit_code == 0
+    listed = rate(session, "find wrong\n").output
+    (line,) = [line for line in listed.splitlines() if line.endswith(": Wrong")]
+    opened = rate(session, f"open {line.partition(':')[0]}\n3\n")
+    assert (opened.exit_code, "yours so far: Wrong" in opened.output, " again, " in opened.output) == (0, True, True)
+    assert given(session)[-1].replaces == given(session)[1].id
+    stepped = rate(session, "earlier\nearlier\nlater\nskip\n")
+    assert (stepped.exit_code, len(given(session))) == (0, 4)
+    assert rate(session, "open nothing\n").exit_code == 2
+    assert rate(session, "later\n").exit_code == 2

@@ -231,3 +231,15 @@ def test_validate_names_what_they_hold(folder: Path, tmp_path: Path) -> None:
         "gold.yaml: gold of 2 known answers",
         "keys.yaml: rater keys as they are to be",
     }
+
+
+def test_a_file_of_keys_from_before_an_action_was_there_still_opens(tmp_path: Path) -> None:
+    path = tmp_path / "keys.yaml"
+    path.write_text("rater_keys: mine\nplay_slower: left\nplay_query: right\nwrong: e\n")
+    keys = load_rater_keys(path)
+    assert (keys.actions[RaterAction.PLAY_SLOWER], keys.category("e")) == ("left", Category.WRONG)
+    assert {keys.actions[one] for one in (RaterAction.EARLIER, RaterAction.LATER, RaterAction.FIND)} == {
+        "f12",
+        "f11",
+        "f10",
+    }

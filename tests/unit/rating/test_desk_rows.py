@@ -196,3 +196,112 @@ def test_an_adjudicator_settles_what_they_have_judged_themselves() -> None:
     assert bench.desk().view.count.done == 2
     assert settling.undo()
     assert not settling.undo(), "the judgments are of another round"
+
+
+def test_any_earlier_item_is_opened_and_changed_by_a_row_that_replaces() -> None:
+    bench = Bench(items(5))
+    desk = bench.desk()
+    met = []
+    for category in (CORRECT, WRONG, CORRECT):
+        met.append(in_sight(desk))
+        desk.comment(f"as {category}")
+        desk.judge(category)
+    waiting = in_sight(desk)
+    desk.comment("half written")
+    assert [one.item.query for one in desk.given()] == met[::-1]
+    assert [one.item.query for one in desk.given(f"WRONG {met[1]}")] == [met[1]]
+    assert desk.open(desk.given()[-1].item.id)
+    view = desk.view
+    assert (in_sight(desk), view.again, view.draft.comment) == (met[0], True, "as correct")
+    assert view.own is not None
+    assert view.own.category is CORRECT
+    assert desk.judge(PARTIAL)
+    first, row = bench.disk.rows[0], bench.disk.rows[-1]
+    assert (row.replaces, row.category, row.comment) == (first.id, PARTIAL, "as correct")
+    assert [one.category for one in in_force(bench.disk.rows)] == [WRONG, CORRECT, PARTIAL]
+    assert (in_sight(desk), desk.view.again, desk.view.draft.comment) == (waiting, False, "half written")
+    assert desk.view.count.done == 3
+    again = bench.desk()
+    assert (in_sight(again), again.given()[0].item.query) == (waiting, met[0])
+
+
+def test_earlier_and_later_step_through_what_was_given() -> None:
+    bench = Bench(items(4))
+    desk = bench.desk()
+    met = []
+    for _ in range(3):
+        met.append(in_sight(desk))
+        desk.judge(CORRECT)
+    waiting = in_sight(desk)
+    assert not desk.later()
+    for expected in met[::-1]:
+        assert desk.earlier()
+        assert in_sight(desk) == expected
+    assert not desk.earlier()
+    for expected in (*met[1:], waiting):
+        assert desk.later()
+        assert in_sight(desk) == expected
+    assert len(bench.disk.rows) == 3
+
+
+def test_a_later_key_leaves_what_was_opened_again_as_it_is() -> None:
+    bench = Bench(items(3))
+    desk = bench.desk()
+    desk.judge(CORRECT)
+    desk.earlier()
+    assert desk.skip()
+    assert (len(bench.disk.rows), desk.view.again, desk.view.said) == (1, False, "left as it was")
+    assert not desk.leave()
+    assert not desk.open("nothing of theirs")
+
+
+def test_what_was_opened_again_stays_in_sight_when_the_room_is_read() -> None:
+    bench = Bench(items(3))
+    desk = bench.desk()
+    first = in_sight(desk)
+    desk.judge(CORRECT)
+    desk.earlier()
+    desk.refresh(bench.items, bench.disk.rows)
+    assert (in_sight(desk), desk.view.again) == (first, True)
+    bench.desk().undo()
+    desk.refresh(bench.items, bench.disk.rows)
+    assert (in_sight(desk), desk.view.again) == (first, False)
+
+
+def test_what_is_finished_can_be_opened_too() -> None:
+    bench = Bench(items(1))
+    desk = bench.desk()
+    only = in_sight(desk)
+    desk.judge(CORRECT)
+    assert desk.view.phase is Phase.FINISHED
+    assert desk.earlier()
+    assert (in_sight(desk), desk.view.phase) == (only, Phase.JUDGING)
+    desk.judge(WRONG)
+    assert desk.view.phase is Phase.FINISHED
+
+
+def test_an_adjudicator_opens_what_raters_agree_on_and_settles_it_otherwise() -> None:
+    bench = Bench(items(3))
+    desk = bench.desk()
+    for _ in range(3):
+        desk.judge(CORRECT)
+    inputs = {row.item_id: (row,) for row in bench.disk.rows}
+    judged = [replace(one, inputs=inputs[one.id], agreed=number > 0) for number, one in enumerate(bench.items)]
+    settling = Bench(judged, RatingRound(id="open.adjudication"), disk=bench.disk).desk("zoe")
+    disputed = in_sight(settling)
+    assert settling.view.count == Count(total=1, left=1)
+    assert settling.view.can_go_back
+    assert len(settling.given()) == 2
+    (found,) = settling.given("question 3")
+    assert found.row is None
+    assert settling.open(found.item.id)
+    settling.judge(WRONG)
+    row = bench.disk.rows[-1]
+    assert (row.category, row.adjudicates) == (WRONG, (inputs[found.item.id][0].id,))
+    assert (in_sight(settling), settling.view.count) == (disputed, Count(total=2, done=1, left=1))
+    again = Bench(judged, RatingRound(id="open.adjudication"), disk=bench.disk).desk("zoe")
+    assert again.view.count.done == 1
+    assert again.undo()
+    assert in_sight(again) == "question 3"
+    again.leave()
+    assert again.view.count == Count(total=1, left=1)

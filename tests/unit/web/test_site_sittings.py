@@ -426,3 +426,72 @@ def test_an_adjudicator_settles_what_raters_disagree_on(premises: Premises) -> N
     assert "All done" in zoe.page("/adjudicate")
     zoe.press("undo", place="/adjudicate")
     assert item_of(zoe.page("/adjudicate")) == item
+
+
+def test_an_earlier_response_is_found_opened_and_changed(premises: Premises) -> None:
+    ann, bob = premises.rater("ann"), premises.rater("bob")
+    assert 'href="/earlier"' not in ann.page()
+    first = ann.page()
+    ann.press("label.wrong", first, comment="hm <b>")
+    ann.press("label.correct")
+    waiting = ann.page()
+    listed = ann.page("/earlier?words=wrong+hm")
+    assert listed.count('value="open.') == 1
+    assert "hm &lt;b&gt;" in listed
+    assert 'value="open.' not in bob.page("/earlier")
+    opening = {"form_word": field_of(listed, "form_word"), "turn": field_of(listed, "turn")}
+    for _ in range(2):
+        answer = ann.client.post("/judge", data={**opening, "do": f"open.{item_of(first)}"})
+        assert answer.status_code == 303
+    page = ann.page()
+    assert item_of(page) == item_of(first)
+    assert "You gave: Wrong." in page
+    assert fields_of(page)["comment"] == "hm <b>"
+    assert ann.press("label.correct", waiting).status_code == 409
+    assert ann.press("label.findable", page).status_code == 303
+    assert item_of(ann.page()) == item_of(waiting)
+    changed = premises.rows[-1]
+    assert (changed.category, changed.replaces) == (Category.FINDABLE, premises.rows[0].id)
+    # Nobody opens what is another rater's, or of an unknown name.
+    theirs = bob.page("/earlier")
+    bob.client.post("/judge", data={"form_word": field_of(theirs, "form_word"), "do": f"open.{item_of(first)}"})
+    assert "You gave" not in bob.page()
+
+
+def test_earlier_and_later_lead_through_them_and_leave_them_as_they_are(premises: Premises) -> None:
+    ann = premises.rater("ann")
+    met = []
+    for _ in range(2):
+        met.append(item_of(ann.page()))
+        ann.press("label.correct")
+    waiting = item_of(ann.page())
+    seen = []
+    for do in ("earlier", "earlier", "later", "later", "earlier", "leave"):
+        assert ann.press(do).status_code == 303
+        seen.append(item_of(ann.page()))
+    assert seen == [met[1], met[0], met[1], waiting, met[1], waiting]
+    assert len(premises.rows) == 2
+
+
+def test_an_adjudicator_opens_what_raters_agree_on(premises: Premises) -> None:
+    ann, bob = premises.rater("ann"), premises.rater("bob")
+    for rater in (ann, bob):
+        while item_of(page := rater.page()):
+            rater.press("label.correct", page)
+    premises.room.refresh()
+    zoe = premises.rater("zoe")
+    assert item_of(zoe.page("/adjudicate")) == ""
+    listed = zoe.page("/earlier")
+    assert "raters agree: Correct" in listed
+    found = re.search(r'value="open\.([0-9a-f]+)"', listed)
+    assert found is not None
+    opening = {"form_word": field_of(listed, "form_word"), "do": f"open.{found[1]}"}
+    assert zoe.client.post("/adjudicate", data=opening).status_code == 303
+    page = zoe.page("/adjudicate")
+    assert "Raters agree on this one." in page
+    assert zoe.client.get(f"/sound/{found[1]}/response").status_code == 200
+    zoe.press("label.wrong", page, place="/adjudicate")
+    row = premises.rows[-1]
+    assert (row.category, len(row.adjudicates), row.item_id) == (Category.WRONG, 2, found[1])
+    premises.room.refresh()
+    assert [one.settled.category for one in premises.room._found[0].responses if one.settled] == [Category.WRONG]
