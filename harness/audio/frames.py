@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy import signal
 
 from harness.audio.earcons import WINDOW_SAMPLES, filled_share
 from harness.audio.noise_floor import NoiseFloor
@@ -44,7 +43,10 @@ class Frames:
     def __init__(self, detector: SpeechDetector) -> None:
         if detector.rate_hz != ANALYSIS_HZ:
             raise ValueError(f"a speech detector works at {ANALYSIS_HZ} Hz here, not at {detector.rate_hz} Hz")
+        from scipy import signal  # here, since it takes long to import and a list of engines needs none
+
         self._detector = detector
+        self._filtered = signal.sosfilt
         self._high_pass = signal.butter(2, _HIGH_PASS_HZ, "highpass", fs=ANALYSIS_HZ, output="sos")
         self.floor = NoiseFloor()
         self._normaliser = Normaliser()
@@ -67,7 +69,7 @@ class Frames:
     def feed(self, samples: Mono, masks: npt.NDArray[np.bool_]) -> Iterator[Frame]:
         """The frames that are complete now; `masks` marks samples in which our own voice may be."""
         if len(samples):
-            passed, self._state = signal.sosfilt(self._high_pass, samples, zi=self._state)
+            passed, self._state = self._filtered(self._high_pass, samples, zi=self._state)
             self._samples = np.concatenate((self._samples, passed.astype(np.float32)))
             self._masks = np.concatenate((self._masks, masks))
         while len(self._samples) >= FRAME_SAMPLES:

@@ -7,7 +7,6 @@ from collections import deque
 
 import numpy as np
 import numpy.typing as npt
-from scipy import signal
 
 from harness.model.time import Stamp
 
@@ -57,12 +56,15 @@ class Decimator:
     """
 
     def __init__(self, rate_hz: int) -> None:
+        from scipy import signal  # here, since it takes long to import and a list of engines needs none
+
         if rate_hz % ANALYSIS_HZ:
             raise ValueError(f"the rate is a multiple of {ANALYSIS_HZ} Hz, not {rate_hz}")
         self.factor = rate_hz // ANALYSIS_HZ
         half = 32 * self.factor if self.factor > 1 else 0
         self.delay = half
         cutoff = 7600 / (rate_hz / 2)
+        self._convolved = signal.fftconvolve
         taps = signal.firwin(2 * half + 1, cutoff, window=("kaiser", 8.0)) if half else np.ones(1)
         self._taps: Mono = taps.astype(np.float32)
         self.reset()
@@ -77,7 +79,7 @@ class Decimator:
             return samples
         joined = np.concatenate((self._past, samples))
         filtered = (
-            signal.fftconvolve(joined, self._taps, "valid")
+            self._convolved(joined, self._taps, "valid")
             if len(samples) > 4096
             else np.convolve(joined, self._taps, "valid")
         )

@@ -82,8 +82,8 @@ def profile_paths(beside: Path) -> dict[str, Path]:
     known: dict[str, Path] = {}
     for folder in _folders(beside):
         for path in sorted(folder.glob("*.yaml")):
-            if folder != beside or _is_profile(path):
-                known.setdefault(path.stem, path)
+            if path.stem not in known and (folder != beside or _is_profile(path)):
+                known[path.stem] = path
     return dict(sorted(known.items()))
 
 
@@ -115,10 +115,9 @@ def _folders(beside: Path) -> Iterator[Path]:
 def _is_profile(path: Path) -> bool:
     """Whether a file beside the bench is a profile, and not a bench or a scenario of the same name."""
     try:
-        root = strict_yaml.parse(strict_yaml.read_bytes(path), str(path)).value
+        return strict_yaml.first_key(strict_yaml.read_bytes(path)) == "device"
     except InputError:
         return False
-    return isinstance(root, dict) and next(iter(root), "") == "device"
 
 
 def _mapping(rule: MappingKeys) -> MessageMapping:

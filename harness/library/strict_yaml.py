@@ -96,6 +96,19 @@ def parse(content: bytes, file: str) -> Node:
     return _Composer(_text(content, file), file).document()
 
 
+def first_key(content: bytes) -> str:
+    """The first key of a file that may be wrong further on; "" where it begins with none. Reads no more than that."""
+    try:
+        for event in yaml.parse(_text(content[:MAX_BYTES], ""), yaml.SafeLoader):
+            if isinstance(event, yaml.ScalarEvent):
+                return event.value
+            if isinstance(event, yaml.SequenceStartEvent | yaml.AliasEvent):
+                return ""
+    except (InputError, yaml.YAMLError, ValueError):
+        return ""
+    return ""
+
+
 def _text(content: bytes, file: str) -> str:
     try:
         text = content.decode("utf-8-sig")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from scipy.special import betaincinv, gammaincinv
-
+from harness.metrics import special
 from harness.metrics.intervals import CONFIDENCE
 
 Interval = tuple[float, float]
@@ -22,8 +21,8 @@ def clopper_pearson(count: int, total: int, confidence: float = CONFIDENCE) -> I
     if total == 0:
         return None
     tail = (1 - confidence) / 2
-    low = float(betaincinv(count, total - count + 1, tail)) if count else 0.0
-    high = float(betaincinv(count + 1, total - count, 1 - tail)) if count < total else 1.0
+    low = float(special.betaincinv(count, total - count + 1, tail)) if count else 0.0
+    high = float(special.betaincinv(count + 1, total - count, 1 - tail)) if count < total else 1.0
     return low, high
 
 
@@ -39,5 +38,5 @@ def garwood(count: int, exposure: float, confidence: float = CONFIDENCE) -> Inte
     if exposure == 0:
         return None
     tail = (1 - confidence) / 2
-    low = float(gammaincinv(count, tail)) if count else 0.0
-    return low / exposure, float(gammaincinv(count + 1, 1 - tail)) / exposure
+    low = float(special.gammaincinv(count, tail)) if count else 0.0
+    return low / exposure, float(special.gammaincinv(count + 1, 1 - tail)) / exposure

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from scipy.special import bdtr, ndtri
-
+from harness.metrics import special
 from harness.model.choices import CONFIDENCE as CONFIDENCE
 
 
@@ -42,7 +41,7 @@ def wilson(count: int, total: int, confidence: float = CONFIDENCE) -> tuple[floa
     """
     if total == 0:
         return None
-    z = float(ndtri(0.5 + confidence / 2))
+    z = float(special.ndtri(0.5 + confidence / 2))
     share = count / total
     centre = share + z * z / (2 * total)
     spread = z * math.sqrt(share * (1 - share) / total + z * z / (4 * total * total))
@@ -65,14 +64,14 @@ def quantile_ranks(total: int, quantile: float, confidence: float = CONFIDENCE) 
     first, last = 1, total
     while first <= last:
         rank = (first + last) // 2
-        if bdtr(rank - 1, total, quantile) <= tail:
+        if special.bdtr(rank - 1, total, quantile) <= tail:
             low, first = rank, rank + 1
         else:
             last = rank - 1
     first, last = 1, total
     while first <= last:
         rank = (first + last) // 2
-        if bdtr(rank - 1, total, quantile) >= 1 - tail:
+        if special.bdtr(rank - 1, total, quantile) >= 1 - tail:
             high, last = rank, rank - 1
         else:
             first = rank + 1

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
+from harness.metrics import special
 from harness.metrics.exact import Interval
 from harness.metrics.intervals import CONFIDENCE
 
@@ -73,7 +73,7 @@ def in_keeping(difference: float, interval: Interval, p: float, confidence: floa
     if p >= 1 - confidence:
         return min(low, 0.0), max(high, 0.0)
     if low <= 0 <= high:
-        nearer = difference * (1 - float(ndtri((1 - confidence) / 2) / ndtri(p / 2)))
+        nearer = difference * (1 - float(special.ndtri((1 - confidence) / 2) / special.ndtri(p / 2)))
         return (nearer, high) if difference > 0 else (low, nearer)
     return low, high
 

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaincinv, gammaincinv, ndtri, stdtr, stdtrit
 
+from harness.metrics import special
 from harness.metrics.exact import Interval
 from harness.metrics.intervals import CONFIDENCE
 from harness.metrics.swapping import in_keeping, swapped
@@ -65,16 +65,16 @@ def wer_interval(
     if rate == 0:
         return 0.0, _above_nothing(len(of), tail)
     found = _vary(*_units(wrong, of, clusters))
-    t = float(stdtrit(found.degrees, 1 - tail))
+    t = float(special.stdtrit(found.degrees, 1 - tail))
     # Never surer than if each error came by itself.
     spread = t * math.sqrt(max(found.variance, rate / total))
     if rate >= 1:
         return max(0.0, rate - spread), rate + spread
-    narrowing = (float(stdtrit(max(1.0, total - 1), 1 - tail)) / t) ** 2
+    narrowing = (float(special.stdtrit(max(1.0, total - 1), 1 - tail)) / t) ** 2
     # min() also takes the words when nothing varies.
     alike = min(total, rate * (1 - rate) * narrowing / found.variance if found.variance else total)
-    low = float(betaincinv(rate * alike, (1 - rate) * alike + 1, tail))
-    high = float(betaincinv(rate * alike + 1, (1 - rate) * alike, 1 - tail))
+    low = float(special.betaincinv(rate * alike, (1 - rate) * alike + 1, tail))
+    high = float(special.betaincinv(rate * alike + 1, (1 - rate) * alike, 1 - tail))
     # A share ends at 1; a WER does not, which matters once it is near.
     return low, high if rate <= 0.5 else max(high, rate + spread)
 
@@ -111,8 +111,8 @@ def wer_difference(
     if not error:
         # Every cluster's errors even out exactly: only single utterances tell how much they vary.
         error = math.sqrt(float((apart**2).sum())) / total
-    spread = float(stdtrit(found.degrees, 1 - tail)) * error
-    p = 2 * float(stdtr(found.degrees, -abs(difference) / error))
+    spread = float(special.stdtrit(found.degrees, 1 - tail)) * error
+    p = 2 * float(special.stdtr(found.degrees, -abs(difference) / error))
     return WerDifference(difference, (difference - spread, difference + spread), p)
 
 
@@ -153,7 +153,7 @@ def _few_differ(apart: Sums, of: Sums, confidence: float) -> WerDifference | Non
     tail = (1 - confidence) / 2
     variation, total = _vary(apart, of), float(of.sum())
     more, less = float(differing[differing > 0].sum()), -float(differing[differing < 0].sum())
-    widened = (float(stdtrit(variation.degrees, tail)) / float(ndtri(tail))) ** 2
+    widened = (float(special.stdtrit(variation.degrees, tail)) / float(special.ndtri(tail))) ** 2
     size = max(1.0, widened * variation.variance * total**2 / (more + less))
     (more_low, more_high), (less_low, less_high) = (_of_poisson(one / size, tail) for one in (more, less))
     down = math.hypot(more - size * more_low, size * less_high - less)
@@ -165,7 +165,7 @@ def _few_differ(apart: Sums, of: Sums, confidence: float) -> WerDifference | Non
 
 def _of_poisson(count: float, tail: float) -> Interval:
     """Garwood's interval of a mean, of a count that need not be whole."""
-    return float(gammaincinv(count, tail)) if count else 0.0, float(gammaincinv(count + 1, 1 - tail))
+    return float(special.gammaincinv(count, tail)) if count else 0.0, float(special.gammaincinv(count + 1, 1 - tail))
 
 
 def _units(top: Sums, bottom: Sums, clusters: Clusters | None) -> tuple[Sums, Sums]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +18,10 @@ from harness.model.bench import DeviceProfile, Framing
 from harness.model.errors import InputError
 from harness.model.observation import StimulusEnded, StimulusStarted, Wake
 from harness.model.offline import EngineFacts, EngineKind, OfflineModel, OfflineSpot, Setting, SettingKind
-from harness.rig.offline.device_link import DeviceLink
-from harness.rig.offline.device_reaching import Reached, first_free, reached
+
+if TYPE_CHECKING:
+    from harness.rig.offline.device_link import DeviceLink
+    from harness.rig.offline.device_reaching import Reached
 
 RESTART, SILENCE = "restart", "silence"
 SENSITIVITY = Setting(
@@ -54,6 +57,8 @@ DEFAULT_GAP_MS = 3000.0
 FLOOR_DBFS = -78.0
 """Near silence: no microphone ever gives zeros (docs/wake.md, What is played)."""
 PIECE_S = 20.0
+_SOUND_KEY = re.compile(rb"\b(audio|framing)\b")
+"""In the text of every profile of a device that takes sound over its wire; the others need not be read."""
 
 
 class DeviceEngine:
@@ -70,6 +75,10 @@ class DeviceEngine:
     )  # fmt: skip
 
     def __init__(self, model: str, settings: Mapping[str, str]) -> None:
+        # Here, since drivers take long to import and a list of engines needs none.
+        from harness.rig.offline.device_link import DeviceLink
+        from harness.rig.offline.device_reaching import first_free, reached
+
         self._stack = ExitStack()
         try:
             self._reached = self._stack.enter_context(first_free(reached(model, settings)))
@@ -91,7 +100,8 @@ class DeviceEngine:
     @classmethod
     def models(cls) -> tuple[OfflineModel, ...]:
         """Profiles of devices that take sound over a wire; a bench names the devices themselves."""
-        profiles = [load_profile(path, beside=Path.cwd()) for path in profile_paths(Path.cwd() / "devices").values()]
+        paths = profile_paths(Path.cwd() / "devices").values()
+        profiles = [load_profile(path, beside=Path.cwd()) for path in paths if _SOUND_KEY.search(path.read_bytes())]
         able = [one for one in profiles if one.audio is not None or one.console.framing is Framing.VH]
         return tuple(OfflineModel(one.id, one.wake_phrases, "", one.title) for one in able)
 
