@@ -7,10 +7,10 @@ import os
 import signal
 from typing import ClassVar
 
-from textual.app import App
 from textual.binding import Binding, BindingType
 
 from harness.dashboard import palette
+from harness.dashboard.key_guard import GuardedApp
 from harness.dashboard.rating_app import ASKED_TO_END
 from harness.dashboard.screens.annotating import AnnotatingScreen
 from harness.model.errors import InputError
@@ -18,7 +18,7 @@ from harness.rig.annotation_room import AnnotationRoom
 from harness.understanding.annotation.desk import AnnotationDesk
 
 
-class AnnotationApp(App[int]):
+class AnnotationApp(GuardedApp):
     """An annotator at a desk. Leaving loses nothing: what a key gives is on the disk before the next page shows.
 
     ends_with: signals that leave as a key does, so that the terminal is put right; the status is the one of shells.

@@ -10,11 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from textual.app import App, SystemCommand
+from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from harness.dashboard import layout, palette
+from harness.dashboard.key_guard import GuardedApp
 from harness.dashboard.link import Connect, Link
 from harness.dashboard.messages import CommandWanted, Told
 from harness.dashboard.screens.asking import Asked, AskingPanel, EffectPanel
@@ -39,7 +40,7 @@ GONE_EXIT_CODE = 3
 LAST_WORD_WITHIN_S = 15.0
 
 
-class Dashboard(App[int]):
+class Dashboard(GuardedApp):
     """Draws a fresh view five times a second; exits with the exit status of the command."""
 
     CSS = layout.CSS

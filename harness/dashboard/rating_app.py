@@ -8,10 +8,10 @@ import signal
 from typing import ClassVar
 
 from textual import events
-from textual.app import App
 from textual.binding import Binding, BindingType
 
 from harness.dashboard import palette
+from harness.dashboard.key_guard import GuardedApp
 from harness.dashboard.screens.judging import JudgingScreen
 from harness.model.errors import InputError
 from harness.model.rater_keys import RaterKeys
@@ -22,7 +22,7 @@ from harness.rig.rating_room import RatingRoom
 ASKED_TO_END = (signal.SIGTERM, signal.SIGHUP)
 
 
-class RatingApp(App[int]):
+class RatingApp(GuardedApp):
     """A rater at a desk. Leaving loses nothing: each judgment is on the disk before the next response shows.
 
     ends_with: signals that leave as a key does, so that the terminal is put right; the status is the one of shells.

@@ -9,11 +9,10 @@ from textual.pilot import Pilot
 from harness.dashboard.annotation_app import AnnotationApp
 from harness.dashboard.screens.annotating import AnnotatingScreen
 from harness.rig.annotation_room import AnnotationRoom
-from tests.annotation_projects import rows
 from tests.dashboard.bench import screen_text, until
+from tests.dashboard.seats import SIZES, SMALL, WIDE, press
 
-SMALL, WIDE = (80, 24), (120, 40)
-SIZES = {"80x24": SMALL, "120x40": WIDE}
+__all__ = ["SIZES", "SMALL", "WIDE", "press", "ready", "seated", "shown"]
 
 
 def seated(folder: Path, annotator: str = "ann", *, adjudicating: bool = False) -> AnnotationApp:
@@ -24,21 +23,8 @@ def seated(folder: Path, annotator: str = "ann", *, adjudicating: bool = False) 
 
 async def ready(pilot: Pilot[int]) -> None:
     """Waits until the screen takes keys that write."""
-    await until(pilot, lambda: isinstance(pilot.app.screen, AnnotatingScreen) and pilot.app.screen._drawn)
+    await until(pilot, lambda: isinstance(pilot.app.screen, AnnotatingScreen))
     await pilot.pause()
-
-
-async def press(pilot: Pilot[int], *keys: str) -> None:
-    """Keys as a person presses them: each after the last one has been drawn, none of them held down."""
-    for key in keys:
-        app = pilot.app
-        assert isinstance(app, AnnotationApp)
-        before = len(rows(app._annotating._room.folder.path))
-        await pilot.press(key)
-        await pilot.pause()
-        if isinstance(app.screen, AnnotatingScreen):
-            await ready(pilot)
-            await pilot.pause(0.09 if len(rows(app._annotating._room.folder.path)) > before else 0)
 
 
 def shown(pilot: Pilot[int]) -> str:

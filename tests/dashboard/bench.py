@@ -13,6 +13,7 @@ from textual._context import visible_screen_stack
 from textual.pilot import Pilot
 
 from harness.dashboard.app import Dashboard
+from harness.dashboard.key_guard import GuardedApp
 from harness.model.feed import StateWord
 from harness.model.judgment import Category
 from harness.model.record import AttemptStarted, JudgmentGiven, MarkSet, NoteWritten, TrialStarted
@@ -64,12 +65,15 @@ def dashboard(engine: EngineDouble) -> Dashboard:
 
 
 async def until(pilot: Pilot[int], predicate: Callable[[], object], within_s: float = 15.0) -> None:
-    """Lets the app work until the predicate holds."""
+    """Lets the app work until the predicate holds, and what is in sight is drawn, so that keys count."""
     limit = time.monotonic() + within_s
     while not predicate():
         assert time.monotonic() < limit, f"it did not come about in time; the screen:\n{screen_text(pilot)}"
         await pilot.pause()
         await asyncio.sleep(0.02)
+    while isinstance(pilot.app, GuardedApp) and pilot.app.guard.drawn_s is None:
+        assert time.monotonic() < limit, f"it was not drawn in time; the screen:\n{screen_text(pilot)}"
+        await pilot.pause(0.01)
 
 
 def segments(pilot: Pilot[int]) -> list[list[Segment]]:

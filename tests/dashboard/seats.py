@@ -8,8 +8,8 @@ from typing import Any
 
 from textual.pilot import Pilot
 
+from harness.dashboard.key_guard import REPEAT_S, GuardedApp
 from harness.dashboard.rating_app import RatingApp
-from harness.dashboard.screens.judging import JudgingScreen
 from harness.log.judgment_log import rating_rows
 from harness.model.judgment import Category, Judgment
 from harness.model.rater_keys import RaterKeys
@@ -21,6 +21,7 @@ from tests.dashboard.bench import screen_text, shows, until
 from tests.judged_sessions import clips_of, give, judged
 
 SMALL, WIDE = (80, 24), (120, 40)
+APART_S = REPEAT_S + 0.01
 SIZES = {"80x24": SMALL, "120x40": WIDE}
 
 
@@ -60,20 +61,15 @@ def rows(folder: Path) -> list[Judgment]:
 
 
 async def press(pilot: Pilot[int], *keys: str) -> None:
-    """Keys as a person presses them: each after the last one has been drawn."""
-    for key in keys:
-        before = len(rows_now(pilot))
-        await pilot.press("minus" if key == "-" else key)
-        await pilot.pause()
-        if key in "1234567890-xhu" and isinstance(pilot.app.screen, JudgingScreen):
-            await until(pilot, lambda screen=pilot.app.screen: screen._drawn)
-            await pilot.pause(0.09 if len(rows_now(pilot)) > before else 0)
-
-
-def rows_now(pilot: Pilot[int]) -> list[object]:
-    app = pilot.app
-    assert isinstance(app, RatingApp)
-    return [row for path in room_of(app).round.sessions for row in rows(Path(path))]
+    """Keys as a person presses them: each after the last one has been drawn, and none of them held down."""
+    assert isinstance(pilot.app, GuardedApp)
+    heard = pilot.app.guard._keys
+    for key in ("minus" if key == "-" else key for key in keys):
+        again = bool(heard) and heard[-1][0] == key
+        await pilot.pause(APART_S if again else 0)
+        await pilot.press(key)
+        await pilot.pause(APART_S if again else 0)
+        await until(pilot, lambda: True)
 
 
 def adjudication(session: Path) -> None:

@@ -10,8 +10,8 @@ import pytest
 from textual import events
 
 from harness.dashboard.annotation_app import run_annotation_app
+from harness.dashboard.key_guard import REPEAT_S
 from harness.dashboard.messages import RoomRead
-from harness.dashboard.screens.annotating import REPEAT_S
 from harness.model.annotation import (
     Accepted,
     Adjudicated,
@@ -164,11 +164,11 @@ async def test_a_key_that_is_held_accepts_one_page(project: Path) -> None:
     async with seated(project).run_test(size=SMALL) as pilot:
         await ready(pilot)
         for _ in range(8):
-            pilot.app.screen.post_message(events.Key("enter", None))
+            pilot.app.post_message(events.Key("enter", None))
         await until(pilot, shows(pilot, "too fast"))
         await pilot.pause()
         assert len(rows(project)) == 1
-        await pilot.pause(REPEAT_S)
+        await pilot.pause(REPEAT_S + 0.01)
         await press(pilot, "enter")
         assert len(rows(project)) == 2
 

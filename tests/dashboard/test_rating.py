@@ -15,6 +15,7 @@ from harness.model.record import JudgmentGiven
 from harness.rating.categories import KEYS
 from tests.dashboard.bench import LARGE, SMALL, dashboard, double, screen_text, shows, until
 from tests.dashboard.engine_double import EngineDouble
+from tests.dashboard.seats import press
 from tests.unit.evaluate.rows import judgment_on
 
 
@@ -32,9 +33,9 @@ async def test_each_category_key_labels_and_goes_on(tmp_path: Path, key: str, ca
         app: Dashboard = dashboard(engine)
         async with app.run_test(size=SMALL) as pilot:
             await until(pilot, shows(pilot, "7 of 12"))
-            await pilot.press("j")
+            await press(pilot, "j")
             await until(pilot, shows(pilot, "milk is on the list"))
-            await pilot.press(pressed(key))
+            await press(pilot, pressed(key))
             await until(pilot, shows(pilot, "I don't know that yet"))
             (given,) = judgments(engine)
             assert (given.trial_id, given.category, given.rater) == ("kitchen-02", category, "ann")
@@ -48,7 +49,7 @@ async def test_the_whole_guide_and_the_keys_are_in_sight(tmp_path: Path, size: t
         app = dashboard(engine)
         async with app.run_test(size=size) as pilot:
             await until(pilot, shows(pilot, "7 of 12"))
-            await pilot.press("j")
+            await press(pilot, "j")
             await until(pilot, shows(pilot, "milk is on the list"))
             text = screen_text(pilot)
             for words in ("1 of 4 done", "- Missed disamb., unrecoverable", "esc back", "(our transcription)"):
@@ -60,16 +61,16 @@ async def test_undo_is_a_new_row_and_the_response_comes_again(tmp_path: Path) ->
         app = dashboard(engine)
         async with app.run_test(size=SMALL) as pilot:
             await until(pilot, shows(pilot, "7 of 12"))
-            await pilot.press("j")
+            await press(pilot, "j")
             await until(pilot, shows(pilot, "milk is on the list"))
-            await pilot.press("9")
+            await press(pilot, "9")
             await until(pilot, shows(pilot, "I don't know that yet"))
-            await pilot.press("u")
+            await press(pilot, "u")
             await until(pilot, shows(pilot, "milk is on the list"))
             given, undone = judgments(engine)
             assert undone.status is JudgmentStatus.WITHDRAWN
             assert undone.replaces == given.id
-            await pilot.press("u")
+            await press(pilot, "u")
             await until(pilot, shows(pilot, "nothing of this sitting"))
 
 
@@ -78,15 +79,15 @@ async def test_skip_comes_back_at_the_end_and_the_new_row_replaces_it(tmp_path: 
         app = dashboard(engine)
         async with app.run_test(size=SMALL) as pilot:
             await until(pilot, shows(pilot, "7 of 12"))
-            await pilot.press("j")
+            await press(pilot, "j")
             await until(pilot, shows(pilot, "milk is on the list"))
-            await pilot.press("x")
+            await press(pilot, "x")
             await until(pilot, shows(pilot, "I don't know that yet"))
-            await pilot.press("8")
+            await press(pilot, "8")
             await until(pilot, shows(pilot, "it is noon"))
-            await pilot.press("1")
+            await press(pilot, "1")
             await until(pilot, shows(pilot, "milk is on the list"))
-            await pilot.press("1")
+            await press(pilot, "1")
             await until(pilot, shows(pilot, "Every response is judged"))
             skipped, *_, last = judgments(engine)
             assert last.replaces == skipped.id
@@ -97,13 +98,13 @@ async def test_flag_and_comment(tmp_path: Path) -> None:
         app = dashboard(engine)
         async with app.run_test(size=SMALL) as pilot:
             await until(pilot, shows(pilot, "7 of 12"))
-            await pilot.press("j")
+            await press(pilot, "j")
             await until(pilot, shows(pilot, "milk is on the list"))
-            await pilot.press("c", *"hum", "enter")
+            await press(pilot, "c", *"hum", "enter")
             await until(pilot, shows(pilot, "hum"))
-            await pilot.press("f")
+            await press(pilot, "f")
             await until(pilot, shows(pilot, "something private"))
-            await pilot.press("3")
+            await press(pilot, "3")
             await until(pilot, shows(pilot, "I don't know that yet"))
             (given,) = judgments(engine)
             assert given.status is JudgmentStatus.FLAGGED
@@ -117,9 +118,9 @@ async def test_a_refused_judgment_stays_and_says_why(tmp_path: Path) -> None:
         app = dashboard(engine)
         async with app.run_test(size=SMALL) as pilot:
             await until(pilot, shows(pilot, "7 of 12"))
-            await pilot.press("j")
+            await press(pilot, "j")
             await until(pilot, shows(pilot, "milk is on the list"))
-            await pilot.press("1")
+            await press(pilot, "1")
             await until(pilot, shows(pilot, "refused, the disk is full"))
             assert "milk is on the list" in screen_text(pilot)
 
@@ -129,14 +130,14 @@ async def test_replay_counts_its_plays(tmp_path: Path) -> None:
         app = dashboard(engine)
         async with app.run_test(size=SMALL) as pilot:
             await until(pilot, shows(pilot, "7 of 12"))
-            await pilot.press("j")
+            await press(pilot, "j")
             await until(pilot, shows(pilot, "milk is on the list"))
-            await pilot.press("space")
+            await press(pilot, "space")
             await until(pilot, shows(pilot, "replay: done"))
             (replay,) = engine.commands(Replay)
             assert isinstance(replay, Replay)
             assert replay.clip_name == "b.flac"
-            await pilot.press("1")
+            await press(pilot, "1")
             await until(pilot, lambda: judgments(engine))
             assert judgments(engine)[0].plays == 1
 
@@ -146,9 +147,9 @@ async def test_without_a_monitor_replay_says_so(tmp_path: Path) -> None:
         app = dashboard(engine)
         async with app.run_test(size=SMALL) as pilot:
             await until(pilot, shows(pilot, "7 of 12"))
-            await pilot.press("j")
+            await press(pilot, "j")
             await until(pilot, shows(pilot, "milk is on the list"))
-            await pilot.press("space")
+            await press(pilot, "space")
             await until(pilot, shows(pilot, "no monitor"))
             assert engine.commands(Replay) == []
 
@@ -169,11 +170,11 @@ async def test_what_was_judged_away_from_the_bench_is_not_asked_for_again(tmp_pa
             log.append(JudgmentGiven(replace(left, status=JudgmentStatus.SKIPPED, category=None)))
             log.append(JudgmentGiven(judgment_on("exercise:lamp", clip, "r3", category=Category.WRONG)))
             log.close()
-            await pilot.press("j")
+            await press(pilot, "j")
             await until(pilot, shows(pilot, "I don't know that yet"))
             assert "2 of 4 done, 2 left" in screen_text(pilot)
             assert app.watch_.view().progress.unplaced == 0
-            await pilot.press("1")
+            await press(pilot, "1")
             await until(pilot, shows(pilot, "it is noon"))
             (given,) = judgments(engine)
             assert (given.trial_id, given.replaces) == ("kitchen-05", None)
@@ -185,6 +186,6 @@ async def test_a_file_of_judgments_that_cannot_be_read_is_told_and_hinders_nobod
         async with app.run_test(size=SMALL) as pilot:
             await until(pilot, shows(pilot, "7 of 12"))
             (tmp_path / "judgments.sqlite").write_text("no database")
-            await pilot.press("j")
+            await press(pilot, "j")
             await until(pilot, shows(pilot, "milk is on the list"))
             assert "cannot be read" in screen_text(pilot)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import ClassVar
 
@@ -15,6 +14,7 @@ from textual.screen import Screen
 from harness.dashboard import palette
 from harness.dashboard.annotation_words import offered
 from harness.dashboard.judging_keys import key_name
+from harness.dashboard.key_guard import guarded
 from harness.dashboard.messages import RoomRead
 from harness.dashboard.refreshing import Refreshing
 from harness.dashboard.screens.annotating_guide import GuidePanel
@@ -40,9 +40,14 @@ from harness.understanding.annotation.desk import AnnotationDesk
 from harness.understanding.annotation.view import AnnotationPhase, AnnotationView
 from harness.wire.foreign import plain_text
 
-REPEAT_S = 0.08
-"""A key that was pressed again within this time is held down: it would accept pages that nobody has seen."""
-WRITING = (AnnotationAction.ENTER, AnnotationAction.SKIP, AnnotationAction.UNDO)
+WRITING = (
+    AnnotationAction.ENTER,
+    AnnotationAction.SKIP,
+    AnnotationAction.UNDO,
+    AnnotationAction.MARK,
+    AnnotationAction.COMMENT,
+)
+"""What is only meant for what the annotator had in sight; so are the keys of labels and lines."""
 
 
 class AnnotatingScreen(Screen[None]):
@@ -70,8 +75,6 @@ class AnnotatingScreen(Screen[None]):
         self._keys = label_keys(room.label_set)
         self._at = 0
         self._in_sight: object = None
-        self._drawn, self._drawn_s = True, 0.0
-        self._last_key, self._last_key_s = "", 0.0
         self._said, self._colour = "", palette.GREEN
 
     def compose(self) -> ComposeResult:
@@ -106,8 +109,7 @@ class AnnotatingScreen(Screen[None]):
         in_sight = _in_sight(view)
         if in_sight != self._in_sight:
             self._in_sight, self._at = in_sight, 0
-            self._drawn = False
-            self.call_after_refresh(self._is_drawn)
+        guarded(self).in_sight(self, in_sight)
         for phase in AnnotationPhase:
             self.set_class(view.phase is phase, f"-{phase.value}")
         self.query_one(AnnotationTitle).show(view, self._room.project.id)
@@ -127,9 +129,6 @@ class AnnotatingScreen(Screen[None]):
         self.query_one(MessageLine).show(said, colour, break_due=False)
         self.query_one(OfferedKeys).offer(offered(view, self._labels))
 
-    def _is_drawn(self) -> None:
-        self._drawn, self._drawn_s = True, time.monotonic()
-
     def _tell(self, said: str, colour: str = palette.YELLOW) -> None:
         self._said, self._colour = said, colour
 
@@ -146,23 +145,19 @@ class AnnotatingScreen(Screen[None]):
             return
         event.stop()
         event.prevent_default()
-        held_down = self._held_down(key, event.time)
         self._said = ""
-        if action in WRITING and (held_down or not self._drawn or event.time < self._drawn_s):
-            self.app.bell()
-            self._tell("too fast: that page was not in sight yet; press again")
+        app = guarded(self)
+        if (action is None or action in WRITING) and not app.counts(event, self.on_key, self._tell):
+            pass
+        elif action in (None, AnnotationAction.MARK) and app.guard.is_repeat(event):
+            pass  # A label or a strike that is held down would come and go.
         elif action is not None:
             self._act(action, view)
         elif line is not None:
             self._strike(line)
-        elif label is not None and not held_down:
+        elif label is not None:
             self._desk.toggle(label)
         self.show()
-
-    def _held_down(self, key: str, at_s: float) -> bool:
-        again = key == self._last_key and at_s - self._last_key_s < REPEAT_S
-        self._last_key, self._last_key_s = key, at_s
-        return again
 
     def _act(self, action: AnnotationAction, view: AnnotationView) -> None:
         labelling = view.phase is AnnotationPhase.LABELLING
@@ -202,6 +197,7 @@ class AnnotatingScreen(Screen[None]):
         if (unseen := lines.unseen) is not None:
             self._desk.move(unseen - view.cursor)
             lines.turn_to(unseen)
+            guarded(self).cover()
             self._tell(f"{len(view.page) - unseen} lines of this page were not in sight yet: here they are")
             return
         self._write(self._desk.accept_page)

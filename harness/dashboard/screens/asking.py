@@ -6,12 +6,14 @@ import uuid
 from typing import ClassVar
 
 from rich.text import Text
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.widgets import Input, Static
 
 from harness.dashboard import palette
+from harness.dashboard.key_guard import guarded
 from harness.dashboard.messages import CommandWanted
 from harness.dashboard.screens.sheet import Panel
 from harness.dashboard.watch import View
@@ -126,6 +128,15 @@ class AskingPanel(Panel):
             text.append(key, style=f"bold {palette.BLUE}")
             text.append(f" {what}   ", style=palette.TEXT)
         self.query_one("#keys", Static).update(text)
+
+    def on_key(self, event: events.Key) -> None:
+        """A key that was meant for what lay here before is no answer."""
+        if event.key in dict(self.key_words) and not guarded(self).counts(event, lambda _: None, self._tell):
+            event.stop()
+            event.prevent_default()
+
+    def _tell(self, said: str) -> None:
+        self.query_one("#said", Static).update(Text(said, style=palette.YELLOW))
 
     def action_heard(self) -> None:
         self.add_class("-heard")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
@@ -14,6 +13,7 @@ from textual.screen import Screen
 
 from harness.dashboard import palette
 from harness.dashboard.judging_keys import key_name, offered
+from harness.dashboard.key_guard import guarded
 from harness.dashboard.listening import Listening, Sound
 from harness.dashboard.messages import RoomRead, SoundEnded, SoundFailed, SoundRead
 from harness.dashboard.rating_help import guide_text
@@ -45,15 +45,15 @@ from harness.rating.sitting_view import Given, Phase, SittingView
 from harness.rig.rater_player import RaterPlayer
 from harness.rig.rating_room import RatingRoom
 
-REPEAT_S = 0.08
-"""A key that comes again within this time is held down: it would label responses that nobody has seen."""
-WRITING = (RaterAction.UNDO, RaterAction.SKIP, RaterAction.HOLD)
 CURSOR_S = 1 / 15
 HEIGHTS = [(0, "-tiny"), (16, "-flat"), (23, "-low"), (28, "-tall"), (36, "-high")]
 MOST_FOUND = 9
 """So many earlier responses are offered at once: they are chosen by a digit."""
 ANYWHERE = {RaterAction.UNDO, RaterAction.GUIDE, RaterAction.QUIT, RaterAction.RELEASE_HELD, *NEWER}
 ON_AN_ITEM = frozenset(RaterAction) - ANYWHERE
+HEARING = {RaterAction.PLAY, RaterAction.PLAY_SLOWER, RaterAction.PLAY_QUERY, RaterAction.STOP}
+WRITING = ON_AN_ITEM - HEARING | {RaterAction.UNDO}
+"""What is only meant for what the rater had in sight."""
 
 
 class JudgingScreen(Screen[None]):
@@ -97,8 +97,6 @@ class JudgingScreen(Screen[None]):
         self._adjudicating, self._names = adjudicating, names
         self._auto_play = player is not None
         self._item: Item | None = None
-        self._drawn = True
-        self._last_key, self._last_key_s = "", 0.0
         self._said, self._colour = "", palette.GREEN
 
     def compose(self) -> ComposeResult:
@@ -136,6 +134,7 @@ class JudgingScreen(Screen[None]):
         view = self._desk.view
         new = (view.item and view.item.id) != (self._item and self._item.id)
         self._item = view.item
+        guarded(self).in_sight(self, (view.item and view.item.id, view.explained is not None))
         self.set_class(view.phase is Phase.FINISHED, "-finished")
         self.set_class(view.explained is not None, "-explaining")
         title = self._room.round.title or self._room.round.id
@@ -155,16 +154,11 @@ class JudgingScreen(Screen[None]):
         self._hush()
         if item is None:
             return
-        self._drawn = False
-        self.call_after_refresh(self._is_drawn)
         self.query_one(MovingWave).clear("reading the sound …")
         if self._auto_play:
             self._play(Sound.RESPONSE)
         else:
             self._listening.read(item)
-
-    def _is_drawn(self) -> None:
-        self._drawn = True
 
     def _write_message(self, view: SittingView) -> None:
         said, colour = (self._said, self._colour) if self._said else (view.said, palette.GREEN)
@@ -194,30 +188,20 @@ class JudgingScreen(Screen[None]):
             return
         event.stop()
         event.prevent_default()
-        held_down = self._held_down(key)
         self._said = ""
-        if self._desk.view.explained is not None and action not in (RaterAction.UNDO, RaterAction.QUIT):
-            if not held_down:
-                self._desk.go_on()
-        elif category is not None or action in WRITING:
-            if held_down or not self._drawn:
-                self.app.bell()
-                self._tell("too fast: that response was not in sight yet; press again")
-            elif category is not None:
-                self._write(lambda: self._desk.judge(category))
-            elif action is not None:
-                self._act(action)
+        goes_on = self._desk.view.explained is not None and action not in (RaterAction.UNDO, RaterAction.QUIT)
+        writes = goes_on or category is not None or action in WRITING
+        if writes and not guarded(self).counts(event, self.on_key, self._tell):
+            pass
+        elif goes_on:
+            self._desk.go_on()
+        elif category is not None:
+            self._write(lambda: self._desk.judge(category))
         elif action is not None:
             self._act(action)
         elif key == "p":
             self._toggle_auto_play()
         self.show()
-
-    def _held_down(self, key: str) -> bool:
-        now_s = time.monotonic()
-        again = key == self._last_key and now_s - self._last_key_s < REPEAT_S
-        self._last_key, self._last_key_s = key, now_s
-        return again
 
     def _act(self, action: RaterAction) -> None:
         if action in ON_AN_ITEM and self._item is None:

@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import ClassVar
 
 from rich.text import Text
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from harness.dashboard import palette
+from harness.dashboard.judging_keys import key_name
+from harness.dashboard.key_guard import guarded
 from harness.dashboard.messages import CommandWanted, Told
 from harness.dashboard.rating_queue import in_log, own_judgment, queue
 from harness.dashboard.screens.prompts import Choice, LinePrompt
@@ -23,7 +26,7 @@ from harness.dashboard.widgets.item import ItemText
 from harness.dashboard.widgets.waveform import Waveform
 from harness.evaluate.trials import FirstResponse
 from harness.model.feed import Answered, Judge, Replay
-from harness.model.judgment import Judgment, JudgmentStatus
+from harness.model.judgment import Category, Judgment, JudgmentStatus
 from harness.rating.categories import KEYS, LABELS
 from harness.rating.guide import FLAG_TEXTS, GUIDE, RULES
 from harness.rating.judgments import Sitting, Subject, withdrawal
@@ -60,12 +63,7 @@ class RatingScreen(Sheet):
     """One response at a time; a judgment is in the log before the next one shows."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        *(Binding("minus" if key == "-" else key, f"judge({key!r})", LABELS[which]) for key, which in KEYS),
         Binding("space", "replay", "Replay"),
-        Binding("u", "undo", "Undo"),
-        Binding("x", "skip", "Skip"),
-        Binding("f", "flag", "Flag"),
-        Binding("c", "comment", "Comment"),
         Binding("o", "app.question", "The operator's question"),
         Binding("question_mark,f1", "app.help", "Guide"),
         Binding("escape,j", "app.close_screen", "Back"),
@@ -116,6 +114,7 @@ class RatingScreen(Sheet):
         item = same or (waiting[0] if waiting else None)
         if _key(item) != _key(self._item):
             self._shown_at_s, self._plays, self._comment = time.monotonic(), 0, ""
+        guarded(self).in_sight(self, (RatingScreen, _key(item)))
         if item != self._item:
             self._item, self._item_key = item, _key(item)
             folder = Path(view.welcome.session_folder) if view.welcome else Path()
@@ -146,13 +145,36 @@ class RatingScreen(Sheet):
             time_to_answer_s=round(time.monotonic() - self._shown_at_s, 3),
         )
 
-    def action_judge(self, key: str) -> None:
+    def on_key(self, event: events.Key) -> None:
+        """Keys that label, here and not as bindings: an action runs later, when another response may be in sight."""
+        key = key_name(event)
+        category = dict(KEYS).get(key)
+        if category is None and key not in ("u", "x", "f", "c"):
+            return
+        event.stop()
+        event.prevent_default()
+        if not guarded(self).counts(event, self.on_key, self._tell):
+            return
+        if category is not None:
+            self._judge(category)
+        elif key == "x":
+            self.action_skip()
+        elif key == "f":
+            self.action_flag()
+        elif key == "c":
+            self.action_comment()
+        else:
+            self.action_undo()
+
+    def _tell(self, said: str) -> None:
+        self.post_message(Told(said))
+
+    def _judge(self, category: Category) -> None:
         sitting = self._sitting()
         if self._saving is not None:
             # The response in sight is not yet the next one: a key given now would be meant for neither.
             self.app.bell()
         if sitting is not None:
-            category = dict(KEYS)[key]
             self._save(sitting.submit(category), f"saved as “{LABELS[category]}”")
 
     def action_skip(self) -> None:
@@ -161,22 +183,30 @@ class RatingScreen(Sheet):
             self._save(sitting.skip(), "left for later")
 
     def action_flag(self) -> None:
+        asked = _key(self._item)
+
         def chosen(index: int | None) -> None:
             sitting = self._sitting()
-            if index is not None and sitting is not None:
+            if index is None or sitting is None:
+                return
+            if _key(self._item) == asked:
                 self._save(sitting.flag((FLAGS[index][0],)), "put aside")
+            else:
+                self._tell("that response is no longer in sight; nothing was done")
 
-        if self._item is not None:
+        if asked is not None:
             self.app.push_screen(Choice("Put this response aside. Why?", tuple(text for _, text in FLAGS)), chosen)
 
     def action_comment(self) -> None:
+        asked = _key(self._item)
+
         def written(line: str | None) -> None:
-            if line is not None:
+            if line is not None and _key(self._item) == asked:
                 self._comment = line
                 if self._view is not None:
                     self.show(self._view)
 
-        if self._item is not None:
+        if asked is not None:
             self.app.push_screen(LinePrompt("Comment, kept with the judgment that follows", needed=False), written)
 
     def action_undo(self) -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import uuid
 from typing import ClassVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
+from harness.dashboard.judging_keys import key_name
+from harness.dashboard.key_guard import guarded
 from harness.dashboard.messages import CommandWanted, Told
 from harness.dashboard.screens.pausing import pause_or_go_on
 from harness.dashboard.screens.sheet import Sheet
@@ -75,9 +78,7 @@ class WakeScreen(Sheet):
     """A review is acknowledged when the engine has committed it, and only then the next event is selected."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        *(Binding(key, f"review({word.value!r})", REVIEW_WORDS[word]) for key, word in REVIEW_KEYS),
         Binding("enter,space", "replay", "Play the sound around it"),
-        Binding("u", "take_back", "Take back"),
         Binding("p", "pause", "Pause or go on"),
         Binding("o", "app.question", "The operator's question"),
         Binding("question_mark,f1", "app.help", "Help"),
@@ -100,7 +101,7 @@ class WakeScreen(Sheet):
         yield StateLine()
         yield ProgressLine()
         yield DeviceBlocks(id="devices")
-        yield UnmatchedList(id="unmatched")
+        yield UnmatchedList(self._selected, id="unmatched")
         yield NoticeLine()
         yield KeyBar(KEYS)
 
@@ -124,6 +125,22 @@ class WakeScreen(Sheet):
         """Lines for the devices: what is left of the screen beside the list's least."""
         others = (one for one in self.children if not isinstance(one, DeviceBlocks | UnmatchedList) and one.display)
         return max(4, self.size.height - sum(one.outer_size.height for one in others) - 2 - LEAST_EVENTS)
+
+    def _selected(self, seq: int | None) -> None:
+        guarded(self).in_sight(self, (WakeScreen, seq))
+
+    def on_key(self, event: events.Key) -> None:
+        """Keys that label, here and not as bindings: an action runs later, when another event may be selected."""
+        word = dict(REVIEW_KEYS).get(key := key_name(event))
+        if word is None and key != "u":
+            return
+        event.stop()
+        event.prevent_default()
+        if guarded(self).counts(event, self.on_key, lambda said: self.post_message(Told(said))):
+            if word is not None:
+                self.action_review(word.value)
+            else:
+                self.action_take_back()
 
     def action_pause(self) -> None:
         self.post_message(pause_or_go_on(self._view, self._by))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import ClassVar
 
 from rich.cells import set_cell_size
@@ -47,8 +48,10 @@ class UnmatchedList(Lines):
         Binding("end", "move(1000000)", "Oldest event", show=False),
     ]
 
-    def __init__(self, *, id: str | None = None) -> None:
+    def __init__(self, selected: Callable[[int | None], object], *, id: str | None = None) -> None:
+        """selected: takes the number of the selected event, whenever it is shown."""
         super().__init__(id=id)
+        self._tell_selected = selected
         self.border_title = "Unmatched wake events"
         self._events: tuple[WakeEvent, ...] = ()
         self._seq: int | None = None
@@ -109,6 +112,7 @@ class UnmatchedList(Lines):
         self._keep_in_sight()
 
     def _keep_in_sight(self) -> None:
+        self._tell_selected(self._seq)
         top, height = self.scroll_offset.y, self.scrollable_content_region.height
         if height and not top <= self._index < top + height:
             self.call_after_refresh(self.scroll_to, y=self._index - height // 2, animate=False)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-APART_S = 0.1
+APART_S = 0.15
 """The same key sooner than this is one that is held down."""
 REFUSED_S = 1.0
 """A refusal that still stands after this is of the last key, and no picture of the one before."""

@@ -1,0 +1,141 @@
+"""One guard for every screen that labels: a key counts only if it was pressed after its item was drawn."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from enum import Enum, auto
+from functools import partial
+
+from textual import events
+from textual.app import App
+from textual.message import Message
+from textual.screen import Screen
+
+REPEAT_S = 0.12
+"""The same key sooner than this is a key that is held down; keyboards repeat 10 to 40 times a second."""
+FIRST_REPEAT_S = 0.75
+"""A keyboard begins to repeat after 0.2 to 0.66 s; until then a key that is held looks like one pressed once."""
+MOST_KEYS = 4096
+TOO_FAST = "too fast: that was not in sight yet; press again"
+
+
+class Verdict(Enum):
+    """UNSURE: it may be the first repeat of a key that is held down; REPEAT_S later it is known."""
+
+    COUNTS = auto()
+    TOO_EARLY = auto()
+    UNSURE = auto()
+
+
+class KeyGuard:
+    """Knows when keys were pressed, and since when what is in sight has been drawn.
+
+    All times are of one clock, that of `event.time`: monotonic, and read by the thread that reads the terminal, so that
+    a key keeps its time however long a slow redraw lets it wait.
+    """
+
+    def __init__(self) -> None:
+        self._keys: deque[tuple[str, float]] = deque(maxlen=MOST_KEYS)
+        self._drawn_s: float | None = None
+        self._drawings = 0
+
+    @property
+    def drawn_s(self) -> float | None:
+        """Since when what is in sight has been drawn; None until it is."""
+        return self._drawn_s
+
+    def hear(self, event: events.Key) -> None:
+        """Every key, in the order of pressing, before any screen acts on it."""
+        self._keys.append((event.key, event.time))
+
+    def cover(self) -> Callable[[], None]:
+        """Something else is to be drawn; what it returns is to be called when that is done."""
+        self._drawn_s = None
+        self._drawings += 1
+        return partial(self._draw, self._drawings)
+
+    def _draw(self, number: int) -> None:
+        if number == self._drawings:
+            self._drawn_s = Message().time
+
+    def is_repeat(self, event: events.Key) -> bool:
+        """True for all but the first of a key that is held down."""
+        return self._pressed(event)[0] < event.time
+
+    def verdict(self, event: events.Key) -> Verdict:
+        pressed_s, may_be_held_since_s = self._pressed(event)
+        if self._drawn_s is None or pressed_s <= self._drawn_s:
+            return Verdict.TOO_EARLY
+        if may_be_held_since_s <= self._drawn_s and Message().time < event.time + REPEAT_S:
+            return Verdict.UNSURE
+        return Verdict.COUNTS
+
+    def _pressed(self, event: events.Key) -> tuple[float, float]:
+        """When the key went down, and when it did if it should turn out to be held."""
+        keys, mine = self._keys, (event.key, event.time)
+        at = next((n for n in range(len(keys) - 1, -1, -1) if keys[n] == mine), None)
+        if at is None:
+            return event.time, event.time
+        first = at
+        while first and self._gap_s(first) < REPEAT_S:
+            first -= 1
+        is_last = at == len(keys) - 1
+        held = first < at or (not is_last and self._gap_s(at + 1) < REPEAT_S)
+        earlier = first - 1 if first and self._gap_s(first) < FIRST_REPEAT_S else first
+        pressed_s = keys[earlier if held else first][1]
+        return pressed_s, keys[earlier][1] if is_last else pressed_s
+
+    def _gap_s(self, at: int) -> float:
+        """Since the key before; endless when that was another one."""
+        (before, before_s), (key, key_s) = self._keys[at - 1], self._keys[at]
+        return key_s - before_s if before == key else float("inf")
+
+
+class GuardedApp(App[int]):
+    """An app whose screens label by keys."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.guard = KeyGuard()
+        self._in_sight: object = None
+
+    async def on_event(self, event: events.Event) -> None:
+        if isinstance(event, events.Key) and not event.is_forwarded:
+            self.guard.hear(event)
+        await super().on_event(event)
+
+    def on_mount(self) -> None:
+        # A panel that opens or closes changes what is in sight, too.
+        self.screen_change_signal.subscribe(self, lambda _: self.cover(), immediate=True)
+        self.cover()
+
+    def in_sight(self, screen: Screen[None], item: object) -> None:
+        """What a key on the screen would label; to be told whenever it is shown."""
+        if self.screen is screen and item != self._in_sight:
+            self._in_sight = item
+            self.cover()
+
+    def cover(self) -> None:
+        """What is in sight is drawn anew: keys pressed before that are not meant for it."""
+        self.screen.call_after_refresh(self.guard.cover())
+
+    def counts(self, event: events.Key, handle: Callable[[events.Key], object], tell: Callable[[str], object]) -> bool:
+        """Whether the screen is to act on a key. Where that is not known yet, `handle` gets the key again in a moment;
+        `tell` gets the reason of a refusal."""
+        match self.guard.verdict(event):
+            case Verdict.COUNTS:
+                return True
+            case Verdict.UNSURE:
+                self.screen.set_timer(REPEAT_S, partial(handle, event))
+            case Verdict.TOO_EARLY:
+                self.bell()
+                tell(TOO_FAST)
+        return False
+
+
+def guarded(screen: Screen[None]) -> GuardedApp:
+    """The app of a screen that labels."""
+    app = screen.app
+    assert isinstance(app, GuardedApp), f"{type(app).__name__} has no guard"
+    return app

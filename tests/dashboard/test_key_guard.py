@@ -1,0 +1,180 @@
+"""Keys that label: every screen, one guard, one clock. Times are those of the keys' events."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from textual import events
+from textual.pilot import Pilot
+
+from harness.dashboard.key_guard import FIRST_REPEAT_S, REPEAT_S, TOO_FAST, GuardedApp, KeyGuard, Verdict
+from harness.model.feed import Judge
+from tests import annotation_projects
+from tests.dashboard import annotating, seats
+from tests.dashboard.bench import dashboard, double, shows, until
+from tests.rating_sessions import rating_session
+
+REPEATS_S = 0.03
+"""Between repeats of a key that is held down."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """A screen that labels. label: a key that labels what is in sight; labelled: how many items that is so far."""
+
+    app: GuardedApp
+    pilot: Pilot[int]
+    label: str
+    labelled: Callable[[], int]
+
+
+@asynccontextmanager
+async def bench(folder: Path) -> AsyncIterator[Seat]:
+    with double(folder) as engine:
+        app = dashboard(engine)
+        async with app.run_test(size=(80, 24)) as pilot:
+            await until(pilot, shows(pilot, "7 of 12"))
+            await pilot.press("j")
+            await until(pilot, shows(pilot, "milk is on the list"))
+            yield Seat(app, pilot, "1", lambda: len(list(engine.commands(Judge))))
+
+
+@asynccontextmanager
+async def rate(folder: Path) -> AsyncIterator[Seat]:
+    session = rating_session(folder / "s1", 12)
+    app = seats.seated(session)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await seats.ready(pilot)
+        yield Seat(app, pilot, "1", lambda: len(seats.rows(session)))
+
+
+@asynccontextmanager
+async def annotate(folder: Path) -> AsyncIterator[Seat]:
+    project = annotation_projects.annotation_project(folder / "p")
+    app = annotating.seated(project)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await annotating.ready(pilot)
+        yield Seat(app, pilot, "enter", lambda: len(annotation_projects.rows(project)))
+
+
+SCREENS = [bench, rate, annotate]
+
+
+def key(name: str, at_s: float) -> events.Key:
+    event = events.Key(name, name if len(name) == 1 else None)
+    event.time = at_s
+    return event
+
+
+async def settled(seat: Seat) -> None:
+    """Until no key is still to be decided on."""
+    await seat.pilot.pause(REPEAT_S + 0.05)
+    await until(seat.pilot, lambda: True)
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+async def test_a_key_from_before_the_drawing_labels_nothing_however_late_it_is_handled(
+    screen: Callable[[Path], Seat], tmp_path: Path
+) -> None:
+    async with screen(tmp_path) as seat:
+        drawn_s = seat.app.guard.drawn_s
+        assert drawn_s is not None
+        seat.app.post_message(key(seat.label, drawn_s - 0.001))
+        await until(seat.pilot, shows(seat.pilot, TOO_FAST))
+        assert seat.labelled() == 0
+        seat.app.post_message(key(seat.label, drawn_s + FIRST_REPEAT_S + 0.001))
+        await until(seat.pilot, lambda: seat.labelled() == 1)
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+@pytest.mark.parametrize("first_after_s", [REPEATS_S, 0.25, 0.66], ids=lambda s: f"repeats after {s} s")
+async def test_a_key_that_is_held_down_labels_one_item(
+    screen: Callable[[Path], Seat], first_after_s: float, tmp_path: Path
+) -> None:
+    """Held for a third of a second longer than the keyboard takes to repeat it, in real time."""
+    async with screen(tmp_path) as seat:
+        began_s = time.monotonic()
+        times = [0.0, *(first_after_s + n * REPEATS_S for n in range(11))]
+        for after_s in times:
+            await asyncio.sleep(max(0.0, began_s + after_s - time.monotonic()))
+            seat.app.post_message(key(seat.label, began_s + after_s))
+        await settled(seat)
+        assert seat.labelled() == 1
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+async def test_a_slow_redraw_does_not_make_keys_later_than_they_were(
+    screen: Callable[[Path], Seat], tmp_path: Path
+) -> None:
+    """A thread reads keys as the driver's does, while the screen is busy before the next item is drawn."""
+    async with screen(tmp_path) as seat:
+        other = {"1": "2", "enter": "x"}[seat.label]
+
+        def type_keys() -> None:
+            for name in (other, seat.label, other):
+                time.sleep(REPEATS_S)
+                seat.app.post_message(key(name, time.monotonic()))
+
+        seat.app.post_message(key(seat.label, time.monotonic()))
+        thread = threading.Thread(target=type_keys)
+        thread.start()
+        thread.join()  # without letting the screen work
+        await settled(seat)
+        assert seat.labelled() == 1
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+async def test_the_same_key_pressed_again_labels_the_next_item(screen: Callable[[Path], Seat], tmp_path: Path) -> None:
+    async with screen(tmp_path) as seat:
+        for number in (1, 2):
+            await seat.pilot.press(seat.label)
+            await until(seat.pilot, lambda number=number: seat.labelled() == number)
+            await seat.pilot.pause(2 * REPEAT_S)
+
+
+def verdicts(drawn_s: float, keys: Sequence[tuple[str, float]]) -> list[Verdict]:
+    """Of keys, each when the next one has been heard; the last one when time has passed."""
+    guard = KeyGuard()
+    guard._drawn_s = drawn_s
+    heard = [key(*one) for one in keys]
+    for event in heard:
+        guard.hear(event)
+    return [guard.verdict(event) for event in heard]
+
+
+EARLY, COUNTS = Verdict.TOO_EARLY, Verdict.COUNTS
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ([("1", 0.9)], [EARLY]),
+        ([("1", 1.1)], [COUNTS]),
+        ([("1", 0.9), ("1", 0.95), ("1", 1.03)], [EARLY] * 3),
+        ([("1", 0.9), ("1", 1.4), ("1", 1.44)], [EARLY] * 3),
+        ([("1", 0.9), ("1", 1.4)], [EARLY, COUNTS]),
+        ([("1", 0.9), ("2", 1.4), ("2", 1.44)], [EARLY, COUNTS, COUNTS]),
+        ([("1", 0.9), ("2", 1.0), ("1", 1.01)], [EARLY, EARLY, COUNTS]),
+        ([("1", 0.1), ("1", 1.4), ("1", 1.44)], [EARLY, COUNTS, COUNTS]),
+    ],
+)
+def test_when_a_key_was_pressed(keys: list[tuple[str, float]], expected: list[Verdict]) -> None:
+    """What is in sight was drawn at 1.0 s."""
+    assert verdicts(1.0, keys) == expected
+
+
+def test_a_drawing_that_another_one_overtook_does_not_count() -> None:
+    guard = KeyGuard()
+    first, second = guard.cover(), guard.cover()
+    first()
+    assert guard.drawn_s is None
+    second()
+    assert guard.drawn_s is not None
+    assert guard.verdict(key("1", guard.drawn_s)) is EARLY
