@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from harness.model.choices import Reading
     from harness.reports.categories.report import CategoryReport
 
+TOO_FEW = "too few queries for an interval"
+
 
 class Bound(StrEnum):
     """What a limit is on. SAFE: the end of the interval that makes it harder to keep."""
@@ -53,7 +55,7 @@ def failures(report: CategoryReport, limit: Limit, bound: Bound) -> Iterator[str
             continue
         what = f"{name_of(limit.category)} of {shown(one.label, 60) or '(no name)'}"
         if value is None:
-            yield f"{limit.option}: {what} is n/a ({one.figures.why_not}), which no limit allows"
+            yield f"{limit.option}: {what} is n/a ({one.figures.why_not or TOO_FEW}), which no limit allows"
             continue
         of = (
             ""

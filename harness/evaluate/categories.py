@@ -13,8 +13,6 @@ from harness.metrics.intervals import CONFIDENCE, wilson
 from harness.model.choices import Derived, Reading
 from harness.model.judgment import Category, SubFlag
 
-LEAST_QUERIES = 6
-"""With fewer, how they differ says too little of how further ones would."""
 TOGETHER = 1 - (1 - CONFIDENCE) / len(Category)
 """Confidence of each interval where all eleven shall hold at once (Bonferroni)."""
 
@@ -29,23 +27,30 @@ MEMBERS: dict[Derived, frozenset[Category]] = {
 Figure = Category | Derived
 
 
-class Unit(StrEnum):
-    """What varies freely, and so what an interval speaks of: further queries, or further responses to these."""
-
-    QUERIES = "queries"
-    RESPONSES = "responses"
-
-
 class Method(StrEnum):
-    """WILSON: each response by itself. CLUSTERED: repetitions of a query count as far as they differ."""
+    """How the interval of a share comes about, which always speaks of further queries like these.
+
+    WILSON: each query was said once. CLUSTERED: repetitions of a query count as far as they differ. TOO_FEW: one
+    query, repeated; it says nothing of others, and there is no interval.
+    """
 
     WILSON = "wilson"
     CLUSTERED = "clustered"
+    TOO_FEW = "too_few_queries"
+
+    @classmethod
+    def of(cls, queries: int, responses: int) -> Method:
+        if queries == responses:
+            return cls.WILSON
+        return cls.CLUSTERED if queries > 1 else cls.TOO_FEW
 
 
 @dataclass(frozen=True, slots=True)
 class CountedShare:
-    """`count` of `total` responses. interval: 95 %; together: such that all eleven hold at once; None over nothing."""
+    """`count` of `total` responses. interval: 95 %; together: such that all eleven hold at once.
+
+    Both are None over nothing, and over one query that was repeated.
+    """
 
     count: int
     total: int
@@ -86,7 +91,6 @@ class CategoryFigures:
     core: CoreLack
     sub_flags: tuple[tuple[SubFlag, int], ...]
     queries: int
-    unit: Unit
     method: Method
     flagged_too: int = 0
     voices: int = 0
@@ -150,8 +154,7 @@ def figures_of(trials: Iterable[RatedTrial]) -> CategoryFigures:
     by_query: dict[tuple[str, str], list[RatedTrial]] = {}
     for one in with_category:
         by_query.setdefault(one.query, []).append(one)
-    repeated = len(by_query) < len(with_category)
-    clustered = repeated and len(by_query) >= LEAST_QUERIES
+    method = Method.of(len(by_query), len(with_category))
     queries = list(by_query.values())
     totals = [len(of) for of in queries]
 
@@ -162,9 +165,9 @@ def figures_of(trials: Iterable[RatedTrial]) -> CategoryFigures:
             members = [counts[one] for one in Category if one in MEMBERS[derived]]
             counts[derived] = [sum(of) for of in zip(*members, strict=True)]
         # Rare categories tell too little of how alike repetitions are; all eleven together tell it.
-        effect = design_effect([counts[figure] for figure in Category], totals) if clustered else None
+        effect = design_effect([counts[figure] for figure in Category], totals)
         for figure, of in counts.items():
-            yield figure, _share(of, totals, clustered, effect)
+            yield figure, counted_share(of, totals, effect)
 
     bases = Counter(one.basis for one in with_category)
     flags = Counter(flag for one in with_category for flag in one.sub_flags)
@@ -177,8 +180,7 @@ def figures_of(trials: Iterable[RatedTrial]) -> CategoryFigures:
         core=_core(with_category),
         sub_flags=tuple((flag, flags[flag]) for flag in SubFlag),
         queries=len(by_query),
-        unit=Unit.RESPONSES if repeated and not clustered else Unit.QUERIES,
-        method=Method.CLUSTERED if clustered else Method.WILSON,
+        method=method,
         flagged_too=sum(
             any(row.flags for row in one.judged.judgments) for one in with_category if one.judged is not None
         ),
@@ -203,9 +205,10 @@ def counts_as(one: RatedTrial, figure: Figure, reading: Reading = Reading.ADMITT
     return found in MEMBERS[figure] if isinstance(figure, Derived) else found is figure
 
 
-def _share(counts: Sequence[int], totals: Sequence[int], clustered: bool, effect: float | None) -> CountedShare:
+def counted_share(counts: Sequence[int], totals: Sequence[int], effect: float | None) -> CountedShare:
+    """The share of sum(totals) responses, from those of each query. effect: `design_effect` of repetitions."""
     count, total = sum(counts), sum(totals)
-    if not clustered:
+    if Method.of(len(totals), total) is Method.WILSON:
         return CountedShare(count, total, wilson(count, total), wilson(count, total, TOGETHER))
     each = clustered_interval(counts, totals, least_effect=effect)
     return CountedShare(count, total, each, clustered_interval(counts, totals, TOGETHER, effect))

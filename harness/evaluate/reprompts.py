@@ -7,11 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import median
 
-from harness.evaluate.categories import LEAST_QUERIES, CountedShare, Unit
+from harness.evaluate.categories import CountedShare, counted_share
 from harness.evaluate.rated_trials import RatedTrial
 from harness.evaluate.trials import DECIDED
-from harness.metrics.clustered_shares import Interval, clustered_interval
-from harness.metrics.intervals import wilson
+from harness.metrics.clustered_shares import Interval, design_effect
 from harness.metrics.word_intervals import wer_interval
 
 
@@ -32,8 +31,8 @@ class RepromptFigures:
     """Of queries that were decided and whose recognition was assessed. needed: (attempts, queries), ascending.
 
     never: queries never recognised, so that the attempts which they would have needed are unknown; they are in no mean.
-    first: recognised at the first attempt, of all assessed. mean: attempts of those recognised, with its 95 % interval.
-    unassessed: decided queries that are left out.
+    first: recognised at the first attempt, of all assessed. mean: attempts of those recognised, with its 95 % interval,
+    None with fewer than two queries. unassessed: decided queries that are left out.
     """
 
     needed: tuple[tuple[int, int], ...]
@@ -41,7 +40,6 @@ class RepromptFigures:
     first: CountedShare
     mean: float | None
     mean_interval: Interval | None
-    unit: Unit
     unassessed: int
     waits: Waits
 
@@ -55,39 +53,31 @@ class RepromptFigures:
 
 
 def reprompts_of(trials: Iterable[RatedTrial]) -> RepromptFigures:
-    """The figures over `trials`; repetitions of a query count as far as they differ, from LEAST_QUERIES queries on."""
+    """The figures over `trials`; repetitions of a query count as far as they differ."""
     decided = [one for one in trials if one.progress.outcome in DECIDED]
     held = [one for one in decided if one.assessed]
     by_query: dict[tuple[str, str], list[int | None]] = {}
     for one in held:
         by_query.setdefault(one.query, []).append(one.attempts)
-    repeated = len(by_query) < len(held)
-    clustered = repeated and len(by_query) >= LEAST_QUERIES
     needed = [attempts for of in by_query.values() for attempts in of if attempts is not None]
-    at_first, total = needed.count(1), len(held)
-    if clustered:
-        of = list(by_query.values())
-        interval = clustered_interval(
-            [sum(attempts == 1 for attempts in each) for each in of], [len(each) for each in of]
-        )
-    else:
-        interval = wilson(at_first, total)
+    of = list(by_query.values())
+    totals = [len(each) for each in of]
+    at_first = [each.count(1) for each in of]
+    later = [total - first for first, total in zip(at_first, totals, strict=True)]
     return RepromptFigures(
         needed=tuple(sorted(Counter(needed).items())),
-        never=total - len(needed),
-        first=CountedShare(at_first, total, interval),
+        never=len(held) - len(needed),
+        first=counted_share(at_first, totals, design_effect([at_first, later], totals)),
         mean=sum(needed) / len(needed) if needed else None,
-        mean_interval=_mean_interval(list(by_query.values()), clustered),
-        unit=Unit.RESPONSES if repeated and not clustered else Unit.QUERIES,
+        mean_interval=_mean_interval(of),
         unassessed=len(decided) - len(held),
         waits=_waits(decided),
     )
 
 
-def _mean_interval(queries: list[list[int | None]], clustered: bool) -> Interval | None:
-    """Of the attempts after the first for each query, as word errors are of words; None with fewer than two units."""
-    recognised = [[attempts - 1 for attempts in of if attempts is not None] for of in queries]
-    units = recognised if clustered else [[extra] for of in recognised for extra in of]
+def _mean_interval(queries: list[list[int | None]]) -> Interval | None:
+    """Of the attempts after the first for each query, as word errors are of words; None with fewer than two queries."""
+    units = [[attempts - 1 for attempts in of if attempts is not None] for of in queries]
     units = [of for of in units if of]
     found = wer_interval([sum(of) for of in units], [len(of) for of in units])
     return None if found is None else (1 + found[0], 1 + found[1])

@@ -10,6 +10,8 @@ from scipy.special import betaincinv, stdtrit
 
 from harness.metrics.intervals import CONFIDENCE
 
+IMAGINED = 3.0
+"""Clusters that are imagined to be all alike within: a few that happen not to differ do not tell that none do."""
 Interval = tuple[float, float]
 Column = NDArray[np.float64]
 
@@ -50,7 +52,7 @@ def independent_units(
     share = float(held.sum()) / total
     alone = share * (1 - share) / total
     if not alone and least_effect is None:
-        return float(len(of))
+        return total**2 / float((of * of).sum())
     own = _variance(held, of) / alone if alone else 0.0
     effect = max(1.0, own, least_effect or 0.0)
     degrees = max(1.0, total**2 / float((of * of).sum()) - 1)
@@ -62,17 +64,30 @@ def design_effect(figures: Sequence[Sequence[int]], totals: Sequence[int]) -> fl
     """How many times the variance of shares is what it would be without clusters, over several shares together.
 
     figures: for each share the counts of each cluster. At least 1; None where no share varies, or with one cluster.
-    Source: the mean generalised design effect, Rao & Scott, J. Am. Stat. Assoc. 76 (1981).
+    It is the larger of two: how much clusters differ, and how alike a cluster is within. A few clusters may happen to
+    be the same; that each of them is alike within says all the same that there are no more units than clusters.
+    Sources: the mean generalised design effect, Rao & Scott, J. Am. Stat. Assoc. 76 (1981); the effect of unequal
+    clusters, Kish, Survey Sampling (1965), from the analysis-of-variance correlation, Ridout, Demétrio & Firth,
+    Biometrics 55 (1999).
     """
-    clustered = alone = 0.0
+    clustered = alone = between = within = 0.0
     for counts in figures:
         held, of = _held(counts, totals)
         if len(of) < 2:
             return None
-        share = float(held.sum() / of.sum())
+        share, total = float(held.sum() / of.sum()), float(of.sum())
         clustered += _variance(held, of)
-        alone += share * (1 - share) / float(of.sum())
-    return max(1.0, clustered / alone) if alone else None
+        alone += share * (1 - share) / total
+        between += float(((held - share * of) ** 2 / of).sum()) / (len(of) - 1)
+        within += float((held * (of - held) / of).sum()) / max(1.0, total - len(of))
+    if not alone:
+        return None
+    _, of = _held(totals, totals)
+    total, squares = float(of.sum()), float((of * of).sum())
+    usual = (total - squares / total) / (len(of) - 1)
+    correlation = max(0.0, (between - within) / (between + (usual - 1) * within))
+    seen = max(1.0, clustered / alone, 1 + correlation * (squares / total - 1))
+    return (len(of) * seen + IMAGINED * squares / total) / (len(of) + IMAGINED)
 
 
 def _held(counts: Sequence[int], totals: Sequence[int]) -> tuple[Column, Column]:

@@ -51,6 +51,6 @@ def _rows(group: tuple[str, str, str, str], of: CategoryFigures) -> Iterator[lis
             share = of.share(figure, reading)
             ends = [*(share.interval or (None, None)), *(share.together or (None, None))]
             shares = ["" if one is None else f"{one:.6f}" for one in (share.value, *ends)]
-            how = (of.unit.value, of.method.value) if of.total else ("", "")
+            how = ("queries", of.method.value) if of.total else ("", "")
             counts = (figure.value, reading.value, share.count, share.total)
             yield [*group, *counts, *shares, *how, *funnel, *aside]

@@ -62,7 +62,7 @@ def _figures(of: CategoryFigures) -> dict[str, Any]:
         "why_not": of.why_not,
         "total": of.total,
         "queries": of.queries,
-        "interval_over": of.unit.value,
+        "interval_over": "queries",
         "interval_method": of.method.value,
         "basis": {basis.value: count for basis, count in of.bases},
         "categories": {
@@ -95,7 +95,7 @@ def _reprompts(of: RepromptFigures) -> dict[str, Any]:
         "first_attempt": {"count": of.first.count, "share": of.first.value, "interval": of.first.interval},
         "mean": of.mean,
         "mean_interval": of.mean_interval,
-        "interval_over": of.unit.value,
+        "interval_over": "queries",
         "waits": {
             "count": waits.count,
             "least_s": waits.least_s,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from harness.evaluate.categories import CountedShare
 from harness.metrics.clustered_shares import Interval
 from harness.reports.cells import padded, shown, width_of
 
@@ -20,6 +21,11 @@ def hundredths(value: float | None) -> str:
 def span(interval: Interval | None) -> str:
     """`53.8–66.2`, per cent."""
     return NOTHING if interval is None else f"{100 * interval[0]:.1f}–{100 * interval[1]:.1f}"
+
+
+def share_span(of: CountedShare) -> str:
+    """The 95 % interval of a share; `too few` queries where there is a share and no interval."""
+    return "too few" if of.interval is None and of.total else span(of.interval)
 
 
 def bar(value: float | None, width: int) -> str:

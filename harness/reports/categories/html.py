@@ -98,7 +98,8 @@ def page(report: CategoryReport) -> str:
             name_of=name_of,
             cell=_cell,
             whisker=_whisker,
-            span=_span,
+            span=columns.share_span,
+            wide_span=columns.span,
             hundredths=columns.hundredths,
             per_cent=per_cent,
             points=points,
@@ -145,10 +146,6 @@ def _whisker(share: CountedShare) -> tuple[float, float, float] | None:
     if share.value is None or share.interval is None:
         return None
     return 100 * share.interval[0], 100 * share.value, 100 * share.interval[1]
-
-
-def _span(interval: tuple[float, float] | None) -> str:
-    return columns.span(interval)
 
 
 def _cell(figures: CategoryFigures, of: Figure, reading: Reading) -> CountedShare:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from harness.evaluate.categories import CategoryFigures, Figure, Method, Unit
+from harness.evaluate.categories import CategoryFigures, Figure, Method
 from harness.evaluate.rated_trials import Basis, Fate, RatedTrial
 from harness.model.choices import Derived, Reading
 from harness.model.judgment import Category
 from harness.rating.categories import KEYS
-from harness.reports.categories.columns import NOTHING, bar, hundredths, room_for_bars, span, table
+from harness.reports.categories.columns import NOTHING, bar, hundredths, room_for_bars, share_span, table
 from harness.reports.categories.report import CategoryReport, name_of
 from harness.reports.cells import shown
 
@@ -115,12 +115,13 @@ def notes(figures: CategoryFigures, width: int) -> Iterator[str]:
 def interval_in_words(figures: CategoryFigures) -> str:
     """How intervals were made, and what they speak of."""
     each = "95 % each, not all eleven at once"
-    if figures.method is Method.CLUSTERED:
-        return f"{each}; over {figures.queries} queries, repetitions counting as far as they differ"
-    if figures.unit is Unit.QUERIES:
-        return f"{each}; Wilson, over {_counted(figures.queries, 'query', 'queries')}, each asked once"
-    few = _counted(figures.queries, "query", "queries")
-    return f"{each}; Wilson, for further responses to these {few}: too narrow for others"
+    match figures.method:
+        case Method.CLUSTERED:
+            return f"{each}; over {figures.queries} queries, repetitions counting as far as they differ"
+        case Method.WILSON:
+            return f"{each}; Wilson, over {_counted(figures.queries, 'query', 'queries')}, each asked once"
+        case Method.TOO_FEW:
+            return f"none: too few queries. One, asked {figures.total} times, says nothing of others"
 
 
 def given(one: RatedTrial) -> str:
@@ -131,7 +132,7 @@ def given(one: RatedTrial) -> str:
 
 def _cells(figures: CategoryFigures, of: Figure) -> tuple[str, ...]:
     a, b = figures.share(of), figures.share(of, Reading.WRONG)
-    return str(a.count), hundredths(a.value), span(a.interval), str(b.count), hundredths(b.value)
+    return str(a.count), hundredths(a.value), share_span(a), str(b.count), hundredths(b.value)
 
 
 def _bases(figures: CategoryFigures) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from harness.evaluate.categories import CategoryFigures
+from harness.evaluate.categories import CategoryFigures, Method
 from harness.evaluate.category_comparison import CategoryComparison, DifferingQuery
 from harness.evaluate.category_groups import By, CrossedFigures
 from harness.evaluate.rated_trials import Fate
@@ -13,7 +13,7 @@ from harness.metrics.swapping import DRAWS, Swapping
 from harness.model.choices import Reading
 from harness.model.judgment import Category
 from harness.rating.categories import KEYS
-from harness.reports.categories.columns import NOTHING, bar, hundredths, room_for_bars, span, table
+from harness.reports.categories.columns import NOTHING, bar, hundredths, room_for_bars, share_span, table
 from harness.reports.categories.report import CategoryReport, Group, label_in_words, name_of
 from harness.reports.cells import padded, shown, width_of
 from harness.reports.transcripts.summary import points, probability
@@ -33,6 +33,8 @@ def lines(report: CategoryReport, width: int) -> Iterator[str]:
     if report.groups:
         yield ""
         yield "1 to - as above, reading A; 9b: wrong under reading B; ?: disputed, in no figure"
+        if any(one.figures.method is Method.TOO_FEW for _, groups in report.groups for one in groups):
+            yield "too few: one query, asked several times, says nothing of others"
     for one in report.crossed:
         yield ""
         yield from _crossed(one, report, width)
@@ -90,7 +92,7 @@ def _shares_of(figures: CategoryFigures) -> tuple[str, ...]:
         figures.share(Category.WRONG),
         figures.share(Category.WRONG, Reading.WRONG),
     )
-    return tuple(cell for one in found for cell in (hundredths(one.value), span(one.interval)))
+    return tuple(cell for one in found for cell in (hundredths(one.value), share_span(one)))
 
 
 def _crossed(found: CrossedFigures, report: CategoryReport, width: int) -> Iterator[str]:
@@ -116,7 +118,7 @@ def _crossed_cell(figures: CategoryFigures | None, report: CategoryReport) -> tu
     if figures is None or not figures.total:
         return NOTHING, ""
     found = figures.share(report.selection.on)
-    return f"{hundredths(found.value)} of {found.total}", span(found.interval)
+    return f"{hundredths(found.value)} of {found.total}", share_span(found)
 
 
 def _reprompts(report: CategoryReport, width: int) -> Iterator[str]:
@@ -138,7 +140,7 @@ def _reprompts(report: CategoryReport, width: int) -> Iterator[str]:
 
 def _reprompts_of(figures: RepromptFigures) -> tuple[str, ...]:
     first = figures.first
-    shares = (hundredths(first.value), span(first.interval), mean_in_words(figures), mean_span(figures))
+    shares = (hundredths(first.value), share_span(first), mean_in_words(figures), mean_span(figures))
     return (str(figures.assessed), *shares, str(figures.never))
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.evaluate.categories import MEMBERS, Method, Unit, figures_of
+from harness.evaluate.categories import MEMBERS, Method, figures_of
 from harness.evaluate.category_groups import PARTINGS, crossed, grouped
 from harness.evaluate.rated_trials import Basis, Fate
 from harness.metrics.intervals import wilson
@@ -63,7 +63,7 @@ def test_the_funnel_adds_up() -> None:
 def test_queries_asked_once_have_wilson_intervals() -> None:
     figures = figures_of(rated(*(Case(f"q{n}", {"ann": C if n < 7 else W}) for n in range(10))))
     right = figures.share(C)
-    assert (figures.method, figures.unit) == (Method.WILSON, Unit.QUERIES)
+    assert figures.method is Method.WILSON
     assert right.interval == wilson(7, 10)
     assert right.together == wilson(7, 10, 1 - 0.05 / 11)
     assert right.together is not None
@@ -86,9 +86,31 @@ def test_repetitions_that_agree_say_no_more_than_one() -> None:
     assert none[1] > 5 * one[1]
 
 
-def test_a_few_queries_said_often_speak_of_these_queries_alone() -> None:
-    figures = figures_of(rated(*(Case(f"q{n}", {"ann": C}, query=f"q{n % 3}") for n in range(12))))
-    assert (figures.method, figures.unit) == (Method.WILSON, Unit.RESPONSES)
+@pytest.mark.parametrize("queries", [2, 3, 5])
+def test_a_few_queries_said_often_say_less_than_if_each_were_another(queries: int) -> None:
+    """Also less than all queries together, of which they are a part."""
+
+    def interval(of: int, repeats: int) -> tuple[float, float]:
+        cases = [
+            Case(f"q{n}.{r}", {"ann": W if n % 3 == 1 else C}, query=f"q{n}") for n in range(of) for r in range(repeats)
+        ]
+        figures = figures_of(rated(*cases))
+        assert figures.method is Method.CLUSTERED
+        found = figures.share(C).interval
+        assert found is not None
+        return found
+
+    low, high = interval(queries, 12)
+    once, whole = wilson(sum(n % 3 != 1 for n in range(queries)), queries), interval(12, 12)
+    assert once is not None
+    assert high - low > 0.9 * (once[1] - once[0])
+    assert high - low > whole[1] - whole[0]
+
+
+def test_one_query_said_often_says_nothing_of_others() -> None:
+    figures = figures_of(rated(*(Case(f"q{n}", {"ann": C}, query="q") for n in range(12))))
+    assert (figures.method, figures.queries, figures.share(C).value) == (Method.TOO_FEW, 1, 1.0)
+    assert figures.share(C).interval is figures.share(C).together is None
 
 
 def test_the_same_id_with_other_words_is_another_query() -> None:
@@ -188,6 +210,7 @@ def test_counts_add_over_sessions_and_groups_and_shares_add_to_one(first: list[C
             shares = [part.share(category, reading) for category in Category]
             assert sum(share.count for share in shares) == part.total
             if part.total:
+                assert (shares[0].interval is None) == (part.method is Method.TOO_FEW)
                 assert sum(share.value or 0.0 for share in shares) == pytest.approx(1.0)
                 assert all(low <= (share.value or 0.0) + 1e-12 and (share.value or 0.0) <= high + 1e-12
-                           for share in shares for low, high in [share.interval or (-1.0, -1.0)])  # fmt: skip
+                           for share in shares for low, high in [share.interval or (0.0, 1.0)])  # fmt: skip

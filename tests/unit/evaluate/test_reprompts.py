@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from harness.evaluate.categories import Unit
 from harness.evaluate.rated_trials import RatedTrial
 from harness.evaluate.reprompts import Waits, reprompts_of
 from harness.metrics.intervals import wilson
@@ -46,8 +45,9 @@ def test_repetitions_of_a_query_count_together() -> None:
         assert one[1] - one[0] > 1.5 * (other[1] - other[0])
 
 
-def test_few_queries_said_often_say_so() -> None:
-    assert reprompts_of(rated(Case("a.1", query="a"), Case("a.2", query="a"))).unit is Unit.RESPONSES
+def test_one_query_said_often_has_no_interval() -> None:
+    figures = reprompts_of(rated(Case("a.1", query="a"), Case("a.2", query="a")))
+    assert (figures.first.value, figures.first.interval, figures.mean, figures.mean_interval) == (1.0, None, 1.0, None)
 
 
 @pytest.mark.parametrize("cases", [[], [Case("a", outcome=None)], [Case("a", recognition=Recognition.NOT_ASSESSED)]])

@@ -50,11 +50,19 @@ def test_what_never_occurs_is_of_as_many_units_as_there_are_clusters() -> None:
 
 def test_the_effect_of_clusters_is_that_of_their_size_where_each_is_all_or_nothing() -> None:
     figures = [[8] * 10 + [0] * 10, [0] * 10 + [8] * 10]
-    # Delete-one variances of 20 alike clusters are 20/19 of those of a sample.
-    assert design_effect(figures, [8] * 20) == pytest.approx(8 * 20 / 19)
-    assert design_effect([[4] * 20, [4] * 20], [8] * 20) == 1.0
+    # Delete-one variances of 20 alike clusters are 20/19 of those of a sample; three imagined ones are all or nothing.
+    assert design_effect(figures, [8] * 20) == pytest.approx((20 * 8 * 20 / 19 + 3 * 8) / 23)
+    assert design_effect([[4] * 20, [4] * 20], [8] * 20) == pytest.approx((20 * 1 + 3 * 8) / 23)
     assert design_effect([[8] * 20, [0] * 20], [8] * 20) is None
     assert design_effect([[3]], [8]) is None
+
+
+def test_clusters_that_happen_to_be_the_same_do_not_pass_for_ones_that_never_differ() -> None:
+    """Large ones say the same, and each of them within; the small ones hide that large ones could differ."""
+    totals = [12, 1] * 3
+    found = design_effect([[12, 0] * 3, [0, 1] * 3], totals)
+    assert found is not None
+    assert found > 0.9 * sum(of * of for of in totals) / sum(totals)
 
 
 def test_a_rare_share_is_as_clustered_as_the_others() -> None:
