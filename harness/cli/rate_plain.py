@@ -29,6 +29,7 @@ from harness.rig.rater_player import RaterPlayer
 from harness.rig.rating_room import RatingRoom
 
 DONE, WRONG_LINE, NOT_SAVED = 0, 2, 3
+SAVE_OR_NOT = "`save` saves this and goes on, `back` goes back, `leave` leaves the aid without saving"
 READ_AGAIN_S = 10.0
 LONGEST_WAIT_S = 120.0
 
@@ -94,12 +95,17 @@ class _Sitting:
             self._desk.go_on()
             view = self._desk.view
         name = view.item.id if view.item is not None else None
+        if name != self._shown:
+            self._aid = None
         if name != self._shown or name is None:
             self._lines.say(item_lines(view, self._room.round.transcript, names=self._names))
         self._shown = name
 
     def _end(self) -> None:
         self._hush()
+        if self._aid is not None and self._aid.ending is not None:
+            self._lines.say(["what the aid came to was not saved: that takes `save`"])
+            self._status = self._status if self._lines.person or self._status else WRONG_LINE
         count = self._desk.view.count
         kept = "the last judgment is not saved, all others are" if self._status == NOT_SAVED else "everything is saved"
         self._lines.say([f"ended: {count.done} of {count.total} done, {progress(self._desk.view)}; {kept}"])
@@ -259,47 +265,55 @@ class _Sitting:
 
     def _begin_aid(self) -> str:
         begun = self._desk.begin_aid()
-        return "there is no response to judge" if begun is None else self._asked(begun)
+        if begun is None:
+            return "there is no response to judge"
+        self._ask(begun)
+        return ""
 
     def _in_aid(self, state: AidState, line: str) -> bool:
-        """Takes a line as an answer of the aid, when it is one."""
-        if state.question is None:
-            return False
+        """Takes a line as an answer of the aid, or as what is to become of its result; False when it is neither."""
         word = line.lower()
         if word == "back":
-            self._asked(state.back())
+            self._ask(state.back())
             return True
         if word == "leave":
             self._aid = None
             self._lines.say(["left the aid; nothing was saved"])
             return True
+        if state.question is None:
+            return self._at_the_end(state, line)
         after = state.press(word)
         if after is None and state.question.answer(word) is not None:
             after = state.answer(word)
         if after is None:
             return False
-        try:
-            wrong = self._asked(after)
-        except LogError as error:
-            self._lines.complain(f"not saved: {error}")
-            self._status, self._aid = NOT_SAVED, None
-            return True
+        self._ask(after)
+        return True
+
+    def _at_the_end(self, state: AidState, line: str) -> bool:
+        wrong = ""
+        if line.lower() == "save":
+            try:
+                wrong = self._saves(lambda: self._desk.conclude(state))
+            except LogError as error:
+                self._lines.complain(f"not saved: {error}")
+                self._status = NOT_SAVED
+        elif isinstance(parse(line, self._keys), Category):
+            # It may be meant for the next response, by who takes this one for saved.
+            wrong = f"nothing was saved yet. {SAVE_OR_NOT}"
+        else:
+            return False
         if wrong:
             self._lines.say([wrong])
             self._status = DONE if self._lines.person else WRONG_LINE
         return True
 
-    def _asked(self, state: AidState) -> str:
-        """Asks the next question, or does what the aid came to."""
+    def _ask(self, state: AidState) -> None:
+        """Asks the next question, or what is to become of what the aid came to."""
         self._aid = state
         self._lines.say(aid_lines(state))
-        if state.ending is None:
-            self._lines.say(
-                ["answer with a letter; `back` goes back, `leave` leaves the aid, a category labels at once"]
-            )
-            return ""
-        self._aid = None
-        return self._saves(lambda: self._desk.conclude(state))
+        answers = "answer with a letter; `back` goes back, `leave` leaves the aid, a category labels at once"
+        self._lines.say([answers if state.ending is None else SAVE_OR_NOT])
 
     # Around it
 

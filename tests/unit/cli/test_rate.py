@@ -140,13 +140,33 @@ def test_the_writing_is_hidden_until_asked_for_and_never_where_the_round_says_so
 
 
 def test_the_aid_leads_to_a_label_and_its_path_is_kept(session: Path) -> None:
-    result = rate(session, "aid\nback\nb\naid\nleave\n1\n")
+    result = rate(session, "aid\nback\nb\nsave\naid\nleave\n1\n")
     assert result.exit_code == 0, result.output
     assert "Question" in result.output
     first, second = given(session)
     assert first.aid_path
     assert (first.category is None) == (first.status is not JudgmentStatus.SUBMITTED)
     assert (second.category, second.aid_path) == (Category.CORRECT, ())
+
+
+@pytest.mark.parametrize(
+    ("lines", "status", "said", "path"),
+    [
+        ("", 2, "was not saved: that takes `save`", 0),
+        ("quit\n", 2, "was not saved: that takes `save`", 0),
+        ("1\n", 2, "nothing was saved yet", 0),
+        ("leave\n", 0, "left the aid; nothing was saved", 0),
+        ("back\nleave\n", 0, "left the aid; nothing was saved", 0),
+        ("item\nsave\n", 0, "everything is saved", 1),
+    ],
+)
+def test_what_the_aid_comes_to_is_saved_only_when_confirmed(
+    session: Path, lines: str, status: int, said: str, path: int
+) -> None:
+    result = rate(session, f"aid\nb\n{lines}")
+    assert (result.exit_code, said in result.output) == (status, True), result.output
+    assert "`save` saves this and goes on" in result.output
+    assert [bool(row.aid_path) for row in given(session)] == [True] * path
 
 
 def test_a_category_labels_within_the_aid(session: Path) -> None:
