@@ -118,6 +118,8 @@ def command(
         raise InputError("--names is for who settles what raters disagree on", remedy="Add --adjudicate, or --web")
     if silent and sound_device is not None:
         raise InputError("--silent and --sound-device exclude each other", remedy="Choose one")
+    if silent and round_.must_hear and not listing:
+        raise InputError("this round wants every response heard to its end", remedy="Leave --silent out")
     keys = _keys(keys_file)
     rater = _name(rater if rater is not None else user_name(), "rater")
     room = RatingRoom(round_)

@@ -21,6 +21,9 @@ MOST_FOUND = 50
 def item_lines(view: SittingView, policy: TranscriptPolicy, *, names: bool = False) -> Iterator[str]:
     """The item in sight; where there is none, why."""
     item, count = view.item, view.count
+    if item is None and view.stopped:
+        yield "you get no more responses in this round: too many of your answers differ from known ones"
+        return
     if item is None:
         yield f"nothing is left to judge: {count.done} of {count.total} done, {count.held} held"
         if count.held:

@@ -73,6 +73,13 @@ class ProposalsKeys(Keys):
     )
 
 
+class StopKeys(Keys):
+    """Who fails known answers gets no more responses."""
+
+    after: int = Field(default=5, ge=1, description="Not before so many known answers were given. Default 5.")
+    below: float = Field(gt=0, le=1, description="Fewer right ones than this share stop the rater, 0 to 1.")
+
+
 class RoundKeys(Keys):
     """A round of rating."""
 
@@ -98,6 +105,12 @@ class RoundKeys(Keys):
         default=0.8, ge=0, le=1, description="Below this share, wrong exercises come once more. Default 0.8."
     )
     gold: Text | None = Field(default=None, description="A file of known answers, which are mixed in unseen.")
+    stop: StopKeys | None = Field(
+        default=None, description="Stops a rater who fails known answers: {after: 5, below: 0.6}. Default: nobody."
+    )
+    must_hear: bool = Field(
+        default=False, description="No category before the response was heard to its end. Default false."
+    )
     break_after_min: float = Field(
         default=25.0, ge=0, le=1440, description="A break is suggested after so many minutes; 0: never. Default 25."
     )

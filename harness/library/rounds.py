@@ -25,7 +25,7 @@ from harness.model.choices import FileKind
 from harness.model.errors import InputError, InputProblems, PluginError
 from harness.model.judgment import Category
 from harness.model.rater_keys import NEWER, RaterAction, RaterKeys
-from harness.model.rating_round import Exercise, GoldItem, ItemFilter, ProposalRule, RatingRound
+from harness.model.rating_round import Exercise, GoldItem, ItemFilter, ProposalRule, RatingRound, StopRule
 
 SESSION_LOG = "log.sqlite"
 SPARE_KEYS = tuple(f"f{number}" for number in range(12, 1, -1))
@@ -56,6 +56,11 @@ def load_round(path: Path) -> ReadRound:
     if keys.training not in (BUILT_IN, NO_TRAINING):
         exercises = _beside(path, keys.training, "training", load_training, found) or ()
     gold = () if keys.gold is None else _beside(path, keys.gold, "gold", load_gold, found) or ()
+    if keys.stop is not None and keys.gold is None:
+        found.add(("stop",), "there are no known answers to fail", "Name a gold file: `gold: known.yaml`")
+    elif keys.stop is not None and gold and keys.stop.after > len(gold):
+        what = f"it begins after {keys.stop.after} known answers, and there are {len(gold)}"
+        found.add(("stop", "after"), what, f"Write at most {len(gold)}, or add known answers")
     found.refuse()
     items = keys.items
     made = RatingRound(
@@ -78,6 +83,8 @@ def load_round(path: Path) -> ReadRound:
         exercises=exercises,
         pass_share=keys.pass_share,
         gold=gold,
+        stop=None if keys.stop is None else StopRule(keys.stop.after, keys.stop.below),
+        must_hear=keys.must_hear,
         break_after_min=keys.break_after_min,
         proposals=proposals,
     )

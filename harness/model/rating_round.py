@@ -87,14 +87,27 @@ class ProposalRule:
 
 
 @dataclass(frozen=True, slots=True)
+class StopRule:
+    """A rater who has answered `after` known answers, and fewer than `below` (0 to 1) of them right, is stopped."""
+
+    after: int
+    below: float
+
+    def stops(self, right: int, answered: int) -> bool:
+        """Whether who has so many right of so many answered gets no more responses."""
+        return answered >= self.after and right < self.below * answered
+
+
+@dataclass(frozen=True, slots=True)
 class RatingRound:
     """How a round is run; `harness rate SESSION…` without a round file uses the defaults.
 
     sessions: absolute paths of session folders. seed: of the order, which differs for each rater, and of what is drawn.
     raters_per_item: with `raters`, each response is given to so many of them; None: everybody judges all.
     training: exercises before the first item ("" none, "built_in", or the path of a file). pass_share: of exercises.
-    gold: known answers, mixed in unseen. break_after_min: a break is suggested after so many minutes; 0 never.
-    proposals: None when no classifier proposes.
+    gold: known answers, mixed in unseen. stop: who fails them gets no more; None: nobody is stopped. must_hear: no
+    response gets a category before it was heard to its end. break_after_min: a break is suggested after so many
+    minutes; 0 never. proposals: None when no classifier proposes.
     """
 
     id: str = "open"
@@ -109,5 +122,7 @@ class RatingRound:
     exercises: tuple[Exercise, ...] = ()
     pass_share: float = 0.8
     gold: tuple[GoldItem, ...] = ()
+    stop: StopRule | None = None
+    must_hear: bool = False
     break_after_min: float = 25.0
     proposals: ProposalRule | None = None

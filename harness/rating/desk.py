@@ -25,6 +25,8 @@ Keep = Callable[[Item, Judgment], None]
 """Puts a row on the disk and returns then; raises LogError or LogFull when it cannot."""
 Propose = Callable[[Item], Proposal | None]
 """What a classifier says of an item; None when it has nothing to say."""
+END_SLACK_MS, END_SLACK_SHARE = 250, 0.3
+"""A play that is shorter than the response by less than both is one to its end: sound devices tell it late."""
 PACE_ITEMS = 30
 """Of how many of the last answers the pace is the median."""
 
@@ -93,6 +95,7 @@ class Desk:
             draft=self._draft,
             explained=self._explained,
             can_undo=standing.last is not None,
+            stopped=standing.stopped,
             break_due=bool(minutes) and self._presence.busy_s > minutes * 60,
             said=self._said,
             proposal=self._in_sight(self._item),
@@ -122,6 +125,9 @@ class Desk:
         """
         item = self._ready()
         if item is None:
+            return False
+        if self._round.must_hear and item.exercise is None and not self._draft.heard_to_end:
+            self._said = "listen to the response to its end first, or put it aside if it cannot be heard"
             return False
         allowed = SUB_FLAGS_OF.get(category, ())
         wanted = tuple(self._draft.sub_flags)
@@ -263,11 +269,20 @@ class Desk:
         self._change(transcript_shown=True)
         return True
 
-    def heard(self, played_ms: int, *, began: bool) -> None:
-        """The response was played: so much more of it; began: this is another play."""
+    def heard(self, played_ms: int, *, began: bool, to_end: bool | None = None) -> None:
+        """The response was played: so much more of it; began: this is another play.
+
+        to_end: whether a play came from the start to the end, as far as the front-end knows, and is believed when all
+        plays together are as long; None: these milliseconds are all of one play from the start, and say so.
+        """
         self._presence.sign(max(0, played_ms) / 1000)
+        draft, clip = self._draft, None if self._item is None else self._item.clip
+        heard_ms = draft.heard_ms + max(0, played_ms)
+        length_ms = 0.0 if clip is None else clip.duration_s * 1000
+        whole_ms = length_ms - min(END_SLACK_MS, END_SLACK_SHARE * length_ms)
+        whole = played_ms >= whole_ms if to_end is None else to_end and heard_ms >= whole_ms
         self._draft = replace(
-            self._draft, heard_ms=self._draft.heard_ms + max(0, played_ms), plays=self._draft.plays + began
+            draft, heard_ms=heard_ms, plays=draft.plays + began, heard_to_end=draft.heard_to_end or whole
         )
 
     # From outside
@@ -414,6 +429,7 @@ class Desk:
                 transcript_shown=self._draft.transcript_shown or row.transcript_shown,
                 plays=row.plays,
                 heard_ms=row.heard_ms or 0,
+                heard_to_end=row.category is not None,
             )
         self._item, self._again = item, again
         self._shown_wall_s = self._wall_s()

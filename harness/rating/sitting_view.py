@@ -24,7 +24,8 @@ class Phase(StrEnum):
 class Draft:
     """What a rater has said of the item in sight besides a category; kept with the key that labels it.
 
-    heard_ms: of the response, all plays together. transcript_shown: asked for, or shown at once.
+    heard_ms: of the response, all plays together; heard_to_end: one of them was whole. transcript_shown: asked for,
+    or shown at once.
     """
 
     comment: str = ""
@@ -34,6 +35,7 @@ class Draft:
     transcript_shown: bool = False
     plays: int = 0
     heard_ms: int = 0
+    heard_to_end: bool = False
     aid_path: tuple[str, ...] = ()
 
 
@@ -82,8 +84,8 @@ class SittingView:
     have opened it to look at it again; can_go_back: there are such items.
 
     exercises: (done, all). pace_s: median time to an answer; left_s: what is left at that pace. explained: waits for
-    `go_on`. break_due: they have judged for long without a rest. said: what the last key did.
-    proposal: of a classifier, where the rater may see it before they choose.
+    `go_on`. break_due: they have judged for long without a rest. said: what the last key did. stopped: the rater failed
+    known answers, and gets no more. proposal: of a classifier, where the rater may see it before they choose.
     """
 
     phase: Phase
@@ -100,6 +102,7 @@ class SittingView:
     draft: Draft = field(default_factory=Draft)
     explained: Explained | None = None
     can_undo: bool = False
+    stopped: bool = False
     break_due: bool = False
     said: str = ""
     proposal: Proposal | None = None

@@ -36,6 +36,7 @@ class Standing:
         self._exercises = tuple(exercises)
         mine = assigned(items, round_, rater)
         self._mine = mine
+        self._stop = round_.stop
         self._any_agreed = any(item.agreed for item in mine)
         every = (*self._exercises, *mine)
         self._by_id = {item.id: item for item in every}
@@ -76,16 +77,36 @@ class Standing:
 
     @property
     def next(self) -> Item | None:
-        """What comes next: exercises first."""
+        """What comes next: exercises first; nothing for who was stopped."""
+        if self.stopped:
+            return None
         return next(iter((*self.exercises_left, *self.left)), None)
 
     def open(self, item: Item) -> bool:
         """Whether it may be in sight: still to be judged."""
-        return item in (self.exercises_left if item.exercise is not None else self.left)
+        return not self.stopped and item in (self.exercises_left if item.exercise is not None else self.left)
+
+    @property
+    def known_answers(self) -> tuple[int, int]:
+        """Right, and all that were given to responses whose category is known."""
+        right = answered = 0
+        for item in self._mine:
+            gold, row = item.hidden.gold, self.rows.standing(item)
+            if gold is not None and row is not None and row.category is not None:
+                answered += 1
+                right += gold.is_right(row.category)
+        return right, answered
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the round's rule has stopped the rater, who then can change nothing, either."""
+        return self._stop is not None and self._stop.stops(*self.known_answers)
 
     @property
     def last(self) -> tuple[Judgment, Item] | None:
         """The latest row in force whose item is still in the round: what an undo takes back."""
+        if self.stopped:
+            return None
         for row in self.rows.undoable:
             if (item := self._by_subject.get(subject_of(row))) is not None:
                 return row, item
@@ -102,7 +123,7 @@ class Standing:
         To an adjudicator also what raters agree on. Exercises have been explained and stay as they are.
         """
         own: dict[str, Given] = {}
-        for row in self.rows.undoable:
+        for row in () if self.stopped else self.rows.undoable:
             item = self._by_subject.get(subject_of(row))
             if item is not None and item.exercise is None:
                 own.setdefault(item.id, Given(item, row))

@@ -108,7 +108,9 @@ class RatingRoom:
         What they agree on can be opened there, too.
         """
         self.refresh()
-        settled = replace(self.round, id=f"{self.round.id}.adjudication", raters=(), raters_per_item=None, exercises=())
+        settled = replace(
+            self.round, id=f"{self.round.id}.adjudication", raters=(), raters_per_item=None, exercises=(), stop=None
+        )
         return Desk(rater, settled, self.items_for(rater, adjudicating=True), (), self.rows, self.keep)
 
     @property

@@ -24,6 +24,7 @@ class Post:
     page: str = ""
     plays: int = 0
     heard_ms: int = 0
+    heard_end: bool = False
     comment: str | None = None
     confidence: int | None = None
     sub_flags: tuple[SubFlag, ...] = ()
@@ -42,6 +43,7 @@ def read_post(fields: Mapping[str, str], sub_flags: tuple[str, ...]) -> Post:
         page=fields.get("page", ""),
         plays=_count(fields.get("plays", "")),
         heard_ms=_count(fields.get("heard_ms", "")),
+        heard_end=fields.get("heard_end", "") == "1",
         comment=comment_of(fields["comment"]) if "comment" in fields else None,
         confidence=int(confidence) if confidence in ("1", "2", "3") else None,
         sub_flags=tuple(flag for flag in SubFlag if flag.value in sub_flags),
@@ -62,7 +64,7 @@ def apply(seat: Seat, post: Post, now_s: float) -> Fate:
         fate = Fate.DONE  # from a list, which may be of any age: nothing is judged by it
     if fate is not Fate.DONE:
         return fate
-    seat.heard(post.page, post.plays, post.heard_ms, now_s)
+    seat.heard(post.page, post.plays, post.heard_ms, now_s, to_end=post.heard_end)
     if post.draft:
         _take_draft(seat, post)
     match what:

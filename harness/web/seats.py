@@ -69,8 +69,11 @@ class Seat(Turns):
         self.pages[name] = Heard(now_s)
         return name
 
-    def heard(self, page: str, plays: int, heard_ms: int, now_s: float) -> None:
-        """Takes what a page tells of all plays since it was sent; more than there was time for is not believed."""
+    def heard(self, page: str, plays: int, heard_ms: int, now_s: float, *, to_end: bool = False) -> None:
+        """Takes what a page tells of all plays since it was sent; more than there was time for is not believed.
+
+        to_end: one of them came from the start to the end.
+        """
         known = self.pages.get(page)
         if known is None:
             return
@@ -79,10 +82,10 @@ class Seat(Turns):
         new_plays = max(0, min(plays - known.plays, NEW_PLAYS))
         known.heard_ms += new_ms
         known.plays += new_plays
-        if new_ms or new_plays:
-            self.desk.heard(new_ms, began=new_plays > 0)
+        if new_ms or new_plays or to_end:
+            self.desk.heard(new_ms, began=new_plays > 0, to_end=to_end)
         for _ in range(new_plays - 1):
-            self.desk.heard(0, began=True)
+            self.desk.heard(0, began=True, to_end=False)
 
     def open_aid(self) -> None:
         self.aid = self.desk.begin_aid() or self.aid

@@ -83,5 +83,7 @@ def request_name(turn: str, mark: str) -> str:
 
 def content_mark(fields: dict[str, str]) -> str:
     """Tells one post from another."""
-    whole = "\n".join(f"{name}={fields[name]}" for name in sorted(fields) if name not in ("plays", "heard_ms", "page"))
+    whole = "\n".join(
+        f"{name}={fields[name]}" for name in sorted(fields) if name not in ("plays", "heard_ms", "heard_end", "page")
+    )
     return hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()

@@ -71,6 +71,8 @@ class Finished(Painted):
         count = self._view.count
         pace = NOT_AVAILABLE if self._view.pace_s is None else f"{self._view.pace_s:.1f} s each"
         none = "There is nothing to judge here for you yet." if not count.total else ""
+        if self._view.stopped:
+            none = "You get no more responses in this round: too many of your answers differ from known ones."
         head = none or ("All is judged. Thank you." if not count.held else "All that can be judged now is judged.")
         text = Text.assemble((f"{head}\n\n", f"bold {palette.GREEN}"))
         rows = [("done", f"{count.done} of {count.total}"), ("put aside", str(count.flagged)), ("pace", pace)]

@@ -5,7 +5,7 @@ const DRAFT_AFTER_MS = 500;
 const BY_ITSELF = "play-by-itself";
 const wide = matchMedia("(min-width: 87rem)"); // as in site.css
 let armed = null; // the open menu, whose letters come before all other keys
-let heard = { plays: 0, ms: 0 };
+let heard = { plays: 0, ms: 0, end: false };
 let sounds = [];
 
 // Sound
@@ -18,8 +18,10 @@ class Sound {
     this.time = box.querySelector("[data-time]");
     this.counts = box.dataset.sound === "response";
     this.since = null;
+    this.whole = false; // played from the start
     this.audio.preservesPitch = true;
     this.audio.addEventListener("playing", () => { this.note(); this.since = performance.now(); this.follow(); });
+    this.audio.addEventListener("ended", () => { if (this.whole && this.counts) heard.end = true; });
     for (const event of ["pause", "ended", "emptied"]) {
       this.audio.addEventListener(event, () => { this.note(); this.draw(); });
     }
@@ -44,6 +46,7 @@ class Sound {
   play(rate, from) {
     sounds.forEach((one) => one.stop());
     this.audio.playbackRate = rate;
+    this.whole = from === 0;
     if (this.audio.readyState > 0) this.audio.currentTime = from;
     if (this.counts) heard.plays += 1;
     this.audio.play().catch((error) => {
@@ -81,6 +84,7 @@ function fill() {
   sounds.forEach((one) => { if (one.since !== null) { one.note(); one.since = performance.now(); } });
   form().elements.plays.value = heard.plays;
   form().elements.heard_ms.value = heard.ms;
+  form().elements.heard_end.value = heard.end ? 1 : 0;
 }
 
 // What is playing goes on while the same response stays in sight.
@@ -141,7 +145,7 @@ function cycle(box) {
 
 function came(same) {
   armed = main().querySelector("[data-menu][data-open]");
-  heard = { plays: 0, ms: 0 }; // the site counts from each page that it sends
+  heard = { plays: 0, ms: 0, end: false }; // the site counts from each page that it sends
   const boxes = [...main().querySelectorAll("[data-sound]")];
   sounds = boxes.map((box) => sounds.find((one) => one.box === box) ?? new Sound(box));
   const chosen = main().querySelector("[data-by-itself]");

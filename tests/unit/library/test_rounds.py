@@ -13,7 +13,15 @@ from harness.library.rounds import load_gold, load_rater_keys, load_round, load_
 from harness.model.errors import InputError, InputProblems
 from harness.model.judgment import Category, ProposalShown
 from harness.model.rater_keys import RaterAction, RaterKeys
-from harness.model.rating_round import Exercise, GoldItem, ItemFilter, ProposalRule, RatingRound, TranscriptPolicy
+from harness.model.rating_round import (
+    Exercise,
+    GoldItem,
+    ItemFilter,
+    ProposalRule,
+    RatingRound,
+    StopRule,
+    TranscriptPolicy,
+)
 
 TRAINING = """
 training: own
@@ -243,3 +251,19 @@ def test_a_file_of_keys_from_before_an_action_was_there_still_opens(tmp_path: Pa
         "f11",
         "f10",
     }
+
+
+def test_rules_that_hold_raters_back(folder: Path) -> None:
+    plain = "round: r\nsessions: [runs/a1]\ntraining: none\n"
+    gold = f"{plain}gold: files/gold.yaml\n"
+    assert not load_round(written(folder, plain)).round.must_hear
+    assert load_round(written(folder, f"{plain}must_hear: true\n")).round.must_hear
+    assert load_round(written(folder, f"{gold}stop: {{after: 2, below: 0.5}}\n")).round.stop == StopRule(2, 0.5)
+    for text, told in (
+        (f"{plain}stop: {{below: 0.5}}\n", "no known answers"),
+        (f"{gold}stop: {{after: 3, below: 0.5}}\n", "there are 2"),
+        (f"{gold}stop: {{after: 2}}\n", "below"),
+    ):
+        with pytest.raises(InputProblems) as caught:
+            load_round(written(folder, text))
+        assert told in str(caught.value.problems[0])

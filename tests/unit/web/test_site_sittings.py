@@ -495,3 +495,19 @@ def test_an_adjudicator_opens_what_raters_agree_on(premises: Premises) -> None:
     assert (row.category, len(row.adjudicates), row.item_id) == (Category.WRONG, 2, found[1])
     premises.room.refresh()
     assert [one.settled.category for one in premises.room._found[0].responses if one.settled] == [Category.WRONG]
+
+
+def test_a_response_that_must_be_heard_takes_a_category_after_its_end(premises: Premises) -> None:
+    premises.round = replace(premises.round, must_hear=True)
+    premises.restart()
+    ann = premises.rater("ann")
+    page = ann.page()
+    assert "<noscript>" in page
+    ann.press("label.wrong", page)
+    assert "listen to the response to its end" in ann.page()
+    assert premises.rows == []
+    page = ann.page()
+    premises.now_s += 60.0
+    assert ann.press("draft.quiet", page, plays="1", heard_ms="60000", heard_end="1").status_code == 204
+    ann.press("label.wrong", page)
+    assert [row.category for row in premises.rows] == [Category.WRONG]

@@ -105,7 +105,9 @@ def field_of(page: str, name: str) -> str:
 
 def fields_of(page: str) -> dict[str, str]:
     """All that a form sends when nothing is changed in it, sub-flags left out."""
-    fields = {name: field_of(page, name) for name in ("form_word", "item", "turn", "page", "plays", "heard_ms")}
+    fields = {
+        name: field_of(page, name) for name in ("form_word", "item", "turn", "page", "plays", "heard_ms", "heard_end")
+    }
     if 'name="has_draft"' in page:
         comment = re.search(r'<textarea id="comment"[^>]*>([^<]*)</textarea>', page)
         confidence = re.search(r'name="confidence" value="([^"]*)" checked', page)
