@@ -5,6 +5,7 @@ from __future__ import annotations
 from harness.evaluate.understanding.parts import compared, parts_of, verdict_in_words, written
 from harness.model.cause import in_words, unread_in_words
 from harness.model.observation import (
+    DeviceDescribed,
     Intent,
     LinkBack,
     LinkLost,
@@ -267,6 +268,8 @@ def _observed(observation: object) -> str | None:
         case StateTold(source=source, name=name, value=value):
             is_now = f"is {quoted(value, 100)}" if value else "is no more"
             return f"    {source} tells that {plain_text(name, 60)} {is_now}"
+        case DeviceDescribed():
+            return f"    {described_in_words(observation)}"
         case OperatorAnswer(recognised=recognised, heard=heard):
             word = {True: "yes", False: "no", None: "cannot tell"}[recognised]
             return f"    operator: {word}{', heard ' + quoted(heard) if heard else ''}"
@@ -282,3 +285,11 @@ def _observed(observation: object) -> str | None:
 
 def _because(cause: str) -> str:
     return f" ({plain_text(cause, 200)})" if cause else ""
+
+
+def described_in_words(one: DeviceDescribed) -> str:
+    """`radio: firmware 1.4.2, serial number A1B2`."""
+    firmware, serial = plain_text(one.firmware, 80), plain_text(one.serial, 80)
+    said = [f"firmware {firmware}"] if firmware else []
+    said += [f"serial number {serial}"] if serial else []
+    return f"{plain_text(one.source, 80)}: {', '.join(said) or 'says nothing about itself'}"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TextIO
 
 from harness.cli import effect_lines, frames_summary, heard_tables, summary
-from harness.cli.happenings import Happenings
+from harness.cli.happenings import Happenings, described_in_words
 from harness.cli.memory_summary import one_line as memory_line
 from harness.cli.wake_lines import WakeLines
 from harness.cli.wake_summary import wake_summary
@@ -138,6 +138,8 @@ def end_of_session(progress: Progress, wake: WakeFigures, folder: Path | None) -
     if figures := wake_summary(wake):
         lines += ["", *figures]
     lines += memory_line(progress, folder)
+    for number, board in enumerate(progress.boards):
+        lines.append(f"{'' if number else 'boards':21}{described_in_words(board)}")
     if progress.overruns:
         lines.append(f"sound                {progress.overruns} blocks were late or lost")
     if progress.unread:

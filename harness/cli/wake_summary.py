@@ -46,7 +46,9 @@ def _device(device: DeviceWake) -> Iterator[str]:
         f"{count} {what}"
         for count, what in (
             (device.in_vocabulary_events, "in wake trials"),
+            (device.uncounted_events, "in wake trials that do not count"),
             (device.ambient_events_outside, "outside of exposure"),
+            (device.pending_events, "in an attempt that is not over"),
             (device.suppressed, "within the refractory time"),
         )
         if count

@@ -11,6 +11,7 @@ from harness.model.cause import in_words, unread_in_words
 from harness.model.judgment import JudgmentStatus
 from harness.model.observation import (
     ClockFitted,
+    DeviceDescribed,
     Earcon,
     Intent,
     LinkBack,
@@ -208,6 +209,8 @@ def _observation(seen: Observation) -> tuple[str, Tone]:
             return f"{seen.source}: {seen.state.value}{' ' if seen.detail else ''}{seen.detail}", Tone.QUIET
         case StateTold():
             return f"{seen.source}: {seen.name} {f'is “{seen.value}”' if seen.value else 'is no more'}", Tone.PLAIN
+        case DeviceDescribed():
+            return f"{seen.source}: firmware {seen.firmware or '?'}, serial number {seen.serial or '?'}", Tone.QUIET
         case LogLine():
             return f"{seen.source}: {seen.text}", Tone.QUIET
         case Unread():

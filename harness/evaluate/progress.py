@@ -13,7 +13,7 @@ from harness.evaluate.words_heard import words_heard
 from harness.metrics.intervals import Share
 from harness.model.effect import EffectEvidence
 from harness.model.judgment import Judgment, in_force
-from harness.model.observation import Overrun, Unread
+from harness.model.observation import DeviceDescribed, Overrun, Unread
 from harness.model.record import (
     AttemptFinished,
     AttemptStarted,
@@ -45,10 +45,10 @@ class Progress:
 
     trials: in the order of playing. running: id of the trial that is going on. pace_s: mean wall time of the last
     trials, pauses left out. overruns: late or lost sound blocks. unread: lines and messages of devices that were lost
-    on our side. unplaced: rows that name a trial that is not planned; more than 0 says that the log is damaged.
-    last_response: trial, take and attempt of the last that was kept; last_frame: of the last attempt of which it is
-    known, or known to be unknown, what was understood. effects: what is known of those of attempts that were answered
-    (`effects.EffectRows`).
+    on our side. boards: who the devices say that they are; one that has changed meanwhile is there twice. unplaced:
+    rows that name a trial that is not planned; more than 0 says that the log is damaged. last_response: trial, take and
+    attempt of the last that was kept; last_frame: of the last attempt of which it is known, or known to be unknown,
+    what was understood. effects: what is known of those of attempts that were answered (`effects.EffectRows`).
     """
 
     seq: int = 0
@@ -63,6 +63,7 @@ class Progress:
     pauses: int = 0
     overruns: int = 0
     unread: int = 0
+    boards: tuple[DeviceDescribed, ...] = ()
     unplaced: int = 0
     paused: Paused | None = None
     finished: EndReason | None = None
@@ -140,6 +141,8 @@ class SessionFigures:
             case RerunAsked(trial_id=trial_id):
                 if (found := self._find(trial_id)) is not None:
                     self._trials[trial_id] = replace(found, rerun_asked=True)
+            case Observed(observation=DeviceDescribed() as described):
+                self._head = replace(self._head, boards=_known(self._head.boards, described))
             case Observed(observation=Unread(count=count)):
                 self._head = replace(self._head, unread=self._head.unread + count)
             case TrialStarted(trial_id=trial_id, take=take):
@@ -256,3 +259,14 @@ def _take(trial: TrialProgress, number: int) -> TakeProgress:
 def _with(trial: TrialProgress, take: TakeProgress) -> TrialProgress:
     others = tuple(one for one in trial.takes if one.take != take.take)
     return replace(trial, takes=tuple(sorted((*others, take), key=lambda one: one.take)))
+
+
+def _known(boards: tuple[DeviceDescribed, ...], new: DeviceDescribed) -> tuple[DeviceDescribed, ...]:
+    """With what is new: filled in where nothing was known, and beside what it contradicts."""
+    before = next((one for one in reversed(boards) if one.source == new.source), None)
+    if before is None:
+        return (*boards, new)
+    merged = replace(new, firmware=new.firmware or before.firmware, serial=new.serial or before.serial)
+    if before.firmware in ("", merged.firmware) and before.serial in ("", merged.serial):
+        return tuple(merged if one is before else one for one in boards)
+    return (*boards, merged)

@@ -197,6 +197,8 @@ class DeviceFigures:
             exposure_s=sums.exposure_s,
             unproven_s=sums.unproven_ns / 1e9,
             ambient_events_outside=counts.outside,
+            uncounted_events=counts.uncounted,
+            pending_events=counts.pending,
             delays=self._latency,
             commands=Share(sums.commands[CommandWord.MATCH], said),
             substituted=sums.commands[CommandWord.SUBSTITUTION],

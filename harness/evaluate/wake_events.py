@@ -15,13 +15,19 @@ SHOWN = 200
 
 @dataclass(slots=True)
 class EventCounts:
-    """Of one device. before: less what a rule explains; after: less what a rule or a review explains."""
+    """Of one device. before: less what a rule explains; after: less what a rule or a review explains.
+
+    in_vocabulary, outside, uncounted, pending: in wake trials that count, outside of exposure, in wake trials that do
+    not count, and in an attempt that is going on.
+    """
 
     words: Counter[ReviewWord | None] = field(default_factory=Counter)
     before: int = 0
     after: int = 0
     in_vocabulary: int = 0
     outside: int = 0
+    uncounted: int = 0
+    pending: int = 0
 
 
 class UnmatchedEvents:
@@ -100,8 +106,10 @@ class UnmatchedEvents:
         counts = self.counts(event.device)
         counts.words[event.word] += sign
         if seq in self._pending:
+            counts.pending += sign
             return
         counts.in_vocabulary += sign * (event.exposed and event.in_vocabulary)
         counts.outside += sign * (not event.exposed and not event.in_vocabulary)
+        counts.uncounted += sign * (not event.exposed and event.in_vocabulary)
         counts.before += sign * self.counted(event, reviewed=False)
         counts.after += sign * self.counted(event, reviewed=True)

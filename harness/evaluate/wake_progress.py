@@ -135,6 +135,8 @@ class DeviceWake:
     exposure_s: float = 0.0
     unproven_s: float = 0.0
     ambient_events_outside: int = 0
+    uncounted_events: int = 0
+    pending_events: int = 0
     delays: LatencyFigures = field(default_factory=LatencyFigures)
     commands: Share = field(default_factory=Share)
     substituted: int = 0

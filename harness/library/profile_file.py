@@ -23,6 +23,7 @@ FIELDS: dict[ObservationKind, tuple[str, ...]] = {
     ObservationKind.STATE: ("name", "value"),
     ObservationKind.LOG: ("text",),
     ObservationKind.LISTENING: (),
+    ObservationKind.ABOUT: ("firmware", "serial"),
 }
 """The fields that a mapping of each kind may fill in."""
 

@@ -143,6 +143,8 @@ class GivesKeys(Keys):
     slots: dict[str, str] = Field(default={}, description="intent: slot: value.")
     state: str = Field(default="", description="status: the state.")
     detail: str = Field(default="", description="status: the detail.")
+    firmware: str = Field(default="", description="about: its firmware.")
+    serial: str = Field(default="", description="about: its serial number.")
     device_s: float | None = Field(default=None, description="The time that the line gives, s. Default: not compared.")
 
 

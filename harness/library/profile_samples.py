@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from harness.model.bench import DeviceProfile, PlainValue, Sample
 from harness.model.observation import (
+    DeviceDescribed,
     Intent,
     ListeningProved,
     LogLine,
@@ -36,6 +37,7 @@ _DEFAULTS: dict[str, Fields] = {
     "state": {"name": "", "value": ""},
     "log": {"text": ""},
     "listening": {},
+    "about": {"firmware": "", "serial": ""},
 }
 
 
@@ -72,6 +74,8 @@ def sample_fields(seen: Observation) -> Fields:
             fields = {"kind": "state", "name": name, "value": value}
         case LogLine(text=text):
             fields = {"kind": "log", "text": text}
+        case DeviceDescribed(firmware=firmware, serial=serial):
+            fields = {"kind": "about", "firmware": firmware, "serial": serial}
         case ListeningProved():
             fields = {"kind": "listening"}
         case _:

@@ -19,7 +19,7 @@ class ObservationKind(StrEnum):
     """What a mapping of a device profile may turn a message into; LISTENING: a proof that it listens (a heartbeat).
 
     NOT_UNDERSTOOD: it heard something, and understood nothing (an intent without a name).
-    STATE: a piece of what it is about (a timer, a list), for effect checks.
+    STATE: a piece of what it is about (a timer, a list), for effect checks. ABOUT: its firmware, its serial number.
     """
 
     WAKE = "wake"
@@ -31,6 +31,7 @@ class ObservationKind(StrEnum):
     STATE = "state"
     LOG = "log"
     LISTENING = "listening"
+    ABOUT = "about"
 
 
 @dataclass(frozen=True, slots=True)

@@ -235,6 +235,17 @@ class ClockFitted:
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceDescribed:
+    """Who a device says that it is; what it does not say is empty. Told when it is met, and when that changes."""
+
+    source: str
+    at: Stamp
+    firmware: str = ""
+    serial: str = ""
+    kind: Literal["device_described"] = "device_described"
+
+
+@dataclass(frozen=True, slots=True)
 class OperatorAnswer:
     """The operator says whether the device understood; `heard` is what it understood, as far as they can tell.
 
@@ -289,6 +300,7 @@ Observation = (
     | Intent
     | ListeningProved
     | ClockFitted
+    | DeviceDescribed
     | ResponseText
     | Status
     | StateTold

@@ -138,6 +138,8 @@ class _Gathered:
             ("bench_sha256", one.bench_sha256),
             ("seed", str(one.seed)),
             ("sound_path", one.sound_path),
+            *((f"firmware {board.source}", board.firmware) for board in self.progress.boards if board.firmware),
+            *((f"serial {board.source}", board.serial) for board in self.progress.boards if board.serial),
         )
 
     def _session(self) -> Suite:

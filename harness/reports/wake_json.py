@@ -29,6 +29,9 @@ def as_json(session: WakeSession, devices: tuple[str, ...], *, reviewed: bool = 
         "reviewed": reviewed,
         "planned": session.progress.planned,
         "counted": session.progress.counted,
+        "boards": [
+            {"device": one.source, "firmware": one.firmware, "serial": one.serial} for one in session.asked.boards
+        ],
         "devices": [_device(session, found[name], reviewed) for name in devices],
         "heard": heard_as_json(session.asked, session.figures),
         "understood": frames_as_json(session.asked),
@@ -53,6 +56,7 @@ def _device(session: WakeSession, one: DeviceWake, reviewed: bool) -> Json:
         "unproven_s": one.unproven_s,
         "suppressed": one.suppressed,
         "events_outside_exposure": one.ambient_events_outside,
+        "events_in_trials_that_do_not_count": one.uncounted_events,
         "delay_s": _delays(one.delays),
         "clock_error_s": one.clock_error_s,
         "decisions": dict(one.decisions),

@@ -8,6 +8,7 @@ import signal
 import sys
 import tempfile
 import threading
+import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -87,7 +88,7 @@ class Engine:
             server.start_at(log.last_seq)
             self._server = server
             stack.callback(withdraw, place)
-            goodbye = Goodbye(FAULT, f"the engine failed; see {self._folder.engine_output}")
+            goodbye = Goodbye(FAULT, "the engine was broken off")
             try:
                 signal.signal(signal.SIGTERM, self._asked_to_stop)  # before anybody can know whom to ask
                 publish(place)
@@ -97,6 +98,10 @@ class Engine:
                 with contextlib.suppress(LogError):
                     log.append(FaultMet("engine", str(error)))
                 goodbye = Goodbye(error.exit_code or FAULT, str(error))
+            except Exception as error:  # noqa: BLE001 - told to the clients, with its traceback in the file
+                traceback.print_exc()  # before anybody is sent to read it
+                sys.stderr.flush()
+                goodbye = Goodbye(FAULT, f"the engine failed: {error!r}; see {self._folder.engine_output}")
             finally:
                 # A run can be over before whoever started it has connected; they are to hear how it ended.
                 server.wait_for_a_client(CLIENT_WITHIN_S)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from harness.model.bench import LineMapping, ObservationKind
 from harness.model.observation import (
+    DeviceDescribed,
     DeviceState,
     Intent,
     ListeningProved,
@@ -123,3 +124,5 @@ def observation(mapping: LineMapping, fields: LineFields, at: Stamp, source: str
             return LogLine(source, at, fields.text(mapping, "text"))
         case ObservationKind.LISTENING:
             return ListeningProved(source, at, Proof.HEARTBEAT)
+        case ObservationKind.ABOUT:
+            return DeviceDescribed(source, at, fields.text(mapping, "firmware"), fields.text(mapping, "serial"))

@@ -15,6 +15,7 @@ import regex
 
 from harness.model.bench import LineMapping, MessageMapping, ObservationKind, PlainValue
 from harness.model.observation import (
+    DeviceDescribed,
     DeviceState,
     Intent,
     ListeningProved,
@@ -225,6 +226,8 @@ def _observation(
             return LogLine(source, at, text("text"))
         case ObservationKind.LISTENING:
             return ListeningProved(source, at, Proof.HEARTBEAT)
+        case ObservationKind.ABOUT:
+            return DeviceDescribed(source, at, text("firmware", None), text("serial", None))
 
 
 def _searched(mapping: MessageMapping, payload: bytes, at: Stamp, source: str) -> Observation | None:

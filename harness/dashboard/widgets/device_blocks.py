@@ -255,6 +255,8 @@ def _exposure(device: DeviceWake) -> Text:
         parts.append(f"commands {device.commands.count} of {device.commands.total}")
     if device.ambient_events_outside:
         parts.append(f"{device.ambient_events_outside} outside exposure")
+    if device.uncounted_events:
+        parts.append(f"{device.uncounted_events} in trials that do not count")
     if device.in_vocabulary_events:
         parts.append(f"{device.in_vocabulary_events} in wake trials")
     if device.suppressed:

@@ -20,6 +20,7 @@ from harness.drivers.mqtt.options import MqttOptions, Pace
 from harness.drivers.mqtt.outlet import Outlet
 from harness.model.errors import DeviceError
 from harness.model.observation import (
+    DeviceDescribed,
     DeviceState,
     ListeningProved,
     LogLine,
@@ -79,6 +80,7 @@ class Board:
         self._feeding = Feeding(owner)
         self._fed_s = float("-inf")
         self._said_unseen = False
+        self._described = "", ""
         self._hello: said.Hello | None = None
         self._met = threading.Event()
         self._linked = False
@@ -249,6 +251,9 @@ class Board:
             self._changed_boot(hello.boot, at, restarted=met is Met.RESTARTED)
         if hello.protocol != messages.PROTOCOL:
             self._outlet.remark(f"it speaks version {hello.protocol} of the framing, and we {messages.PROTOCOL}")
+        if (hello.firmware or hello.serial) and self._described != (hello.firmware, hello.serial):
+            self._described = hello.firmware, hello.serial
+            self._outlet.tell(DeviceDescribed(self._id, at, hello.firmware, hello.serial))
         self._hello = hello
         self._wonders = False
         if not self._met.is_set():

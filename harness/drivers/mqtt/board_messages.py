@@ -21,6 +21,7 @@ class Hello:
     window: int
     firmware: str
     wake_phrases: tuple[str, ...]
+    serial: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,7 @@ def read(topic: str, payload: bytes) -> BoardMessage:
                 fields.number("window", 1, 1 << 32),
                 fields.optional_text("firmware"),
                 fields.texts("wake_phrases"),
+                fields.optional_text("serial"),
             )
         case "ack":
             return Ack(fields.boot(), fields.number("next"), fields.number("events"), fields.number("command"))

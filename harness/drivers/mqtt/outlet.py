@@ -11,13 +11,16 @@ from harness.ports import Sink, Surroundings
 _LOG_LINES_PER_S = 50.0
 _LOG_LINES_AT_ONCE = 200.0
 """In a burst, before the rate holds."""
+_COUNT_EVERY_S = 10.0
+"""How often a flood is told of while it lasts."""
 
 
 class Outlet:
     """From any thread to the sink, one at a time, under `lock`, which the parts of the driver share.
 
     A link is lost for several reasons at once, and back when none is left.
-    Log lines beyond the rate that the profile allows (`console.log_lines_per_s`) are counted, and their number is told.
+    Log lines beyond the rate that the profile allows (`console.log_lines_per_s`) are counted; their number is told
+    every 10 s, when the flood is over, and at the end.
     """
 
     def __init__(self, id: str, surroundings: Surroundings) -> None:
@@ -32,6 +35,7 @@ class Outlet:
         self._room = _LOG_LINES_AT_ONCE
         self._room_s = 0.0
         self._left_out = 0
+        self._flood_s = 0.0
         self.left_out = 0
 
     @property
@@ -48,7 +52,9 @@ class Outlet:
     def close(self) -> None:
         """Returns when nobody is being told; from then on nobody is."""
         with self.lock:
-            self._sink = None
+            sink, self._sink = self._sink, None
+            if sink is not None and self._left_out:
+                self._tell_left_out(sink, self._now_s())
 
     def tell(self, observation: Observation) -> None:
         with self.lock:
@@ -58,17 +64,22 @@ class Outlet:
             now_s = self._now_s()
             self._room = min(_LOG_LINES_AT_ONCE, self._room + (now_s - self._room_s) * self._rate)
             self._room_s = now_s
-            if self._left_out and self._room >= 1.0:
-                count, self._left_out = self._left_out, 0
-                self._room -= 1.0
-                sink(LogLine(self._id, Stamp(now_s), f"{count} lines were left out: more than {self._rate:g} a second"))
+            over = self._room >= _LOG_LINES_AT_ONCE / 2
+            if self._left_out and (over or now_s - self._flood_s >= _COUNT_EVERY_S):
+                self._tell_left_out(sink, now_s)
             if isinstance(observation, LogLine):
                 if self._room < 1.0:
+                    if not self._left_out:
+                        self._flood_s = now_s
                     self._left_out += 1
                     self.left_out += 1
                     return
                 self._room -= 1.0
             sink(observation)
+
+    def _tell_left_out(self, sink: Sink, now_s: float) -> None:
+        count, self._left_out = self._left_out, 0
+        sink(LogLine(self._id, Stamp(now_s), f"{count} lines were left out: more than {self._rate:g} a second"))
 
     def remark(self, text: str) -> None:
         """Of ours, about the link."""

@@ -17,7 +17,7 @@ from harness.drivers.serial.peer import Peer
 from harness.drivers.serial.tflm import RATE_HZ
 from harness.model.bench import AudioDialogue
 from harness.model.errors import DeviceError
-from harness.model.observation import LinkBack, LinkLost, Observation
+from harness.model.observation import DeviceDescribed, LinkBack, LinkLost, Observation
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
 from harness.ports import Sink, Surroundings
@@ -90,6 +90,8 @@ class SerialDevice:
         self.peer.linked(self._clock.now_s())
         self._thread = threading.Thread(target=self._run, name=f"serial {self.id}", daemon=True)
         self._thread.start()
+        if self._port.usb_serial:
+            self._tell(DeviceDescribed(self.id, Stamp(self._clock.now_s()), serial=self._port.usb_serial))
         with self._lock:
             ready = self._changed.wait_for(lambda: self.peer.ready or self._link_is_lost, OPEN_LIMIT_S)
             ready = ready and not self._link_is_lost

@@ -10,7 +10,7 @@ from harness.drivers.serial.injection import FramedInjection
 from harness.drivers.serial.peer import Tell
 from harness.drivers.serial.playing import Playing, quantised
 from harness.drivers.serial.telling import observation
-from harness.model.observation import ClockFitted, DeviceState, LogLine, Proof, Status, StimulusEnded
+from harness.model.observation import ClockFitted, DeviceDescribed, DeviceState, LogLine, Proof, Status, StimulusEnded
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
 from harness.wire.adpcm import ADPCM_CHUNK, EncodedSound, Encoding, Pcm
@@ -250,6 +250,8 @@ class FramedPeer:
 
     def _greeted(self, hello: Hello, now_s: float) -> None:
         before, self.hello = self.hello, hello
+        if hello.firmware and (before is None or before.firmware != hello.firmware):
+            self._tell(DeviceDescribed(self._source, Stamp(now_s), hello.firmware))
         rebooted = before is not None and before.boot != hello.boot
         self._asks_hello = False
         if not rebooted and self._known and not self._asks_sync:

@@ -12,7 +12,17 @@ from harness.drivers.mqtt.board import Board
 from harness.drivers.mqtt.boots import QUIET_S, Boots, Met
 from harness.drivers.mqtt.options import MqttOptions
 from harness.drivers.mqtt.outlet import Outlet
-from harness.model.observation import DeviceState, LinkBack, LinkLost, LogLine, Observation, Status, StimulusEnded, Wake
+from harness.model.observation import (
+    DeviceDescribed,
+    DeviceState,
+    LinkBack,
+    LinkLost,
+    LogLine,
+    Observation,
+    Status,
+    StimulusEnded,
+    Wake,
+)
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
 
@@ -188,3 +198,11 @@ def test_a_known_boot_that_says_hello_after_another_is_a_second_board() -> None:
     assert boots.hello("a", 5.0) is Met.RIVALS
     assert boots.hello("a", 7.0) is Met.RETURNED
     assert boots.current == "a"
+
+
+def test_who_the_board_is_is_told_once_and_again_when_it_changes() -> None:
+    bench = met()
+    bench.say("hello", "aaaa", **HELLO)
+    bench.say("hello", "bbbb", **{**HELLO, "firmware": "t2", "serial": "A1"})
+    found = [(one.firmware, one.serial) for one in bench.seen if isinstance(one, DeviceDescribed)]
+    assert found == [("t", ""), ("t2", "A1")]

@@ -10,7 +10,7 @@ from harness.evaluate.progress import Progress, SessionFigures
 from harness.evaluate.totals import total
 from harness.evaluate.trials import TrialState
 from harness.model.judgment import Category, JudgmentStatus
-from harness.model.observation import Overrun
+from harness.model.observation import DeviceDescribed, Overrun
 from harness.model.record import (
     AttemptFinished,
     AttemptStarted,
@@ -269,3 +269,15 @@ def test_ten_thousand_trials_stay_cheap() -> None:
     # Quadratic bookkeeping would take milliseconds a row; the bounds are wide for a busy machine.
     assert per_row_s < 1e-3
     assert time.perf_counter() - began < 2.0
+
+
+def test_who_the_boards_are_is_kept_and_a_change_stands_beside() -> None:
+    rows = Rows()
+    rows.start(planned(1))
+    at = Stamp(1.0)
+    rows.add(Observed(DeviceDescribed("radio", at, serial="A1")))
+    rows.add(Observed(DeviceDescribed("radio", at, "1.0")))
+    rows.add(Observed(DeviceDescribed("lamp", at, "7")))
+    rows.add(Observed(DeviceDescribed("radio", at, "1.1")))
+    found = [(one.source, one.firmware, one.serial) for one in progress_of(rows).boards]
+    assert found == [("radio", "1.0", "A1"), ("lamp", "7", ""), ("radio", "1.1", "A1")]
