@@ -10,6 +10,8 @@ from harness.reports.cells import padded, shown, width_of
 
 NOTHING = "n/a"
 LEAST_LABEL, WIDEST_LABEL = 8, 34
+TOO_FEW = "too few"
+TOO_FEW_WHY = f"{TOO_FEW}: one query, asked several times, says nothing of others"
 FULL, THIN = "█", "▏"
 
 
@@ -25,7 +27,7 @@ def span(interval: Interval | None) -> str:
 
 def share_span(of: CountedShare) -> str:
     """The 95 % interval of a share; `too few` queries where there is a share and no interval."""
-    return "too few" if of.interval is None and of.total else span(of.interval)
+    return TOO_FEW if of.interval is None and of.total else span(of.interval)
 
 
 def bar(value: float | None, width: int) -> str:

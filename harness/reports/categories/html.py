@@ -106,6 +106,7 @@ def page(report: CategoryReport) -> str:
             probability=probability,
             plain=plain_text,
             words=tables,
+            too_few=columns.TOO_FEW_WHY if tables.has_too_few(report) else "",
             disputed_of=lambda of: of.count(Fate.DISPUTED),
         )
     )

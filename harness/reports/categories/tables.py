@@ -13,7 +13,16 @@ from harness.metrics.swapping import DRAWS, Swapping
 from harness.model.choices import Reading
 from harness.model.judgment import Category
 from harness.rating.categories import KEYS
-from harness.reports.categories.columns import NOTHING, bar, hundredths, room_for_bars, share_span, table
+from harness.reports.categories.columns import (
+    NOTHING,
+    TOO_FEW,
+    TOO_FEW_WHY,
+    bar,
+    hundredths,
+    room_for_bars,
+    share_span,
+    table,
+)
 from harness.reports.categories.report import CategoryReport, Group, label_in_words, name_of
 from harness.reports.cells import padded, shown, width_of
 from harness.reports.transcripts.summary import points, probability
@@ -33,8 +42,8 @@ def lines(report: CategoryReport, width: int) -> Iterator[str]:
     if report.groups:
         yield ""
         yield "1 to - as above, reading A; 9b: wrong under reading B; ?: disputed, in no figure"
-        if any(one.figures.method is Method.TOO_FEW for _, groups in report.groups for one in groups):
-            yield "too few: one query, asked several times, says nothing of others"
+        if has_too_few(report):
+            yield TOO_FEW_WHY
     for one in report.crossed:
         yield ""
         yield from _crossed(one, report, width)
@@ -43,6 +52,11 @@ def lines(report: CategoryReport, width: int) -> Iterator[str]:
     for comparison in report.comparisons:
         yield ""
         yield from _comparison(comparison, width)
+
+
+def has_too_few(report: CategoryReport) -> bool:
+    """Whether a group is one query that was repeated."""
+    return any(one.figures.method is Method.TOO_FEW for _, groups in report.groups for one in groups)
 
 
 def waits_in_words(waits: Waits) -> str:
@@ -61,7 +75,9 @@ def mean_in_words(figures: RepromptFigures) -> str:
 
 def mean_span(figures: RepromptFigures) -> str:
     found = figures.mean_interval
-    return NOTHING if found is None else f"{found[0]:.2f}–{found[1]:.2f}"
+    if found is None:
+        return NOTHING if figures.mean is None else TOO_FEW
+    return f"{found[0]:.2f}–{found[1]:.2f}"
 
 
 def _counts(by: By, groups: Sequence[Group], width: int) -> Iterator[str]:

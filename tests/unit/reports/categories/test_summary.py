@@ -10,7 +10,8 @@ from harness.evaluate.rated_trials import Fate
 from harness.model.choices import Parting
 from harness.model.judgment import Category
 from harness.reports.categories import summary, tables
-from harness.reports.categories.columns import bar
+from harness.reports.categories.columns import TOO_FEW_WHY, bar
+from harness.reports.categories.html import page
 from harness.reports.categories.report import CategoryReport, Selection
 from harness.reports.cells import width_of
 from tests.unit.evaluate.rated_rows import Case
@@ -92,3 +93,17 @@ def test_wrong_is_compared_under_both_readings() -> None:
     report = every_sort()[1]
     assert [one.reading.value for one in report.comparisons] == ["a", "b"]
     assert report.comparisons[0].on is Category.WRONG
+
+
+def test_a_group_of_one_query_says_too_few_instead_of_an_interval() -> None:
+    again = [Case(f"a{n}", {"ann": C}, query="a", query_class="time") for n in range(4)]
+    others = [Case(f"b{n}", {"ann": W}, query_class="lists") for n in range(4)]
+    report = reported([*again, *others], Selection(by=(Parting.CLASS,)))
+    (time,) = [line for line in lines(report) if re.match(r"time\s+100\.0", line) and "1.00" not in line]
+    (lists,) = [line for line in lines(report) if re.match(r"lists\s+0\.0", line)]
+    assert time.count("too few") == 3
+    assert "too few" not in lists
+    assert TOO_FEW_WHY in lines(report)
+    assert time.split()[:4] == ["time", "100.0", "too", "few"]
+    assert f"{TOO_FEW_WHY}." in page(report)
+    assert "too few" not in page(reported(two_devices()))
