@@ -17,6 +17,7 @@ from harness.cli.score_options import Asked, Shown, share
 from harness.model.choices import Marks
 from harness.model.choices import TranscriptFormat as Format
 from harness.model.errors import InputError
+from harness.model.normalisation import ENGLISH
 from harness.reports.cells import shown
 
 if TYPE_CHECKING:
@@ -50,6 +51,13 @@ FORMATS = click.Choice([one.value for one in Format])
     metavar="NAME|FILE.yaml",
     help="What makes words comparable: verbatim, plain, spoken, snor, expanded_snor, or a file with a named list. "
     "Without it snor for a reference in .sro, else verbatim.",
+)
+@click.option(
+    "--language",
+    default=ENGLISH,
+    show_default=True,
+    metavar="TAG",
+    help="In which spoken reads numerals: en, de, fr, es, … (BCP 47). Others leave digits alone.",
 )
 @click.option(
     "--marks",
@@ -110,6 +118,7 @@ def command(
     hypothesis_format: str | None,
     encoding: str | None,
     normalise: str | None,
+    language: str,
     marks: str,
     like_sclite: bool,
     optional_words: bool,
@@ -146,6 +155,7 @@ def command(
         fragments,
         by,
         Marks(marks),
+        language,
     )
     which = Shown(alignments) if alignments else None
     files = [reference, *hypotheses, *filter(None, [groups])]

@@ -12,7 +12,7 @@ import click
 
 from harness.model.choices import Marks
 from harness.model.errors import InputError
-from harness.model.normalisation import Normalisation
+from harness.model.normalisation import ENGLISH, Normalisation
 
 if TYPE_CHECKING:
     from harness.evaluate.wording import Wording
@@ -58,6 +58,7 @@ class Asked:
     fragments: bool
     by: str
     marks: Marks = Marks.BOTH
+    language: str = ENGLISH
 
     def wording(self, reference_format: Format) -> Wording:
         """How words are compared; InputError for a normalisation that there is not, or what is wrong in its file."""
@@ -69,13 +70,13 @@ class Asked:
             of_sro = Normalisation.SNOR if reference_format is Format.SRO else Normalisation.VERBATIM
             return Wording(of_sro, fold_case=fold, marks=self.marks)
         if self.normalise in tuple(Normalisation):
-            return Wording(Normalisation(self.normalise), fold_case=fold, marks=self.marks)
+            return Wording(Normalisation(self.normalise), None, fold, self.marks, self.language)
         if self.normalise.lower().endswith(LIST_SUFFIXES):
             # Here, since reading YAML takes longer to import than most files take to score.
             from harness.library.normalisation_file import load_normalisation
 
             rewriting = load_normalisation(Path(self.normalise))
-            return Wording(rewriting.base, rewriting, fold_case=fold, marks=self.marks)
+            return Wording(rewriting.base, rewriting, fold, self.marks, self.language)
         raise InputError(
             f"there is no normalisation {self.normalise!r}",
             remedy=f"There are {', '.join(Normalisation)}, or name a .yaml file with a list",

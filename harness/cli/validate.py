@@ -213,10 +213,10 @@ def rating_summary(kind: FileKind, path: Path) -> str:
 
 
 def _notes(findings: Findings) -> Iterator[tuple[Path, str]]:
-    from harness.library import memory
+    from harness.library import memory, references
 
     for path, scenario in findings.scenarios.items():
-        yield from ((path, note) for note in memory.notes(scenario))
+        yield from ((path, note) for note in (*memory.notes(scenario), *references.notes(scenario)))
 
 
 def _planned(scenario: Scenario) -> str:

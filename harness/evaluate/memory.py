@@ -16,7 +16,8 @@ from harness.metrics.memory import (
     levels,
     memory_length,
 )
-from harness.metrics.recognition import words_of
+from harness.metrics.readings import without
+from harness.metrics.recognition import readings_of
 from harness.model.observation import ResponseText, Wake
 from harness.model.record import (
     AttemptFinished,
@@ -297,9 +298,9 @@ def _shown(trial: Trial, row: AttemptFinished | None, answer: str) -> tuple[bool
 
 
 def _holds(answer: str, phrases: Iterable[str], rule: Recognised) -> bool:
-    words = words_of(answer, rule)
-    wanted = (words_of(phrase, rule) for phrase in phrases)
-    return any(words[at : at + len(one)] == one for one in wanted if one for at in range(len(words) - len(one) + 1))
+    words = readings_of(answer, rule)
+    wanted = (readings_of(phrase, rule) for phrase in phrases)
+    return any(without(words[at:], one) is not None for one in wanted if one for at in range(len(words)))
 
 
 def unreached(points: Iterable[MemoryPoint]) -> Mapping[float, float]:

@@ -1,4 +1,4 @@
-"""The few utterances of a scoring whose texts carry alternatives, words that may be left out, or fragments."""
+"""The utterances of a scoring that only networks can align: with alternatives, fragments, or several readings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from harness.evaluate.wording import Wording, refuse
 from harness.metrics import snor
-from harness.metrics.network import Network, align_networks, chain, is_plain, parse
+from harness.metrics.network import Network, align_networks, align_readings, chain, is_plain, parse
+from harness.metrics.readings import Readings, is_single
 from harness.model.choices import Marks
 from harness.model.errors import InputError, Place
 from harness.model.transcript import AlignedWord, Transcripts
@@ -31,14 +32,14 @@ def aligned_networks(
     shown: the normalised texts, which count where no marks are read.
     """
     read = wording.reads_marks
-    of = _Side(references, shown[0], wording if read[0] else None, Marks.NONE)
-    said = _Side(hypotheses, shown[1], wording if read[1] else None, Marks.REFERENCE)
+    of = _Side(references, shown[0], wording, read[0], Marks.NONE)
+    said = _Side(hypotheses, shown[1], wording, read[1], Marks.REFERENCE)
     rows: set[int] = set()
     for side in (of, said):
-        rows |= _rows(side.texts, lambda text: not is_plain(text)) if side.wording else set()
+        rows |= _rows(side.texts, lambda text: not is_plain(text)) if side.marked else set()
         rows |= _rows(side.texts, lambda text: _FRAGMENT.search(text) is not None) if fragments else set()
     same = _same_sound if wording.has_homophones else None
-    found: dict[int, tuple[AlignedWord, ...]] = {}
+    found = _read_apart(of, said, rows) if wording.has_readings else {}
     problems: list[InputError] = []
     for row in sorted(rows):
         try:
@@ -53,26 +54,46 @@ def aligned_networks(
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """The texts of one file. wording: None where no marks are read in them. unread: how none would be."""
+    """The texts of one file. marked: whether marks are read in them. unread: how none would be."""
 
     transcripts: Transcripts
     normalised: Sequence[str]
-    wording: Wording | None
+    wording: Wording
+    marked: bool
     unread: Marks
+
+    def readings(self, row: int) -> Readings:
+        """Of a text in which no marks are read."""
+        if self.wording.has_readings:
+            return self.wording.readings(self.transcripts.texts[row])
+        return tuple(self.normalised[row].split())
 
     @property
     def texts(self) -> Sequence[str]:
-        return self.transcripts.texts if self.wording else self.normalised
+        return self.transcripts.texts if self.marked else self.normalised
 
     def network(self, row: int) -> Network:
-        place = Place(self.transcripts.file, self.transcripts.lines[row])
-        if self.wording is None:
-            return chain(self.normalised[row].split(), place)
+        place, text = Place(self.transcripts.file, self.transcripts.lines[row]), self.transcripts.texts[row]
+        if not self.marked:
+            return chain(self.readings(row), place)
         try:
-            return parse(self.transcripts.texts[row], self.wording, place)
+            return parse(text, self.wording.readings, place)
         except InputError as error:
             remedy = f"{error.remedy}; or read no marks here: --marks {self.unread.value}"
             raise InputError(error.what, place=error.place, remedy=remedy) from error
+
+
+def _read_apart(of: _Side, said: _Side, marked: set[int]) -> dict[int, tuple[AlignedWord, ...]]:
+    """By their row, pairs without marks of which the first readings differ, and others may not, aligned."""
+    from harness.metrics.spoken_words import comparable  # here, since its lists take a while to read
+
+    found: dict[int, tuple[AlignedWord, ...]] = {}
+    for row, (words, heard) in enumerate(zip(of.normalised, said.normalised, strict=True)):
+        if words != heard and words and heard and row not in marked:
+            pieces = comparable(of.readings(row), said.readings(row))
+            if not all(map(is_single, pieces)):
+                found[row] = align_readings(*pieces)
+    return found
 
 
 def _rows(texts: Sequence[str], found: Callable[[str], bool]) -> set[int]:

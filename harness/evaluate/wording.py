@@ -12,11 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.metrics import snor
+from harness.metrics.readings import Readings, first
 from harness.metrics.rewriting import rewrite
-from harness.metrics.words import normalise, normalise_texts
+from harness.metrics.words import normalise, normalise_texts, readings
 from harness.model.choices import Marks
 from harness.model.errors import InputError, InputProblems, Place
-from harness.model.normalisation import Normalisation
+from harness.model.normalisation import ENGLISH, Normalisation
 from harness.model.rewriting import Rewriting
 from harness.model.transcript import Transcripts
 
@@ -37,18 +38,23 @@ class Wording:
     """A normalisation, with the named list that follows it if there is one.
 
     fold_case: the letters A–Z count without case, and no others, as in sclite. marks: without effect under the
-    normalisations of .sro text, in which the same signs mean others.
+    normalisations of .sro text, in which the same signs mean others. language: of the numerals under SPOKEN, BCP 47.
     """
 
     normalisation: Normalisation
     rewriting: Rewriting | None = None
     fold_case: bool = False
     marks: Marks = Marks.BOTH
+    language: str = ENGLISH
 
     @property
     def name(self) -> str:
         """Travels with every figure."""
         name = self.rewriting.id if self.rewriting else self.normalisation.value
+        if self.has_readings and self.language != ENGLISH:
+            from harness.metrics.spoken_words import says_numerals  # here, since its lists take a while to read
+
+            name = f"{name}, {self.language}" + ("" if says_numerals(self.language) else " (digits as written)")
         if self.fold_case:
             name = f"{name}, A-Z without case"
         return f"{name}, {_NAMED[self.marks]}" if self.marks in _NAMED and not self.reads_sro else name
@@ -64,6 +70,11 @@ class Wording:
         return not self.reads_sro and self.marks is not Marks.NONE, not self.reads_sro and self.marks is Marks.BOTH
 
     @property
+    def has_readings(self) -> bool:
+        """Whether a text may be read in several ways, so that only networks tell whether two are the same."""
+        return self.normalisation is Normalisation.SPOKEN
+
+    @property
     def has_homophones(self) -> bool:
         return self.normalisation is Normalisation.EXPANDED_SNOR
 
@@ -75,12 +86,19 @@ class Wording:
         words = self._words(text, place)
         return tuple(fold(word) for word in words) if self.fold_case else words
 
+    def readings(self, text: str) -> Readings:
+        """The words of a text, and the choices where it may be read in several ways; InputError as words."""
+        if not self.has_readings:
+            return self(text)
+        found = readings(text, self.normalisation, self.language)
+        return found if self.rewriting is None else rewrite(found, self.rewriting)
+
     def texts(self, transcripts: Transcripts) -> Sequence[str]:
         """The texts, one for one, as words with single spaces between."""
         if self.normalisation is Normalisation.VERBATIM and self.rewriting is None:
             return _folded(transcripts.texts) if self.fold_case else squeezed(transcripts.texts)
         if not self.reads_sro and self.rewriting is None:
-            return normalise_texts(transcripts.texts, self.normalisation)  # which leaves no A-Z to fold
+            return normalise_texts(transcripts.texts, self.normalisation, self.language)  # leaves no A-Z to fold
         said: list[str] = []
         problems: list[InputError] = []
         for text, line in zip(transcripts.texts, transcripts.lines, strict=True):
@@ -95,8 +113,11 @@ class Wording:
     def _words(self, text: str, place: Place) -> tuple[str, ...]:
         """In the case that the normalisation gives them."""
         form = _FORMS.get(self.normalisation)
-        words = normalise(text, self.normalisation) if form is None else snor.words(text, form, place, with_id=False)
-        return words if self.rewriting is None else rewrite(words, self.rewriting)
+        if form is not None:
+            words = snor.words(text, form, place, with_id=False)
+        else:
+            words = normalise(text, self.normalisation, self.language)
+        return words if self.rewriting is None else first(rewrite(words, self.rewriting))
 
 
 def refuse(problems: Sequence[InputError]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from harness.library.assets import Assets
 from harness.library.findings import Findings
@@ -11,11 +11,13 @@ from harness.library.normalisation_file import load_normalisation
 from harness.library.scenario_file import RecognisedKeys, StimulusKeys
 from harness.metrics import snor
 from harness.metrics.rewriting import rewrite
+from harness.metrics.spoken_words import says_numerals
 from harness.metrics.sro import split_id
 from harness.metrics.words import normalise
 from harness.model.errors import InputError, InputProblems
 from harness.model.rewriting import Rewriting
-from harness.model.scenario import Normalisation, Query, Recognised
+from harness.model.scenario import Normalisation, Query, Recognised, Scenario
+from harness.model.stimulus import VoiceSpec
 
 Fill = Callable[[str, KeyPath], str]
 AT = ("recognised", "normalisation")
@@ -56,6 +58,21 @@ def read_reference(keys: StimulusKeys, at: KeyPath, fill: Fill, found: Findings)
     if not words:
         found.add(here, "no word of it is said", "Events, pauses and false starts are no words: write what is said")
     return " ".join(words)
+
+
+def notes(scenario: Scenario) -> Iterator[str]:
+    """What is no mistake and should be known: languages in which numerals cannot be read."""
+    if scenario.recognised.normalisation is not Normalisation.SPOKEN:
+        return
+    own = (*(one.voice for one in scenario.queries), *(one.voice for one in scenario.trials))
+    varied = (value for axis in scenario.matrix.axes for value in axis.values)
+    voices = [voice for voice in (scenario.defaults.voice, *own, *varied) if isinstance(voice, VoiceSpec)]
+    for language in dict.fromkeys(voice.language for voice in voices):
+        if not says_numerals(language):
+            yield (
+                f"numerals cannot be read in {language}: under spoken, digits match only digits. "
+                "Write in `alternatives` what else may be heard"
+            )
 
 
 def check_queries(queries: Iterable[tuple[Query, StimulusKeys, KeyPath]], rule: Recognised, found: Findings) -> None:

@@ -15,17 +15,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 
+from harness.metrics.alignment import align, side_by_side
 from harness.metrics.network_text import NOWHERE, Arc, Network, chain, is_plain, parse
+from harness.metrics.readings import Readings, first, is_single, settled
 from harness.model.errors import InputError
 from harness.model.transcript import AlignedWord, Edit
 
-__all__ = ["MAX_CELLS", "NOWHERE", "Network", "align_networks", "chain", "is_plain", "parse"]
+__all__ = ["MAX_CELLS", "NOWHERE", "Network", "align_networks", "align_readings", "chain", "is_plain", "parse"]
 
 Same = Callable[[str, str], bool]
 
 SUBSTITUTION, MISSING, OPTIONAL, NOTHING, BOTH_NOTHING = 4.0, 3.0, 2.0, 0.001, 1.0
 MAX_CELLS = 25_000_000
 """5,000 by 5,000 words: seconds, and some 300 MB."""
+MAX_READ = 1_000_000
 _ENDLESS = float("inf")
 
 
@@ -55,6 +58,22 @@ def align_networks(
     of = _side(reference, optional_words, fragments)
     said = _side(hypothesis, optional_words, fragments)
     return _Alignment(of, said, same).path()
+
+
+def align_readings(reference: Readings, hypothesis: Readings) -> tuple[AlignedWord, ...]:
+    """Texts without marks side by side, in the readings that make it cheapest.
+
+    Of long texts, more than MAX_READ pairs of words, each reading is settled by whether the other text has its words
+    side by side anywhere, so that they are aligned as any others.
+    """
+    if not (is_single(reference) and is_single(hypothesis)):
+        of, said = chain(reference), chain(hypothesis)
+        if len(of.arcs) * len(said.arcs) <= MAX_READ:
+            return align_networks(of, said)
+        reference = settled(reference, first(hypothesis))
+        hypothesis = settled(hypothesis, first(reference))
+    of_words, said_words = first(reference), first(hypothesis)
+    return side_by_side(of_words, said_words, align(of_words, said_words))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from harness.metrics.readings import Piece, Readings, first, is_single
 from harness.model.errors import InputError, Place
 
 NOWHERE = Place("<text>", 1)
@@ -60,7 +61,7 @@ def is_plain(text: str) -> bool:
     return not any(sign in text for sign in _MARKS) or _MARKED.search(text) is None
 
 
-def parse(text: str, normalise: Callable[[str], tuple[str, ...]], place: Place = NOWHERE) -> Network:
+def parse(text: str, normalise: Callable[[str], Readings], place: Place = NOWHERE) -> Network:
     """The network of a text; the words between two marks are normalised together, and may become more, fewer or none.
 
     An alternative of which nothing is left counts as `@`. place: of the text's first character, columns count from 1.
@@ -75,12 +76,14 @@ def parse(text: str, normalise: Callable[[str], tuple[str, ...]], place: Place =
     return reader.finished()
 
 
-def chain(words: Sequence[str], place: Place = NOWHERE) -> Network:
-    """The network of words among which no sign is a mark; InputError when they are more than MAX_WORDS."""
-    if len(words) > MAX_WORDS:
-        raise _too_many(place)
-    arcs = tuple(Arc(word, word, node) for node, word in enumerate(words))
-    return Network(arcs, tuple((arc,) for arc in range(len(words) + 1)), place)
+def chain(pieces: Sequence[Piece], place: Place = NOWHERE) -> Network:
+    """The network of words among which no sign is a mark, and of choices between readings.
+
+    InputError when they are more than MAX_WORDS.
+    """
+    reader = _Reader("", lambda _: (), place)
+    reader.add_pieces(pieces)
+    return reader.finished()
 
 
 def _too_many(place: Place) -> InputError:
@@ -101,7 +104,7 @@ class _Alternation:
 class _Reader:
     """Builds a network token by token. ends: the arcs that lead to where the reader stands, before it is a node."""
 
-    def __init__(self, text: str, normalise: Callable[[str], tuple[str, ...]], place: Place) -> None:
+    def __init__(self, text: str, normalise: Callable[[str], Readings], place: Place) -> None:
         self._text, self._normalise, self._place = text, normalise, place
         self._arcs: list[Arc] = []
         self._entering: list[tuple[int, ...]] = []
@@ -179,7 +182,11 @@ class _Reader:
         elif not optional:
             self._add_words(text, start)
         else:
-            written, bare = self._normalised(text, start), self._normalised(text[1:-1], start + 1)
+            pieces = self._normalised(text, start)
+            if not is_single(pieces):
+                self.add_pieces(pieces)
+                return
+            written, bare = first(pieces), first(self._normalised(text[1:-1], start + 1))
             if len(written) != len(bare):
                 written = bare
             for word, inner in zip(written, bare, strict=True):
@@ -192,12 +199,25 @@ class _Reader:
             self._add_words(self._text[start:end].replace("\\;", ";"), start)
 
     def _add_words(self, text: str, start: int) -> None:
-        for word in self._normalised(text, start):
-            self._add(word, word)
+        self.add_pieces(self._normalised(text, start))
 
-    def _normalised(self, text: str, start: int) -> tuple[str, ...]:
+    def add_pieces(self, pieces: Sequence[Piece]) -> None:
+        """Words, and choices between readings as alternatives."""
+        for piece in pieces:
+            if isinstance(piece, str):
+                self._add(piece, piece)
+                continue
+            node, ends = self._here(), []
+            for reading in piece:
+                self._node = node
+                for word in reading or (NOTHING,):
+                    self._add(word, word, nothing=not reading)
+                ends += self._ends
+            self._node, self._ends = None, ends
+
+    def _normalised(self, text: str, start: int) -> Readings:
         try:
-            return tuple(word for words in self._normalise(text) for word in words.split())
+            return self._normalise(text)
         except InputError as error:
             within = max(error.place.column, 1) - 1 if error.place else 0
             raise self._error(error.what, start + within, error.remedy) from error

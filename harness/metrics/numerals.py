@@ -1,15 +1,19 @@
-"""English numerals in a text, written as a person says them."""
+"""English numerals as a person may say them: 845 is eight hundred forty five, eight forty five or eight four five.
+
+Readings are words with single spaces; the first is how a numeral is shown. "And" after hundred and thousand is left out
+everywhere. Where a digit 0 is said, it stands as "zero": "oh" in a text counts as that too.
+"""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable
 
 # fmt: off
 _ONES = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
          "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"]
 # fmt: on
 _TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
-_SCALES = ((10**9, "billion"), (10**6, "million"), (1000, "thousand"), (100, "hundred"))
+_SCALES = ((10**12, "trillion"), (10**9, "billion"), (10**6, "million"), (1000, "thousand"), (100, "hundred"))
 _ORDINALS = {
     "one": "first",
     "two": "second",
@@ -19,6 +23,8 @@ _ORDINALS = {
     "nine": "ninth",
     "twelve": "twelfth",
 }
+MOST_DIGITS = 15
+"""More of them are no number that is said as one."""
 
 
 def cardinal(number: int) -> str:
@@ -38,17 +44,11 @@ def cardinal(number: int) -> str:
 def ordinal(number: int) -> str:
     """English words of a place in a row: 21 is "twenty first"."""
     *head, last = cardinal(number).split()
-    last = _ORDINALS[last] if last in _ORDINALS else f"{last[:-1]}ieth" if last.endswith("y") else f"{last}th"
-    return " ".join([*head, last])
+    return " ".join([*head, _ordinal_word(last)])
 
 
-def year(number: int) -> str:
-    """A year as it is said: 1990 is "nineteen ninety", 2005 "two thousand five"."""
-    if 1100 <= number <= 1999 or 2010 <= number <= 2099:
-        rest = number % 100
-        low = "hundred" if rest == 0 else cardinal(rest) if rest >= 10 else f"oh {cardinal(rest)}"
-        return f"{cardinal(number // 100)} {low}"
-    return cardinal(number)
+def _ordinal_word(last: str) -> str:
+    return _ORDINALS[last] if last in _ORDINALS else f"{last[:-1]}ieth" if last.endswith("y") else f"{last}th"
 
 
 def clock_time(hour: int, minute: int) -> str:
@@ -58,55 +58,115 @@ def clock_time(hour: int, minute: int) -> str:
     return f"{cardinal(hour)} {'oh ' if minute < 10 else ''}{cardinal(minute)}"
 
 
-_SIGNS = (
-    (r"(?<=\d)\s*[x×*]\s*(?=\d)", " times "),
-    (r"(?<=\d)\s*\+\s*(?=\d)", " plus "),
-    (r"(?<=\d)\s*÷\s*(?=\d)", " divided by "),
-    (r"(?<=\d)\s+/\s+(?=\d)", " divided by "),
-    (r"(?<=\d)\s+[-−]\s+(?=\d)", " minus "),
-    (r"\s*=\s*", " equals "),
-    (r"(?<=\d)\s*%", " percent "),
-    (r"(?<=\d)\s*°\s*c\b", " degrees celsius "),
-    (r"(?<=\d)\s*°\s*f\b", " degrees fahrenheit "),
-    (r"(?<=\d)\s*°", " degrees "),
-    (r"&", " and "),
-)
+def digits(written: str) -> str:
+    """Digit by digit."""
+    return " ".join(_ONES[int(digit)] for digit in written)
 
 
-def spell_numerals(text: str) -> str:
-    """The text, already in lower case, with every numeral and the signs between numerals as words."""
-    text = re.sub(r"(?<=\d),(?=\d{3}\b)", "", text)
-    text = re.sub(r"([$£€])\s?(\d+(?:\.\d+)?)", _money, text)
-    for pattern, words in _SIGNS:
-        text = re.sub(pattern, words, text)
-    text = re.sub(r"\b(\d{1,2}):([0-5]\d)\b", _time, text)
-    text = re.sub(r"\b(\d{1,12})(?:st|nd|rd|th)\b", lambda found: f" {ordinal(int(found[1]))} ", text)
-    text = re.sub(r"\b(\d+)\.(\d+)\b", _decimal, text)
-    text = re.sub(r"(?<![\d])[-−](?=\d)", " minus ", re.sub(r"(?<=\w)-(?=\w)", " ", text))
-    return re.sub(r"\d+", _whole, text)
+def whole(written: str, *, grouped: bool = False) -> list[str]:
+    """Readings of a whole number; grouped: it was written with commas, and so is no year."""
+    number = int(written)
+    if len(written) > MOST_DIGITS or (written[0] == "0" and len(written) > 1):
+        # A telephone number, or a code.
+        return _distinct([digits(written), *_by_pairs(written)])
+    plain = cardinal(number)
+    found = [plain, *_with_a(plain)]
+    if 1100 <= number <= 9999 and number // 100 % 10:
+        rest = number % 100
+        found.append(f"{cardinal(number // 100)} hundred" + (f" {cardinal(rest)}" if rest else ""))
+    found += _by_pairs(written)
+    if len(written) == 4 and not grouped and (1100 <= number <= 1999 or 2010 <= number <= 2099):
+        found = [*(_by_pairs(written) or [f"{cardinal(number // 100)} hundred"]), *found]  # most likely a year
+    return _distinct([*found, digits(written)])
 
 
-def _money(found: re.Match[str]) -> str:
-    names = {"$": "dollar", "£": "pound", "€": "euro"}
-    name = names[found[1]] + ("" if found[2] == "1" else "s")
-    whole, _, cents = found[2].partition(".")
-    return f" {whole} {name} {cents} " if len(cents) == 2 else f" {found[2]} {name} "
+def ordinals(number: int) -> list[str]:
+    """Readings of a place in a row."""
+    word = ordinal(number)
+    return [word, *_with_a(word)]
 
 
-def _time(found: re.Match[str]) -> str:
-    return f" {clock_time(int(found[1]), int(found[2]))} "
+def times(hour: int, minute: int) -> list[str]:
+    """Readings of a time on the clock."""
+    found = [clock_time(hour, minute)]
+    name, following = cardinal(hour), cardinal(hour % 12 + 1)
+    if minute == 0:
+        if hour >= 10:
+            found += [f"{name} hundred", f"{name} hundred hours"]
+    elif minute < 10:
+        found.append(f"{name} zero {cardinal(minute)}")
+    if 0 < hour <= 12 and minute == 30:
+        found += [f"half past {name}", f"half {name}"]
+    elif 0 < hour <= 12 and minute:
+        away = min(minute, 60 - minute)
+        hand = ["quarter", "a quarter", "fifteen"] if away == 15 else [cardinal(away)]
+        words, hour_said = (("past", "after"), name) if minute < 30 else (("to", "till", "of", "before"), following)
+        found += [f"{one} {word} {hour_said}" for one in hand for word in words]
+    return _distinct(found)
 
 
-def _decimal(found: re.Match[str]) -> str:
-    return f" {_whole_words(found[1])} point {' '.join(_ONES[int(digit)] for digit in found[2])} "
+def decimals(before: str, after: str) -> list[str]:
+    """Readings of a number with a point."""
+    tails = [digits(after)]
+    if len(after) == 2 and after[0] != "0":
+        tails.append(cardinal(int(after)))
+    heads = whole(before, grouped=True) if before else ["zero", ""]
+    if before == "0":
+        heads = ["zero", "", "nought"]
+    found = [f"{head} point {tail}".strip() for tail in tails for head in heads]
+    if after == "5" and before not in ("", "0"):
+        found += [f"{cardinal(int(before))} and a half", f"{cardinal(int(before))} and one half"]
+    return _distinct(found)
 
 
-def _whole(found: re.Match[str]) -> str:
-    return f" {_whole_words(found[0])} "
+def fractions(top: int, bottom: int) -> list[str]:
+    """Readings of a fraction, such as that of a cup."""
+    name = cardinal(top)
+    over = [f"{name} over {cardinal(bottom)}", f"{name} out of {cardinal(bottom)}", f"{name} slash {cardinal(bottom)}"]
+    if bottom < 2:
+        return over
+    names = {2: ["half"], 4: ["quarter", "fourth"]}.get(bottom, [ordinal(bottom)])
+    if top != 1:
+        names = ["halves" if one == "half" else f"{one}s" for one in names]
+        found = [f"{name} {one}" for one in names]
+    else:
+        found = [f"one {one}" for one in names] + [f"a {one}" for one in names]
+        found += ["half"] if bottom == 2 else ["quarter"] if bottom == 4 else []
+    return found + [f"{one} {of}" for one in found for of in ("of a", "a", "of")] + over
 
 
-def _whole_words(digits: str) -> str:
-    # A leading zero, or more digits than any number that is said as one, is a telephone number: digit by digit.
-    if len(digits) > 12 or (digits[0] == "0" and len(digits) > 1):
-        return " ".join(_ONES[int(digit)] for digit in digits)
-    return year(int(digits)) if len(digits) == 4 else cardinal(int(digits))
+def decades(written: str) -> list[str]:
+    """Readings of a decade: 1990s, 90s; also as so many of something: 30s."""
+    number = int(written)
+    head, tens = divmod(number, 100)
+    if tens == 0 and head:
+        return [f"{cardinal(number)}s" if head % 10 == 0 else f"{cardinal(head)} hundreds"]
+    plural = f"{_TENS[tens // 10 - 2][:-1]}ies" if tens >= 20 else "tens" if tens else "zeros"
+    return [f"{cardinal(head)} {plural}" if head else plural]
+
+
+def _by_pairs(written: str) -> list[str]:
+    """212 as two twelve, 1905 as nineteen oh five, 123456 as twelve thirty four fifty six."""
+    if not 3 <= len(written) <= 6 or len(written) == 5:
+        return []
+    head = written[: len(written) % 2]
+    pairs = [written[at : at + 2] for at in range(len(head), len(written), 2)]
+    if pairs[-1] == "00" or (not head and pairs[0][0] == "0"):
+        return []
+    if any(pair == "00" for pair in pairs):
+        return []
+    said = [f"{'oh ' if pair[0] == '0' else ''}{cardinal(int(pair))}" for pair in pairs]
+    found = " ".join([digits(head), *said] if head else said)
+    return [found, found.replace("oh ", "zero ")] if "oh " in found else [found]
+
+
+def _with_a(said: str) -> list[str]:
+    """One hundred is a hundred too, and before a noun hundred alone; one hundred five is a hundred five."""
+    words = said.split(" ")
+    if words[0] != "one" or len(words) < 2 or not words[1].startswith(tuple(name for _, name in _SCALES)):
+        return []
+    return [" ".join(["a", *words[1:]]), *([words[1]] if len(words) == 2 else [])]
+
+
+def _distinct(readings: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(readings))

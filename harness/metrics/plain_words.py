@@ -13,7 +13,23 @@ _BINDING = re.compile(r"'(?<=\w')(?=\w)|\.(?<=[^\W\d]\.)(?=[^\W\d])")
 
 def lowered(text: str) -> str:
     """In lower case, with one sign for each letter and one apostrophe."""
-    return unicodedata.normalize("NFKC", text).lower().replace("’", "'")
+    return apart(text).lower().replace("’", "'")
+
+
+def apart(text: str) -> str:
+    """With one sign for each letter, numbers in one sign (½, ², ①) apart from what they are glued to.
+
+    Zero-width signs, soft hyphens and marks of direction vanish: they part no words.
+    """
+    if text.isascii():
+        return text
+    signs = {sign: unicodedata.category(sign) for sign in set(text)}
+    table = {
+        ord(sign): "" if category == "Cf" else f" {unicodedata.normalize('NFKC', sign)} "
+        for sign, category in signs.items()
+        if category in ("Cf", "No")
+    }
+    return unicodedata.normalize("NFKC", text.translate(table) if table else text)
 
 
 def plain(text: str) -> str:

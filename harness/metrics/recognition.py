@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from harness.metrics.alignment import count
+from harness.metrics.network import align_readings
+from harness.metrics.readings import Readings, first, same, without
 from harness.metrics.rewriting import rewrite
-from harness.metrics.words import best_of, normalise, word_counts
+from harness.metrics.spoken_words import comparable
+from harness.metrics.words import best_of, normalise, readings
 from harness.model.errors import InputError
 from harness.model.scenario import Normalisation, Recognised
-from harness.model.transcript import WordCounts
+from harness.model.transcript import AlignedWord, Edit, WordCounts
 from harness.model.trial import Trial
 
 Words = tuple[str, ...]
 
 
 class Judged(NamedTuple):
-    """counts: of `heard` against `reference`, both normalised; of reference and alternatives the one that fits best."""
+    """counts: of `heard` against `reference`, both normalised; of reference and alternatives the one that fits best.
+
+    Where a numeral has several readings, both are in those that fit best.
+    """
 
     recognised: bool
     counts: WordCounts
@@ -30,24 +37,43 @@ def recognised(trial: Trial, heard: str) -> Judged:
     alternatives the pair with the fewest errors a word counts, the first of equals.
     """
     rule = trial.recognised
-    words = words_of(heard, rule)
-    phrases = [words_of(phrase, rule) for phrase in _phrases(trial)]
-    candidates = [words, *(words[len(wake) :] for wake in phrases if wake and words[: len(wake)] == wake)]
-    references = [words_of(text, rule) for text in (trial.reference, *trial.alternatives)]
-    pairs = [(reference, said) for said in candidates for reference in references]
-    counts = [word_counts(reference, said) for reference, said in pairs]
+    said = readings_of(heard, rule)
+    phrases = [readings_of(phrase, rule) for phrase in _phrases(trial)]
+    rests = [without(said, wake) for wake in phrases if wake]
+    candidates = [said, *(rest for rest in rests if rest is not None)]
+    references = [readings_of(text, rule) for text in (trial.reference, *trial.alternatives)]
+    paths = [_aligned(reference, words, rule) for words in candidates for reference in references]
+    counts = [count("".join(word.edit.value for word in path)) for path in paths]
     best = best_of(counts)
-    return Judged(counts[best].within(rule.wer), counts[best], *pairs[best])
+    reference = tuple(word.reference for word in paths[best] if word.edit is not Edit.INSERTION)
+    words = tuple(word.hypothesis for word in paths[best] if word.edit is not Edit.DELETION)
+    return Judged(counts[best].within(rule.wer), counts[best], reference, words)
 
 
 def words_of(text: str, rule: Recognised) -> Words:
-    """The words of any text, also of a device's, under a rule."""
+    """The words of any text, also of a device's, under a rule; the first of several readings."""
+    return first(readings_of(text, rule))
+
+
+def readings_of(text: str, rule: Recognised) -> Readings:
+    """The words of any text, also of a device's, under a rule, and the choices between readings."""
     try:
-        words = normalise(text, rule.normalisation)
+        found = readings(text, rule.normalisation, rule.language)
     except InputError:
         # A device does not write .sro: a mark that is open in what it wrote is a sign like any other.
-        words = tuple(word.upper() for word in normalise(text, Normalisation.PLAIN))
-    return words if rule.rewriting is None else rewrite(words, rule.rewriting)
+        found = tuple(word.upper() for word in normalise(text, Normalisation.PLAIN))
+    return found if rule.rewriting is None else rewrite(found, rule.rewriting)
+
+
+def same_words(text: str, other: str, rule: Recognised) -> bool:
+    """Whether two texts may be read as the same words under a rule."""
+    of, said = readings_of(text, rule), readings_of(other, rule)
+    return same(*(comparable(of, said) if rule.normalisation is Normalisation.SPOKEN else (of, said)))
+
+
+def _aligned(reference: Readings, said: Readings, rule: Recognised) -> tuple[AlignedWord, ...]:
+    of, heard = comparable(reference, said) if rule.normalisation is Normalisation.SPOKEN else (reference, said)
+    return align_readings(of, heard)
 
 
 def _phrases(trial: Trial) -> tuple[str, ...]:

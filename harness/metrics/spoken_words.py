@@ -1,86 +1,98 @@
-"""Texts as a person would say them: numerals, times and signs become words, contractions are written out."""
+"""Texts as a person may say them: numerals, times, signs and abbreviations become words, in every usual reading.
+
+English has a list of its own, and a few more languages their numerals (spoken_languages). Of any other language only
+case, punctuation and what cannot be seen go.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import unicodedata
+from functools import lru_cache
 
-from harness.metrics.numerals import spell_numerals
-from harness.metrics.plain_words import lowered, plain
+from harness.metrics import spoken_english, spoken_languages
+from harness.metrics.plain_words import apart, plain
+from harness.metrics.readings import Piece, Readings, narrowed, spaced_alike
+from harness.metrics.spoken_text import english_readings
+from harness.model.normalisation import ENGLISH
 
-_IS = ("what", "who", "where", "when", "how", "why", "it", "that", "there", "here", "he", "she")
-_CONTRACTIONS: dict[str, str] = {
-    **{f"{word}'s": f"{word} is" for word in _IS},
-    "let's": "let us",
-    "i'm": "i am",
-    "can't": "can not",
-    "cannot": "can not",
-    "won't": "will not",
-    "shan't": "shall not",
-}
-_ENDINGS = (("n't", " not"), ("'re", " are"), ("'ve", " have"), ("'ll", " will"), ("'d", " would"))
-_SPELLINGS = {"ok": "okay", "o'clock": ""}
-# A chunk between spaces that may say something else beside another: numerals, "a m", "per cent".
-_BOUND = re.compile(r"\d|^m\b|^cent\b|^[ap](?:m\b(?!$)|\.m\b)")
+_SAME_SIGNS = str.maketrans({"’": "'", "‘": "'", "`": "'", "′": "'", "″": '"', "”": '"', "“": '"', "‑": "-", "‐": "-"})
+_RAISED = re.compile("[⁰¹²³⁴-⁹]+")
+_ACCENT = re.compile("(?<=[A-Za-z])[\u0300-\u036f]+")
+_OTHER = re.compile(r"[^\x00-\x7f\w\s€£¥₹₩₽₺₪₿¢°×÷−–—⁄]")
+# Words that are never half of another one: blue tooth is bluetooth, but now here is not nowhere.
+_NEVER_HALF = frozenset((*spoken_english.NUMBER_WORDS, "a", "i", "an", "the", "now"))
+# Chunks between spaces that say something else beside others.
+_TRIGGERS = spoken_english.NUMBER_WORDS | {"oh", "double", "triple", *(words[-1] for words in spoken_english.PHRASES)}
 
 
-def spoken_texts(texts: Sequence[str]) -> list[str]:
-    """Many texts at once, one for one, as words with single spaces between."""
-    together = lowered("\n".join(texts))
-    lines = together.split("\n") if together.count("\n") == len(texts) - 1 else map(lowered, texts)
-    return [_spoken(line) for line in lines]
+def primary(language: str) -> str:
+    """The language of a BCP 47 tag, without its region."""
+    return language.partition("-")[0].lower()
 
 
-def _spoken(text: str) -> str:
-    """Of a text in lower case."""
-    chunks = list(map(_KNOWN.__getitem__, text.split()))
-    said = _written_out(text) if None in chunks else " ".join(filter(None, chunks))
-    return _without_and(said) if "hundred and" in said or "thousand and" in said else said
+def says_numerals(language: str) -> bool:
+    """Whether numerals can be read in a language; where not, digits stay as they are written."""
+    return primary(language) == ENGLISH or spoken_languages.is_known(primary(language))
 
 
-def _written_out(text: str) -> str:
-    text = re.sub(r"\bper cent\b", "percent", text)
-    text = re.sub(r"(?<=[\d\s])([ap])\.?\s?m\b\.?", r" \1m", text)
-    out: list[str] = []
-    for word in spell_numerals(text).split():
-        bare = word.strip("\"'.,;:!?()[]…-–—")
-        if bare in _SPELLINGS:
-            out.append(_SPELLINGS[bare])
-        elif bare in _CONTRACTIONS:
-            out.append(_CONTRACTIONS[bare])
-        else:
-            ending = next((pair for pair in _ENDINGS if bare.endswith(pair[0]) and bare != pair[0]), None)
-            out.append(bare.removesuffix(ending[0]) + ending[1] if ending else word)
-    return " ".join(plain(" ".join(out)).split())
+def spoken_readings(text: str, language: str = ENGLISH) -> Readings:
+    """The words of a text, and the choices between readings where there are several. language: BCP 47."""
+    tongue = primary(language)
+    if tongue == ENGLISH:
+        return _english(text)
+    if spoken_languages.is_known(tongue):
+        return spoken_languages.readings(_clean(text), tongue)
+    return tuple(plain(text).split())
 
 
-def _without_and(said: str) -> str:
-    """One hundred and five is one hundred five."""
-    words = said.split(" ")
-    before = ["", *words]
-    return " ".join(
-        word
-        for word, last in zip(words, before, strict=False)
-        if not (word == "and" and last in ("hundred", "thousand"))
-    )
+def comparable(pieces: Readings, others: Readings) -> tuple[Readings, Readings]:
+    """Both, with words that only one of them writes as two in either way, and without readings that cannot match."""
+    pieces, others = spaced_alike(pieces, others, _NEVER_HALF)
+    return narrowed(pieces, others), narrowed(others, pieces)
 
 
-class _KnownChunks(dict[str, "str | None"]):
-    """What a chunk between spaces says, whatever stands around it; None where that matters.
+def _english(text: str) -> Readings:
+    if text.isupper():
+        text = text.lower()  # then case says nothing of Roman numerals and letters
+    found: list[Piece] = []
+    for chunk in text.split():
+        said = _chunk(chunk)
+        if said is None:
+            return english_readings(_without_accents(_clean(text)))
+        found += said
+    return tuple(found)
 
-    Speech has few different words, so that most chunks are looked up; what is kept is bounded.
+
+@lru_cache(maxsize=1 << 15)
+def _chunk(chunk: str) -> Readings | None:
+    """What a chunk between spaces says wherever it stands; None where that depends on its neighbours.
+
+    Speech has few different words, so that most chunks are looked up.
     """
-
-    MOST = 1 << 16
-    LONGEST = 64  # characters: longer chunks are rare, and would make the bound one of chunks, not of memory
-
-    def __missing__(self, chunk: str) -> str | None:
-        said = None if _BOUND.search(chunk) else _written_out(chunk)
-        if len(chunk) <= self.LONGEST:
-            if len(self) >= self.MOST:
-                self.clear()
-            self[chunk] = said
-        return said
+    clean = _without_accents(_clean(chunk))
+    words = re.findall(r"[^\W_]+", clean.lower())
+    if (
+        any(word in _TRIGGERS or (len(word) == 1 and word not in "ai") or not word.isalpha() for word in words)
+        or re.search(r"[^\w\s'\".,;:!?()-]", clean)
+        or not words
+    ):
+        return None
+    return english_readings(clean)
 
 
-_KNOWN = _KnownChunks()
+def _clean(text: str) -> str:
+    """The text with one sign for each letter, raised digits behind ^, and without what cannot be seen."""
+    text = _RAISED.sub(lambda found: f"^{unicodedata.normalize('NFKC', found[0])}", text)
+    return _OTHER.sub(_seen, apart(text).translate(_SAME_SIGNS))
+
+
+def _seen(found: re.Match[str]) -> str:
+    return found[0] if unicodedata.category(found[0])[0] == "M" else " "
+
+
+def _without_accents(text: str) -> str:
+    """English is written with accents or without."""
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFD", text)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from harness.metrics.recognition import words_of
+from harness.metrics.recognition import same_words, words_of
 from harness.model.observation import Intent
 from harness.model.scenario import Recognised
 from harness.model.trial import EvidenceSource
@@ -39,21 +39,21 @@ def united(events: Iterable[Sequence[Slot]]) -> tuple[Slot, ...]:
 
 def fits(expected: Sequence[Slot], told: Sequence[Slot], rule: Recognised) -> bool:
     """Whether the same concepts were told, as often, with values that are the same; a value of None is any."""
-    left = Counter(value_key(slot, rule) for slot in told)
-    valued = Counter(value_key(slot, rule) for slot in expected if slot.value is not None)
-    if valued - left:
-        return False
-    left -= valued
-    any_value = Counter(slot.concept for slot in expected if slot.value is None)
-    rest: Counter[str] = Counter()
-    for (concept, _), count in left.items():
-        rest[concept] += count
-    return rest == any_value
+    left = list(told)
+    for slot in expected:
+        if slot.value is not None:
+            fitting = (one for one in left if one.concept == slot.concept and same_value(slot.value, one.value, rule))
+            if (found := next(fitting, None)) is None:
+                return False
+            left.remove(found)
+    return Counter(one.concept for one in left) == Counter(slot.concept for slot in expected if slot.value is None)
 
 
-def value_key(slot: Slot, rule: Recognised) -> tuple[str, str]:
-    """Concept and value as they are compared."""
-    return slot.concept, normalised(slot.value or "", rule)
+def same_value(value: str, told: str | None, rule: Recognised) -> bool:
+    """Whether a slot's value is what was told, in some reading of both under the rule."""
+    if normalised(value, rule) == normalised(told or "", rule):
+        return True
+    return bool(words_of(value, rule)) and same_words(value, told or "", rule)
 
 
 def normalised(value: str, rule: Recognised) -> str:

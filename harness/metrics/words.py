@@ -7,17 +7,29 @@ from collections.abc import Iterable, Sequence
 from harness.metrics import snor
 from harness.metrics.alignment import align, count
 from harness.metrics.plain_words import plain, plain_texts
-from harness.metrics.spoken_words import spoken_texts
-from harness.model.normalisation import Normalisation
+from harness.metrics.readings import Readings, first
+from harness.model.normalisation import ENGLISH, Normalisation
 from harness.model.transcript import WordCounts
 
 
-def normalise(text: str, normalisation: Normalisation) -> tuple[str, ...]:
+def readings(text: str, normalisation: Normalisation, language: str = ENGLISH) -> Readings:
+    """The words of a text, and under SPOKEN the choices where a person may say several things; otherwise as normalise.
+
+    language: of the numerals under SPOKEN, BCP 47.
+    """
+    if normalisation is not Normalisation.SPOKEN:
+        return normalise(text, normalisation)
+    from harness.metrics.spoken_words import spoken_readings  # here, since its lists take a while to read
+
+    return spoken_readings(text, language)
+
+
+def normalise(text: str, normalisation: Normalisation, language: str = ENGLISH) -> tuple[str, ...]:
     """The words of a text.
 
     VERBATIM: as written, split at spaces. PLAIN: lower case, punctuation off. SPOKEN: PLAIN, and as a person would say
-    it: digits, times and signs become words, contractions are written out. SNOR, EXPANDED_SNOR: the text is .sro,
-    without an utterance id; InputError with the column where its marks are wrong.
+    it: digits, times and signs become words, contractions are written out; the first of several readings. SNOR,
+    EXPANDED_SNOR: the text is .sro, without an utterance id; InputError with the column where its marks are wrong.
     """
     match normalisation:
         case Normalisation.VERBATIM:
@@ -25,22 +37,20 @@ def normalise(text: str, normalisation: Normalisation) -> tuple[str, ...]:
         case Normalisation.PLAIN:
             return tuple(plain(text).split())
         case Normalisation.SPOKEN:
-            return tuple(spoken_texts([text])[0].split())
+            return first(readings(text, normalisation, language))
         case Normalisation.SNOR:
             return snor.words(text, snor.Form.LEXICAL, with_id=False)
         case Normalisation.EXPANDED_SNOR:
             return snor.words(text, snor.Form.EXPANDED, with_id=False)
 
 
-def normalise_texts(texts: Sequence[str], normalisation: Normalisation) -> Sequence[str]:
+def normalise_texts(texts: Sequence[str], normalisation: Normalisation, language: str = ENGLISH) -> Sequence[str]:
     """Many texts, one for one, as words with single spaces between: far quicker than one by one where that can be."""
     match normalisation:
         case Normalisation.PLAIN:
             return plain_texts(texts)
-        case Normalisation.SPOKEN:
-            return spoken_texts(texts)
         case other:
-            return [" ".join(normalise(text, other)) for text in texts]
+            return [" ".join(normalise(text, other, language)) for text in texts]
 
 
 def word_counts(reference: Sequence[str], hypothesis: Sequence[str]) -> WordCounts:

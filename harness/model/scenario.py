@@ -11,6 +11,7 @@ from harness.model.ambient import AmbientSpec as AmbientSpec
 from harness.model.ambient import ProbeSpec as ProbeSpec
 from harness.model.effect import EffectCheck
 from harness.model.limits import Limits as Limits
+from harness.model.normalisation import ENGLISH
 from harness.model.normalisation import Normalisation as Normalisation
 from harness.model.rewriting import Rewriting
 from harness.model.stimulus import NoiseSpec, Utterance, VoiceSpec
@@ -310,17 +311,24 @@ class Defaults:
 class Recognised:
     """When a transcript counts as right: at most `wer` errors a reference word after `normalisation`.
 
-    rewriting: a list on top of it, whose base `normalisation` then is.
+    rewriting: a list on top of it, whose base `normalisation` then is. language: in which numerals are read under
+    SPOKEN (BCP 47); a trial's is that of its stimulus.
     """
 
     normalisation: Normalisation = Normalisation.SPOKEN
     wer: float = 0.0
     rewriting: Rewriting | None = None
+    language: str = "en-US"
 
     @property
     def name(self) -> str:
         """Of the normalisation, as it stands beside every figure."""
-        return self.normalisation.value if self.rewriting is None else self.rewriting.id
+        name = self.normalisation.value if self.rewriting is None else self.rewriting.id
+        return f"{name}, {self.language}" if self.normalisation is Normalisation.SPOKEN and not self.english else name
+
+    @property
+    def english(self) -> bool:
+        return self.language.partition("-")[0].lower() == ENGLISH
 
 
 @dataclass(frozen=True, slots=True)

@@ -230,7 +230,7 @@ def _listening_trial(
         recipe=recipe,
         reference=asked.reference if asked else heard.phrase,
         alternatives=asked.alternatives if asked else (),
-        recognised=scenario.recognised,
+        recognised=replace(scenario.recognised, language=recipe.voice.language),
         evidence=Evidence.DEVICE if asked else Evidence.NONE,
         reprompt=template.reprompt or scenario.defaults.reprompt,
         close_dialogue=None,

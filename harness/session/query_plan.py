@@ -61,7 +61,7 @@ def asked_trial(scenario: Scenario, bench: Bench, template: TrialTemplate, cell:
         recipe=recipe,
         reference=query.reference,
         alternatives=query.alternatives,
-        recognised=scenario.recognised,
+        recognised=replace(scenario.recognised, language=recipe.voice.language),
         evidence=_evidence(template.evidence or defaults.evidence, reports, _decides(rule, template)),
         reprompt=_rule(rule, profile),
         close_dialogue=_close(template.close_dialogue or defaults.close_dialogue, profile),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from harness.metrics.understood import normalised
+from harness.metrics.understood import same_value
 from harness.model.record import AttemptFinished
 from harness.model.scenario import Recognised
 from harness.model.trial import Trial
@@ -147,4 +147,4 @@ def _take(left: list[Slot], want: Slot, fits: Callable[[Slot, Slot], bool]) -> S
 def _same(want: Slot, told: Slot, rule: Recognised) -> bool:
     if want.concept != told.concept:
         return False
-    return want.value is None or normalised(want.value, rule) == normalised(told.value or "", rule)
+    return want.value is None or same_value(want.value, told.value, rule)

@@ -1,0 +1,143 @@
+"""Texts of which a part has several readings, and what two of them have in common.
+
+A piece is a word, or a choice between readings; a reading may have several words, or none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Set
+from itertools import chain
+
+Words = tuple[str, ...]
+Choice = tuple[Words, ...]
+Piece = str | Choice
+Readings = tuple[Piece, ...]
+
+MOST_STATES = 4096
+"""More ways into a text than any that is said has."""
+
+
+def options(piece: Piece) -> Choice:
+    """The readings of a piece; a word has one."""
+    return ((piece,),) if isinstance(piece, str) else piece
+
+
+def choice(readings: Iterable[str]) -> Readings:
+    """The pieces of a part that is read in any of these ways; the first is how it is shown."""
+    found = tuple(tuple(reading.split()) for reading in dict.fromkeys(readings))
+    return found[0] if len(found) == 1 else (found,)
+
+
+def first(pieces: Readings) -> Words:
+    """The words that stand for a text where one reading is shown."""
+    return tuple(chain.from_iterable(options(one)[0] for one in pieces))
+
+
+def is_single(pieces: Readings) -> bool:
+    """Whether there is only one reading."""
+    return all(isinstance(one, str) for one in pieces)
+
+
+def without(pieces: Readings, start: Readings) -> Readings | None:
+    """The pieces after those that can be read as some reading of `start`; None where they do not begin so."""
+    if is_single(start) and is_single(pieces[: len(start)]):
+        return pieces[len(start) :] if pieces[: len(start)] == start else None
+    ends = {after for after, rest in _reached(pieces, start) if not rest}
+    return pieces[max(ends) :] if ends else None
+
+
+def _reached(pieces: Readings, start: Readings) -> set[tuple[int, Words]]:
+    """Where in `pieces` one may be behind all of `start`: the number of whole pieces, and words left of a reading."""
+    at: set[tuple[int, Words]] = {(0, ())}
+    for piece in start:
+        at = set(chain.from_iterable(_after(pieces, state, words) for state in at for words in options(piece)))
+        if not at or len(at) > MOST_STATES:
+            return set()
+    return at
+
+
+def _after(pieces: Readings, state: tuple[int, Words], words: Words) -> set[tuple[int, Words]]:
+    """The states that the words lead to."""
+    at = {state}
+    for word in words:
+        found: set[tuple[int, Words]] = set()
+        for number, rest in _open(pieces, at):
+            if rest[0] == word:
+                found.add((number, rest[1:]))
+        at = found
+    return at
+
+
+def _open(pieces: Readings, states: Collection[tuple[int, Words]]) -> set[tuple[int, Words]]:
+    """The states with a word to come next."""
+    found: set[tuple[int, Words]] = set()
+    waiting = list(states)
+    while waiting:
+        number, rest = waiting.pop()
+        if rest:
+            found.add((number, rest))
+        elif number < len(pieces):
+            waiting += [(number + 1, words) for words in options(pieces[number])]
+    return found
+
+
+def same(pieces: Readings, others: Readings) -> bool:
+    """Whether the two have a reading in common."""
+    if is_single(pieces) and is_single(others):
+        return pieces == others
+    ends = _reached(pieces, others)
+    last = len(pieces)
+    return any(not rest and _may_end(pieces[number:last]) for number, rest in ends)
+
+
+def _may_end(pieces: Readings) -> bool:
+    return all(not isinstance(one, str) and () in one for one in pieces)
+
+
+def spaced_alike(pieces: Readings, others: Readings, apart: Set[str]) -> tuple[Readings, Readings]:
+    """Both, with words that one writes as one and the other as two, such as lightbulb, in either way.
+
+    apart: words that are never part of another, such as those of numerals.
+    """
+    return _joined(pieces, others, apart), _joined(others, pieces, apart)
+
+
+def narrowed(pieces: Readings, others: Readings) -> Readings:
+    """The pieces without the readings, but for the first of each, that have no word in common with the other text."""
+    if is_single(pieces):
+        return pieces
+    known = {word for piece in others for reading in options(piece) for word in reading}
+    out: list[Piece] = []
+    for piece in pieces:
+        if isinstance(piece, str):
+            out.append(piece)
+            continue
+        shown, *rest = piece
+        kept = [one for one in rest if known.issuperset(one) or not known.isdisjoint(set(one).difference(shown))]
+        out += ((shown, *kept),) if kept else shown
+    return tuple(out)
+
+
+def settled(pieces: Readings, words: Words) -> Readings:
+    """The pieces with the first reading of each that stands in `words` as it is, else with its first."""
+    lengths = {len(one) for piece in pieces if not isinstance(piece, str) for one in piece}
+    known = {run for length in lengths for run in zip(*(words[at:] for at in range(length)), strict=False)}
+    out: list[str] = []
+    for piece in pieces:
+        out += next((one for one in options(piece) if one in known), options(piece)[0])
+    return tuple(out)
+
+
+def _joined(pieces: Readings, others: Readings, apart: Set[str]) -> Readings:
+    known = {one for one in pieces if isinstance(one, str)}
+    whole = {one for one in others if isinstance(one, str) and len(one) > 3 and one.isalpha()} - known
+    if not whole:
+        return pieces
+    out: list[Piece] = []
+    for piece in pieces:
+        last = out[-1] if out else ""
+        if isinstance(piece, str) and isinstance(last, str) and last + piece in whole and not {last, piece} & apart:
+            out[-1] = ((last, piece), (last + piece,))
+        else:
+            out.append(piece)
+    return tuple(out)
