@@ -15,10 +15,13 @@ from textual import events
 from textual.pilot import Pilot
 
 from harness.dashboard.key_guard import FIRST_REPEAT_S, REPEAT_S, TOO_FAST, GuardedApp, KeyGuard, Verdict
-from harness.model.feed import Judge
+from harness.dashboard.screens.asking import AskingPanel
+from harness.model.feed import AnswerOperator, Judge, Review, StateWord
 from tests import annotation_projects
 from tests.dashboard import annotating, seats
 from tests.dashboard.bench import dashboard, double, shows, until
+from tests.dashboard.engine_double import START_S
+from tests.dashboard.wake_bench import wake_dashboard, wake_double
 from tests.rating_sessions import rating_session
 
 REPEATS_S = 0.03
@@ -43,7 +46,7 @@ async def bench(folder: Path) -> AsyncIterator[Seat]:
             await until(pilot, shows(pilot, "7 of 12"))
             await pilot.press("j")
             await until(pilot, shows(pilot, "milk is on the list"))
-            yield Seat(app, pilot, "1", lambda: len(list(engine.commands(Judge))))
+            yield Seat(app, pilot, "1", lambda: len(engine.commands(Judge)))
 
 
 @asynccontextmanager
@@ -64,7 +67,16 @@ async def annotate(folder: Path) -> AsyncIterator[Seat]:
         yield Seat(app, pilot, "enter", lambda: len(annotation_projects.rows(project)))
 
 
-SCREENS = [bench, rate, annotate]
+@asynccontextmanager
+async def wake(folder: Path) -> AsyncIterator[Seat]:
+    with wake_double(folder) as engine:
+        app = wake_dashboard(engine)
+        async with app.run_test(size=(80, 24)) as pilot:
+            await until(pilot, shows(pilot, "6, 5 to review"))
+            yield Seat(app, pilot, "f", lambda: len(engine.commands(Review)))
+
+
+SCREENS = [bench, rate, annotate, wake]
 
 
 def key(name: str, at_s: float) -> events.Key:
@@ -94,7 +106,7 @@ async def test_a_key_from_before_the_drawing_labels_nothing_however_late_it_is_h
 
 
 @pytest.mark.parametrize("screen", SCREENS)
-@pytest.mark.parametrize("first_after_s", [REPEATS_S, 0.25, 0.66], ids=lambda s: f"repeats after {s} s")
+@pytest.mark.parametrize("first_after_s", [REPEATS_S, 0.66], ids=lambda s: f"repeats after {s} s")
 async def test_a_key_that_is_held_down_labels_one_item(
     screen: Callable[[Path], Seat], first_after_s: float, tmp_path: Path
 ) -> None:
@@ -115,7 +127,7 @@ async def test_a_slow_redraw_does_not_make_keys_later_than_they_were(
 ) -> None:
     """A thread reads keys as the driver's does, while the screen is busy before the next item is drawn."""
     async with screen(tmp_path) as seat:
-        other = {"1": "2", "enter": "x"}[seat.label]
+        other = {"1": "2", "enter": "x", "f": "h"}[seat.label]
 
         def type_keys() -> None:
             for name in (other, seat.label, other):
@@ -137,6 +149,23 @@ async def test_the_same_key_pressed_again_labels_the_next_item(screen: Callable[
             await seat.pilot.press(seat.label)
             await until(seat.pilot, lambda number=number: seat.labelled() == number)
             await seat.pilot.pause(2 * REPEAT_S)
+
+
+async def test_a_key_from_before_the_question_does_not_answer_it(tmp_path: Path) -> None:
+    with double(tmp_path) as engine:
+        app = dashboard(engine)
+        async with app.run_test(size=(80, 24)) as pilot:
+            await until(pilot, shows(pilot, "7 of 12"))
+            engine.say(StateWord.ASKING, trial_id="kitchen-08", attempt=1, until_s=START_S + 42)
+            await until(pilot, lambda: isinstance(app.screen, AskingPanel))
+            await until(pilot, shows(pilot, "y recognised"))
+            drawn_s = app.guard.drawn_s
+            assert drawn_s is not None
+            app.post_message(key("u", drawn_s - 0.001))
+            await until(pilot, shows(pilot, TOO_FAST))
+            assert not engine.commands(AnswerOperator)
+            app.post_message(key("y", drawn_s + 0.001))
+            await until(pilot, lambda: engine.commands(AnswerOperator))
 
 
 def verdicts(drawn_s: float, keys: Sequence[tuple[str, float]]) -> list[Verdict]:
