@@ -52,11 +52,10 @@ def test_killed_after_any_key_it_loses_and_doubles_nothing(tmp_path: Path, termi
         terminal.wait(lambda screen, done=done: f"{done} of {5 * PAGES} done" in screen)  # type: ignore[misc]
         for _ in range(dice.randint(1, 2)):
             line = str(dice.randint(1, 5))
-            hand.press(line)
-            terminal.wait(lambda screen, line=line: f"{line} ✗" in screen)  # type: ignore[misc]
-            hand.press("Enter")
+            hand.press_for(line, lambda screen, line=line: f"{line} ✗" in screen)  # type: ignore[misc]
             done += 4
-            terminal.wait(lambda screen, done=done: f"{done} of {5 * PAGES} done" in screen)  # type: ignore[misc]
+            shown = f"{done} of {5 * PAGES} done"
+            hand.press_for("Enter", lambda screen, shown=shown: shown in screen)  # type: ignore[misc]
         pid = terminal.pid
         hand.press("Enter")  # and killed at once: the page may be saved or not
         os.kill(pid, signal.SIGKILL)
@@ -77,8 +76,7 @@ def test_a_signal_leaves_as_a_key_does(tmp_path: Path, terminal: RatingTerminal,
     project = annotation_project(tmp_path / "talk")
     review(terminal, project)
     terminal.wait(lambda screen: "group 1 of" in screen)
-    Hand(terminal).press("Enter")
-    terminal.wait(lambda screen: "accepted" in screen)
+    Hand(terminal).press_for("Enter", lambda screen: "accepted" in screen)
     os.kill(terminal.pid, asked)
     assert terminal.ended() == str(128 + asked)
     assert terminal.ask("display-message -p '#{alternate_on} #{mouse_any_flag}'") == ["0 0"]

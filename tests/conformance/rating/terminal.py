@@ -20,6 +20,12 @@ TOO_FAST = "too fast"
 _POSITION = re.compile(r"(?:Judging|Settling) item (\d+) of (\d+)")
 
 
+def position_of(screen: str) -> int | None:
+    """Of the item on a screen; None when there is none."""
+    found = _POSITION.search(screen)
+    return int(found[1]) if found else None
+
+
 class RatingTerminal:
     """A tmux of its own; commands go to it over one connection, so that a key costs no new process."""
 
@@ -75,8 +81,7 @@ class RatingTerminal:
 
     def position(self) -> int | None:
         """Of the item on the screen; None when there is none."""
-        found = _POSITION.search(self.screen())
-        return int(found[1]) if found else None
+        return position_of(self.screen())
 
     def wait(self, predicate: Callable[[str], object], within_s: float = 90.0) -> str:
         """The first screen for which it holds."""
@@ -139,11 +144,14 @@ class Hand:
 
     def press_until(self, key: str, wanted: Callable[[int | None], bool], within_s: float = 90.0) -> None:
         """… until the item that is wanted is on the screen."""
+        self.press_for(key, lambda screen: wanted(position_of(screen)), within_s)
+
+    def press_for(self, key: str, wanted: Callable[[str], object], within_s: float = 90.0) -> None:
+        """… until the screen is as wanted; again when it came too fast, as a robot reads what is hardly drawn."""
         self.press(key)
         limit_s = time.monotonic() + within_s
-        while not wanted(self._terminal.position()):
-            screen = self._terminal.screen()
-            assert time.monotonic() < limit_s, f"another item is on the screen:\n{screen}"
+        while not wanted(screen := self._terminal.screen()):
+            assert time.monotonic() < limit_s, f"it did not come about in time:\n{screen}"
             if TOO_FAST in screen and time.monotonic() > self._last_s + REFUSED_S:
                 self.press(key)
             time.sleep(0.002)

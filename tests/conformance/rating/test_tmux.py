@@ -17,7 +17,6 @@ from harness.log.judgment_log import rating_rows
 from harness.model.judgment import Category, Judgment, JudgmentStatus, in_force
 from harness.model.record import JudgmentGiven
 from harness.rating.categories import KEYS
-from tests.conformance.engine_runs import wait_for
 from tests.conformance.rating.terminal import Hand, RatingTerminal
 from tests.rating_sessions import rating_session
 
@@ -101,11 +100,11 @@ def test_killed_after_any_key_it_loses_and_doubles_nothing(
             sure.append(category)
         pid, known = terminal.pid, len(sure)
         key, category = dice.choice(KEYS)
-        hand.press(key)
         if number == 0:
             # This one is there, whatever the screen shows by then; the others may be.
-            wait_for(lambda known=known: len(rows(session)) > known, what="its row")  # type: ignore[misc]
+            hand.press_for(key, lambda _, known=known: len(rows(session)) > known)  # type: ignore[misc]
         else:
+            hand.press(key)
             time.sleep(dice.uniform(0.0, 0.04))
         os.kill(pid, signal.SIGKILL)
         terminal.gone()
