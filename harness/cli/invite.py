@@ -28,6 +28,7 @@ LONGEST_DAYS = 3650.0
     "--days", type=click.FloatRange(0.01, LONGEST_DAYS), default=30.0, show_default=True, help="How long they hold."
 )
 @click.option("--adjudicator", is_flag=True, help="They settle what others disagree on, and see what those gave.")
+@click.option("--coordinator", is_flag=True, help="They see how far raters are, and give open shares to others.")
 @click.option("--address", default=ADDRESS, show_default=True, metavar="URL", help="Where they reach the site.")
 @click.option("--list", "listed", is_flag=True, help="Show who is invited.")
 @click.option("--revoke", multiple=True, metavar="RATER", help="End their invitation, at once; may be repeated.")
@@ -36,6 +37,7 @@ def command(
     path: Path,
     days: float,
     adjudicator: bool,
+    coordinator: bool,
     address: str,
     listed: bool,
     revoke: tuple[str, ...],
@@ -47,6 +49,8 @@ def command(
     """
     if not (raters or listed or revoke):
         raise InputError("nobody is named", remedy="harness invite RATER…, --list or --revoke RATER")
+    if adjudicator and coordinator:
+        raise InputError("--adjudicator and --coordinator exclude each other", remedy="Invite them under two names")
     invitations = Invitations(path)
     base = _base(address)
     if revoke:
@@ -54,7 +58,9 @@ def command(
         for rater in dict.fromkeys(revoke):
             click.echo(f"{plain_text(rater)} can no longer log in")
     if raters:
-        for rater, token in invitations.invite(tuple(dict.fromkeys(raters)), days, adjudicator=adjudicator).items():
+        names = tuple(dict.fromkeys(raters))
+        made = invitations.invite(names, days, adjudicator=adjudicator, coordinator=coordinator)
+        for rater, token in made.items():
             # After the # it is never sent in a request, so that no log of a proxy has it.
             click.echo(f"{rater}  {base}/login#{token}")
     if listed:
@@ -79,5 +85,5 @@ def _base(address: str) -> str:
 def _line(one: Invitation, now_s: float) -> str:
     until = datetime.fromtimestamp(one.expires_s).astimezone().strftime("%Y-%m-%d %H:%M")
     state = "revoked" if one.revoked else f"until {until}" if one.holds(now_s) else f"expired {until}"
-    role = "adjudicator" if one.adjudicator else "rater"
+    role = "adjudicator" if one.adjudicator else "coordinator" if one.coordinator else "rater"
     return f"{plain_text(one.rater, 40):<20} {role:<12} {state}"

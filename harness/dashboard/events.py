@@ -56,6 +56,7 @@ from harness.model.record import (
     Resumed,
     SessionFinished,
     SessionStarted,
+    SharesMoved,
     StimulusStored,
     TrialFinished,
     TrialStarted,
@@ -163,6 +164,8 @@ def _record(record: Record) -> tuple[str, Tone]:
             return f"{given.rater} {about} {given.trial_id}", Tone.PERSON
         case EffectAnswered(word=became):
             return f"{record.by} on the effect of {record.trial_id}: {became.value}", Tone.PERSON
+        case SharesMoved():
+            return f"{record.by} gave {len(record.items)} responses of {record.rater} to others", Tone.PERSON
         case NoteWritten():
             return f"note by {record.by}: {record.text}", Tone.PERSON
         case MarkSet():

@@ -1,4 +1,4 @@
-"""Judgments on a session's responses, and what became of their effects, in a file beside the session's log.
+"""Judgments on a session's responses, what became of their effects, and who judges them, in a file beside its log.
 
 Raters come and go while the engine still writes its log, and long after; so they have a file of their own, which
 several processes may add rows to at the same time.
@@ -15,10 +15,10 @@ from pydantic import TypeAdapter
 from harness.log.database import BATCH, SESSION, Row, entry_of, explained, open_for_reading
 from harness.log.folder import SessionFolder
 from harness.log.shared_rows import SharedRows
-from harness.model.record import EffectAnswered, Entry, JudgmentGiven, Record, chronological
+from harness.model.record import EffectAnswered, Entry, JudgmentGiven, Record, SharesMoved, chronological
 from harness.wire.codec import RECORDS
 
-RatingRecord = JudgmentGiven | EffectAnswered
+RatingRecord = JudgmentGiven | EffectAnswered | SharesMoved
 
 
 class JudgmentLog(SharedRows[Record]):

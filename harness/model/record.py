@@ -243,6 +243,17 @@ class EffectAnswered:
 
 
 @dataclass(frozen=True, slots=True)
+class SharesMoved:
+    """A coordinator gives what a rater has not judged to others. items: blind id and who gets it, "" for nobody."""
+
+    round: str
+    rater: str
+    items: tuple[tuple[str, str], ...]
+    by: str
+    kind: Literal["shares_moved"] = "shares_moved"
+
+
+@dataclass(frozen=True, slots=True)
 class NoteWritten:
     text: str
     by: str
@@ -311,6 +322,7 @@ Record = (
     | RerunAsked
     | JudgmentGiven
     | EffectAnswered
+    | SharesMoved
     | NoteWritten
     | MarkSet
     | Paused

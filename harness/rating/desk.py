@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -27,8 +26,6 @@ Propose = Callable[[Item], Proposal | None]
 """What a classifier says of an item; None when it has nothing to say."""
 END_SLACK_MS, END_SLACK_SHARE = 250, 0.3
 """A play that is shorter than the response by less than both is one to its end: sound devices tell it late."""
-PACE_ITEMS = 30
-"""Of how many of the last answers the pace is the median."""
 
 
 class Desk:
@@ -78,7 +75,7 @@ class Desk:
         """The sitting as it stands."""
         standing = self._standing
         count = standing.count
-        pace_s = self._pace_s()
+        pace_s = standing.rows.pace_s
         minutes = self._round.break_after_min
         return SittingView(
             phase=self._phase(),
@@ -439,10 +436,6 @@ class Desk:
         if self._explained is not None or (self._item is not None and self._item.exercise is not None):
             return Phase.TRAINING
         return Phase.JUDGING if self._item is not None else Phase.FINISHED
-
-    def _pace_s(self) -> float | None:
-        times = self._standing.rows.times_s[-PACE_ITEMS:]
-        return statistics.median(times) if times else None
 
 
 _OPPOSITE = {

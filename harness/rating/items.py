@@ -16,7 +16,10 @@ from harness.rating.judgments import Subject
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """What a front-end never shows while a round is judged: it would tell whose response it is."""
+    """What a front-end never shows while a round is judged: it would tell whose response it is.
+
+    moves: from which rater a coordinator has given it to which other one, in that order; "" for nobody.
+    """
 
     session_id: str = ""
     trial_id: str = ""
@@ -25,6 +28,7 @@ class Hidden:
     query_class: str = ""
     conditions: tuple[tuple[str, str], ...] = ()
     gold: GoldItem | None = None
+    moves: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
@@ -10,6 +11,8 @@ from harness.model.rating_round import EXERCISE, RatingRound
 from harness.rating.items import Item
 
 Subject = tuple[str, str, str]
+PACE_ITEMS = 30
+"""Of how many of the last answers the pace is the median."""
 
 
 def subject_of(row: Judgment) -> Subject:
@@ -90,6 +93,17 @@ class OwnRows:
             and row.time_to_answer_s is not None
             and not row.trial_id.startswith(EXERCISE)
         )
+
+    @property
+    def pace_s(self) -> float | None:
+        """The median time to one of the last answers."""
+        times = self.times_s[-PACE_ITEMS:]
+        return statistics.median(times) if times else None
+
+    @property
+    def last_wall_s(self) -> float | None:
+        """When the rater has given the last row of this round that stands, as a Unix time."""
+        return next((row.given_wall_s for row in self.undoable), None)
 
     def exercises_left(self, exercises: Sequence[Item]) -> tuple[Item, ...]:
         """Exercises to do: those not done yet; and once more those that went wrong, when too many did."""

@@ -30,16 +30,22 @@ def assigned(items: Sequence[Item], round_: RatingRound, rater: str) -> tuple[It
     items go to everybody. What comes later finds its place between the others, whose order stays.
     """
     mine: Iterable[Item] = items
-    if round_.raters_per_item is not None and round_.raters_per_item < len(round_.raters):
-        shares = _shares(items, round_)
+    if is_shared_out(round_):
+        shares = shares_of(items, round_)
         mine = (item for item in items if rater in shares[item.id])
     return tuple(sorted(mine, key=lambda item: _hash(round_.seed, rater, item.id)))
 
 
-def _shares(items: Sequence[Item], round_: RatingRound) -> dict[str, frozenset[str]]:
-    """Item → its raters: always those with the fewest items so far, ties by a hash, so that pairs vary.
+def is_shared_out(round_: RatingRound) -> bool:
+    """Whether each response goes to some of the raters only."""
+    return round_.raters_per_item is not None and round_.raters_per_item < len(round_.raters)
 
-    Items are shared out in the order of playing: the shares of what a running session has already given stay.
+
+def shares_of(items: Sequence[Item], round_: RatingRound) -> dict[str, frozenset[str]]:
+    """Item → its raters, of a round that is shared out: those with the fewest items so far, ties by a hash.
+
+    Items are shared out in the order of playing: the shares of what a running session has already given stay. Then
+    each is moved as a coordinator has said.
     """
     load: Counter[str] = Counter(dict.fromkeys(round_.raters, 0))
     shares: dict[str, frozenset[str]] = {}
@@ -51,8 +57,33 @@ def _shares(items: Sequence[Item], round_: RatingRound) -> dict[str, frozenset[s
         ties = {rater: _hash(round_.seed, place, rater) for rater in round_.raters}
         chosen = sorted(round_.raters, key=lambda rater: (load[rater], ties[rater]))[: round_.raters_per_item]
         load.update(chosen)
-        shares[item.id] = frozenset(chosen)
+        shares[item.id] = _moved(frozenset(chosen), item)
     return shares
+
+
+def _moved(raters: frozenset[str], item: Item) -> frozenset[str]:
+    for before, after in item.hidden.moves:
+        if before in raters:
+            raters = (raters - {before}) | ({after} if after else set())
+    return raters
+
+
+def hand_over(
+    items: Sequence[Item], round_: RatingRound, given: Iterable[Item], raters: Sequence[str]
+) -> tuple[tuple[str, str], ...]:
+    """Item id and who gets it of these raters, for each of `given`: who has the fewest of those that have it not yet.
+
+    "" where all of them have it.
+    """
+    shares = shares_of(items, round_)
+    load = Counter(rater for item in items for rater in shares[item.id])
+    found: list[tuple[str, str]] = []
+    for item in given:
+        free = [one for one in raters if one not in shares[item.id]]
+        chosen = min(free, key=lambda one: (load[one], _hash(round_.seed, _place(item), one)), default="")
+        load[chosen] += 1
+        found.append((item.id, chosen))
+    return tuple(found)
 
 
 def _place(item: Item) -> str:

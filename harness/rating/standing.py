@@ -87,6 +87,12 @@ class Standing:
         return not self.stopped and item in (self.exercises_left if item.exercise is not None else self.left)
 
     @property
+    def not_done(self) -> tuple[Item, ...]:
+        """What others could do for the rater: all that is neither judged nor put aside, known answers left out."""
+        rows = ((item, self.rows.status(item)) for item in self._mine if item.hidden.gold is None)
+        return tuple(item for item, status in rows if status not in DONE)
+
+    @property
     def known_answers(self) -> tuple[int, int]:
         """Right, and all that were given to responses whose category is known."""
         right = answered = 0

@@ -16,7 +16,7 @@ from harness.model.effect import EffectEvidence
 from harness.model.judgment import Judgment
 from harness.model.observation import ResponseText
 from harness.model.rating_round import GoldItem, RatingRound
-from harness.model.record import EffectAnswered, Entry, JudgmentGiven, Observed, chronological
+from harness.model.record import EffectAnswered, Entry, JudgmentGiven, Observed, SharesMoved, chronological
 from harness.model.trial import Recognition, Trial
 from harness.rating.blinding import blinded
 from harness.rating.items import Hidden, Item, blind_id
@@ -25,7 +25,10 @@ from harness.rating.judgments import Subject
 
 @dataclass(frozen=True, slots=True)
 class SessionItems:
-    """What one session folder gives raters. rows: all its judgments, oldest first. trials: by id, for their sounds."""
+    """What one session folder gives raters. rows: all its judgments, oldest first. trials: by id, for their sounds.
+
+    moves: what coordinators have given to other raters, oldest first; they stand with the first session of a round.
+    """
 
     folder: Path
     session_id: str
@@ -33,6 +36,7 @@ class SessionItems:
     rows: tuple[Judgment, ...]
     responses: tuple[JudgedResponse, ...]
     trials: Mapping[str, Trial]
+    moves: tuple[SharesMoved, ...] = ()
 
 
 class RatingSource:
@@ -47,6 +51,7 @@ class RatingSource:
         self._seq = self._judgments_seq = 0
         self._at_bench: list[Entry] = []
         self._later: list[Entry] = []
+        self._moves: list[SharesMoved] = []
         self._profiles = frozenset(one.stem for one in (SessionFolder(folder).inputs / "profiles").glob("*.yaml"))
         self._found: SessionItems | None = None
 
@@ -85,6 +90,8 @@ class RatingSource:
             self._later.append(entry)
         elif isinstance(entry.record, EffectAnswered):
             self._figures.add_later(entry)
+        elif isinstance(entry.record, SharesMoved):
+            self._moves.append(entry.record)
 
     def _items(self) -> SessionItems:
         progress = self._figures.snapshot()
@@ -102,7 +109,7 @@ class RatingSource:
             for one in responses
             if one.trial.trial.memory is None
         )
-        return SessionItems(self._folder, session_id, items, given, responses, _trials(progress))
+        return SessionItems(self._folder, session_id, items, given, responses, _trials(progress), tuple(self._moves))
 
 
 def _trials(progress: Progress) -> dict[str, Trial]:

@@ -13,11 +13,13 @@ from harness.log.judgment_log import JudgmentLog
 from harness.model.errors import InputError
 from harness.model.judgment import Judgment
 from harness.model.rating_round import GoldItem, ProposalRule, RatingRound
-from harness.model.record import EffectAnswered, JudgmentGiven
+from harness.model.record import EffectAnswered, JudgmentGiven, SharesMoved
 from harness.model.stimulus import Role, SpokenText, StimulusRecipe, VoiceSpec, Waveform
+from harness.rating.coordination import RaterProgress, progress_of, raters_of, standing_of
 from harness.rating.desk import Desk
 from harness.rating.items import Item, exercise_item
-from harness.rating.queue import drawn
+from harness.rating.queue import drawn, hand_over, is_shared_out
+from harness.rating.standing import Standing
 from harness.rig.assemble import renderer
 from harness.rig.rating_items import RatingSource, SessionItems, to_adjudicate
 from harness.rig.rating_proposals import Proposer
@@ -67,7 +69,7 @@ class RatingRoom:
                 raise InputError(f"the session {twin} is named twice", remedy="Name each session once")
             if found != self._found:
                 every = tuple(item for one in found for item in one.items)
-                self._items = drawn(every, self.round.items, self.round.seed)
+                self._items = _with_moves(drawn(every, self.round.items, self.round.seed), found, self.round.id)
             self._found = found
             for row in self._all_rows():
                 self._kept.pop(row.id, None)
@@ -122,6 +124,35 @@ class RatingRoom:
         """What a desk of `desk`, or of `adjudication`, is refreshed with."""
         return self._judged(rater) if adjudicating else self.items
 
+    # For coordinators
+
+    @property
+    def progress(self) -> tuple[RaterProgress, ...]:
+        """How far every rater is, as of the last `refresh`."""
+        rows = self.rows
+        return tuple(progress_of(one, self._standing(one, rows)) for one in raters_of(self.round, rows))
+
+    def reassign(self, rater: str, to: Sequence[str], by: str) -> tuple[int, int]:
+        """Gives what a rater has not judged to these raters, and returns when that is on the disk; LogError, LogFull.
+
+        (how many they got, how many nobody got, since all of them have them already). InputError when the round is
+        not shared out, or one of them is none of its raters.
+        """
+        if not is_shared_out(self.round):
+            raise InputError("everybody judges every response of this round, so there is no share to give to others")
+        others = [one for one in self.round.raters if one in to and one != rater]
+        if rater not in self.round.raters or not others or len(others) < len(set(to)):
+            raise InputError("shares move between the raters of the round only")
+        with self._lock:
+            self.refresh()
+            items = hand_over(self.items, self.round, self._standing(rater, self.rows).not_done, others)
+            if items:
+                record = SharesMoved(self.round.id, rater, items, by)
+                self._log(self._found[0].folder).append(record)
+                self.refresh()
+        taken = sum(bool(one) for _, one in items)
+        return taken, len(items) - taken
+
     # What is kept
 
     def keep(self, item: Item, judgment: Judgment) -> None:
@@ -161,6 +192,9 @@ class RatingRoom:
 
     # Inside
 
+    def _standing(self, rater: str, rows: Sequence[Judgment]) -> Standing:
+        return standing_of(rater, self.round, self.items, self.exercises, rows)
+
     def _judged(self, rater: str | None) -> tuple[Item, ...]:
         wanted = {item.id for item in self.items}
         return tuple(item for item in to_adjudicate(self._found, rater) if item.id in wanted)
@@ -187,6 +221,17 @@ class RatingRoom:
             if folder not in self._logs:
                 self._logs[folder] = JudgmentLog(folder)
             return self._logs[folder]
+
+
+def _with_moves(items: Sequence[Item], found: Sequence[SessionItems], round_id: str) -> tuple[Item, ...]:
+    moves: dict[str, list[tuple[str, str]]] = {}
+    for move in (move for one in found for move in one.moves if move.round == round_id):
+        for item_id, to in move.items:
+            moves.setdefault(item_id, []).append((move.rater, to))
+    return tuple(
+        replace(item, hidden=replace(item.hidden, moves=tuple(moves[item.id]))) if item.id in moves else item
+        for item in items
+    )
 
 
 def _alike(sound: Waveform) -> Waveform:

@@ -29,7 +29,10 @@ DAY_S = 86400.0
 
 @dataclass(frozen=True, slots=True)
 class Invitation:
-    """rater: a pseudonym. token_sha256: hex. Times are Unix times. adjudicator: settles what raters disagree on."""
+    """rater: a pseudonym. token_sha256: hex. Times are Unix times. adjudicator: settles what raters disagree on.
+
+    coordinator: sees how far raters are, and gives what one has not judged to others; judges nothing.
+    """
 
     rater: str
     token_sha256: str
@@ -37,6 +40,7 @@ class Invitation:
     expires_s: float
     revoked: bool = False
     adjudicator: bool = False
+    coordinator: bool = False
 
     def holds(self, at_s: float) -> bool:
         """Whether it opens the site at that time."""
@@ -91,14 +95,16 @@ class Invitations:
         """The same by the hash of the token, for those who are logged in."""
         return next((one for one in self.everyone if one.token_sha256 == digest and one.holds(self._wall_s())), None)
 
-    def invite(self, raters: Sequence[str], days: float, *, adjudicator: bool = False) -> dict[str, str]:
+    def invite(
+        self, raters: Sequence[str], days: float, *, adjudicator: bool = False, coordinator: bool = False
+    ) -> dict[str, str]:
         """Rater → new token, each shown to nobody else and stored nowhere; an older invitation of theirs ends."""
         for rater in raters:
             _check_name(rater)
         now_s = self._wall_s()
         tokens = {rater: new_token() for rater in raters}
         made = [
-            Invitation(rater, token_digest(token), now_s, now_s + days * DAY_S, adjudicator=adjudicator)
+            Invitation(rater, token_digest(token), now_s, now_s + days * DAY_S, False, adjudicator, coordinator)
             for rater, token in tokens.items()
         ]
         with self._changing() as invited:
@@ -165,6 +171,7 @@ class Invitations:
                     "expires_s": one.expires_s,
                     "revoked": one.revoked,
                     "adjudicator": one.adjudicator,
+                    "coordinator": one.coordinator,
                 }
                 for one in invited.invitations
             ],
@@ -208,6 +215,7 @@ def _parsed(content: bytes, path: Path) -> Invited:
                     expires_s=float(one["expires_s"]),
                     revoked=one["revoked"] is not False,
                     adjudicator=one["adjudicator"] is True,
+                    coordinator=one.get("coordinator") is True,
                 )
                 for one in found["invitations"]
             ),

@@ -13,11 +13,13 @@ from harness.model.trial import Recognition
 from harness.rating.categories import LABELS
 from harness.rating.guide import FLAG_TEXTS, GUIDE, RULES, SUB_FLAG_TEXTS, effect_text
 from harness.rating.items import Item
+from harness.rating.queue import is_shared_out
 from harness.rating.sitting_view import Phase, SittingView
+from harness.rig.rating_room import RatingRoom
 from harness.web.rendering import SiteWords, Templates
 from harness.web.seats import Seat
 
-TEMPLATES = ("instructions.html", "desk.html", "guide.html", "earlier.html")
+TEMPLATES = ("instructions.html", "desk.html", "guide.html", "earlier.html", "coordinate.html")
 MOST_FOUND = 200
 """So many earlier responses are listed at once."""
 MENU_KEYS = "abcdefghij"
@@ -110,6 +112,34 @@ class EarlierPage:
             "many": len(found),
             "found": found[:MOST_FOUND],
             "adjudicating": self.place == "/adjudicate",
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinatorPage:
+    """How far the raters are, for the template. giving: whose open share is to be given to others, "" for nobody's."""
+
+    room: RatingRoom
+    now_s: float
+    giving: str = ""
+    said: str = ""
+    alert: str = ""
+    template: ClassVar[str] = "coordinate.html"
+
+    def values(self) -> Mapping[str, Any]:
+        found = self.room.progress
+        giving = next((one for one in found if one.rater == self.giving and one.rater in self.room.round.raters), None)
+        return {
+            "raters": found,
+            "responses": len(self.room.items),
+            "disputed": len(self.room.disputed),
+            "known": sum(item.hidden.gold is not None for item in self.room.items),
+            "shared_out": is_shared_out(self.room.round),
+            "giving": giving,
+            "others": [one for one in found if one.rater in self.room.round.raters and one is not giving],
+            "ago": [None if one.last_wall_s is None else max(0.0, self.now_s - one.last_wall_s) for one in found],
+            "said": self.said,
+            "alert": self.alert,
         }
 
 

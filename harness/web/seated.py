@@ -29,6 +29,7 @@ from harness.web.turns import Fate, Turns
 ADJUDICATE = "/adjudicate"
 FULL = "Not saved, the disk of this site is full. Tell who runs it, and press the key again; nothing else is lost."
 UNSAVED = "Not saved, this site could not write it. Tell who runs it, and press the key again; nothing else is lost."
+NOT_YOURS = "That page is not for you."
 NO_BUTTON = "Nothing was saved: this site has no such button."
 
 
@@ -154,7 +155,7 @@ class SeatedSite(Entrance, Generic[AnySeat, AnyPost]):
         fields, form = await self._checked_form(request, visit)
         post = self._read(fields, form)
         if request.url.path != self._place(visit):
-            raise HTTPException(403, "That page is not for you.")
+            raise HTTPException(403, NOT_YOURS)
         return await run_in_threadpool(self._done, visit, post)
 
     def _done(self, visit: Visit, post: AnyPost) -> Response:
@@ -178,6 +179,8 @@ class SeatedSite(Entrance, Generic[AnySeat, AnyPost]):
         """The visitor's, with what came from elsewhere."""
         assert visit.invitation is not None
         name, place = visit.invitation.rater, self._place(visit)
+        if place not in self._seats:
+            raise HTTPException(403, NOT_YOURS)
         try:
             seat = self._seats[place].of(name, self.readings.number)
         except InputError as error:

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from harness.model.errors import HarnessError
+from harness.model.errors import HarnessError, InputError
 from harness.model.rater_keys import RaterKeys
 from harness.rig.rating_room import RatingRoom
 from harness.web.invitations import Invitations
-from harness.web.pages import DeskPage, EarlierPage, pages
+from harness.web.login import Visit
+from harness.web.pages import CoordinatorPage, DeskPage, EarlierPage, pages
 from harness.web.posts import Post, apply, comment_of, read_post
-from harness.web.seated import SeatedSite
-from harness.web.seats import Seat
+from harness.web.seated import NOT_YOURS, UNSAVED, SeatedSite
+from harness.web.seats import WAITING_S, Seat
 from harness.web.sounds import SoundShelf, picture, ranged
 from harness.web.turns import Fate
 
+COORDINATE = "/coordinate"
 LONGEST_WORDS = 200
 
 
@@ -52,11 +55,17 @@ class Site(SeatedSite[Seat, Post]):
         self._now_s = now_s
         routes = [
             Route("/earlier", self._earlier),
+            Route(COORDINATE, self._progress, methods=["GET"]),
+            Route(COORDINATE, self._reassign, methods=["POST"]),
             Route("/sound/{item}/{which}", self._sound),
             Route("/sound/{item}/{which}/picture", self._sound),
         ]
         templates = pages(keys, room.round, names=rater_names)
         super().__init__(room, invitations, templates, routes, names=names, port=port, secure=secure)
+
+    def _place(self, visit: Visit) -> str:
+        coordinates = visit.invitation is not None and visit.invitation.coordinator
+        return COORDINATE if coordinates else super()._place(visit)
 
     def _new_seat(self, name: str, reading: int, *, adjudicating: bool) -> Seat:
         return Seat(self._room.adjudication(name) if adjudicating else self._room.desk(name), read=reading)
@@ -81,6 +90,41 @@ class Site(SeatedSite[Seat, Post]):
                 self._place(visit), seat, comment_of(request.query_params.get("words", ""))[:LONGEST_WORDS]
             )
             return self._page(page.template, visit, **page.values())
+
+    def _progress(self, request: Request) -> Response:
+        visit = self._coordinator(request)
+        self.readings.maybe(WAITING_S)
+        return self._coordinated(visit, giving=request.query_params.get("give", ""))
+
+    async def _reassign(self, request: Request) -> Response:
+        visit = self._coordinator(request)
+        fields, form = await self._checked_form(request, visit)
+        to = [str(one) for one in form.getlist("to")]
+        return await run_in_threadpool(self._reassigned, visit, fields.get("rater", ""), to)
+
+    def _reassigned(self, visit: Visit, rater: str, to: Sequence[str]) -> Response:
+        assert visit.invitation is not None
+        try:
+            taken, left = self._room.reassign(rater, to, visit.invitation.rater)
+        except InputError as error:
+            return self._coordinated(visit, 400, alert=f"Nothing was moved: {error.what}.")
+        except HarnessError:
+            return self._coordinated(visit, 503, alert=UNSAVED)
+        self.readings.number += 1  # everybody's desk takes in the new shares
+        rest = f"; {left} stay with nobody, since all of them have these already" if left else ""
+        return self._coordinated(visit, said=f"{taken} responses of {rater} now belong to {', '.join(to)}{rest}.")
+
+    def _coordinator(self, request: Request) -> Visit:
+        visit = self._rater(request)
+        if self._place(visit) != COORDINATE:
+            raise HTTPException(403, NOT_YOURS)
+        return visit
+
+    def _coordinated(
+        self, visit: Visit, status: int = 200, *, giving: str = "", said: str = "", alert: str = ""
+    ) -> Response:
+        page = CoordinatorPage(self._room, time.time(), giving, said, alert)
+        return self._page(page.template, visit, status, **page.values())
 
     def _sound(self, request: Request) -> Response:
         seat = self._seat(self._rater(request))

@@ -1,0 +1,85 @@
+"""The coordinator's page: who may see it, what it tells, and shares that move."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from harness.model.judgment import Category
+from harness.model.rating_round import GoldItem, StopRule
+from tests.unit.web.visitors import Browser, Premises, field_of, item_of
+
+ROUND = {
+    "id": "spring",
+    "raters": ("ann", "bob", "<cem>"),
+    "raters_per_item": 1,
+    "gold": (GoldItem("s1", "moons-kitchen-1", Category.CORRECT),),
+    "stop": StopRule(1, 0.5),
+}
+
+
+@pytest.fixture
+def carla(premises: Premises) -> Browser:
+    """The coordinator of a round with shares."""
+    premises.round = replace(premises.round, **ROUND)  # type: ignore[arg-type]
+    premises.restart()
+    premises.tokens |= premises.invitations.invite(("carla",), 30, coordinator=True)
+    return premises.rater("carla")
+
+
+def row_of(page: str, rater: str) -> list[str]:
+    """The cells of a rater's line."""
+    (line,) = [one for one in page.split("<tr>") if f'<th scope="row">{rater}' in one]
+    return [re.sub(r"\s+", " ", re.sub("<[^>]*>", "", one)).strip() for one in line.split("<td>")]
+
+
+def test_the_page_tells_how_far_raters_are_and_who_was_stopped(premises: Premises, carla: Browser) -> None:
+    ann = premises.rater("ann")
+    while item_of(page := ann.page()):
+        ann.press("label.wrong", page)
+    assert "You get no more responses in this round" in page
+    assert "undo" not in page
+    premises.room.refresh()
+    cells = row_of(carla.page("/coordinate"), "ann")
+    assert cells[0] == "ann stopped"
+    assert cells[7] == "0 of 1 (0 %)"
+    assert row_of(carla.page("/coordinate"), "bob")[7:9] == ["0 of 0", "never"]
+    assert row_of(carla.page("/coordinate"), "&lt;cem&gt;")[1].startswith("0 of ")
+
+
+def test_an_open_share_is_given_away_after_a_question(premises: Premises, carla: Browser) -> None:
+    bob = premises.rater("bob")
+    before = bob.page()
+    cells = row_of(carla.page("/coordinate"), "ann")
+    assert cells[-1].startswith("Give ")
+    asked = carla.page("/coordinate?give=ann")
+    assert 'name="to" value="bob" checked' in asked
+    assert 'name="to" value="ann"' not in asked
+    data = {"form_word": field_of(asked, "form_word"), "rater": "ann", "to": ["bob", "<cem>"]}
+    told = carla.client.post("/coordinate", data=data)
+    assert told.status_code == 200
+    assert re.search(r"\d+ responses of ann now belong to bob, &lt;cem&gt;", told.text)
+    assert row_of(told.text, "ann")[-1] == "0"
+    count = re.compile(r"done</strong>|of (\d+) done")
+    assert count.search(bob.page()) != count.search(before)
+    wrong = carla.client.post("/coordinate", data={**data, "to": ["nobody"]})
+    assert (wrong.status_code, "Nothing was moved" in wrong.text) == (400, True)
+    assert carla.client.post("/coordinate", data={**data, "form_word": "x"}).status_code == 403
+
+
+def test_the_page_is_for_coordinators_who_judge_nothing(premises: Premises, carla: Browser) -> None:
+    for name in ("ann", "zoe"):
+        rater = premises.rater(name)
+        assert rater.client.get("/coordinate").status_code == 403
+        assert rater.client.post("/coordinate", data={"rater": "ann", "to": "bob"}).status_code == 403
+    assert premises.browser().client.get("/coordinate").headers["location"] == "/login"
+    item = item_of(premises.rater("ann").page())
+    assert carla.client.get("/judge").headers["location"] == "/coordinate"
+    for path in ("/earlier", f"/sound/{item}/response"):
+        assert carla.client.get(path).status_code == 403
+    told = carla.page("/coordinate?give=ann")
+    data = {"form_word": field_of(told, "form_word"), "do": "label.correct", "item": item}
+    assert carla.client.post("/judge", data=data).status_code == 403
+    assert premises.rows == []
