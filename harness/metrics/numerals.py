@@ -65,10 +65,10 @@ def digits(written: str) -> str:
 
 def whole(written: str, *, grouped: bool = False) -> list[str]:
     """Readings of a whole number; grouped: it was written with commas, and so is no year."""
-    number = int(written)
-    if len(written) > MOST_DIGITS or (written[0] == "0" and len(written) > 1):
+    if len(written) > MOST_DIGITS or (int(written[0]) == 0 and len(written) > 1):
         # A telephone number, or a code.
         return _distinct([digits(written), *_by_pairs(written)])
+    number = int(written)
     plain = cardinal(number)
     found = [plain, *_with_a(plain)]
     if 1100 <= number <= 9999 and number // 100 % 10:
@@ -105,6 +105,20 @@ def times(hour: int, minute: int) -> list[str]:
     return _distinct(found)
 
 
+def dates(month: str, day: int) -> list[str]:
+    """Readings of a day of a month, in either order."""
+    name, plain = ordinal(day), cardinal(day)
+    month_first = [f"{month} {name}", f"{month} the {name}", f"{month} {plain}"]
+    return [
+        *month_first,
+        f"the {name} of {month}",
+        f"{name} of {month}",
+        f"the {name} {month}",
+        f"{name} {month}",
+        f"{plain} {month}",
+    ]
+
+
 def decimals(before: str, after: str) -> list[str]:
     """Readings of a number with a point."""
     tails = [digits(after)]
@@ -114,7 +128,7 @@ def decimals(before: str, after: str) -> list[str]:
     if before == "0":
         heads = ["zero", "", "nought"]
     found = [f"{head} point {tail}".strip() for tail in tails for head in heads]
-    if after == "5" and before not in ("", "0"):
+    if after == "5" and before not in ("", "0") and len(before) <= MOST_DIGITS:
         found += [f"{cardinal(int(before))} and a half", f"{cardinal(int(before))} and one half"]
     return _distinct(found)
 

@@ -12,17 +12,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib import resources
+from itertools import pairwise
 
 from harness.metrics.plain_words import plain
 from harness.metrics.readings import Piece, Readings, choice
 
 Clock = Callable[[int, int], list[str]]
 _SIGNS = "€$£%°"
-_AMOUNT = r"\d{1,3}(?:[.\u0020’']\d{3})+(?!\d)(?:,\d+)?|\d+(?:[.,]\d+)?"
+_AMOUNT = r"\d{1,3}(?:[.\u0020’']\d{3}){1,4}(?!\d)(?:,\d+)?|\d+(?:[.,]\d+)?"
 _TOKEN = re.compile(
     rf"""
     (?P<time>(?<![\d:.,])\d{{1,2}}(?::|\s?h\s?)[0-5]\d(?![\d:]))
-    | (?P<ordinal>\d+(?:\.?[ºª]|(?:ers?|ères?|res?|(?:i?è)?mes?|es?|o|a)\b))
+    | (?P<ordinal>(?<!\d)\d{{1,6}}(?:\.?[ºª]|(?:ers?|ères?|res?|(?:i?è)?mes?|es?|o|a)\b))
     | (?P<number>[€$£]?(?:{_AMOUNT}))
     | (?P<sign>[{_SIGNS}&+=×÷]|(?<!\w)[-−](?=\d))
     | (?P<word>[^\s\d{_SIGNS}&+=×÷]+)
@@ -63,7 +64,7 @@ def readings(text: str, language: str) -> Readings:
     after_number = False
     tokens = [(found.lastgroup, found[0]) for found in _TOKEN.finditer(text.lower())]
     skip = False
-    for (kind, token), (_, follows) in zip(tokens, [*tokens[1:], ("", "")], strict=True):
+    for (kind, token), (_, follows) in pairwise([*tokens, ("", "")]):
         if skip:
             skip = False
             continue
@@ -78,7 +79,9 @@ def readings(text: str, language: str) -> Readings:
             value = token.lstrip("€$£")
             found = _money(value, sign, language, tongue) if sign else _number(value, language, tongue)
             dotted = follows.startswith(".") and language == "de"
-            found = [*found, *_ordinals(int(value), language)] if dotted and value.isdigit() else found
+            found = (
+                [*found, *_ordinals(int(value), language)] if dotted and value.isdigit() and len(value) <= 6 else found
+            )
         elif kind == "ordinal":
             found = _ordinals(int(re.findall(r"\d+", token)[0]), language)
         elif kind == "sign":
@@ -108,23 +111,30 @@ def _said(number: int, language: str, to: str = "cardinal") -> str:
     return str(num2words(number, lang=language, to=to)).lower()
 
 
-def _number(written: str, language: str, tongue: _Tongue) -> list[str]:
+def _parts(written: str) -> tuple[str, str]:
+    """The digits before and after the decimal mark: 1.234,5 and 1,5 and 1.5."""
     grouped = re.fullmatch(r"(\d{1,3}(?:[. ’']\d{3})+)(?:,(\d+))?", written)
-    whole, part = (grouped[1], grouped[2] or "") if grouped else (written.replace(".", ",").partition(",")[::2])
-    digits = re.sub(r"\D", "", whole)
+    if grouped:
+        return re.sub(r"\D", "", grouped[1]), grouped[2] or ""
+    whole, _, part = written.replace(",", ".").partition(".")
+    return whole, part
+
+
+def _number(written: str, language: str, tongue: _Tongue) -> list[str]:
+    digits, part = _parts(written)
     found = _whole(digits, language, tongue)
     if not part:
         return found
     spelled = " ".join(_said(int(one), language) for one in part)
-    tails = [spelled] if part[0] == "0" or len(part) > 2 else [spelled, _said(int(part), language)]
+    tails = [spelled] if int(part[0]) == 0 or len(part) > 2 else [spelled, _said(int(part), language)]
     return [f"{head} {point} {tail}" for point in tongue.point for tail in tails for head in found]
 
 
 def _whole(digits: str, language: str, tongue: _Tongue) -> list[str]:
-    number = int(digits)
     apart = " ".join(_said(int(one), language) for one in digits)
-    if len(digits) > 12 or (digits[0] == "0" and len(digits) > 1):
+    if len(digits) > 12 or (int(digits[0]) == 0 and len(digits) > 1):
         return [apart]
+    number = int(digits)
     found = [_said(number, language)]
     if len(digits) == 4 and number >= 1100:
         found.append(_year(number, language))
@@ -165,12 +175,12 @@ def _ordinals(number: int, language: str) -> list[str]:
 
 def _money(written: str, sign: str, language: str, tongue: _Tongue) -> list[str]:
     one, many, cents = tongue.currencies[sign]
-    whole, mark, part = written.replace(".", ",").rpartition(",")
-    if not mark or len(part) != 2:
+    whole, part = _parts(written)
+    if len(part) != 2:
         names = (one, many) if written == "1" else (many,)
         return [f"{amount} {name}" for name in names for amount in _number(written, language, tongue)]
-    units = [f"{amount} {one if whole == '1' else many}" for amount in _number(whole, language, tongue)]
-    if part == "00":
+    units = [f"{amount} {one if whole == '1' else many}" for amount in _whole(whole, language, tongue)]
+    if int(part) == 0:
         return units
     coins = _said(int(part), language)
     found = [f"{unit} {word} {coins} {end}" for unit in units for word in tongue.before_cents for end in ("", cents)]

@@ -11,14 +11,15 @@ from harness.metrics import spoken_english as english
 from harness.metrics.readings import Piece, Readings, choice
 
 _TOP = "com|org|net|edu|gov|io|co|uk|de|fr|es|eu|us|ca|au|tv|app|dev|info|biz|ai|fm|me|ly"
-_NUMBER = r"\d{1,3}(?:,\d{3})+(?![\d,]*\d)|\d+"
+# Repetitions are bounded, so that no text takes longer than its length asks for.
+_NUMBER = r"\d{1,3}(?:,\d{3}){1,4}(?!,?\d)|\d+"
 _TOKEN = re.compile(
     rf"""
-    (?P<web>[\w.+-]+@[\w-]+(?:\.[\w-]+)+ | (?:https?://|www\.)[\w-]+(?:\.[\w-]+)+(?:/[\w./-]*\w)?
-        | [a-z][\w-]*(?:\.[\w-]+)*\.(?:{_TOP})\b(?:/[\w./-]*\w)?)
+    (?P<web>[\w.+-]{{1,64}}@[\w-]+(?:\.[\w-]+)+ | (?:https?://|www\.)[\w-]+(?:\.[\w-]+)+(?:/[\w./-]*\w)?
+        | [a-z][\w-]{{0,63}}(?:\.[\w-]{{1,63}}){{0,4}}\.(?:{_TOP})\b(?:/[\w./-]*\w)?)
     | (?P<time>(?<![\d:.])\d{{1,2}}:[0-5]\d(?![\d:]))
     | (?P<decade>(?<![\w.,])'?(?:\d\d)?\d0'?s\b)
-    | (?P<ordinal>(?:{_NUMBER})(?:st|nd|rd|th)\b)
+    | (?P<ordinal>(?<!\d)(?:\d{{1,3}}(?:,\d{{3}}){{1,4}}|\d{{1,12}})(?:st|nd|rd|th)\b)
     | (?P<height>(?<!\w)\d'\s?\d{{1,2}}(?:"|''|\b))
     | (?P<fraction>(?<![\d/.,])\d{{1,4}}[/⁄]\d{{1,4}}(?![\d/]))
     | (?P<decimal>(?:{_NUMBER})\.\d+(?!\.?\d) | (?<![\w.])\.\d+(?!\.?\d))
@@ -129,7 +130,8 @@ class _English:
 
     def _ordinal(self, token: _Token) -> None:
         number = int(token.text[:-2].replace(",", ""))
-        self._say(self._day(numerals.ordinals(number), number))
+        if not self._before_month(number, numerals.ordinals(number)):
+            self._say(numerals.ordinals(number))
 
     def _height(self, token: _Token) -> None:
         feet, inches = (numerals.cardinal(int(one)) for one in re.findall(r"\d+", token.text))
@@ -162,11 +164,8 @@ class _English:
             self._say([*amounts, *(f"{one} {scale.text}" for one in self._plain(value))], numeric=True)
             return
         readings = self._plain(value)
-        if value.isdigit() and len(value) <= 2:
-            ordinals = numerals.ordinals(int(value))
-            days = self._day(ordinals, int(value))
-            if days != ordinals:
-                readings = [*readings, *days, *(f"the {one}" for one in ordinals)]
+        if value.isdigit() and len(value) <= 2 and self._before_month(int(value), readings):
+            return
         clock = re.fullmatch(r"(\d|1\d|2[0-4])\.([0-5]\d)", value)
         if clock and self._previous().text in _AT:
             readings = [*readings, *numerals.times(int(clock[1]), int(clock[2]))]
@@ -186,16 +185,26 @@ class _English:
             return numerals.decimals(before, after)
         return numerals.whole(value.replace(",", ""), grouped="," in value)
 
-    def _day(self, readings: list[str], number: int) -> list[str]:
-        """Readings of a day where a month stands beside it."""
-        if not 1 <= number <= 31:
-            return readings
-        last = self._previous(3) if self._previous().text == "." else self._previous()
-        if last.text in english.MONTHS:
-            return [*readings, *(f"the {one}" for one in readings)]
-        if self._peek().text in english.MONTHS:
-            return [*readings, *(f"{the}{one}{of}" for one in readings for the in ("", "the ") for of in (" of", ""))]
-        return readings
+    def _before_month(self, day: int, said: list[str]) -> bool:
+        """5 January; said: the day alone, which comes first."""
+        month = english.MONTHS.get(self._peek().text)
+        if month is None or not 1 <= day <= 31:
+            return False
+        self.at += 1
+        self._say([*(f"{one} {month}" for one in said[:1]), *numerals.dates(month, day)], numeric=True)
+        return True
+
+    def _month(self, token: _Token) -> bool:
+        """January 5."""
+        month, dot = english.MONTHS.get(token.text), self._peek().text == "."
+        day = self._peek(dot)
+        digits = day.text[:-2] if day.kind == "ordinal" else day.text
+        if month is None or day.kind not in ("number", "ordinal") or len(digits) > 2 or not 1 <= int(digits) <= 31:
+            return False
+        self.at += 1 + dot
+        said = numerals.ordinals(int(digits)) if day.kind == "ordinal" else numerals.whole(digits)
+        self._say([*(f"{month} {one}" for one in said), *numerals.dates(month, int(digits))], numeric=True)
+        return True
 
     def _amount_follows(self, ahead: int) -> bool:
         return self._peek(ahead).kind in ("number", "decimal") and not self._peek(ahead).spaced
@@ -230,7 +239,7 @@ class _English:
     # Words
 
     def _word(self, token: _Token) -> None:
-        if self._phrase(token) or self._letters(token) or self._hyphenated(token):
+        if self._phrase(token) or self._letters(token) or self._hyphenated(token) or self._month(token):
             return
         text = token.text
         if text in english.FILLERS:
@@ -385,7 +394,7 @@ class _English:
             self._say(["number", "hashtag", "hash", "pound"] if number_follows else ["hashtag", "hash", ""])
         elif text == "+":
             self._say(["plus"])
-        elif text == "^" and number_follows:
+        elif text == "^" and follows.text.isdigit() and len(follows.text) <= 3:
             self._power()
         elif text == "=":
             self._say(["equals", "is"])
@@ -418,7 +427,7 @@ class _English:
         value = self._peek().text
         self.at += 1
         found = [_RAISED[value][1]] if value in _RAISED else []
-        powers = [*numerals.whole(value)[:1], numerals.ordinal(int(value))] if value.isdigit() else []
+        powers = [numerals.cardinal(int(value)), numerals.ordinal(int(value))]
         self._say([*found, *(f"to the {of}{one}" for one in powers for of in ("power of ", ""))], numeric=True)
 
     def _degrees(self) -> None:

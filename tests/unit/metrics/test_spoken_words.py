@@ -8,12 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from whisper_normalizer.english import EnglishTextNormalizer
 
 from harness.evaluate.scoring import score
 from harness.evaluate.wording import Wording
+from harness.metrics.readings import options
 from harness.metrics.recognition import recognised, same_words
-from harness.metrics.spoken_words import says_numerals
+from harness.metrics.spoken_words import says_numerals, spoken_readings
 from harness.model.normalisation import Normalisation
 from harness.model.scenario import Recognised
 from harness.model.transcript import Transcripts
@@ -73,6 +76,9 @@ ISSUE = [
     ("60 km/h", "sixty kilometers per hour"),
     ("20 m²", "twenty square meters"),
     ("call AT&T", "call a t and t"),
+    ("on Jan. 5", "on the fifth of january"),
+    ("on the 5th of May", "on the fifth of may"),
+    ("on 5 May", "on may the fifth"),
 ]
 
 
@@ -136,6 +142,27 @@ def test_an_unknown_language_leaves_digits_alone() -> None:
     assert not says_numerals("mt")
     assert alike("Għandi 21.", "għandi 21", "mt")
     assert not alike("21", "twenty one", "mt")
+
+
+PARTS = """1 12 0 007 ٣ ² ½ 1/2 7:30 25:10 . , ' " € $ % ° - + / @ # & ^ st th 1st 3. 1º km/h x oh and II jan 7h30 a.com
+5'6" 90s .5 1,234 1.234.567,89 no. in. uhr und 東京 क्या"""
+SAID = st.lists(st.sampled_from(PARTS.split()) | st.text(max_size=3), max_size=8)
+
+
+@settings(max_examples=300, deadline=None)
+@given(SAID, st.sampled_from(["", " "]), st.sampled_from(["en", "de", "fr", "es", "it", "mt"]))
+def test_whatever_is_written_has_words_that_are_single(parts: list[str], between: str, language: str) -> None:
+    pieces = spoken_readings(between.join(parts), language)
+    assert all(isinstance(one, str) or len(one) > 1 for one in pieces)
+    assert all(word.split() == [word] for piece in pieces for reading in options(piece) for word in reading)
+
+
+@pytest.mark.parametrize("part", ["9", "9th ", "111,", "a.", "a ", "1.1", "$5 ", "½", "a'", "1.000"])
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_time_grows_with_the_text_and_no_faster(part: str, language: str) -> None:
+    began = time.process_time()
+    spoken_readings(part * 4000, language)
+    assert time.process_time() - began < 3
 
 
 def test_a_pair_takes_little_time() -> None:
