@@ -22,6 +22,14 @@ Sink = Callable[[Observation], None]
 """Where a driver puts what it saw; may be called from any thread, never blocks, never raises."""
 
 
+@runtime_checkable
+class NamesHostParts(Protocol):
+    """Options of a driver that name what this host must have: a port, a variable with a password."""
+
+    def demand_host(self) -> None:
+        """InputError when it is not there."""
+
+
 class Clock(Protocol):
     """Monotonic seconds of the session, with the wall clock beside it for people.
 

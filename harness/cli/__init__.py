@@ -7,6 +7,7 @@ import sys
 import click
 
 from harness import __version__
+from harness.cli.orderly_end import orderly_end
 from harness.cli.streams import write_all
 from harness.cli.verbs import Verbs
 from harness.model.errors import HarnessError
@@ -67,7 +68,8 @@ def main() -> None:
     """Entry point: an error of ours is a message and an exit status, never a traceback."""
     write_all()
     try:
-        group(prog_name="harness")
+        with orderly_end():
+            group(prog_name="harness")
     except HarnessError as error:
         from harness.wire.foreign import plain_text  # here, since few need it
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from harness.cli.read_once import readable, refuse_overwriting
-from harness.cli.whole_file import WholeFile
+from harness.whole_file import WholeFile
 
 
 @click.command("compare")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import time
 from pathlib import Path
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from harness.rig.engine_place import EnginePlace
 
 ENDS_WITHIN_S = 10.0
-TERMINATED = 143  # what shells say of a program that SIGTERM ended
 
 
 @click.command("demo")
@@ -46,7 +44,6 @@ def command(sessions: Path, keep_lab: bool, short: bool, plain: bool, as_json: b
     lab.down()
     lab.up(scenarios / "lab" / "demo_assistant.yaml")
     place: EnginePlace | None = None
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))  # so that what follows is tidied up
     try:
         folder = prepare(
             scenarios / ("demo_short.yaml" if short else "demo.yaml"),

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing_extensions import Buffer
 
 from harness.cli.read_once import refuse_overwriting
-from harness.cli.whole_file import WholeFile
 from harness.evaluate.offline.figures import Figures
 from harness.model.errors import InputError, Place
 from harness.reports.offline.log import Run, run_of, write_log
@@ -19,6 +18,7 @@ from harness.reports.offline.summary_json import as_json
 from harness.rig.offline.journal import Journal
 from harness.rig.offline.journal_file import read_journal
 from harness.rig.offline.journal_header import JournalHeader
+from harness.whole_file import WholeFile
 
 _FIRST_WORDS = (b"INFO ", b"INVTA ", b"INVFA ", b"INVFR ", b"OOVFA ", b"CMD", b"STT", b"REJECT ", b"ERROR ")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,18 +55,15 @@ def command(sessions: tuple[str, ...], as_json: bool, as_csv: bool, axis: str | 
     read = [_read(session_folder(session)) for session in sessions]
     found = findings((point for one in read for point in one.points), axis)
     stream = standard_output()
-    try:
-        if as_csv:
-            _write_csv(read, stream)
-        elif as_json:
-            stream.write(json.dumps(_as_json(read, found, axis), indent=2, ensure_ascii=False) + "\n")
-        else:
-            planned = sum(one.planned for one in read)
-            lines = blocks(found, axis) or [f"none of {planned} pairs has ended yet"]
-            stream.write("\n".join(lines) + "\n")
-        stream.flush()
-    except BrokenPipeError:
-        sys.stdout = open("/dev/null", "w", encoding="utf-8")  # noqa: SIM115 (for the interpreter's last flush)
+    if as_csv:
+        _write_csv(read, stream)
+    elif as_json:
+        stream.write(json.dumps(_as_json(read, found, axis), indent=2, ensure_ascii=False) + "\n")
+    else:
+        planned = sum(one.planned for one in read)
+        lines = blocks(found, axis) or [f"none of {planned} pairs has ended yet"]
+        stream.write("\n".join(lines) + "\n")
+    stream.flush()
 
 
 def _read(folder: Path) -> _Session:

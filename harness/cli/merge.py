@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.cli.streams import standard_output
-from harness.cli.whole_file import WholeFile
+from harness.whole_file import WholeFile
 
 if TYPE_CHECKING:
     from harness.rig.offline.journal_file import JournalFile

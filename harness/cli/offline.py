@@ -109,11 +109,8 @@ def _write(
         blocks = ("\n".join(session_text.lines(one, facts, task, continuous=continuous)) for one in found)
         text = "\n\n".join(blocks) + "\n"
     stream = standard_output()
-    try:
-        stream.write(text)
-        stream.flush()
-    except BrokenPipeError:
-        sys.stdout = open("/dev/null", "w", encoding="utf-8")  # noqa: SIM115 (for the interpreter's last flush)
+    stream.write(text)
+    stream.flush()
 
 
 def _demand(stimuli: SessionStimuli, device: str | None) -> tuple[str, ...]:

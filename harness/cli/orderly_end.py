@@ -32,4 +32,6 @@ def orderly_end() -> Iterator[None]:
 
 
 def _leave(number: int, frame: FrameType | None) -> NoReturn:
+    for one in ASKED_TO_END:  # asked twice, it still tidies up once
+        signal.signal(one, signal.SIG_IGN)
     sys.exit(128 + number)

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from typing import TextIO
 
-from harness.cli.orderly_end import orderly_end
 from harness.cli.rate_lines import (
     explained_lines,
     found_lines,
@@ -76,11 +75,10 @@ class _Sitting:
         self._read_at_s = time.monotonic()
 
     def run(self) -> int:
-        with orderly_end():
-            try:
-                self._lines.hold(self._begin, self._take, self._end)
-            finally:
-                self._hush()
+        try:
+            self._lines.hold(self._begin, self._take, self._end)
+        finally:
+            self._hush()
         return self._status
 
     def _begin(self) -> None:

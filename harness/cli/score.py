@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli.orderly_end import orderly_end
 from harness.cli.read_once import STDIN, Readable, is_one_place, readable, refuse_overwriting
 from harness.cli.score_groups import crosses
 from harness.cli.score_options import Asked, Shown, share
@@ -110,7 +109,6 @@ FORMATS = click.Choice([one.value for one in Format])
 @click.option(
     "--max-wer", callback=share, metavar="X", help="Status 1 when a WER is above X (0.08 or 8%), or there is none."
 )
-@orderly_end()
 def command(
     reference: str,
     hypotheses: tuple[str, ...],

@@ -15,13 +15,13 @@ import click
 
 from harness.cli.score_options import Shown
 from harness.cli.streams import standard_output
-from harness.cli.whole_file import WholeFile
 from harness.evaluate.groups import GroupedComparison, GroupFigures
 from harness.evaluate.scoring import Scoring
 from harness.evaluate.system_comparison import Interval, SystemComparison
 from harness.model.errors import HarnessError
 from harness.reports.cells import shown, width_of
 from harness.reports.transcripts import summary
+from harness.whole_file import WholeFile
 
 NO_TERMINAL = (120, 24)
 LEAST_WIDTH = 20
@@ -135,6 +135,5 @@ def _to_reader() -> Iterator[TextIO]:
         stream.flush()
     except OSError as error:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (for the interpreter's last flush)
-        if not isinstance(error, BrokenPipeError):
-            what = f"standard output cannot be written: {error.strerror or error}"
-            raise HarnessError(what, remedy="Make room, or send it elsewhere") from error
+        what = f"standard output cannot be written: {error.strerror or error}"
+        raise HarnessError(what, remedy="Make room, or send it elsewhere") from error

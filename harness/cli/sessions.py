@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.log.folder import SessionFolder
-from harness.model.errors import InputError, LogError
+from harness.model.errors import InputError
 from harness.model.rating_round import RatingRound
 from harness.wire.foreign import plain_text
 
@@ -65,13 +65,13 @@ def user_name() -> str:
 
 
 def session_folder(named: str) -> Path:
-    """The folder of a session that is named by path, or by its name below ./sessions; LogError with the nearest."""
+    """The folder of a session that is named by path, or by its name below ./sessions; InputError with the nearest."""
     for candidate in (Path(named), SESSIONS / named):
         if SessionFolder(candidate).database.is_file():
             return candidate
     there = sorted(path.name for path in SESSIONS.glob("*") if SessionFolder(path).database.is_file())
     newest = f"The newest in ./{SESSIONS}: {there[-1]}" if there else "Give the path that `harness run` printed"
-    raise LogError(f"{plain_text(named, 200)} is no session", remedy=newest)
+    raise InputError(f"{plain_text(named, 200)} is no session", remedy=newest)
 
 
 def named_round(named: Sequence[str]) -> RatingRound | None:

@@ -63,28 +63,25 @@ def command(
     stream = standard_output()
     if checking:
         sys.exit(print_findings(check(folder)))
-    try:
-        if as_json:
-            with LogReader(folder) as reader:
-                for entry in reader.entries():
-                    stream.write(encode(MESSAGES, Logged(entry)).decode("utf-8") + "\n")
-            return
-        progress, wake = figures_of(folder)
-        if as_csv:
-            stream.write(summary.as_csv(progress, wake))
-        elif wer:
-            heard = heard_in(progress.trials, wake)
-            _check_groupings(groupings, progress)
-            lines = heard_tables.tables(heard, normalisation_of(progress), groupings)
-            stream.write("\n".join(lines) + "\n")
-        elif trials:
-            stream.write("\n".join(summary.table(progress)) + "\n")
-        else:
-            lines = [*_head(progress), "", *end_of_session(progress, wake, folder), *next_steps(progress, folder)]
-            stream.write("\n".join(lines) + "\n")
-        stream.flush()
-    except BrokenPipeError:
-        sys.stdout = open("/dev/null", "w", encoding="utf-8")  # noqa: SIM115 (for the interpreter's last flush)
+    if as_json:
+        with LogReader(folder) as reader:
+            for entry in reader.entries():
+                stream.write(encode(MESSAGES, Logged(entry)).decode("utf-8") + "\n")
+        return
+    progress, wake = figures_of(folder)
+    if as_csv:
+        stream.write(summary.as_csv(progress, wake))
+    elif wer:
+        heard = heard_in(progress.trials, wake)
+        _check_groupings(groupings, progress)
+        lines = heard_tables.tables(heard, normalisation_of(progress), groupings)
+        stream.write("\n".join(lines) + "\n")
+    elif trials:
+        stream.write("\n".join(summary.table(progress)) + "\n")
+    else:
+        lines = [*_head(progress), "", *end_of_session(progress, wake, folder), *next_steps(progress, folder)]
+        stream.write("\n".join(lines) + "\n")
+    stream.flush()
 
 
 def _head(progress: Progress) -> list[str]:

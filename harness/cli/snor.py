@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli.orderly_end import orderly_end
 from harness.cli.read_once import is_one_place, refuse_overwriting
-from harness.cli.whole_file import WholeFile
+from harness.cli.streams import demand_reader
 from harness.library.line_stream import checked_encoding, is_comment
 from harness.metrics.snor import Form, homophone
 from harness.model.errors import HarnessError, InputError, Place
 from harness.reports.cells import counted
+from harness.whole_file import WholeFile
 from harness.wire.foreign import plain_text
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ STDIN_NAME = "<stdin>"
 @click.option("--encoding", default="utf-8", show_default=True, help="Of the files: latin-1, cp1252, utf-16, …")
 @click.option("--place-edits", is_flag=True, help="With --to snr: move the words of (n words) to their marker (n).")
 @click.option("--repeated-ids", is_flag=True, help="Let ids come again: no error, and no memory for them.")
-@orderly_end()
 def command(
     files: tuple[str, ...],
     form: str,
@@ -86,6 +85,8 @@ def command(
             pair_file = None if homophones in (None, STREAM) else stack.enter_context(WholeFile(str(homophones)))
             write = _to_stdout() if file is None else file.write
             faulty = problems = 0
+            if STREAM in (files or (STREAM,)):
+                demand_reader()
             for name in files or (STREAM,):
                 found = _convert(name, to, codec, place_edits, seen, write, pairs)
                 faulty += bool(found)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import TextIO
 
-from harness.cli.streams import safe_stream, standard_output
+from harness.cli.streams import demand_reader, safe_stream, standard_output
 
 
 class TypedLines:
@@ -21,6 +21,7 @@ class TypedLines:
         if reconfigure is not None:
             reconfigure(errors="replace")
         self._out = standard_output()
+        demand_reader()
         self.person = self._source.isatty()
 
     def __iter__(self) -> Iterator[str]:

@@ -126,11 +126,6 @@ class _Watch:
             return self._print_all()
         except _Left:
             return LEFT_AT_ONCE
-        except BrokenPipeError:
-            # Whoever read our output has left; the session does not care.
-            sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (for the interpreter's last flush)
-            self._say(f"the output was closed; the session goes on: harness attach {self._place.folder}")
-            return 0
         finally:
             signal.signal(signal.SIGINT, before)
             self._client.close()

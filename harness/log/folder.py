@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.model.errors import LogError, LogFull
+from harness.whole_file import unfinished
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 MORE_ROOM = "Make room on that disk"
@@ -93,15 +94,12 @@ def write_whole(target: Path, content: bytes) -> None:
             target.write_bytes(content)
             return
         target = Path(os.path.realpath(target))
-        part = target.with_name(f".{target.name}.{os.getpid()}.part")
-        try:
-            with part.open("wb") as stream:
+        with unfinished(target) as part:
+            with part.open("xb") as stream:
                 stream.write(content)
                 stream.flush()
                 os.fsync(stream.fileno())
             part.rename(target)
-        finally:
-            part.unlink(missing_ok=True)  # after an interruption, too
         sync_folder(target.parent)
 
 

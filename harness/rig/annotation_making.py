@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import shutil
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +19,7 @@ from harness.model.errors import InputError, Place
 from harness.model.label_set import LabelSet
 from harness.model.understanding import Corpus, Utterance
 from harness.rig.annotation_import import Import, import_rows
+from harness.whole_file import unfinished
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +98,8 @@ def make_project(folder: Path, wanted: NewProject) -> MadeProject:
 
 
 def _write(folder: Path, files: Mapping[str, bytes], project: AnnotationProject, imported: Sequence[Import]) -> None:
-    part = folder.with_name(f".{folder.name}.{os.getpid()}.part")
     with disk_errors(f"{folder} cannot be made"):
-        shutil.rmtree(part, ignore_errors=True)
-        try:
+        with unfinished(folder) as part:
             part.mkdir()
             for name, content in files.items():
                 write_whole(part / name, content)
@@ -112,8 +109,6 @@ def _write(folder: Path, files: Mapping[str, bytes], project: AnnotationProject,
             log.close()
             sync_folder(part)
             part.rename(folder)
-        finally:
-            shutil.rmtree(part, ignore_errors=True)
         sync_folder(folder.absolute().parent)
 
 

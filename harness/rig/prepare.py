@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import platform
-import shutil
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,10 +22,12 @@ from harness.model.record import SessionStarted
 from harness.model.scenario import Scenario
 from harness.model.stimulus import Ambience, StimulusRecipe, VoiceSpec
 from harness.model.trial import Trial
+from harness.ports import NamesHostParts
 from harness.rig.assemble import clock_of, renderer, sound_path
 from harness.rig.rehearsal import refuse_unplayable
 from harness.rig.resolved import Resolved, write_resolved
 from harness.session.plan import plan
+from harness.whole_file import unfinished
 
 PACKAGES = ("numpy", "scipy", "soundfile", "soxr", "pyaudio", "webrtcvad-wheels", "paho-mqtt", "pydantic")
 
@@ -51,6 +51,7 @@ def prepare(
     if operator is not None:
         bench = replace(bench, operator=operator)
     check_together(scenario, bench)
+    _demand_host(bench)
     if seed is not None:
         scenario = replace(scenario, seed=seed)
     trials = plan(scenario, bench, seed)
@@ -81,15 +82,26 @@ def _voices(recipe: StimulusRecipe) -> Iterator[VoiceSpec]:
             yield recipe.voice
 
 
+def _demand_host(bench: Bench) -> None:
+    """InputError for a port or a password that the bench names and this host has not."""
+    parts = [*bench.loudspeakers, bench.microphone, bench.monitor, *(device.connection for device in bench.devices)]
+    for part in parts:
+        if part is not None and isinstance(part.options, NamesHostParts):
+            try:
+                part.options.demand_host()
+            except InputError as error:
+                error.place = error.place or part.place
+                raise
+
+
 def _write_folder(root: Path, resolved: Resolved, started: SessionStarted) -> Path:
     with disk_errors(f"{root} cannot be made"):
         root.mkdir(parents=True, exist_ok=True)
     stem = f"{time.strftime('%Y-%m-%d-%H%M%S')}-{resolved.scenario.id}"
     # A folder with its own name is whole; one that is being written has another.
-    part = root / f".{stem}.{os.getpid()}.part"
-    with disk_errors(f"{part} cannot be written"):
-        part.mkdir()
-    try:
+    with unfinished(root / stem) as part:
+        with disk_errors(f"{part} cannot be written"):
+            part.mkdir()
         final = _free_name(root, stem)
         started = replace(started, session_id=final.name)
         _copy_inputs(SessionFolder(part).inputs, resolved.scenario, resolved.bench)
@@ -102,9 +114,6 @@ def _write_folder(root: Path, resolved: Resolved, started: SessionStarted) -> Pa
         with disk_errors(f"{final} cannot be made"):
             part.rename(final)
             sync_folder(root)
-    except BaseException:  # Ctrl-C as well: half a folder is of no use to anybody
-        shutil.rmtree(part, ignore_errors=True)
-        raise
     return final
 
 

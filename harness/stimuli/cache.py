@@ -6,7 +6,6 @@ import hashlib
 import json
 import logging
 import os
-import tempfile
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -16,6 +15,7 @@ import numpy as np
 import soundfile
 
 from harness.model.stimulus import Part, RenderedStimulus, Role, Waveform
+from harness.whole_file import unfinished
 
 logger = logging.getLogger(__name__)
 
@@ -85,13 +85,9 @@ class RenderCache:
         return self._folder / f"{key}.{suffix}"
 
     def _write(self, path: Path, fill: Callable[[BinaryIO], object]) -> None:
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=self._folder)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
+        with unfinished(path) as part:
+            with part.open("xb") as file:
                 fill(file)
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(temporary, path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+            os.replace(part, path)

@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Any
 from harness.model.errors import HarnessError, InputError, Place
 from harness.plugins import Group, load
 from harness.ports import Understander
+from harness.whole_file import part_name, unfinished
 
 KIND = "voice-harness understander"
 VERSION = 1
@@ -79,16 +79,14 @@ def save_model(name: str, understander: Understander, folder: Path, facts: Model
     """Writes the folder whole or not at all; InputError where `demand_place` has it, HarnessError of the disk."""
     demand_place(folder, force=force)
     try:
-        made = Path(tempfile.mkdtemp(prefix=f".{folder.name[:60]}.", suffix=".tmp", dir=folder.parent))
-        try:
+        with unfinished(folder) as made:
+            made.mkdir()
             understander.save(made)
             written = {"kind": KIND, "version": VERSION, "understander": name, **asdict(facts), "files": _hashes(made)}
             text = json.dumps(written, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
             (made / MODEL_FILE).write_text(text, encoding="utf-8")
             _settle(made)
             _put(made, folder)
-        finally:
-            shutil.rmtree(made, ignore_errors=True)
     except OSError as error:
         what = f"the model cannot be written: {error.strerror or error}"
         raise HarnessError(what, place=Place(str(folder)), remedy="Make room, or name another folder") from error
@@ -196,7 +194,7 @@ def _put(made: Path, folder: Path) -> None:
     """Puts it in its place; one that was there is moved aside first and goes last."""
     aside: Path | None = None
     if folder.exists():
-        aside = Path(tempfile.mkdtemp(prefix=f".{folder.name[:60]}.", suffix=".old", dir=folder.parent))
+        aside = part_name(folder)
         os.replace(folder, aside)
     try:
         os.replace(made, folder)

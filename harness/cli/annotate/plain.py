@@ -8,7 +8,6 @@ from typing import TextIO
 
 from harness.cli.annotate.plain_lines import guide_lines, label_lines, shown, sight_lines, status_lines
 from harness.cli.annotate.plain_words import HELP, Labels, Said, Unknown, Word, labels_of, parse
-from harness.cli.orderly_end import orderly_end
 from harness.cli.typed_lines import TypedLines
 from harness.model.errors import LogError
 from harness.rig.annotation_room import AnnotationRoom
@@ -36,8 +35,7 @@ class _Sitting:
         self._read_at_s = time.monotonic()
 
     def run(self) -> int:
-        with orderly_end():
-            self._lines.hold(self._begin, self._take, self._end)
+        self._lines.hold(self._begin, self._take, self._end)
         return self._status
 
     def _begin(self) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO, TypeVar
 import click
 
 from harness.model.bench import DeviceProfile
-from harness.model.errors import DeviceError, InputError
+from harness.model.errors import InputError
 
 if TYPE_CHECKING:
     from harness.rig.device_sources import DeviceSource, MqttSource, SerialSource, StreamSource
@@ -38,9 +38,12 @@ def connection_options(command: F) -> F:
 
 
 def serial_source(profile: DeviceProfile, port: str, baud: int | None) -> SerialSource:
-    """A port at the profile's rate, or another."""
+    """A port at the profile's rate, or another; InputError when it is not there."""
+    from harness.drivers.serial.port_finding import listed
     from harness.rig.device_sources import SerialSource
 
+    if "://" not in port and not Path(port).exists():
+        raise InputError(f"there is no {port}", remedy=listed())
     return SerialSource(port, baud or profile.console.baud)
 
 
@@ -61,7 +64,7 @@ def mqtt_source(
     if not named:
         raise InputError(f"{profile.id} has no topics", remedy="Name what to subscribe to: --topic 'prefix/#'")
     if password_env and password_env not in os.environ:
-        raise DeviceError(f"the environment has no {password_env}", remedy=f"export {password_env}=…")
+        raise InputError(f"the environment has no {password_env}", remedy=f"export {password_env}=…")
     return MqttSource(host, port, named, username, os.environ.get(password_env, "") if password_env else "")
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from harness.cli.devices.connection import STDIN, chosen_source, connection_options
-from harness.cli.streams import standard_output
+from harness.cli.streams import demand_reader, standard_output
 from harness.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -78,6 +78,7 @@ def monitor(
 
 def _plain(watched: DeviceMonitor, source: DeviceSource, stream: TextIO, *, unmapped: bool, as_json: bool) -> None:
     """Prints until the source ends, somebody presses Ctrl-C, or nobody reads any more."""
+    demand_reader()
     try:
         with contextlib.suppress(KeyboardInterrupt):
             _follow(watched, source, stream, unmapped=unmapped, as_json=as_json)

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli.orderly_end import orderly_end
 from harness.cli.understanding.training_options import settings_of, splits_of, tell
-from harness.cli.whole_file import WholeFile
 from harness.model.choices import YARDSTICKS_KNOWN
 from harness.model.errors import InputError, Place, PluginError
 from harness.reports.cells import padded, width_of
+from harness.whole_file import WholeFile
 from harness.wire.foreign import plain_text
 
 if TYPE_CHECKING:
@@ -40,7 +39,6 @@ HEADINGS = ("understander", "intent accuracy", "EMR", "slot F1", "F1mh", "CER", 
     help="Rows of that corpus beside ours; without it where a folder's name has atis or snips in it.",
 )  # fmt: skip
 @click.option("--json", "json_target", metavar="FILE", help="Write JSON to FILE; - is standard output, and no table.")
-@orderly_end()
 def command(
     data: tuple[Path, ...],
     understander: str | None,

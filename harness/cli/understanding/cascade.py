@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from harness.cli.orderly_end import orderly_end
 from harness.cli.read_once import STDIN, refuse_overwriting
 from harness.cli.score_options import share
 from harness.cli.understanding.cascade_inputs import Reads
@@ -87,7 +86,6 @@ NOT_HELD = 1
 @click.option("--json", "json_target", metavar="FILE", help="Write JSON to FILE; - is standard output, and no text.")
 @click.option("--html", "html_target", metavar="FILE", help="Write a page with every utterance that changed.")
 @click.option("--max-sfa-loss", callback=share, metavar="X", help="Status 1 when SFA falls by more (0.05 or 5%).")
-@orderly_end()
 def command(
     sessions: tuple[str, ...],
     gold: str | None,

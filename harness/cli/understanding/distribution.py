@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 
-from harness.cli.orderly_end import orderly_end
 from harness.cli.read_once import STDIN, named, readable, refuse_overwriting
 from harness.cli.understanding.declared_labels import declared_labels
 from harness.cli.understanding.rule_options import separator_option
@@ -40,7 +39,6 @@ FORMATS = click.Choice([one.value for one in CorpusFormat])
 @click.option("--shares", is_flag=True, help="Shares of each split's utterances in place of counts.")
 @click.option("--json", "json_target", metavar="FILE", help="Write JSON to FILE; - is standard output, and no text.")
 @click.option("--csv", "csv_target", metavar="FILE", help="Write a table to FILE; - is standard output, and no text.")
-@orderly_end()
 def command(
     files: tuple[str, ...],
     form: str | None,
@@ -148,7 +146,7 @@ def _write(target: str, text: str) -> None:
     if target == STDIN:
         output.print_pieces([text])
         return
-    from harness.cli.whole_file import WholeFile
+    from harness.whole_file import WholeFile
 
     with WholeFile(target) as file:
         file.write(text.encode("utf-8"))

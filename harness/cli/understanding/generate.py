@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from pathlib import Path
 
 import click
 
-from harness.cli.orderly_end import orderly_end
 from harness.model.errors import HarnessError, InputError, Place
 from harness.model.understanding import Corpus
 
@@ -33,7 +30,6 @@ MOST = 200_000
     show_default=True,
     help="bio: seq.in, seq.out and label in a folder for each split. jsonl: a file for each, with values, too.",
 )
-@orderly_end()
 def command(grammars: tuple[Path, ...], seed: int, train: int, dev: int, test: int, out: Path, form: str) -> None:
     """Make an annotated corpus from grammar files and a seed: the same on every machine, no sentence twice.
 
@@ -76,20 +72,19 @@ def _demand_new(folder: Path) -> None:
 def _write(corpus: Corpus, folder: Path, form: str) -> None:
     """Writes the folder whole or not at all."""
     from harness.reports.understanding.corpus_files import write_bio, write_jsonl
+    from harness.whole_file import unfinished
 
     if form == BIO:
         write_bio(corpus, folder)
         return
-    made = folder.absolute().with_name(f".{folder.name}.{os.getpid()}.part")
     try:
-        made.mkdir()
-        splits = dict.fromkeys(dict(one.groups)["split"] for one in corpus.utterances)
-        for split in splits:
-            of_split = tuple(one for one in corpus.utterances if dict(one.groups)["split"] == split)
-            write_jsonl(Corpus(corpus.path, of_split), made / f"{split}.jsonl")
-        made.rename(folder)
+        with unfinished(folder.absolute()) as made:
+            made.mkdir()
+            splits = dict.fromkeys(dict(one.groups)["split"] for one in corpus.utterances)
+            for split in splits:
+                of_split = tuple(one for one in corpus.utterances if dict(one.groups)["split"] == split)
+                write_jsonl(Corpus(corpus.path, of_split), made / f"{split}.jsonl")
+            made.rename(folder)
     except OSError as error:
         what = f"it cannot be written: {error.strerror or error}"
         raise HarnessError(what, place=Place(str(folder)), remedy="Make room, or name another folder") from error
-    finally:
-        shutil.rmtree(made, ignore_errors=True)

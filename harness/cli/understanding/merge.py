@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli.orderly_end import orderly_end
 from harness.cli.read_once import STDIN, named, readable, refuse_overwriting
 from harness.cli.understanding.limits import Limits, limit_options
 from harness.cli.understanding.writing import write_reports
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 @click.option("--json", "json_target", metavar="FILE", help="Write JSON to FILE; - is standard output, and no text.")
 @click.option("--html", "html_target", metavar="FILE", help="Write a page; it has no utterances, which JSON lacks.")
 @limit_options
-@orderly_end()
 def command(files: tuple[str, ...], json_target: str | None, html_target: str | None, limits: Limits) -> None:
     """Add what `harness understanding score --json` wrote of parts of a corpus.
 

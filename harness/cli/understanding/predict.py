@@ -10,15 +10,14 @@ from pathlib import Path
 
 import click
 
-from harness.cli.orderly_end import orderly_end
 from harness.cli.read_once import STDIN, named, readable, refuse_overwriting
 from harness.cli.understanding.training_options import tell
-from harness.cli.whole_file import WholeFile
 from harness.metrics.understanding.tagging import slots_of
 from harness.model.choices import CorpusFormat
 from harness.model.errors import InputError, Place
 from harness.model.understanding import Corpus, Utterance
 from harness.ports import Understander
+from harness.whole_file import WholeFile
 
 AT_ONCE = 256
 JSONL, BIO = "jsonl", "bio"
@@ -39,7 +38,6 @@ JSONL, BIO = "jsonl", "bio"
     "--as", "written", type=click.Choice([JSONL, BIO]), default=JSONL, show_default=True, help="bio is a new folder."
 )
 @click.option("--scores", is_flag=True, help="With the probability of every intent; JSONL only.")
-@orderly_end()
 def command(file: str, model: Path, form: str | None, split: str | None, out: str, written: str, scores: bool) -> None:
     """Turn texts into intents and slots with a model of `harness understanding train`.
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import click
 
-from harness.cli.orderly_end import orderly_end
 from harness.cli.read_once import STDIN, Readable, named, readable, refuse_overwriting
 from harness.cli.understanding.declared_labels import declared_labels
 from harness.cli.understanding.limits import Limits, limit_options
@@ -107,7 +106,6 @@ class _Wanted:
 @click.option("--json", "json_target", metavar="FILE", help="Write JSON to FILE; - is standard output, and no text.")
 @click.option("--html", "html_target", metavar="FILE", help="Write a page with the utterances.")
 @limit_options
-@orderly_end()
 def command(
     sessions: tuple[str, ...],
     gold: str | None,

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from harness.cli.orderly_end import orderly_end
 from harness.cli.understanding.training_options import settings_of, splits_of, tell
 from harness.model.choices import CorpusFormat
 from harness.wire.foreign import plain_text
@@ -31,7 +30,6 @@ DEFAULT = "crf"
     help="Where what lies in the folder does not say it.",
 )
 @click.option("--force", is_flag=True, help="Replace a model that is there.")
-@orderly_end()
 def command(
     data: Path, out: Path, understander: str, settings: tuple[str, ...], seed: int, form: str | None, force: bool
 ) -> None:

@@ -84,6 +84,9 @@ class MqttOptions:
     hello_wait_s: float = 5.0
     answer_wait_s: float = 4.0
 
+    def demand_host(self) -> None:
+        password(self)
+
     def __post_init__(self) -> None:
         host_and_port(self.address)
         host_and_port(self.listen, free=True)
@@ -174,12 +177,12 @@ def _is_loopback(host: str) -> bool:
 
 
 def password(options: MqttOptions) -> str | None:
-    """From the environment; DeviceError when it is not there."""
+    """From the environment; InputError when it is not there."""
     name = options.password_env
     if not name:
         return None
     if name not in os.environ:
-        raise DeviceError(f"the environment has no {name}, which is to hold the password", remedy=f"export {name}=…")
+        raise InputError(f"the environment has no {name}, which is to hold the password", remedy=f"export {name}=…")
     return os.environ[name]
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +11,7 @@ from harness.metrics.understanding.tagging import tags_of
 from harness.model.errors import InputError, Place
 from harness.model.understanding import JOINT, Corpus, Utterance, joined
 from harness.reports.safe_csv import safe_csv
+from harness.whole_file import unfinished
 
 _SPLIT = "split"
 
@@ -34,17 +33,13 @@ def write_bio(corpus: Corpus, folder: Path) -> None:
     with disk_errors(f"{folder} cannot be written"):
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise InputError("there is something in it already", place=Place(str(folder)), remedy="Name a new folder")
-        made = folder.with_name(f".{folder.name}.{os.getpid()}.part")
-        shutil.rmtree(made, ignore_errors=True)
-        try:
+        with unfinished(folder) as made:
             for split, files in contents.items():
                 at = made / split if split else made
                 at.mkdir(parents=True)
                 for name, text in files.items():
                     write_whole(at / name, text.encode("utf-8"))
             made.rename(folder)
-        finally:
-            shutil.rmtree(made, ignore_errors=True)
         sync_folder(folder.parent)
 
 

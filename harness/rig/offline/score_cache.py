@@ -17,12 +17,12 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from uuid import uuid4
 
 import numpy as np
 
 from harness.model.errors import InputError
 from harness.model.offline import ScoreTrack
+from harness.whole_file import unfinished
 
 MAGIC = b"VHSCORES"
 VERSION = 1
@@ -96,17 +96,14 @@ class ScoreCache:
         Not for a file that an engine did not begin afresh: its scores are of the files before it, too.
         """
         path = self._path(fingerprint, file_sha256)
-        part = path.with_name(f".{path.name}.{uuid4().hex}.part")  # no two writers on any machine share one
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            try:
+            with unfinished(path) as part:
                 # Not forced to the disk: what a power cut takes is damaged, told, and worked out anew.
-                with part.open("wb") as stream:
+                with part.open("xb") as stream:
                     for piece in _pieces(fingerprint, file_sha256, tracks, samples, rate_hz):
                         stream.write(piece)
                 os.replace(part, path)
-            finally:
-                part.unlink(missing_ok=True)
         except OSError as error:
             if not self._refused:
                 self._refused = True
