@@ -27,7 +27,7 @@ from harness.library.scenario_file import (
     WakeKeys,
 )
 from harness.library.strict_yaml import Plain
-from harness.library.texts import filled_in
+from harness.library.texts import expanded, filled_in
 from harness.library.trial_file import TrialKeys
 from harness.model.choices import FileKind
 from harness.model.scenario import (
@@ -135,7 +135,8 @@ class _Reader:
     def __init__(self, path: Path, written: Plain, found: Findings, extra_assets: Mapping[str, Path]) -> None:
         self._written = written if isinstance(written, dict) else {}
         self._found = found
-        self._variables = {name: text for name, text in self._mapping("variables").items() if isinstance(text, str)}
+        texts = {name: text for name, text in self._mapping("variables").items() if isinstance(text, str)}
+        self._variables = expanded(texts, found)
         self._assets = Assets(path.absolute().parent, found)
         roots = {name: text for name, text in self._mapping("assets").items() if isinstance(text, str)}
         self._assets.add_roots(roots, extra_assets)

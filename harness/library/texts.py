@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 from harness.library.findings import Findings, Path, nearest
+from harness.library.words import MAX_TEXT
 
 _DOLLAR = re.compile(r"\$(?:(?P<escaped>\$)|\{(?P<name>[^{}]*)\}|(?P<bare>))")
 
@@ -26,3 +27,41 @@ def filled_in(text: str, variables: Mapping[str, str], found: Findings, at: Path
         return ""
 
     return _DOLLAR.sub(replacement, text)
+
+
+def expanded(variables: Mapping[str, str], found: Findings) -> dict[str, str]:
+    """The variables with those that they name replaced, in any order. Notes cycles, unknown names and long texts.
+
+    A lone $ in a variable's text stays, as in `price: $5`.
+    """
+    done: dict[str, str] = {}
+
+    def value(name: str, way: tuple[str, ...]) -> str:
+        at = ("variables", name)
+        if name in way:
+            circle = " → ".join((*way[way.index(name) :], name))
+            found.add(("variables", way[-1]), f"a variable stands for itself: {circle}", "Write one of them out")
+            return ""
+        if name in done:
+            return done[name]
+
+        def replacement(match: re.Match[str]) -> str:
+            if match["name"] is None:
+                return "$"
+            if match["name"] not in variables:
+                what = f"no variable is called {match['name']!r}"
+                found.add(at, what, nearest(match["name"], variables, listed="Variables"))
+                return ""
+            return value(match["name"], (*way, name))
+
+        text = _DOLLAR.sub(replacement, variables[name])
+        if len(text) > MAX_TEXT:
+            what = f"the variable becomes {len(text)} characters long; a text has at most {MAX_TEXT}"
+            found.add(at, what, "Name fewer variables in it")
+            text = ""
+        done[name] = text
+        return text
+
+    for name in variables:
+        value(name, ())
+    return done
