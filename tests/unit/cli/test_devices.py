@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from harness.cli import group
-from harness.model.errors import DeviceError, InputError
+from harness.model.errors import InputError
 from harness.rig.device_monitor import DeviceMonitor, now_heard
 from harness.rig.device_sources import HeardQueue, SerialSource
 
@@ -110,7 +110,7 @@ def test_a_silent_port_fails_and_a_missing_one_has_a_remedy(tmp_path: Path) -> N
     assert silent.exit_code == 1
     assert "nothing came" in silent.stdout
     missing = harness("devices", "test", lamp(tmp_path), "--port", "/dev/ttyNONE")
-    assert isinstance(missing.exception, DeviceError)
+    assert isinstance(missing.exception, InputError)
     assert missing.exception.remedy
 
 

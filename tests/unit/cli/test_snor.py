@@ -224,9 +224,23 @@ def test_who_is_asked_to_end_leaves_no_temporary_file(tmp_path: Path, asked: sig
     assert out.read_text(encoding="utf-8") == "before\n"
 
 
-def test_a_reader_that_leaves_ends_it_quietly(tmp_path: Path) -> None:
+def test_a_reader_that_leaves_ends_what_comes_on_standard_input(tmp_path: Path) -> None:
+    lines = tmp_path / "many.sro"
+    lines.write_text("a b c\n" * 200_000, encoding="utf-8")
+    with (
+        lines.open("rb") as endless,
+        subprocess.Popen([*COMMAND, "--to", "lsn"], stdin=endless, stdout=subprocess.PIPE) as process,
+    ):
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"A B C\n"
+        process.stdout.close()
+        assert process.wait(30) == 141
+
+
+@pytest.mark.parametrize(("last", "status"), [("a b c\n", 0), ("a <b c\n", 2)])
+def test_the_status_of_a_file_survives_a_reader_that_leaves(last: str, status: int, tmp_path: Path) -> None:
     endless = tmp_path / "many.sro"
-    endless.write_text("a b c\n" * 200_000, encoding="utf-8")
+    endless.write_text("a b c\n" * 100_000 + last, encoding="utf-8")
     with subprocess.Popen(
         [*COMMAND, "--to", "lsn", endless], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
@@ -234,8 +248,8 @@ def test_a_reader_that_leaves_ends_it_quietly(tmp_path: Path) -> None:
         assert process.stderr is not None
         assert process.stdout.readline() == b"A B C\n"
         process.stdout.close()
-        assert process.stderr.read() == b""
-        assert process.wait(30) == 141
+        assert (process.stderr.read() == b"") == (status == 0)
+        assert process.wait(30) == status
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
