@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkable
 
 from harness.model.bench import DeviceProfile
 from harness.model.clip import Clip
@@ -24,10 +24,10 @@ Sink = Callable[[Observation], None]
 
 @runtime_checkable
 class NamesHostParts(Protocol):
-    """Options of a driver that name what this host must have: a port, a variable with a password."""
+    """A driver whose options name what this host must have: a port, a variable with a password."""
 
-    def demand_host(self) -> None:
-        """InputError when it is not there."""
+    def demand_host(self, options: Any) -> None:
+        """InputError when it is not there. A static method: there is no device yet."""
 
 
 class Clock(Protocol):

@@ -12,7 +12,7 @@ from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from harness import __version__
+from harness import __version__, plugins
 from harness.library import check_together, load_bench, load_scenario
 from harness.log.folder import SessionFolder, disk_errors, sync_folder, write_whole
 from harness.log.writer import SqliteLog
@@ -86,9 +86,10 @@ def _demand_host(bench: Bench) -> None:
     """InputError for a port or a password that the bench names and this host has not."""
     parts = [*bench.loudspeakers, bench.microphone, bench.monitor, *(device.connection for device in bench.devices)]
     for part in parts:
-        if part is not None and isinstance(part.options, NamesHostParts):
+        driver = None if part is None else plugins.load(plugins.Group.DRIVERS, part.driver)
+        if part is not None and isinstance(driver, NamesHostParts):
             try:
-                part.options.demand_host()
+                driver.demand_host(part.options)
             except InputError as error:
                 error.place = error.place or part.place
                 raise

@@ -13,7 +13,7 @@ from harness.drivers.mqtt.hermes import HermesMicrophone, HermesSound, HermesSpe
 from harness.drivers.mqtt.lease import Reservation
 from harness.drivers.mqtt.link import BrokerLink, LinkEvents
 from harness.drivers.mqtt.numbering import MappedNumbering
-from harness.drivers.mqtt.options import EMBEDDED, Injection, MessageFraming, MqttOptions
+from harness.drivers.mqtt.options import EMBEDDED, Injection, MessageFraming, MqttOptions, password
 from harness.drivers.mqtt.outlet import Outlet
 from harness.model.errors import DeviceError
 from harness.model.observation import DeviceState, LogLine, Observation, Status, Unread
@@ -64,6 +64,11 @@ class MqttDevice:
     def acknowledged(self) -> int:
         """How many pulses the broker has answered since `open`: a sign of life for those who watch."""
         return self._link.acknowledged if self._link is not None else 0
+
+    @staticmethod
+    def demand_host(options: MqttOptions) -> None:
+        """InputError when the environment has no password."""
+        password(options)
 
     def open(self, sink: Sink) -> None:
         """Returns when every topic is subscribed to, and the board has said hello if it speaks our framing.

@@ -84,9 +84,6 @@ class MqttOptions:
     hello_wait_s: float = 5.0
     answer_wait_s: float = 4.0
 
-    def demand_host(self) -> None:
-        password(self)
-
     def __post_init__(self) -> None:
         host_and_port(self.address)
         host_and_port(self.listen, free=True)

@@ -16,7 +16,7 @@ from harness.drivers.serial.options import DEFAULT_HOLD_BACK_MS, Pace, SerialOpt
 from harness.drivers.serial.peer import Peer
 from harness.drivers.serial.tflm import RATE_HZ
 from harness.model.bench import AudioDialogue
-from harness.model.errors import DeviceError
+from harness.model.errors import DeviceError, InputError
 from harness.model.observation import DeviceDescribed, LinkBack, LinkLost, Observation
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
@@ -76,6 +76,14 @@ class SerialDevice:
     def injects(self) -> bool:
         """Whether this board takes sound over its port."""
         return self._options.dialogue(self._profile) in (AudioDialogue.VH, AudioDialogue.TFLM)
+
+    @staticmethod
+    def demand_host(options: SerialOptions) -> None:
+        """InputError when the port is not there."""
+        try:
+            port_finding.find(options)
+        except DeviceError as error:
+            raise InputError(error.what, remedy=error.remedy) from error
 
     def open(self, sink: Sink) -> None:
         """Returns when the board has answered and its clock is known; DeviceError when it does not within 5 s."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from harness.model.bench import AudioDialogue, DeviceProfile, Framing
-from harness.model.errors import DeviceError, InputError
+from harness.model.errors import InputError
 from harness.wire.adpcm import EncodingName
 
 DEFAULT_HOLD_BACK_MS = 16.0
@@ -61,14 +61,6 @@ class SerialOptions:
     ping_period_s: float = 1.0
     answer_limit_s: float = 3.0
     write_limit_s: float = 3.0
-
-    def demand_host(self) -> None:
-        from harness.drivers.serial.port_finding import find  # which imports this module
-
-        try:
-            find(self)
-        except DeviceError as error:
-            raise InputError(error.what, remedy=error.remedy) from error
 
     def __post_init__(self) -> None:
         if bool(self.port) == bool(self.usb):
