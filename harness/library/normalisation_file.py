@@ -74,7 +74,7 @@ def _pairs(keys: NormalisationKeys, found: Findings) -> tuple[tuple[Words, Words
     for number, (left, right) in enumerate(keys.same):
         at = ("same", number)
         words, meant = (_words(text, keys.base, (*at, side), found) for side, text in enumerate((left, right)))
-        if words is None or meant is None:
+        if words is None or meant is None or _is_known(left, right, keys.base):
             continue
         if not words:
             what = f"nothing is left of {left!r} in {keys.base.value}"
@@ -90,6 +90,13 @@ def _pairs(keys: NormalisationKeys, found: Findings) -> tuple[tuple[Words, Words
             first[words] = number
             pairs[words] = meant
     return tuple(pairs.items())
+
+
+def _is_known(left: str, right: str, base: Normalisation) -> bool:
+    """Whether SPOKEN says by itself what a pair says, such as [uh, ""] and [colour, color]: lists outlive its rules."""
+    if base is not Normalisation.SPOKEN or normalise(left, base) != normalise(right, base):
+        return False
+    return normalise(left, Normalisation.PLAIN) not in ((), normalise(right, Normalisation.PLAIN))
 
 
 def _words(text: str, base: Normalisation, at: tuple[str | int, ...], found: Findings) -> Words | None:

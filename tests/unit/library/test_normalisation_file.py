@@ -38,6 +38,13 @@ def test_both_sides_of_a_pair_are_normalised_by_the_base(tmp_path: Path) -> None
     assert rewrite(normalise("OK lamp: uh, the light bulb.", list_.base), list_) == ("okay", "lamp", "the", "lightbulb")
 
 
+def test_a_pair_that_spoken_makes_by_itself_is_no_mistake(tmp_path: Path) -> None:
+    """Lists that were written before it did stay valid."""
+    text = 'normalisation: x\nbase: spoken\nsame:\n - [uh, ""]\n - [colour, color]\n - [lamp, light]\n'
+    list_ = load_normalisation(saved(tmp_path, text))
+    assert list_.same == ((("lamp",), ("light",)),)
+
+
 WRONG = [
     ("same: [[a, b]]", 1, "the first key is 'same'", "normalisation"),
     ("kind: normalisation", 1, "the first key is 'kind'", "normalisation"),
