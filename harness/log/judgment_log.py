@@ -15,10 +15,8 @@ from pydantic import TypeAdapter
 from harness.log.database import BATCH, SESSION, Row, entry_of, explained, open_for_reading
 from harness.log.folder import SessionFolder
 from harness.log.shared_rows import SharedRows
-from harness.model.record import EffectAnswered, Entry, JudgmentGiven, Record, SharesMoved, chronological
+from harness.model.record import Entry, JudgmentGiven, RatingRecord, Record, chronological
 from harness.wire.codec import RECORDS
-
-RatingRecord = JudgmentGiven | EffectAnswered | SharesMoved
 
 
 class JudgmentLog(SharedRows[Record]):

@@ -19,7 +19,7 @@ from harness.log.clips import ClipFinding, clip_damage, named_clips
 from harness.log.database import SESSION, Content, explained, missing_guards, open_for_reading, rows
 from harness.log.folder import SessionFolder, disk_errors
 from harness.model.errors import LogError
-from harness.model.record import EffectAnswered, Entry, JudgmentGiven, Record, SessionStarted
+from harness.model.record import Entry, RatingRecord, Record, SessionStarted
 from harness.wire.codec import RECORDS, CodecError, decode
 
 
@@ -91,7 +91,7 @@ def check(folder: Path) -> Findings:
         except LogError as error:
             damage.append(f"{session.judgments.name}{error.what.removeprefix(str(session.judgments))}")
         else:
-            foreign = [one for one in judged.entries if not isinstance(one.record, JudgmentGiven | EffectAnswered)]
+            foreign = [one for one in judged.entries if not isinstance(one.record, RatingRecord)]
             wrong_place = [f"row {one.seq} ({one.record.kind}) has no place there" for one in foreign]
             damage += [f"{session.judgments.name}: {line}" for line in (*judged.damage, *wrong_place)]
             of_files.append(judged)

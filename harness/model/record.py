@@ -330,6 +330,8 @@ Record = (
     | FaultMet
     | SessionFinished
 )
+RatingRecord = JudgmentGiven | EffectAnswered | SharesMoved
+"""What the file beside a session's log holds: rows of raters and of those who look after them."""
 
 
 @dataclass(frozen=True, slots=True)

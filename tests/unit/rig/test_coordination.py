@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.log.reader import check
 from harness.model.errors import InputError
 from harness.model.judgment import Category
 from harness.model.rating_round import GoldItem, RatingRound, StopRule
@@ -78,6 +79,7 @@ def test_an_open_share_goes_to_others_and_what_was_judged_stays(room: RatingRoom
     again = opened(folder)
     assert {one: ids(again, one) for one in RATERS} == after
     assert again.reassign("ann", ("ben",), "carla") == (0, 0)
+    assert not [one for one in check(folder).damage if "judgments" in one]
     # Then it may go on to somebody else.
     assert again.reassign("ben", ("cem",), "carla")[0] == len(after["ben"] - known)
     assert ids(again, "cem") == (after["cem"] | after["ben"])
