@@ -29,8 +29,14 @@ def kind_of_tree(tree: Node, file: str) -> FileKind:
     raise InputError("the file has no keys", place=Place(file, 1, 1), remedy=f"Begin with one of: {', '.join(kinds)}")
 
 
+SAMPLES = ".samples.yaml"
+"""End of the name of a file in which the monitor gathers samples: a part of a profile, to be pasted."""
+
+
 def is_foreign(path: Path) -> bool:
     """Whether a file is YAML that has nothing to do with us: its first key is unlike ours, and none of it is one."""
+    if path.name.endswith(SAMPLES):
+        return True
     try:
         tree = strict_yaml.parse(strict_yaml.read_bytes(path), str(path))
     except InputError:

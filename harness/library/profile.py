@@ -82,6 +82,8 @@ def profile_paths(beside: Path) -> dict[str, Path]:
     known: dict[str, Path] = {}
     for folder in _folders(beside):
         for path in sorted(folder.glob("*.yaml")):
+            if path.name.endswith(kinds.SAMPLES):
+                continue
             if path.stem not in known and (folder != beside or _is_profile(path)):
                 known[path.stem] = path
     return dict(sorted(known.items()))

@@ -20,25 +20,37 @@ from harness.wire.foreign import plain_text
 from harness.wire.frames import Decoder, Frame
 from harness.wire.lines import Reading
 from harness.wire.mappings import for_device, observations
+from harness.wire.rates import RATES_IN_WORDS
 
 LOOK_S = 0.5
 LONGEST = 2000
 RECENT_BYTES = 200_000
+MOST_LINES = 40
+"""Of one sample."""
+_ENOUGH_BYTES = 256
+_FEW_ESCAPES = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """Something a device said: console bytes, or a message when `topic` is set. wall_s: Unix time of its arrival."""
+    """Something a device said: console bytes, or a message when `topic` is set. wall_s: Unix time of its arrival.
+
+    retained: the broker kept it from before; it is no event of now.
+    """
 
     at: Stamp
     wall_s: float
     data: bytes
     topic: str = ""
+    retained: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class MonitorRow:
-    """A line with what the mappings made of it. said, made, why: safe to print. snippet: it as a sample, in YAML."""
+    """A line with what the mappings made of it. said, made, why: safe to print. snippet: it as a sample, in YAML.
+
+    device_s: the time that the device wrote. error_s: of the time that a session would give it. retained: see `Heard`.
+    """
 
     wall_s: float
     said: str
@@ -46,6 +58,17 @@ class MonitorRow:
     mapped: bool
     why: str = ""
     snippet: str = ""
+    device_s: float | None = None
+    error_s: float | None = None
+    retained: bool = False
+
+    @property
+    def times(self) -> str:
+        """What is known of its time beside its arrival, for people."""
+        parts = ["retained, no event of now"] if self.retained else []
+        parts += [f"device {self.device_s:.6f}".rstrip("0").rstrip(".") + " s"] if self.device_s is not None else []
+        parts += [f"± {self.error_s * 1000:.1f} ms"] if self.error_s is not None else []
+        return ", ".join(parts)
 
 
 class DeviceMonitor:
@@ -54,8 +77,15 @@ class DeviceMonitor:
     problem: what is wrong with the file at present, with its place; empty when it is right.
     """
 
-    def __init__(self, profile: str, folder: Path, device: str = "") -> None:
-        """Reads the profile (an id or a path); InputError when there is none or it is wrong."""
+    def __init__(
+        self, profile: str, folder: Path, device: str = "", *, baud: int | None = None, hold_back_s: float = 0.0
+    ) -> None:
+        """Reads the profile (an id or a path); InputError when there is none or it is wrong.
+
+        baud, hold_back_s: of a port, as in a session: what they add to the errors of times.
+        """
+        self._baud, self._hold_back_s = baud, hold_back_s
+        self.bytes = 0
         self.profile: DeviceProfile = load_profile(profile, beside=folder)
         self.problem = ""
         self.reloads = self.lines = self.mapped = self.unmapped = 0
@@ -68,11 +98,12 @@ class DeviceMonitor:
         self._begin()
 
     def _begin(self) -> None:
-        self._console = Console(self.profile, self.device)
+        self._console = Console(self.profile, self.device, baud=self._baud, hold_back_s=self._hold_back_s)
         self._mappings = for_device(self.profile.mappings, self.device)
         self._decoder = Decoder() if self.profile.console.framing is Framing.VH else None
         self._gathered: list[str] = []
-        self._gathered_rule: int | None = None
+        self._gathered_seen: tuple[Observation, ...] = ()
+        self._gathering = False
 
     def take(self, heard: Heard) -> list[MonitorRow]:
         """The rows of what was heard."""
@@ -87,13 +118,33 @@ class DeviceMonitor:
     def again(self) -> list[MonitorRow]:
         """The rows of what was heard lately, by the profile as it is now; the counts are those of these rows."""
         self._begin()
-        self.lines = self.mapped = self.unmapped = 0
+        self.lines = self.mapped = self.unmapped = self.bytes = 0
         return [row for heard in self._recent for row in self._rows(heard)]
 
     def _rows(self, heard: Heard) -> list[MonitorRow]:
+        self.bytes += len(heard.data)
         rows = self._message(heard) if heard.topic else self._bytes(heard)
         self._count(rows)
         return rows
+
+    @property
+    def held_back_s(self) -> float | None:
+        """How much later than the promptest line others came; None without board times, or too few of them."""
+        return self._console.clock.spread_s
+
+    @property
+    def noise(self) -> str:
+        """What is wrong when bytes come and hardly a line can be read; "" otherwise."""
+        console = self._console
+        if self._baud is None or self.bytes < _ENOUGH_BYTES or self._decoder is not None:
+            return ""
+        if console.lines == 0:
+            what = "without the end of a line"
+        elif console.garbage * 2 > console.lines:
+            what = f"and {console.garbage} of {console.lines} lines are no text"
+        else:
+            return ""
+        return f"{self.bytes} bytes came, {what}: {self._baud} is the wrong rate? Common ones: {RATES_IN_WORDS}"
 
     def _count(self, rows: list[MonitorRow]) -> None:
         for row in rows:
@@ -146,19 +197,30 @@ class DeviceMonitor:
         return [self._row(reading, heard) for reading in self._console.read(data, heard.at)]
 
     def _row(self, reading: Reading, heard: Heard) -> MonitorRow:
-        if reading.rule is None or reading.rule != self._gathered_rule:
-            self._gathered = []
-        self._gathered_rule = reading.rule
+        if not self._gathering:
+            self._gathered, self._gathered_seen = [], ()
+        self._gathering = reading.waiting
+        self._gathered_seen += reading.observations
         if reading.text:
             self._gathered.append(reading.text)
         made = _words(reading.observations)
         if reading.rule is not None and not made:
             made = f"lines[{reading.rule}]: waits for more, or nothing to tell"
-        snippet = _line_snippet(self._gathered[-20:], reading.observations)
-        if reading.observations:
-            self._gathered = []
-        said = plain_text(reading.text, LONGEST)
-        return MonitorRow(heard.wall_s, said, made, reading.rule is not None, plain_text(reading.why), snippet)
+        # What was begun would come of a sample as well, so a sample ends where nothing waits.
+        whole = not reading.waiting and len(self._gathered) <= MOST_LINES
+        snippet = _line_snippet(self._gathered, self._gathered_seen) if whole else ""
+        said = _said(reading.text)
+        at = reading.observations[0].at if reading.observations else reading.at
+        return MonitorRow(
+            heard.wall_s,
+            said,
+            made,
+            reading.rule is not None,
+            plain_text(reading.why),
+            snippet,
+            reading.device_s,
+            at.error_s if self._baud is not None else None,
+        )
 
     def _message(self, heard: Heard) -> list[MonitorRow]:
         seen = observations(self._mappings, heard.topic, heard.data, heard.at, self.device)
@@ -167,14 +229,25 @@ class DeviceMonitor:
         # One log line and nothing else: no mapping took it, and its end says why.
         mapped = not (len(seen) == 1 and isinstance(seen[0], LogLine) and seen[0].text.startswith(f"{heard.topic}: "))
         reason = re.search(r" \(([^()]*)\)$", seen[0].text) if not mapped and isinstance(seen[0], LogLine) else None
-        snippet = _message_snippet(heard.topic, text, seen if mapped else ())
+        # A sample's {device} is the profile's own name, whatever the topics were filled in with here.
+        topic = "/".join("{device}" if part == self.device else part for part in heard.topic.split("/"))
+        snippet = _message_snippet(topic, text, seen if mapped else ())
         why = plain_text(reason[1]) if reason else ""
-        return [MonitorRow(heard.wall_s, said, _words(seen) if mapped else "", mapped, why, snippet)]
+        made = _words(seen) if mapped else ""
+        return [MonitorRow(heard.wall_s, said, made, mapped, why, snippet, retained=heard.retained)]
 
 
-def now_heard(data: bytes, topic: str = "", *, error_s: float = 0.0) -> Heard:
+def now_heard(data: bytes, topic: str = "", *, error_s: float = 0.0, retained: bool = False) -> Heard:
     """Something that has arrived at this moment."""
-    return Heard(Stamp(time.monotonic(), error_s), time.time(), data, topic)
+    return Heard(Stamp(time.monotonic(), error_s), time.time(), data, topic, retained)
+
+
+def _said(text: str) -> str:
+    """A line; one of bytes that are no text is named instead of filling the screen with escapes."""
+    escaped = text.count("\\x")
+    if escaped >= _FEW_ESCAPES and escaped * 4 * 3 > len(text):
+        return plain_text(f"({len(text) - 3 * escaped} bytes that are no text: {text[:24]}…)")
+    return plain_text(text, LONGEST)
 
 
 def plain_text_lines(text: str) -> str:

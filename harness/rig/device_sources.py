@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
@@ -137,6 +138,17 @@ def file_source(path: Path) -> StreamSource:
     return StreamSource(str(path), opened, live=False)
 
 
+def first_bytes(port: str, baud: int, seconds: float) -> bytes:
+    """What comes from a port at a rate within so long; DeviceError when it cannot be opened."""
+    source = SerialSource(port, baud)
+    source.open()
+    try:
+        time.sleep(seconds)
+    finally:
+        source.close()
+    return b"".join(one.data for one in source.queue.take(HELD_BYTES))
+
+
 class SerialSource:
     """A serial port (a device, or a URL that pyserial knows, such as socket://host:port); opened again when lost."""
 
@@ -251,4 +263,4 @@ class MqttSource:
         self.trouble = "the connection to the broker is gone"
 
     def _message(self, _: mqtt.Client, __: object, message: mqtt.MQTTMessage) -> None:
-        self.queue.put(now_heard(bytes(message.payload), message.topic))
+        self.queue.put(now_heard(bytes(message.payload), message.topic, retained=message.retain))

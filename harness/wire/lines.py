@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import regex
 
@@ -27,7 +27,8 @@ class Reading:
     """What came of one line. rule: number of the mapping that took it, from 0; None: none did.
 
     why: what was wrong, when a mapping took the line and could make nothing of it, or a line was cut.
-    device_s: the time that the line itself gives. unread: whatever it said is lost.
+    device_s: the time that the line itself gives. unread: whatever it said is lost. waiting: something that was begun
+    waits for further lines.
     """
 
     text: str
@@ -37,6 +38,7 @@ class Reading:
     why: str = ""
     device_s: float | None = None
     unread: bool = False
+    waiting: bool = False
 
 
 @dataclass(slots=True)
@@ -106,7 +108,10 @@ class Lines:
         found += readings
         for opened in [one for one in self._opened if one.lines >= one.rule.mapping.within_lines]:
             found.insert(-1, self._close(opened))
-        return found
+        if len(found) == 1 and not self._opened:
+            return found
+        last = replace(found[-1], waiting=bool(self._opened))
+        return [*(replace(one, waiting=True) for one in found[:-1]), last]
 
     def expire(self, now_s: float) -> list[Reading]:
         """What has waited long enough for its lines."""

@@ -14,6 +14,7 @@ from harness.model.bench import DeviceProfile
 from harness.model.errors import InputError
 
 if TYPE_CHECKING:
+    from harness.rig.device_monitor import DeviceMonitor
     from harness.rig.device_sources import DeviceSource, MqttSource, SerialSource, StreamSource
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -35,6 +36,20 @@ def connection_options(command: F) -> F:
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
+
+
+def watching(profile: str, device: str, port: str | None, baud: int | None) -> DeviceMonitor:
+    """A monitor; of a port with the errors of times that a session would state."""
+    from harness.drivers.serial.line import hold_back_s
+    from harness.drivers.serial.options import DEFAULT_HOLD_BACK_MS
+    from harness.rig.device_monitor import DeviceMonitor
+
+    monitor = DeviceMonitor(profile, Path(), device)
+    if port is None:
+        return monitor
+    rate, found_s = baud or monitor.profile.console.baud, hold_back_s(port)
+    held_s = DEFAULT_HOLD_BACK_MS / 1000 if found_s is None else found_s
+    return DeviceMonitor(profile, Path(), device, baud=rate, hold_back_s=held_s)
 
 
 def serial_source(profile: DeviceProfile, port: str, baud: int | None) -> SerialSource:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from harness.cli.devices.connection import STDIN, chosen_source, connection_options
+from harness.cli.devices.connection import STDIN, chosen_source, connection_options, watching
 from harness.cli.streams import demand_reader, standard_output
 from harness.model.errors import InputError
 
@@ -55,9 +55,7 @@ def monitor(
 
     PROFILE is read again whenever it is saved.
     """
-    from harness.rig.device_monitor import DeviceMonitor
-
-    watched = DeviceMonitor(profile, Path(), device)
+    watched = watching(profile, device, port, baud)
     source = chosen_source(
         watched.profile, port=port, baud=baud, address=address, topics=topics, device=device, username=username,
         password_env=password_env, file=file,
@@ -93,7 +91,7 @@ def _plain(watched: DeviceMonitor, source: DeviceSource, stream: TextIO, *, unma
 def _follow(watched: DeviceMonitor, source: DeviceSource, stream: TextIO, *, unmapped: bool, as_json: bool) -> None:
     from harness.rig.device_sources import heard_from
 
-    told_lost, told_trouble = 0, ""
+    told_lost, told_trouble, told_noise = 0, "", False
     while True:
         ended = source.ended  # asked before taking: what came before the end is taken below
         taken = heard_from(source, AT_ONCE_BYTES)
@@ -104,6 +102,9 @@ def _follow(watched: DeviceMonitor, source: DeviceSource, stream: TextIO, *, unm
         if source.queue.lost_bytes != told_lost:
             told_lost = source.queue.lost_bytes
             _note(stream, f"{told_lost} bytes came too fast and were left out", as_json=as_json)
+        if watched.noise and not told_noise:
+            told_noise = True
+            _note(stream, watched.noise, as_json=as_json)
         if source.trouble != told_trouble:
             told_trouble = source.trouble
             _note(stream, told_trouble or "it is back", as_json=as_json)
@@ -124,7 +125,8 @@ def _rows(stream: TextIO, rows: Iterable[MonitorRow], *, unmapped: bool, as_json
 def _line(row: MonitorRow) -> str:
     clock = time.strftime("%H:%M:%S", time.localtime(row.wall_s)) + f".{int(row.wall_s * 1000) % 1000:03d}"
     made = f"=> {row.made}" if row.mapped else f"-- {row.why or 'not mapped'}"
-    return f"{clock}  {row.said:{LEFT}}  {made}"
+    times = f"  ({row.times})" if row.times else ""
+    return f"{clock}  {row.said:{LEFT}}  {made}{times}"
 
 
 def _note(stream: TextIO, text: str, *, as_json: bool) -> None:

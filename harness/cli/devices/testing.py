@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 import time
@@ -11,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli.devices.connection import chosen_source, connection_options
+from harness.cli.devices.connection import chosen_source, connection_options, watching
 from harness.model.bench import DeviceProfile
-from harness.model.errors import InputError
+from harness.model.errors import DeviceError, InputError
 from harness.wire.foreign import plain_text
 
 if TYPE_CHECKING:
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from harness.rig.device_sources import DeviceSource
 
 SHOWN_UNMAPPED = 12
+_NOISE = re.compile(r"^(\(\d+ bytes that are no text):.*", re.DOTALL)
+TRY_S = 1.0
+TRIED_BYTES = 32
+SURE = 0.98
 LONGEST = 400
 
 
@@ -48,7 +53,6 @@ def test(
     Exit status: 0 all is right · 1 a sample differs, or nothing that came is mapped · 2 the profile is wrong.
     """
     from harness.library.profile import profile_paths
-    from harness.rig.device_monitor import DeviceMonitor
 
     if (profile is None) is not every:
         raise InputError("name a profile, or give --all", remedy="See which there are: harness devices list")
@@ -66,7 +70,12 @@ def test(
             one, port=port, baud=baud, address=address, topics=topics, device=device, username=username,
             password_env=password_env,
         )  # fmt: skip
-        silent = not _watched(DeviceMonitor(one.path, Path(), device), source, seconds)
+        monitor = watching(one.path, device, port, baud)
+        silent = not _watched(monitor, source, seconds)
+        if port is not None:
+            _tell_held_back(monitor)
+            if monitor.noise:
+                _try_rates(port, baud or one.console.baud)
     if wrong or silent:
         sys.exit(1)
 
@@ -136,11 +145,50 @@ def _watched(monitor: DeviceMonitor, source: DeviceSource, seconds: float) -> bo
             click.echo(f"  {heading}:")
         for text, count in counts.most_common(SHOWN_UNMAPPED):
             click.echo(f"    {count:6} × {plain_text(text, LONGEST)}")
-    if not monitor.lines:
+    if monitor.noise:
+        click.echo(f"  {monitor.noise}")
+    elif not monitor.lines:
         click.echo("  nothing came: is the rate right, and does the device write to this port?")
     return monitor.mapped > 0
 
 
+def _tell_held_back(monitor: DeviceMonitor) -> None:
+    """What the adapter holds back, as lines with a board time show it."""
+    held_s = monitor.held_back_s
+    if held_s is None:
+        click.echo("  times: too few lines with a board time to say what the adapter holds back (`hold_back_ms`)")
+        return
+    most_ms = math.ceil(held_s * 1000)
+    click.echo(
+        f"  times: lines came up to {most_ms} ms later than the promptest one; on a bench: hold_back_ms: {most_ms}"
+    )
+
+
+def _try_rates(port: str, wrong: int) -> None:
+    """Listens at the other common rates, a moment each, and says which one makes text."""
+    from harness.rig.device_sources import first_bytes
+    from harness.wire.rates import RATES, READABLE, text_share
+
+    click.echo("  trying other rates:")
+    best = 0.0, 0
+    for rate in (one for one in RATES if one != wrong):
+        try:
+            data = first_bytes(port, rate, TRY_S)
+        except DeviceError as error:
+            click.echo(f"    {rate:8}: {plain_text(str(error), LONGEST)}")
+            continue
+        share = text_share(data)
+        click.echo(f"    {rate:8}: {len(data)} bytes" + (f", {share:.0%} of them text" if data else ""))
+        if len(data) >= TRIED_BYTES:
+            best = max(best, (share, rate))
+        if best[0] >= SURE:
+            break
+    if best[0] >= READABLE:
+        click.echo(f"  at {best[1]} it is text: --baud {best[1]}, and `baud: {best[1]}` in the profile or on the bench")
+    else:
+        click.echo("  none of them makes text: see the board's documentation, and its wiring (TX, RX, ground, levels)")
+
+
 def _shape(line: str) -> str:
     """The line with its numbers as #, so that lines of one kind are counted together."""
-    return re.sub(r"\d+", "#", line)
+    return re.sub(r"\d+", "#", _NOISE.sub(r"\1)", line))

@@ -138,10 +138,14 @@ class MonitorRows(Lines):
         text.append(_cut(row.said, left), palette.TEXT)
         if row.mapped:
             text.append(" > ", palette.RULE)
-            text.append(_cut(row.made, room - left), palette.GREEN)
+            text.append(_cut(f"({row.times}) {row.made}" if row.times else row.made, room - left), palette.GREEN)
         else:
             text.append(" - ", palette.RULE)
-            text.append(_cut(row.why or "not mapped", room - left), palette.YELLOW if row.why else palette.QUIET)
+            why = row.why or "not mapped"
+            text.append(
+                _cut(f"({row.times}) {why}" if row.times else why, room - left),
+                palette.YELLOW if row.why else palette.QUIET,
+            )
         return text
 
 
@@ -214,7 +218,7 @@ class MonitorApp(App[None]):
         parts.append(f"{monitor.profile.id} · {source.name}")
         head, problem, told = (self.query_one(f"#{name}", Static) for name in ("head", "problem", "told"))
         head.update(Text(plain_text("  ".join(parts)), style=palette.TEXT))
-        wrong = "\n".join(text for text in (monitor.problem, plain_text(source.trouble)) if text)
+        wrong = "\n".join(text for text in (monitor.problem, monitor.noise, plain_text(source.trouble)) if text)
         problem.update(Text(wrong, style=palette.RED))
         problem.display = bool(wrong)
         told.update(Text(plain_text(self._told), style=palette.CYAN))
@@ -233,7 +237,7 @@ class MonitorApp(App[None]):
     def action_sample(self) -> None:
         row = self._rows.chosen
         if row is None or not row.snippet:
-            self._told = "this line cannot be a sample"
+            self._told = "this line cannot be a sample (yet): take the one that completes it"
         else:
             try:
                 with self._snippets.open("a", encoding="utf-8") as file:

@@ -5,15 +5,20 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import socket
 import stat
 import termios
 from pathlib import Path
 
 import serial
 
+from harness.drivers.serial.port_finding import NETWORK, is_network
 from harness.model.errors import DeviceError
 
 _READ_BYTES = 65536
+_CONNECT_S = 3.0
+_KEEPALIVE = (("TCP_KEEPIDLE", 3), ("TCP_KEEPINTVL", 1), ("TCP_KEEPCNT", 3))
+"""A bridge without power is noticed after 6 s."""
 
 
 USB_SERIAL = Path("/sys/bus/usb-serial/devices")
@@ -44,6 +49,11 @@ class Line:
 
     def __init__(self, path: str, baud: int) -> None:
         self.path = path
+        self._port: serial.Serial | socket.socket
+        if is_network(path):
+            self._port = _connected(path)
+            self._file = self._port.fileno()
+            return
         try:
             self._port = serial.Serial(path, baud, timeout=0, write_timeout=0, exclusive=True)
         except (OSError, termios.error, ValueError) as error:
@@ -68,7 +78,7 @@ class Line:
         except OSError as error:
             raise self._gone(error) from error
         if not found:
-            raise self._gone()
+            raise self._gone()  # of a bridge in the network, too: it has ended the connection
         return found
 
     def write(self, data: bytes) -> int:
@@ -91,6 +101,23 @@ class Line:
         why = f" ({error.strerror})" if error is not None and error.errno != errno.EIO else ""
         # The path comes last: on a narrow screen it may be cut off.
         return LineGone(f"its port is gone (unplugged, or without power): {self.path}{why}")
+
+
+def _connected(url: str) -> socket.socket:
+    """To a bridge such as ser2net in raw mode; DeviceError when nobody takes the connection."""
+    host, _, port = url.removeprefix(NETWORK).rpartition(":")
+    try:
+        found = socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_S)
+    except (OSError, ValueError) as error:
+        remedy = "Write socket://host:port, and check that the bridge is there and gives the port raw, not by RFC 2217"
+        raise DeviceError(f"{url} cannot be reached: {error}", remedy=remedy) from error
+    found.setblocking(False)
+    found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in _KEEPALIVE:
+        if (number := getattr(socket, option, None)) is not None:
+            found.setsockopt(socket.IPPROTO_TCP, number, value)
+    return found
 
 
 def is_pty(path: str) -> bool:

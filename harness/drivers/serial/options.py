@@ -43,11 +43,12 @@ class Pace(StrEnum):
 class SerialOptions:
     """One of `port` and `usb` names the port.
 
-    port: a path, best one of /dev/serial/by-id. usb: the adapter's USB serial number, or its vid:pid when there is only
-    one of them. baud 0: the profile's. encoding: of the sound on the wire. ping_period_s: between measurements of its
-    clock. hold_back_ms: for how long an adapter may hold a line back (`harness devices test` measures it); as long as
-    it is the default, the driver of an FTDI adapter is asked. answer_limit_s: a board that says nothing for so long is
-    lost. write_limit_s: and so is one without framing that takes nothing for so long.
+    port: a path, best one of /dev/serial/by-id, or socket://host:port of a bridge. usb: the adapter's USB serial
+    number, or its vid:pid when there is only one of them. baud 0: the profile's. encoding: of the sound on the wire.
+    ping_period_s: between measurements of its clock. hold_back_ms: for how long an adapter may hold a line back
+    (`harness devices test` measures it); as long as it is the default, the driver of an FTDI adapter is asked.
+    answer_limit_s: a board that says nothing for so long is lost. write_limit_s: and so is one without framing that
+    takes nothing for so long.
     """
 
     port: str = ""

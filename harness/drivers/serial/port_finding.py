@@ -11,6 +11,8 @@ from serial.tools.list_ports_common import ListPortInfo
 from harness.drivers.serial.options import SerialOptions
 from harness.model.errors import DeviceError
 
+NETWORK = "socket://"
+
 
 @dataclass(frozen=True, slots=True)
 class Port:
@@ -25,6 +27,8 @@ def find(options: SerialOptions, usb_serial: str = "") -> Port:
 
     usb_serial: of the adapter that was there before, which may have come back under another name.
     """
+    if is_network(options.port):
+        return Port(options.port)
     if options.port:
         return _by_path(options.port, usb_serial)
     ids = options.usb_ids
@@ -41,6 +45,11 @@ def find(options: SerialOptions, usb_serial: str = "") -> Port:
     if not found:
         raise DeviceError(f"no port is {options.usb}", remedy=f"Plug it in. {listed()}")
     return Port(found[0].device, found[0].serial_number or "")
+
+
+def is_network(port: str) -> bool:
+    """Whether it is a port behind a bridge in the network: socket://host:port."""
+    return port.startswith(NETWORK)
 
 
 def listed() -> str:

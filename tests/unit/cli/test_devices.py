@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import subprocess
 import sys
 import threading
@@ -14,8 +15,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from harness.cli import group
+from harness.library.profile import load_profile, profile_paths
+from harness.library.profile_samples import check_samples
 from harness.model.errors import InputError
-from harness.rig.device_monitor import DeviceMonitor, now_heard
+from harness.model.time import Stamp
+from harness.rig.device_monitor import DeviceMonitor, Heard, now_heard
 from harness.rig.device_sources import HeardQueue, SerialSource
 
 LAMP = """\
@@ -180,3 +184,88 @@ def test_a_port_that_is_lost_is_told_and_the_queue_is_bounded() -> None:
         queue.put(now_heard(b"x" * 10_000))
     assert sum(len(one.data) for one in queue.take(10**9)) + queue.lost_bytes == 3_000_000
     assert queue.lost_bytes >= 2_000_000
+
+
+def test_samples_that_the_monitor_gathers_beside_a_profile_are_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "devices").mkdir()
+    lamp(tmp_path / "devices")
+    (tmp_path / "devices" / "lamp.samples.yaml").write_text("  - lines: ['x']\n    gives: []\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    validated = harness("validate", "devices")
+    assert validated.exit_code == 0, validated.output
+    assert "lamp.samples.yaml: left alone" in validated.output
+    listed = harness("devices", "list")
+    assert listed.exit_code == 0, listed.output
+    assert "lamp.samples" not in listed.output
+
+
+@pytest.mark.parametrize("id", sorted(profile_paths(Path())))
+def test_every_sample_that_the_monitor_writes_is_right(id: str, tmp_path: Path) -> None:
+    """As read again from a profile, whatever the device is called on its broker."""
+    profile = load_profile(id, beside=Path())
+    monitor = DeviceMonitor(id, Path(), "desk7" if profile.mappings else "")
+    snippets: list[str] = []
+    for sample in profile.samples:
+        if sample.topic:
+            topic = "/".join("desk7" if part == profile.id else part for part in sample.topic.split("/"))
+            rows = monitor.take(now_heard(sample.payload, topic))
+        else:
+            rows = [row for line in sample.lines for row in monitor.take(now_heard(line))] + monitor.rest()
+            monitor = DeviceMonitor(id, Path(), monitor.device)
+        snippets += [row.snippet for row in rows if row.snippet]
+    assert bool(snippets) == bool(profile.samples)
+    text = Path(profile.path).read_text(encoding="utf-8")
+    head = text.partition("\nsamples:")[0] + "\nsamples:\n"
+    path = tmp_path / f"{id}.yaml"
+    for snippet in snippets:
+        path.write_text(head + snippet, encoding="utf-8")
+        (result,) = check_samples(load_profile(path.name, beside=tmp_path))
+        assert not result.wrong, snippet
+
+
+def test_a_wrong_rate_is_said_with_the_bytes_that_came(tmp_path: Path) -> None:
+    path = lamp(tmp_path)
+    noise = random.Random(1).randbytes(2000).replace(b"\n", b"").replace(b"\r", b"")
+    monitor = DeviceMonitor(str(path), Path(), baud=115200)
+    assert monitor.take(now_heard(noise)) == []
+    assert monitor.noise.startswith(f"{len(noise)} bytes came, without the end of a line: 115200 is the wrong rate?")
+    assert "9600" in monitor.noise
+    (row,) = monitor.take(now_heard(b"\n"))
+    assert "bytes that are no text" in row.said
+    assert len(row.said) < 100
+    good = DeviceMonitor(str(path), Path(), baud=115200)
+    good.take(now_heard(b"WAKE hey lamp\nGr\xc3\xbc\xc3\x9fe\n" * 30))
+    assert good.noise == ""
+
+
+def test_times_and_retained_messages_are_shown_as_such(tmp_path: Path) -> None:
+    path = tmp_path / "p.yaml"
+    path.write_text(
+        "device: p\nwake_phrases: []\nreports: [wake]\n"
+        "console: {time: '^\\[(?P<time>\\d+)\\]', clock: ms}\n"
+        "lines: [{match: WAKE, kind: wake}]\n",
+        encoding="utf-8",
+    )
+    monitor = DeviceMonitor(str(path), Path(), baud=115200, hold_back_s=0.016)
+    (row,) = monitor.take(now_heard(b"[1500] WAKE\n"))
+    assert row.times.startswith("device 1.5 s, ± ")
+    assert row.error_s is not None
+    assert 0.008 < row.error_s < 0.02
+    (kept,) = DeviceMonitor("reference_assistant", Path()).take(now_heard(b"{}", "x/y", retained=True))
+    assert kept.times == "retained, no event of now"
+
+
+def test_held_back_lines_are_measured(tmp_path: Path) -> None:
+    path = tmp_path / "p.yaml"
+    path.write_text(
+        "device: p\nwake_phrases: []\nconsole: {time: '^\\[(?P<time>\\d+)\\]', clock: us}\n", encoding="utf-8"
+    )
+    monitor, dice = DeviceMonitor(str(path), Path(), baud=115200, hold_back_s=0.016), random.Random(1)
+    for number in range(60):
+        written_s = 100 + number * 0.3
+        late_s = dice.uniform(0.0, 0.04)
+        monitor.take(Heard(Stamp(written_s + late_s), 0.0, b"[%d] x\n" % int(written_s * 1e6)))
+    assert monitor.held_back_s is not None
+    assert 0.035 < monitor.held_back_s < 0.045
