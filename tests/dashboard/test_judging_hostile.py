@@ -14,7 +14,7 @@ from harness.model.rater_keys import RaterKeys
 from harness.model.rating_round import RatingRound
 from harness.rig.rating_room import open_room
 from tests.dashboard.bench import screen_text, shows, until
-from tests.dashboard.seats import SIZES, ready
+from tests.dashboard.seats import SIZES, press, ready
 from tests.dashboard.test_hostile import HOSTILE, raw
 from tests.judged_sessions import judged
 from tests.rating_sessions import rating_session
@@ -42,20 +42,20 @@ async def test_hostile_text_in_every_field(tmp_path: Path, size: tuple[int, int]
         await ready(pilot, "[/red]")
         assert raw(pilot) == []
         desk.comment(HOSTILE)
-        await pilot.press("t")
+        await press(pilot, "t")
         await until(pilot, shows(pilot, "all text"))
         assert raw(pilot) == []
         assert "[/red] [wake]" in screen_text(pilot)
-        await pilot.press("t")
+        await press(pilot, "t")
         await until(pilot, shows(pilot, "x" * 60))
         assert raw(pilot) == []
-        await pilot.press("escape", "question_mark")
+        await press(pilot, "escape", "question_mark")
         await until(pilot, shows(pilot, "of at most"))
         assert raw(pilot) == []
-        await pilot.press("escape", "c")
+        await press(pilot, "escape", "c")
         await until(pilot, shows(pilot, "Comment, kept"))
         assert raw(pilot) == []
-        await pilot.press("escape", "1")
+        await press(pilot, "escape", "1")
         await until(pilot, lambda: desk.view.position == 2 or "2 left" in screen_text(pilot))
         assert raw(pilot) == []
         exported = app.export_screenshot()

@@ -11,7 +11,7 @@ from harness.metrics.presence import Presence
 from harness.model.judgment import Category
 from harness.model.rating_round import Exercise, RatingRound
 from tests.dashboard.bench import shows, until
-from tests.dashboard.seats import SIZES, adjudication, ready, seated
+from tests.dashboard.seats import SIZES, adjudication, press, ready, seated
 from tests.dashboard.test_snapshots import Compare
 from tests.rating_sessions import rating_session
 
@@ -41,17 +41,17 @@ def test_screen(
         await ready(pilot)
         match what:
             case "item":
-                await pilot.press("t", "k", "c", *"mumbled", "enter")
+                await press(pilot, "t", "k", "c", *"mumbled", "enter")
                 await until(pilot, shows(pilot, "“mumbled”"))
             case "aid":
-                await pilot.press("question_mark")
+                await press(pilot, "question_mark")
                 await until(pilot, shows(pilot, "of at most"))
             case "explained":
-                await pilot.press("9")
+                await press(pilot, "9")
                 await until(pilot, shows(pilot, "any key goes on"))
             case "finished":
                 for left in ("1 left", "0 left"):
-                    await pilot.press("1" if left == "1 left" else "2")
+                    await press(pilot, "1" if left == "1 left" else "2")
                     await until(pilot, shows(pilot, left))
         await pilot.pause()
 

@@ -37,6 +37,7 @@ from harness.rig.engine_place import EnginePlace, find
 from harness.rig.launch import start_engine
 from tests.conformance.engine_runs import Runs, rows, runs, wait_for
 from tests.dashboard.bench import LARGE, SMALL, shows, until
+from tests.dashboard.seats import press
 
 __all__ = ["runs"]
 
@@ -132,8 +133,7 @@ async def test_a_response_is_judged_while_the_run_goes_on_and_undone(runs: Runs)
         await pilot.press("j")
         await until(pilot, lambda: isinstance(app.screen, RatingScreen))
         await until(pilot, shows(pilot, "asked  “what"))
-        # Two keys at once: the second waits until the first is in the log.
-        await pilot.press("9", "u")
+        await press(pilot, "9", "u")
         await until(pilot, lambda: len(found(folder, JudgmentGiven)) == 2)
         await until(pilot, shows(pilot, "undone: done"))
         await pilot.press("1")
