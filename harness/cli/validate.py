@@ -216,7 +216,9 @@ def _notes(findings: Findings) -> Iterator[tuple[Path, str]]:
     from harness.library import memory, references
 
     for path, scenario in findings.scenarios.items():
-        yield from ((path, note) for note in (*memory.notes(scenario), *references.notes(scenario)))
+        yield from (
+            (path, note) for note in (*memory.notes(scenario), *references.notes(scenario, findings.benches.values()))
+        )
 
 
 def _planned(scenario: Scenario) -> str:

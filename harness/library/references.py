@@ -14,6 +14,7 @@ from harness.metrics.rewriting import rewrite
 from harness.metrics.spoken_words import says_numerals
 from harness.metrics.sro import split_id
 from harness.metrics.words import normalise
+from harness.model.bench import Bench
 from harness.model.errors import InputError, InputProblems
 from harness.model.rewriting import Rewriting
 from harness.model.scenario import Normalisation, Query, Recognised, Scenario
@@ -60,14 +61,20 @@ def read_reference(keys: StimulusKeys, at: KeyPath, fill: Fill, found: Findings)
     return " ".join(words)
 
 
-def notes(scenario: Scenario) -> Iterator[str]:
-    """What is no mistake and should be known: languages in which numerals cannot be read."""
+def notes(scenario: Scenario, benches: Iterable[Bench]) -> Iterator[str]:
+    """What is no mistake and should be known: languages in which numerals cannot be read.
+
+    A voice that names no language speaks that of the bench's devices.
+    """
     if scenario.recognised.normalisation is not Normalisation.SPOKEN:
         return
     own = (*(one.voice for one in scenario.queries), *(one.voice for one in scenario.trials))
     varied = (value for axis in scenario.matrix.axes for value in axis.values)
     voices = [voice for voice in (scenario.defaults.voice, *own, *varied) if isinstance(voice, VoiceSpec)]
-    for language in dict.fromkeys(voice.language for voice in voices):
+    languages = dict.fromkeys(voice.language for voice in voices)
+    if VoiceSpec().language in languages:
+        languages |= dict.fromkeys(device.profile.language for bench in benches for device in bench.devices)
+    for language in languages:
         if not says_numerals(language):
             yield (
                 f"numerals cannot be read in {language}: under spoken, digits match only digits. "

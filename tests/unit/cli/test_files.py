@@ -82,6 +82,19 @@ def test_a_scenario_and_a_bench_are_checked_together(tmp_path: Path) -> None:
     assert "Devices: one" in refused.stderr
 
 
+def test_a_language_without_numerals_is_stated(tmp_path: Path) -> None:
+    scenario, bench = tmp_path / "s.yaml", tmp_path / "b.yaml"
+    scenario.write_text(SCENARIO.replace("NEED", ""), encoding="utf-8")
+    bench.write_text(BENCH, encoding="utf-8")
+    assert "cannot be read" not in harness("validate", scenario, bench).stdout
+    maltese = "defaults: {voice: {engine: espeak, name: mt, language: mt}}\nstimuli"
+    scenario.write_text(scenario.read_text("utf-8").replace("stimuli", maltese, 1), encoding="utf-8")
+    assert "numerals cannot be read in mt" in harness("validate", scenario, bench).stdout
+    as_written = "recognised: {normalisation: plain}\nstimuli"
+    scenario.write_text(scenario.read_text("utf-8").replace("stimuli", as_written, 1), encoding="utf-8")
+    assert "cannot be read" not in harness("validate", scenario, bench).stdout
+
+
 def test_json_says_what_was_planned_and_what_was_left_alone(tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text(SCENARIO.replace("NEED", ""), encoding="utf-8")
     (tmp_path / "compose.yml").write_text("services: {web: {image: x}}\n", encoding="utf-8")

@@ -14,6 +14,7 @@ from whisper_normalizer.english import EnglishTextNormalizer
 
 from harness.evaluate.scoring import score
 from harness.evaluate.wording import Wording
+from harness.metrics import numerals
 from harness.metrics.readings import options
 from harness.metrics.recognition import recognised, same_words
 from harness.metrics.spoken_words import says_numerals, spoken_readings
@@ -146,6 +147,27 @@ def test_an_unknown_language_leaves_digits_alone() -> None:
 
 PARTS = """1 12 0 007 ٣ ² ½ 1/2 7:30 25:10 . , ' " € $ % ° - + / @ # & ^ st th 1st 3. 1º km/h x oh and II jan 7h30 a.com
 5'6" 90s .5 1,234 1.234.567,89 no. in. uhr und 東京 क्या"""
+
+
+def test_no_two_numbers_are_ever_said_the_same() -> None:
+    """Nor two times, two decimals or two fractions; whether a zero is said as oh or as zero."""
+    kinds = (
+        {str(number): numerals.whole(str(number)) for number in range(10_000)},
+        {f"{hour}:{minute:02}": numerals.times(hour, minute) for hour in range(24) for minute in range(60)},
+        {
+            f"{whole}.{part}": numerals.decimals(str(whole), part)
+            for whole in range(60)
+            for part in ("0", "5", "05", "50")
+        },
+        {f"{top}/{bottom}": numerals.fractions(top, bottom) for top in range(1, 20) for bottom in range(2, 20)},
+    )
+    for kind in kinds:
+        said: dict[str, str] = {}
+        for written, readings in kind.items():
+            for reading in readings:
+                assert said.setdefault(reading.replace("oh", "zero"), written) == written
+
+
 SAID = st.lists(st.sampled_from(PARTS.split()) | st.text(max_size=3), max_size=8)
 
 

@@ -60,6 +60,8 @@ def test_values_are_compared_after_the_normalisation_of_the_scenario() -> None:
     expected, event = Expected(("t",), (Slot("duration", "ten minutes"),)), told("t", ("duration", "10 Minutes"))
     assert understood(expected, [event], RULE).right
     assert not understood(expected, [event], Recognised(Normalisation.VERBATIM)).right
+    assert understood(Expected(("t",), (Slot("n", "845"),)), [told("t", ("n", "eight forty five"))], RULE).right
+    assert not understood(Expected(("t",), (Slot("n", "845"),)), [told("t", ("n", "eight fifty four"))], RULE).right
     signs = Expected(("t",), (Slot("mark", "!"),))  # no words are left of them: they are compared as they are
     assert understood(signs, [told("t", ("mark", "!"))], RULE).right
     assert not understood(signs, [told("t", ("mark", "?"))], RULE).right

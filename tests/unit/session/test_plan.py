@@ -71,7 +71,8 @@ def test_the_voice_of_the_matrix_goes_before_the_trials_the_querys_and_the_defau
 def test_what_the_profile_adds() -> None:
     profile = replace(PROFILE, language="de-DE", context_wait_s=30.0, close_dialogue_say="stop")
     (made,) = plan(scenario(1), bench(profile))
-    assert made.recipe.voice.language == "de-DE"
+    assert made.recipe.voice.language == made.recognised.language == "de-DE"
+    assert made.recognised.name == "spoken, de-DE"
     assert made.recipe.wake_phrase == SpokenText("alexa")
     assert made.reprompt.context_wait_s == 30.0
     assert made.close_dialogue == CloseDialogue(say="stop")
