@@ -85,9 +85,7 @@ def same(pieces: Readings, others: Readings) -> bool:
     """Whether the two have a reading in common."""
     if is_single(pieces) and is_single(others):
         return pieces == others
-    ends = _reached(pieces, others)
-    last = len(pieces)
-    return any(not rest and _may_end(pieces[number:last]) for number, rest in ends)
+    return any(not rest and _may_end(pieces[number:]) for number, rest in _reached(pieces, others))
 
 
 def _may_end(pieces: Readings) -> bool:

@@ -69,19 +69,18 @@ def readings(text: str, language: str) -> Readings:
             skip = False
             continue
         found: Iterable[str]
-        if kind == "time" and tongue.clock is not None:
+        if kind == "time":
             hour, minute = map(int, re.findall(r"\d+", token))
-            found = tongue.clock(hour, minute)
+            apart = [f"{_said(hour, language)} {_said(minute, language)}"]
+            found = tongue.clock(hour, minute) if tongue.clock else apart
             skip = follows in ("uhr", "h")
         elif kind == "number":
             sign = token[0] if token[0] in tongue.currencies else follows if follows in tongue.currencies else ""
             skip = bool(sign) and follows == sign
             value = token.lstrip("€$£")
             found = _money(value, sign, language, tongue) if sign else _number(value, language, tongue)
-            dotted = follows.startswith(".") and language == "de"
-            found = (
-                [*found, *_ordinals(int(value), language)] if dotted and value.isdigit() and len(value) <= 6 else found
-            )
+            if language == "de" and follows.startswith(".") and value.isdigit() and len(value) <= 6:
+                found = [*found, *_ordinals(int(value), language)]
         elif kind == "ordinal":
             found = _ordinals(int(re.findall(r"\d+", token)[0]), language)
         elif kind == "sign":

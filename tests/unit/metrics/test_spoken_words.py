@@ -127,6 +127,7 @@ LANGUAGES = [
     ("es", "21 libros", "veintiún libros", "veinte libros"),
     ("es", "50 %", "cincuenta por ciento", "cincuenta"),
     ("it", "21 gradi", "ventuno gradi", "venti gradi"),
+    ("it", "alle 7:30", "alle sette trenta", "alle sette tredici"),
 ]
 
 
