@@ -34,6 +34,7 @@ from harness.model.record import (
     TrialFinished,
     TrialStarted,
 )
+from harness.model.trial import LIFE_CHECK
 
 PACE_TRIALS = 30
 """How many of the last trials the estimate of the time left looks at."""
@@ -192,7 +193,7 @@ class SessionFigures:
 
     def _find(self, trial_id: str) -> TrialProgress | None:
         found = self._trials.get(trial_id)
-        if found is None:
+        if found is None and not trial_id.startswith(LIFE_CHECK):
             self._head = replace(self._head, unplaced=self._head.unplaced + 1)
         return found
 

@@ -178,6 +178,7 @@ class _Reader:
             reprompt=self._default_reprompt,
             close_dialogue=self._close_dialogue(keys.close_dialogue, (*at, "close_dialogue")),
             between_trials_s=keys.between_trials_s,
+            life_check_after=keys.life_check_after,
         )
 
     def recognised(self) -> Recognised:

@@ -48,6 +48,12 @@ class DefaultsKeys(Keys):
         description="How a dialogue left open is ended, or null: as the device profile says, else by waiting.",
     )
     between_trials_s: float = Field(default=1.0, ge=0, le=3600, description="Pause between trials, s. Default 1.")
+    life_check_after: int = Field(
+        default=3,
+        ge=0,
+        le=1000,
+        description="Trials in a row without a sign of life after which a device is doubted; 0: never. Default 3.",
+    )
 
 
 _WORDS = (Normalisation.VERBATIM, Normalisation.PLAIN, Normalisation.SPOKEN, Normalisation.SNOR)

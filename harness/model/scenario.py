@@ -305,6 +305,7 @@ class Defaults:
     reprompt: RepromptRule = field(default_factory=RepromptRule)
     close_dialogue: CloseDialogue | None = None
     between_trials_s: float = 1.0
+    life_check_after: int = 3
 
 
 @dataclass(frozen=True, slots=True)

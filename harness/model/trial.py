@@ -13,6 +13,9 @@ from harness.model.scenario import CloseDialogue, Evidence, Recognised, Reprompt
 from harness.model.stimulus import Recording, StimulusRecipe
 from harness.model.understanding import Expected
 
+LIFE_CHECK = "life-check"
+"""Ids of trials that no plan has begin so: what a device reacted to before, said again to see whether it is alive."""
+
 
 class Outcome(StrEnum):
     """How an attempt or a trial ended.

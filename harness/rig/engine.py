@@ -134,6 +134,7 @@ class Engine:
                 on_rendered=script_words(drivers),
                 linger=self._attended_by_a_client,
                 between_trials_s=scenario.defaults.between_trials_s,
+                life_check_after=scenario.defaults.life_check_after,
                 needless=lambda trial: needless(trial, self._wake_progress(), scenario.stopping),
                 decisions=lambda: due_decisions(self._wake_progress(), scenario.stopping),
                 explained=self._explained,

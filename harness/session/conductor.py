@@ -76,6 +76,8 @@ class Conductor:
                 elif run.stage.linger():
                     run.show(StateWord.FINISHED, "every trial is played; re-runs, notes and judgments are taken")
                     self._reception.serve()
+                elif run.stage.life_check_after and run.liveness.doubtful(1):
+                    self._takes.settle()
                 else:
                     self._await_transcriptions()
                     run.ending = run.ending or EndReason.COMPLETED

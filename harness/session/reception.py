@@ -70,6 +70,7 @@ class Reception:
     def _observe(self, observation: Observation, arrived_s: float) -> None:
         run = self._run
         run.seen.see(observation)
+        run.liveness.see(observation)
         match observation:
             case StimulusStarted(play_id=id, at=at, audio_s=None) if run.stage.microphone and id in run.sounds:
                 run.stage.microphone.own_sound(id, run.sounds[id], at.at_s)

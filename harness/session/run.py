@@ -10,6 +10,7 @@ from harness.model.stimulus import Waveform
 from harness.model.trial import Trial
 from harness.session.bench_state import BenchState
 from harness.session.inbox import Inbox
+from harness.session.liveness import Liveness
 from harness.session.resumption import Resumption
 from harness.session.screen import Machine, Screen
 from harness.session.stage import Stage
@@ -19,9 +20,10 @@ class Run:
     """What a run works with, what it was told and how far it has come; but for `arrivals` of the conductor's thread.
 
     trials: of the plan, by id. standing: the fold over the log's rows. arrivals: what came and was not yet taken in.
-    seen: what drivers last said. machine: of the take in play. sounds: of that take, by the id of the playing; "" is
-    the stimulus. last_sound_s: when the bench was last known to sound; None before anything has. paused: no attempt is
-    begun. ending: why it ends, None while it goes on. aborted: by whom.
+    seen: what drivers last said. liveness: which devices show that they are alive. machine: of the take in play.
+    sounds: of that take, by the id of the playing; "" is the stimulus. last_sound_s: when the bench was last known to
+    sound; None before anything has. paused: no attempt is begun. ending: why it ends, None while it goes on. aborted:
+    by whom.
     """
 
     def __init__(self, plan: Sequence[Trial], stage: Stage, standing: Resumption) -> None:
@@ -32,6 +34,7 @@ class Run:
             standing.know((trial.id, 1))
         self.arrivals = Inbox(stage.clock)
         self.seen = BenchState()
+        self.liveness = Liveness(plan)
         self.machine: Machine | None = None
         self.sounds: dict[str, Waveform] = {}
         self.last_sound_s: float | None = None

@@ -40,7 +40,8 @@ class Stage:
     the clients; called from the conductor's thread.
     on_rendered: told of each trial's sound before it is played, from the rendering thread. linger: while true after the
     plan's end, notes, judgments and re-runs are still taken. needless(trial): why a listening trial need not be played
-    any more, else "". decisions: rows about sequential tests that the log lacks; asked after each listening trial.
+    any more, else "". life_check_after: trials in a row without a sign of life that make a device doubtful (0: never).
+    decisions: rows about sequential tests that the log lacks; asked after each listening trial.
     explained(seq): whether the wake event of that row is a stimulus's or part of an earlier one; None if still open.
     """
 
@@ -59,6 +60,7 @@ class Stage:
     between_trials_s: float = 1.0
     needless: Callable[[Trial], str] = _needed
     decisions: Callable[[], tuple[DecisionReached, ...]] = _nothing
+    life_check_after: int = 0
     explained: Callable[[int], bool | None] = _unexplained
 
 

@@ -11,6 +11,7 @@ from harness.model.scenario import TrialKind
 from harness.model.stimulus import RenderedStimulus
 from harness.model.trial import Listening, Outcome, Trial
 from harness.session.actions import Action, StimulusTiming
+from harness.session.life_check import LifeCheck
 from harness.session.listening_trial import ListeningMachine
 from harness.session.patient_log import PatientLog
 from harness.session.priming import Priming
@@ -37,12 +38,19 @@ class Takes:
         self._stagehand = stagehand
         self._reception = reception
         self._priming = Priming(run, log, self.play)
+        self._life = LifeCheck(run, log, reception, self._check)
 
     def play(self, take: Take, following: Iterable[Take], resumed: bool = False) -> None:
         """Plays one take to its end, or until the run ends."""
         run = self._run
+        part = run.trials[take[0]].memory
+        if part is None or not part.primed_by:  # nothing may come between a prime and its follow-up
+            resumed |= self._life.settle()
+            if run.ending is not None:
+                return
         if not self._priming.ready(take):
             return
+        run.liveness.begin()
         trial, number = run.trials[take[0]], take[1]
         before = run.standing.attempts.get(take, {})
         if take not in run.standing.begun:
@@ -67,6 +75,26 @@ class Takes:
             self._rendering.forget(trial)
         elif run.ending is EndReason.ABORTED:
             self._finish(take, Outcome.ABORTED, run.aborted)
+        if take in run.standing.finished:
+            run.liveness.finished(trial, run.standing.finished[take])
+
+    def settle(self) -> None:
+        """After the last take: what devices let pass without a sign of life may have to be played again."""
+        self._life.settle(at_end=True)
+
+    def _check(self, trial: Trial) -> None:
+        """Plays what a device is known to react to."""
+        stimulus = self._stimulus(trial, ())
+        if isinstance(stimulus, HarnessError) or stimulus is None or trial.listening is None:
+            return
+        run = self._run
+        run.sounds[""] = stimulus.waveform
+        has_phrase = trial.recipe.wake_phrase is not None
+        timing = StimulusTiming.of_listening(stimulus, TrialKind.COMMAND if has_phrase else TrialKind.WAKE)
+        machine = ListeningMachine(trial, 1, timing)
+        begins_s = self._after_last_sound(trial.reprompt.context_wait_s)
+        self._play(machine, lambda now_s: machine.begin(now_s, not_before_s=begins_s, seen=run.seen))
+        self._rendering.forget(trial)
 
     def _finish(self, take: Take, outcome: Outcome, cause: str) -> None:
         """The verdict on a take that is not played on."""

@@ -62,7 +62,7 @@ class House:
             **changes,
         )
         self.conductor = Conductor(trials, stage, Resumption.of(log.entries()))
-        self._thread = threading.Thread(target=self._run)
+        self._thread = threading.Thread(target=self._run, daemon=True)
 
     def _run(self) -> None:
         try:

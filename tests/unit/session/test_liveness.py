@@ -1,0 +1,159 @@
+"""Dead devices: doubted after misses in a row, asked by what they reacted to before, never counted as bad ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from harness.drivers.in_process import InProcessOptions
+from harness.model.feed import Resume, StateWord
+from harness.model.observation import (
+    DeviceState,
+    ListeningProved,
+    LogLine,
+    Observation,
+    Proof,
+    SpeechStarted,
+    Status,
+    Wake,
+)
+from harness.model.record import AttemptStarted, EndReason, FaultMet, NoteWritten, Paused, Resumed, TrialFinished
+from harness.model.stimulus import Waveform
+from harness.model.time import Stamp
+from harness.model.trial import LIFE_CHECK, Outcome, Trial
+from harness.session.liveness import Liveness
+from tests.unit.session.house import House, house
+from tests.unit.session.material import trial
+
+AT = Stamp(1.0)
+WOKE = Wake("dut_link", AT, "alexa")
+
+
+def lived(*takes: tuple[Observation, ...], outcome: Outcome = Outcome.NO_WAKE) -> tuple[Liveness, Trial]:
+    """Takes of one trial after another, each with what was seen in it."""
+    one = trial()
+    life = Liveness([one])
+    for number, seen in enumerate(takes, start=1):
+        life.begin()
+        for observation in seen:
+            life.see(observation)
+        how = Outcome.RESPONDED if WOKE in seen else outcome
+        life.finished(one, TrialFinished(one.id, number, how, 1, 1))
+    return life, one
+
+
+def test_so_many_takes_in_a_row_without_a_sign_make_a_device_doubtful() -> None:
+    life, one = lived((WOKE,), (), (), ())
+    assert life.doubtful(4) == ()
+    assert life.doubtful(3) == (one.device,)
+    assert life.silent(one.device) == ((one.id, 2), (one.id, 3), (one.id, 4))
+
+
+@pytest.mark.parametrize(
+    ("sign", "alive"),
+    [
+        (ListeningProved("dut_link", AT, Proof.HEARTBEAT), True),
+        (Status("dut_link", AT, DeviceState.IDLE), True),
+        (Status("dut_link", AT, DeviceState.GONE), False),
+        (Status("dut_link", AT, DeviceState.STARTED), False),
+        (ListeningProved("another", AT, Proof.HEARTBEAT), False),
+        (LogLine("dut_link", AT, "tick"), False),
+        (SpeechStarted("mic", AT, -30.0), False),
+    ],
+)
+def test_what_is_a_sign_of_life(sign: Observation, alive: bool) -> None:
+    life, _ = lived((WOKE,), (), (sign,), ())
+    assert bool(life.doubtful(3)) is not alive
+
+
+def test_what_it_reacted_to_is_said_again_and_a_heartbeat_is_no_reaction() -> None:
+    heard = ListeningProved("dut_link", AT, Proof.HEARTBEAT)
+    assert lived((heard,), ())[0].check("dut", 1) is None
+    life, one = lived((WOKE,), ())
+    again = life.check(one.device, 7)
+    assert again is not None
+    assert again.listening is not None
+    assert (again.id, again.recipe, again.players) == (f"{LIFE_CHECK}.7", one.recipe, (one.loudspeaker,))
+
+
+def test_an_answer_by_voice_is_the_sign_of_a_black_box() -> None:
+    box = replace(trial(), connection="")
+    life = Liveness([box])
+    life.begin()
+    life.finished(box, TrialFinished(box.id, 1, Outcome.RESPONDED, 1, 1))
+    life.begin()
+    life.finished(box, TrialFinished(box.id, 2, Outcome.NO_RESPONSE, 3, 3))
+    life.checked = box.device
+    assert life.doubtful(1)
+    life.see(SpeechStarted("mic", AT, -30.0))
+    assert not life.doubtful(1)
+
+
+def finished(run: House) -> list[tuple[str, int, Outcome]]:
+    rows = run.log.of(TrialFinished)
+    return [(row.trial_id, row.take, row.outcome) for row in rows if not row.trial_id.startswith(LIFE_CHECK)]
+
+
+def kill_after(run: House, trials: int) -> None:
+    """The device reacts to nothing from then on: what reaches it is silence."""
+    play = run.speaker.play
+
+    def silence(play_id: str, waveform: Waveform) -> None:
+        play(play_id, Waveform(waveform.samples * np.float32(0), waveform.rate_hz))
+
+    run.until(lambda: len(run.log.of(TrialFinished)) >= trials)
+    run.speaker.play = silence  # type: ignore[method-assign]
+
+
+def revive(run: House) -> None:
+    del run.speaker.play  # type: ignore[method-assign]
+
+
+def test_a_killed_assistant_pauses_the_run_and_its_trials_are_played_again_when_it_is_back() -> None:
+    with house(7, life_check_after=2, attended=lambda: True).running() as run:
+        kill_after(run, 3)
+        run.until(lambda: run.log.of(Paused))
+        assert "no sign of life" in run.log.of(Paused)[0].reason
+        assert run.saw(StateWord.PAUSED)
+        not_proven = [one for one in finished(run) if one[2] is Outcome.INTERRUPTED]
+        silent = [one for one in finished(run) if one[2] in (Outcome.NO_WAKE, Outcome.NO_RESPONSE)]
+        assert 2 <= len(silent) == len(not_proven)
+        assert {one[0] for one in silent} == {one[0] for one in not_proven}
+        checks = {row.trial_id for row in run.log.of(AttemptStarted) if row.trial_id.startswith(LIFE_CHECK)}
+        assert len(checks) == 1, "what it had woken to was said again before anything was said of it"
+        revive(run)
+        assert run.ask(Resume("c", "somebody")) == (True, "")
+    assert run.reason is EndReason.COMPLETED
+    last = {name: outcome for name, _, outcome in finished(run)}
+    assert set(last.values()) == {Outcome.RESPONDED}
+    assert len(last) == 7
+
+
+def test_a_deaf_moment_of_a_living_device_counts_as_it_is() -> None:
+    options = InProcessOptions(wake_miss_share=0.4)
+    with house(8, options=options, life_check_after=1).running() as run:
+        pass
+    assert run.reason is EndReason.COMPLETED
+    assert run.log.of(Paused) == []
+
+
+def test_with_nobody_there_the_device_is_asked_again_and_the_run_goes_on_by_itself() -> None:
+    with house(6, life_check_after=2, speed=100.0).running() as run:
+        kill_after(run, 1)
+        run.until(lambda: run.log.of(Paused))
+        revive(run)
+    assert run.reason is EndReason.COMPLETED
+    assert [row.by for row in run.log.of(Resumed)] == ["the life check: dut is back"]
+    last = {name: outcome for name, _, outcome in finished(run)}
+    assert set(last.values()) == {Outcome.RESPONDED}
+
+
+def test_with_nobody_there_the_run_ends_and_can_be_resumed() -> None:
+    with house(3, life_check_after=2, speed=400.0).running() as run:
+        kill_after(run, 1)
+    assert run.reason is EndReason.STOPPED
+    assert any("nobody is there" in row.what for row in run.log.of(FaultMet))
+    assert run.log.of(Resumed) == []
+    assert any("said again" in row.text for row in run.log.of(NoteWritten))
