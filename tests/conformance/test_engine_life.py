@@ -230,6 +230,16 @@ def test_exit_statuses(runs: Runs, tmp_path: Path, scenario: str, status: int, w
     assert "Traceback" not in found.stderr
 
 
+def test_a_device_that_shows_no_sign_of_life_is_not_counted_as_a_bad_one(runs: Runs, tmp_path: Path) -> None:
+    dead = (HERE / "deaf.yaml").read_text(encoding="utf-8").replace("  life_check_after: 0\n", "")
+    (tmp_path / "dead.yaml").write_text(dead, encoding="utf-8")
+    found = cli("run", tmp_path / "dead.yaml", "--bench", HERE / "deaf_bench.yaml", "--plain", folder=tmp_path)
+    assert found.returncode == 3, found.stdout + found.stderr
+    assert "no sign of life" in found.stdout
+    assert "interrupted" in found.stdout
+    assert "harness resume" in found.stdout
+
+
 def test_ctrl_c_stops_in_order_and_says_how_to_go_on(runs: Runs, tmp_path: Path) -> None:
     folder = runs.prepare("sixty.yaml")
     report = tmp_path / "junit.xml"
