@@ -109,5 +109,7 @@ def test_inviting_listing_and_revoking(tmp_path: Path) -> None:
     assert [("ann" in line, "revoked" in line) for line in listed] == [(True, True), (False, False)]
     assert token not in "".join(listed)
     assert invite("--revoke", "carl").returncode == 2
+    assert "coordinator" in invite("carla", "--coordinator", "--list").stdout.splitlines()[-1]
+    assert invite("dora", "--coordinator", "--adjudicator").returncode == 2
     assert invite().returncode == 2
     assert invite("ann", "--address", "http://x/path").returncode == 2

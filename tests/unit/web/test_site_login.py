@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 
@@ -227,3 +228,12 @@ def test_pseudonyms_are_plain(tmp_path: Path, name: str) -> None:
 def test_revoking_nobody_names_who_is_invited(premises: Premises) -> None:
     with pytest.raises(InputError, match="ann, bob, zoe"):
         premises.invitations.revoke(["carl"])
+
+
+def test_a_file_from_before_there_were_coordinators_still_opens(premises: Premises) -> None:
+    file = premises.folder / "invitations.json"
+    content = json.loads(file.read_text())
+    for one in content["invitations"]:
+        del one["coordinator"]
+    file.write_text(json.dumps(content))
+    assert [one.coordinator for one in Invitations(file).everyone] == [False, False, False]

@@ -5,17 +5,22 @@ from __future__ import annotations
 import re
 import threading
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from harness.model.effect import EffectWord
 from harness.model.errors import LogFull
 from harness.model.judgment import Category, Judgment, JudgmentStatus
-from harness.model.rating_round import Exercise, TranscriptPolicy
+from harness.model.rating_round import Exercise, RatingRound, TranscriptPolicy
 from harness.model.record import EffectAnswered
 from harness.rating.items import Item
 from harness.web.seats import Readings
+from tests.rating_sessions import TALKS, rating_session
 from tests.unit.web.visitors import Browser, Premises, field_of, fields_of, item_of
+
+SEEN_BY_SOMEBODY = replace(TALKS[8], told=None, answered=EffectWord.RIGHT)
+"""What the device itself tells of at another one."""
 
 
 def test_a_label_is_saved_before_the_next_item_shows(premises: Premises) -> None:
@@ -209,6 +214,27 @@ def test_nothing_tells_whose_response_it_is(premises: Premises) -> None:
                 assert not hidden.search(told)
                 assert not re.search(rb"kitchen|flac|s1", answer.content[:200])
         assert ann.press("label.correct", page).status_code == 303
+
+
+def test_pages_of_two_devices_differ_in_nothing_but_ids(tmp_path: Path) -> None:
+    sounds = {"kitchen": (44_100, -24.0), "den": (16_000, -2.0)}
+    session = rating_session(tmp_path / "s1", 2, effects=True, talks=(TALKS[8], SEEN_BY_SOMEBODY), sounds=sounds)
+    premises = Premises(tmp_path, RatingRound(sessions=(str(session),), transcript=TranscriptPolicy.SHOWN))
+    ann = premises.rater("ann")
+    pages, heard = [], []
+    for _ in range(2):
+        page = ann.page()
+        heard.append(ann.client.get(f"/sound/{item_of(page)}/response").content)
+        pages.append(re.sub(r'value="[^"]*"|[0-9a-f]{12}|data-\w+="[^"]*"', "", page))
+        ann.press("label.correct", page)
+    own = re.compile(r'<header class="bar">.*?</header>|<p class="said">.*?</p>|<title>.*?</title>', re.DOTALL)
+    first, second = (own.sub("", page) for page in pages)
+    assert "What came of it:</strong> it was done" in first
+    assert first == second
+    rates = {int.from_bytes(one[24:28], "little") for one in heard}
+    assert rates == {16_000}
+    assert abs(len(heard[0]) - len(heard[1])) <= 8
+    premises.close()
 
 
 def test_sounds_are_those_of_the_own_queue(premises: Premises) -> None:
