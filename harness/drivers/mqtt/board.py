@@ -176,7 +176,9 @@ class Board:
             if what:
                 self._fed_s = self._now_s()
                 # First the reason, then what it cut off.
-                self._outlet.lose(FED, f"somebody else gives this board {what} (vh/…/{topic}): it is used by two")
+                self._outlet.lose(
+                    FED, f"somebody else gives this board {what} (vh/…/{topic}): it is used by two", named=True
+                )
                 self._part()
 
     def _put_aside(self, told: said.Told, topic: str, payload: bytes, at: Stamp) -> None:
@@ -199,7 +201,8 @@ class Board:
 
     def _contest(self) -> None:
         boots = " and ".join(self._boots.rivals)
-        self._outlet.lose(BOARD, f"two boards use this name (boots {boots}): switch one off, or rename it")
+        what = f"two boards use this name (boots {boots}): switch one off, or rename it"
+        self._outlet.lose(BOARD, what, named=True)
         self._part()
 
     def _number(self, told: said.Told, at: Stamp) -> None:
@@ -280,7 +283,9 @@ class Board:
             case Answer.FOREIGN:
                 if self._acked is not None and ack.next >= self._acked.next:
                     self._fed_s = self._now_s()
-                    self._outlet.lose(FED, f"it expects sample {ack.next}, which we never gave: it is used by two")
+                    self._outlet.lose(
+                        FED, f"it expects sample {ack.next}, which we never gave: it is used by two", named=True
+                    )
                     self._part()
                 return  # otherwise it was overtaken by a later one
             case Answer.ADVANCED | Answer.REPEATED:

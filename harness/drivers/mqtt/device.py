@@ -99,7 +99,7 @@ class MqttDevice:
                 lease_topic,
                 self._surroundings.clock,
                 lambda topic, payload: self._publish(topic, payload, 1, retain=True),
-                lambda why: self._outlet.lose(lease.TOPIC, why),
+                lambda why: self._outlet.lose(lease.TOPIC, why, named=True),
                 lambda: self._outlet.back(lease.TOPIC),
             )
         events = LinkEvents(self._up, self._down, self._message, self._outlet.remark)

@@ -32,6 +32,7 @@ class Outlet:
         self._sink: Sink | None = None
         self._lost: set[str] = set()
         self._told_lost = False
+        self._why = ""
         self._room = _LOG_LINES_AT_ONCE
         self._room_s = 0.0
         self._left_out = 0
@@ -85,11 +86,14 @@ class Outlet:
         """Of ours, about the link."""
         self.tell(LogLine(self._id, self._now(), text))
 
-    def lose(self, part: str, what: str) -> None:
+    def lose(self, part: str, what: str, *, named: bool = False) -> None:
+        """named: a person has to do something about it, so it is told although the link is lost already."""
         with self.lock:
+            news = not self._told_lost or (named and what != self._why)
             self._lost.add(part)
-            if not self._told_lost:
-                self._told_lost = True
+            self._told_lost = True
+            if news:
+                self._why = what
                 self.tell(LinkLost(self._id, self._now(), what))
 
     def back(self, part: str) -> None:

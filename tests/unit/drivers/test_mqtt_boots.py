@@ -206,3 +206,18 @@ def test_who_the_board_is_is_told_once_and_again_when_it_changes() -> None:
     bench.say("hello", "bbbb", **{**HELLO, "firmware": "t2", "serial": "A1"})
     found = [(one.firmware, one.serial) for one in bench.seen if isinstance(one, DeviceDescribed)]
     assert found == [("t", ""), ("t2", "A1")]
+
+
+def test_two_boards_that_push_each_other_off_the_broker_are_named_too() -> None:
+    """They have one client id: the broker ends one connection for the other, and tells the last will of its boot."""
+    bench = met()
+    bench.say("status", "aaaa", state="gone")
+    bench.say("hello", "bbbb", **HELLO)
+    bench.say("status", "bbbb", state="gone")
+    bench.say("hello", "aaaa", **HELLO)
+    bench.run(QUIET_S - 0.5)
+    assert ["last will" in one for one in bench.lost()] == [True, True, False]
+    assert "two boards use this name" in bench.lost()[-1]
+    assert not bench.outlet.linked
+    bench.run(3.0)
+    assert bench.outlet.linked
