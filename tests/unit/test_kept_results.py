@@ -1,0 +1,91 @@
+"""What an earlier version wrote opens, and gives the numbers that it gave: sessions, judgments, an evaluation.
+
+tests/data/kept was written by version 0.1.0 (README there) and is never made anew. A key may be added to a JSON output;
+one that is missing, or a number that differs, fails.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from harness.cli import group
+
+KEPT = Path(__file__).parent.parent / "data" / "kept"
+OUTPUTS = {
+    "queries.csv": ["show", "queries", "--csv"],
+    "wake.csv": ["show", "wake", "--csv"],
+    "wake.json": ["export", "wake", "--json"],
+    "categories.json": ["categories", "queries", "--json"],
+    "agreement.json": ["agreement", "queries", "--json"],
+    "evaluation.json": ["report", "evaluation.log", "--json"],
+    "journal.json": ["report", "evaluation.log.jsonl", "--json"],
+    "wake_log.txt": ["export", "wake", "--wake-log", "-", "--device", "wired"],
+    "junit.txt": ["export", "wake", "--junit", "-"],
+}
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy, since SQLite writes beside what it reads."""
+    return shutil.copytree(KEPT, tmp_path_factory.mktemp("kept") / "kept")
+
+
+def said(kept: Path, arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(kept)
+    result = CliRunner().invoke(group, arguments)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_an_output_is_what_it_was(name: str, kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    was = (KEPT / "outputs" / name).read_text(encoding="utf-8")
+    now = said(kept, OUTPUTS[name], monkeypatch)
+    match Path(name).suffix:
+        case ".json":
+            assert_holds(json.loads(was), json.loads(now), name)
+        case ".csv":
+            assert_holds(list(csv.DictReader(io.StringIO(was))), list(csv.DictReader(io.StringIO(now))), name)
+        case _:
+            assert comparable(now) == comparable(was)
+
+
+def test_an_older_session_is_whole(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "whole" in said(kept, ["show", "queries", "--check"], monkeypatch)
+
+
+def assert_holds(was: Any, now: Any, where: str) -> None:
+    """Every key and every value of `was` is in `now`."""
+    if isinstance(was, dict):
+        for key, value in was.items():
+            assert key in now, f"{where}.{key} is missing"
+            assert_holds(value, now[key], f"{where}.{key}")
+    elif isinstance(was, list):
+        assert len(was) == len(now), where
+        for number, (one, other) in enumerate(zip(was, now, strict=True)):
+            assert_holds(one, other, f"{where}[{number}]")
+    elif isinstance(was, float):
+        assert now == pytest.approx(was, rel=1e-9, abs=1e-12), where
+    else:
+        assert now == was, where
+
+
+def comparable(text: str) -> list[str]:
+    """The lines without what says when, where and by which version it was written."""
+    varying = (
+        "INFO command-line",
+        "INFO sdk-version",
+        "<?xml",
+        "<testsuites",
+        "<testsuite ",
+        '<property name="version',
+    )
+    return [line.strip() for line in text.splitlines() if not line.strip().startswith(varying)]
