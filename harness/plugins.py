@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import difflib
 import math
+import sys
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from importlib.metadata import EntryPoint, entry_points
+from functools import lru_cache
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +32,24 @@ class Group(StrEnum):
     UNDERSTANDERS = "harness.understanders"
 
 
+def _points(group: Group) -> EntryPoints:
+    """To look through all packages takes tens of milliseconds, so it is done once for each sys.path."""
+    return _found(group, tuple(sys.path))
+
+
+@lru_cache(maxsize=32)
+def _found(group: Group, path: tuple[str, ...]) -> EntryPoints:
+    return entry_points(group=group.value)
+
+
 def names(group: Group) -> tuple[str, ...]:
     """Installed names of a group, sorted; nothing is imported."""
-    return tuple(sorted({point.name for point in entry_points(group=group.value)}))
+    return tuple(sorted({point.name for point in _points(group)}))
 
 
 def load(group: Group, name: str, *, place: Place | None = None) -> Any:
     """The class or function behind a name; PluginError when there is none or it cannot be imported."""
-    found: EntryPoint | None = next(iter(entry_points(group=group.value, name=name)), None)
+    found: EntryPoint | None = next(iter(_points(group).select(name=name)), None)
     what = group.value.removeprefix("harness.").replace("_", " ").removesuffix("s")
     if found is None:
         installed = names(group)

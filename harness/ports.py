@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias, runtime_checkable
 
-from harness.model.bench import DeviceProfile
-from harness.model.clip import Clip
-from harness.model.observation import Observation
-from harness.model.offline import EngineFacts, OfflineModel, OfflineSpot, Said, ScoreTrack, Setting
-from harness.model.record import Entry, Record
-from harness.model.stimulus import RenderedStimulus, StimulusRecipe, VoiceSpec, Waveform
-from harness.model.understanding import Prediction, Utterance
-
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # an evaluation's worker would import the rows of a session's log, which takes longer than its model
     import numpy as np
     import numpy.typing as npt
 
-Sink = Callable[[Observation], None]
+    from harness.model.bench import DeviceProfile
+    from harness.model.clip import Clip
+    from harness.model.observation import Observation
+    from harness.model.offline import EngineFacts, OfflineModel, OfflineSpot, Said, ScoreTrack, Setting
+    from harness.model.record import Entry, Record
+    from harness.model.stimulus import RenderedStimulus, StimulusRecipe, VoiceSpec, Waveform
+    from harness.model.understanding import Prediction, Utterance
+
+Sink: TypeAlias = "Callable[[Observation], None]"
 """Where a driver puts what it saw; may be called from any thread, never blocks, never raises."""
 
 

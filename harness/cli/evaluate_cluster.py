@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from harness.rig.offline.run import Ran
 
 LONGEST_TASK_H = 24.0
+FOR_FIGURES = ("harness.reports.offline.console", "harness.reports.offline.summary_json", "harness.cli.evaluate_faults")
+"""Modules of figures and logs, which take longer to import than half an hour of audio takes to play."""
 
 
 def cluster_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -37,7 +40,12 @@ def runner(asked: Asked) -> Callable[..., Ran]:
     from harness.rig.offline.run import run
 
     if not asked.cluster:
-        return partial(run, jobs=asked.jobs)
+        return partial(run, jobs=asked.jobs, while_loading=_import_for_figures)
     from harness.rig.offline.cluster import run_on_cluster
 
     return partial(run_on_cluster, address=asked.cluster, task_s=asked.task_hours * 3600)
+
+
+def _import_for_figures() -> None:
+    for name in FOR_FIGURES:
+        import_module(name)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from harness import __version__
 from harness.cli.evaluate_cluster import runner
-from harness.cli.evaluate_faults import fault_lines, has_faults
 from harness.cli.evaluate_files import EvaluationFiles
 from harness.cli.evaluate_limits import DeclaredLimits
 from harness.cli.evaluate_lists import list_facts
@@ -17,8 +17,6 @@ from harness.cli.evaluate_progress import ProgressLine
 from harness.cli.evaluate_sweep import SweepAsked
 from harness.cli.score_output import print_lines
 from harness.cli.verbs import INTERRUPTED
-from harness.evaluate.offline.figures import Figures
-from harness.evaluate.offline.verdicts import judged
 from harness.library.audio_lists import Listing
 from harness.model.errors import HarnessError, InputError
 from harness.model.offline import (
@@ -31,15 +29,14 @@ from harness.model.offline import (
     ListedFile,
 )
 from harness.reports.cells import counted
-from harness.reports.offline.console import head_of, point_lines, sound_lines, summary_line, writing_line
-from harness.reports.offline.lines import happenings
-from harness.reports.wake_log_text import line_of
 from harness.rig.offline.journal import Journal
 from harness.rig.offline.journal_header import JournalHeader, Shard
 from harness.rig.offline.pool import Limits
 from harness.rig.offline.shards import PartOfFiles
 from harness.rig.offline.stopping import stop_when_asked
-from harness.rig.offline.sweep import demand_scores
+
+if TYPE_CHECKING:
+    from harness.evaluate.offline.figures import Figures
 
 LIMIT_FAILED, FAULT = 1, 3
 
@@ -98,6 +95,8 @@ class Sitting:
         """The journal, once the engine has said what it is; no audio has been read yet."""
         self._asked.demand_fit(facts)
         if self._sweep:
+            from harness.rig.offline.sweep import demand_scores
+
             demand_scores(facts, self._evaluation)
         asked = self._asked
         lead_in_ms = 0.0 if facts.kind is EngineKind.TRANSCRIPT else facts.lead_in_ms
@@ -116,11 +115,17 @@ class Sitting:
         journal = self._written.opened(header, resume=asked.resume)
         self._header = header
         if self._verbose:
+            from harness.reports.offline.console import writing_line
+
             _say(writing_line(str(self._written.log)))
         return journal
 
     def _tells(self, outcome: FileOutcome, file: ListedFile) -> None:
         """An event a line, as it comes."""
+        from harness.evaluate.offline.verdicts import judged
+        from harness.reports.offline.lines import happenings
+        from harness.reports.wake_log_text import line_of
+
         assert self._header is not None
         verdict = judged(outcome, self._header.counting)
         for happening in happenings(outcome, verdict, file.listed):
@@ -140,6 +145,9 @@ class Sitting:
 
     def _told(self, limits: DeclaredLimits) -> int:
         """Log and console lines of what was found; the exit status."""
+        from harness.cli.evaluate_faults import has_faults
+        from harness.reports.offline.console import head_of, point_lines, sound_lines, summary_line
+
         done, found = self._written.write()
         head, facts = head_of(done, found), done.header.facts
         asked = self._asked
@@ -176,6 +184,8 @@ def _say(line: str) -> None:
 
 def _hidden(found: Figures, *, resampling: bool) -> Iterator[str]:
     """What a summary line hides."""
+    from harness.cli.evaluate_faults import fault_lines
+
     counts = found.counts
     yield from fault_lines(counts, "the ERROR lines of the log say", resampling=resampling)
     if not counts.inv_files and not counts.oov_files:

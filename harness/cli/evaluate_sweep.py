@@ -279,11 +279,13 @@ def sweep_options(command: Command) -> Command:
 def _target(
     fa_per_hour: float | None, fr_percent: float | None, cost: tuple[float, float, float] | None, by: str
 ) -> Target | None:
-    from harness.evaluate.offline.chosen_point import Aim, Target
-
     given = [one for one in (fa_per_hour, fr_percent, cost) if one is not None]
+    if not given:
+        return None
     if len(given) > 1:
         raise InputError("two targets are given, and a point is chosen for one", remedy="Give one --target-…")
+    from harness.evaluate.offline.chosen_point import Aim, Target
+
     if fa_per_hour is not None:
         return Target(Aim.FALSE_ACCEPTS, fa_per_hour, ChosenBy(by))
     if fr_percent is not None:

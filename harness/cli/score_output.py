@@ -9,19 +9,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
 from harness.cli.score_options import Shown
 from harness.cli.streams import standard_output
-from harness.evaluate.groups import GroupedComparison, GroupFigures
-from harness.evaluate.scoring import Scoring
-from harness.evaluate.system_comparison import Interval, SystemComparison
 from harness.model.errors import HarnessError
 from harness.reports.cells import shown, width_of
-from harness.reports.transcripts import summary
 from harness.whole_file import WholeFile
+
+if TYPE_CHECKING:
+    from harness.evaluate.groups import GroupedComparison, GroupFigures
+    from harness.evaluate.scoring import Scoring
+    from harness.evaluate.system_comparison import Interval, SystemComparison
 
 NO_TERMINAL = (120, 24)
 LEAST_WIDTH = 20
@@ -50,6 +51,8 @@ def report(
     colour: bool,
 ) -> Iterator[str]:
     """The lines on one system; its summary and groups come last, where a terminal still shows them."""
+    from harness.reports.transcripts import summary
+
     columns = width()
     if alignments is not None:
         from harness.reports.transcripts.alignments import lines as aligned

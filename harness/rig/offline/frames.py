@@ -8,6 +8,9 @@ from enum import Enum
 
 _HEAD = struct.Struct("<cI")
 LARGEST = 1 << 28
+BEGUN = struct.Struct("<Q")
+"""In memory that a worker shares with its run: how many files it has begun."""
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
 class Frame(Enum):

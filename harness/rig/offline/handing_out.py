@@ -15,7 +15,7 @@ from harness.audio.sound_files import rough_seconds
 from harness.model.offline import ListedFile
 
 WINDOW = 100_000
-BATCH_S = 0.25
+BATCH_S = 0.5
 """How long a worker is to be busy with a batch: long against what handing out costs, short against a run's end."""
 MOST_FILES = 512
 LEAST_S = 0.1

@@ -68,6 +68,10 @@ def nothing_told(line: str) -> None:
     """Where nobody wants to hear."""
 
 
+def nothing_to_do() -> None:
+    """Where there is nothing to do meanwhile."""
+
+
 def no_progress(progress: Progress) -> None:
     """Where nobody looks."""
 
@@ -84,18 +88,21 @@ def run(
     on_told: Callable[[str], None] = nothing_told,
     limits: Limits = Limits(),  # noqa: B008 – frozen
     now_s: Callable[[], float] = time.monotonic,
+    while_loading: Callable[[], None] = nothing_to_do,
 ) -> Ran:
     """Plays the files that the journal has no outcome of, and closes it: COMPLETE, or PARTIAL after a stop.
 
     stop: once it is set no file is handed out any more, and those in work are given 2 s. on_told: lines for people
-    (a worker that does not start, a damaged cache entry). The engine's own error when it does not load; LogFull and
-    LogError of the journal; whatever a callback raises. Workers are gone when it returns or raises.
+    (a worker that does not start, a damaged cache entry). while_loading: called once, while workers load. The
+    engine's own error when it does not load; LogFull and LogError of the journal; whatever a callback raises. Workers
+    are gone when it returns or raises.
     """
     if not files:
         raise InputError("there are no files to evaluate")
     pool = Pool(evaluation, max(1, min(jobs, len(files))), limits, now_s=now_s, told=on_told)
     at_once = True
     try:
+        while_loading()
         while pool.facts is None:
             if stop.is_set():
                 raise KeyboardInterrupt

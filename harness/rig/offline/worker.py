@@ -12,7 +12,6 @@ import json
 import mmap
 import os
 import signal
-import struct
 import sys
 import time
 from collections.abc import Iterable
@@ -22,18 +21,16 @@ from harness.model.errors import HarnessError
 from harness.model.offline import Evaluation, FileOutcome, ListedFile, ListKind
 from harness.rig.offline.answers import Answer, answers_told
 from harness.rig.offline.continuous import ContinuousListening
-from harness.rig.offline.frames import Frame, FrameReader, framed
+from harness.rig.offline.frames import BEGUN, Frame, FrameReader, framed
 from harness.rig.offline.journal_lines import file_of
 from harness.rig.offline.one_file import evaluate_file
 from harness.rig.offline.plain_json import plain, restored
 from harness.rig.offline.score_cache import ScoreCache
 
-BEGUN = struct.Struct("<Q")
-FLUSH_S = 0.05
+FLUSH_S = 0.2
 """Outcomes wait this long at most for others to go with. A message for each would be most of what a short file costs,
 and many lines made at once cost half of those made between two files, when the engine has the caches to itself."""
 _PR_SET_PDEATHSIG = 1
-ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
 class Worker:

@@ -14,9 +14,8 @@ from collections.abc import Sequence
 from enum import Enum
 
 from harness.model.offline import Evaluation
-from harness.rig.offline.frames import Frame, FrameReader, framed
+from harness.rig.offline.frames import BEGUN, ONE_THREAD, Frame, FrameReader, framed
 from harness.rig.offline.plain_json import plain
-from harness.rig.offline.worker import BEGUN, ONE_THREAD
 
 _MODULE = "harness.rig.offline.worker"
 _LAST_WORDS = 2000
