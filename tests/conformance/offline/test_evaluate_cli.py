@@ -229,7 +229,8 @@ def test_a_log_is_replaced_only_when_that_is_asked_for(here: Path) -> None:
         ([*BOOM, "-s", "operating-pint=10"], "Did you mean 'operating-point'?"),
         ([*BOOM, "-s", "operating-point=21"], "it is at most 20"),
         ([*BOOM, "-s", "operating-point"], "Write -s setting=value"),
-        ([*BOOM, "-f", "flag", "i.txt"], "Write -s flag=VALUE"),
+        ([*BOOM, "-f", "operating-point", "gone.txt"], "cannot be read as the setting operating-point"),
+        ([*BOOM, "-f", "operating-point", "i.txt"], "operating-point cannot be"),
         ([*BOOM, "-s", "threshold=0.5", "-s", "operating-point=3"], "threshold and operating-point are both set"),
         (["-t", "loudness:boom", "-i", "gone.txt"], "gone.txt: this list cannot be read"),
         (["-t", "loudness:boom", "-i", "i.txt", "--max-fa-per-hour", "1"], "is of out-of-vocabulary audio"),
@@ -247,7 +248,7 @@ def test_what_is_wrong_is_refused_before_any_audio_is_read(here: Path, arguments
 
 @pytest.mark.usefixtures("loud")
 def test_the_last_of_a_setting_wins_and_the_lead_in_can_be_set(here: Path) -> None:
-    settings = ("-s", "operating-point=3", "-s", "operating-point=12", "-s", "min-in-vocab-duration=1600")
+    settings = ("-s", "operating-point=21", "-s", "operating-point=12", "-s", "min-in-vocab-duration=1600")
     assert evaluate(*BOOM, *settings, "--lead-in-ref", "start").exit_code == 0
     log = read((here / "loudness-boom.log").read_text())
     assert (log.about("operating-point"), log.about("x-lead-in-ms")) == ("12", "1600")
