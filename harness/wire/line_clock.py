@@ -81,14 +81,17 @@ def _hours(text: str) -> DeviceTime | None:
 
 @dataclass(slots=True)
 class _Bin:
-    """The tightest bounds of the offset within a quarter of a second, each with its device time."""
+    """The lowest and the highest upper bound of the offset within a quarter of a second, each with its device time.
+
+    width: of the lowest one: for how long its line may have been on its way.
+    """
 
     start_s: float
     high_at_s: float
     high: float
-    low_at_s: float
-    low: float
     width: float
+    late_at_s: float
+    late: float
 
 
 class LineClock:
@@ -122,12 +125,12 @@ class LineClock:
         newest = self._bins[-1] if self._bins else None
         if newest is None or not 0 <= d - newest.start_s < BIN_S:
             self._leave_a_jump()
-            self._bins.append(_Bin(d, d, high, d, low, high - low))
+            self._bins.append(_Bin(d, d, high, high - low, d, high))
             return
         if high < newest.high:
             newest.high_at_s, newest.high, newest.width = d, high, high - low
-        if low > newest.low:
-            newest.low_at_s, newest.low = d, low
+        if high > newest.late:
+            newest.late_at_s, newest.late = d, high
 
     def stamp(self, time: DeviceTime, at: Stamp) -> Stamp:
         """When the line was written; the interval of its arrival when nothing is known."""
@@ -168,7 +171,7 @@ class LineClock:
     def _above(self, d: float, slope: float) -> list[float]:
         """How far above the promptest line the latest one of each bin came."""
         prompt = min(one.high + slope * (d - one.high_at_s) for one in self._bins)
-        return [one.low + one.width + slope * (d - one.low_at_s) - prompt for one in self._bins]
+        return [one.late + slope * (d - one.late_at_s) - prompt for one in self._bins]
 
     def _farthest(self, width: float, above: list[float], n: int) -> float:
         """How far the envelope may lie above the truth.
