@@ -1,6 +1,6 @@
 """What supervised workers and the journal cost over the bare engine.
 
-python benchmarks/bench_offline.py [overhead] [workers] [tiny] [journal]      all of them without a name
+python benchmarks/bench_offline.py [overhead] [command] [workers] [tiny] [journal]      all of them without a name
 
 The yardstick is the engine alone, in a loop of the same run over the same sounds, in one process, on their samples as
 they lie in memory. Processor time is of all processes together; on a busy host it is the figure to look at.
@@ -37,6 +37,8 @@ from harness.rig.offline.scores import scores_of, spots_in
 RATE_HZ = 16000
 TASK = "microwakeword:okay_nabu"
 LONG, LONG_S = 24, 150.0
+HOURS_OF_LONG = 80
+"""Files of the whole command: 3.33 h."""
 SHORT, SHORT_S = 1200, 3.0
 TURNS = 7
 TINY, TINY_S = 100_000, 0.05
@@ -50,7 +52,8 @@ def main(what: Sequence[str]) -> None:
         journal_child()
         return
     with tempfile.TemporaryDirectory() as folder:
-        for name, measure in (("overhead", overhead), ("workers", workers), ("tiny", tiny), ("journal", journal)):
+        of = (overhead, command, workers, tiny, journal)
+        for name, measure in ((one.__name__, one) for one in of):
             if not what or name in what:
                 measure(Path(folder))
 
@@ -91,6 +94,38 @@ def at_work(files: Sequence[ListedFile], folder: Path) -> tuple[float, float]:
     played(files, 1, folder, loaded=look, on_progress=told)
     began_s, loaded_s, ended_s = looks[:3]
     return loaded_s - began_s, ended_s - loaded_s
+
+
+def command(folder: Path) -> None:
+    """The whole of `harness evaluate` on some three hours, and on a file of 3 s, which is start-up: processor time of
+    all of its processes. The bare engine and the two take turns."""
+    files = sounds(folder, "long", LONG, LONG_S)
+    paths = [folder / f"again{number}.wav" for number in range(HOURS_OF_LONG)]
+    for number, path in enumerate(paths):
+        path.hardlink_to(files[number % LONG].path)
+    (folder / "long.txt").write_text("".join(f"{path}\n" for path in paths))
+    (folder / "short.txt").write_text(f"{sounds(folder, 'one', 1, SHORT_S)[0].path}\n")
+    turns = [
+        (bare(files) * HOURS_OF_LONG / LONG, commanded(folder, "short.txt"), commanded(folder, "long.txt"))
+        for _ in range(TURNS)
+    ]
+    bare_s, start_s, whole_s = (statistics.median(times) for times in zip(*turns, strict=True))
+    audio_s = HOURS_OF_LONG * LONG_S
+    print(
+        f"whole command on {audio_s / 3600:.2f} h: {whole_s:.2f} s of processor time ({audio_s / whole_s:.0f}x RT), "
+        f"bare engine {bare_s:.2f} s ({audio_s / bare_s:.0f}x RT), start-up {start_s:.2f} s; all but the engine "
+        f"{1 - bare_s / whole_s:.0%}; medians of {TURNS} turns"
+    )
+
+
+def commanded(folder: Path, listed: str) -> float:
+    """Processor time of an evaluation by the command line, of all of its processes."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    arguments = ("evaluate", "-t", TASK, "-o", listed, "-l", "a.log", "--force")
+    code = f"import sys; sys.argv = ['harness', *{arguments!r}]; from harness.cli import main; main()"
+    subprocess.run([sys.executable, "-c", code], cwd=folder, check=True, capture_output=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def workers(folder: Path) -> None:
