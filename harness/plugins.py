@@ -5,7 +5,6 @@ Their settings are texts, checked by name, kind and range before anything is loa
 
 from __future__ import annotations
 
-import difflib
 import math
 import sys
 from collections.abc import Iterable, Sequence
@@ -15,7 +14,7 @@ from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from pathlib import Path
 from typing import Any
 
-from harness.model.errors import InputError, Place, PluginError
+from harness.model.errors import InputError, Place, PluginError, did_you_mean
 from harness.model.offline import Setting, SettingKind
 
 
@@ -53,8 +52,7 @@ def load(group: Group, name: str, *, place: Place | None = None) -> Any:
     what = group.value.removeprefix("harness.").replace("_", " ").removesuffix("s")
     if found is None:
         installed = names(group)
-        near = difflib.get_close_matches(name, installed, n=1)
-        meant = f"Did you mean {near[0]!r}? " if near else ""
+        meant = did_you_mean(name, installed)
         raise PluginError(
             f"no {what} is called {name!r}",
             place=place,
@@ -77,8 +75,7 @@ def checked_settings(known: Sequence[Setting], given: Iterable[tuple[str, str]],
     for name, value in given:
         setting = by_name.get(name)
         if setting is None:
-            near = difflib.get_close_matches(name, by_name, n=1)
-            meant = f"Did you mean {near[0]!r}? " if near else ""
+            meant = did_you_mean(name, by_name)
             raise InputError(
                 f"{plugin} has no setting {name!r}", remedy=f"{meant}It has: {', '.join(sorted(by_name)) or 'none'}"
             )

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.model.errors import SoundError
+from harness.model.errors import SoundError, did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,6 @@ def find(devices: Sequence[SoundDevice], name: str, *, plays: bool) -> SoundDevi
         names = ", ".join(repr(device.name) for device in within)
         raise SoundError(f"{name!r} fits {len(within)} {kind} devices", remedy=f"Say which: {names}")
     names_able = [device.name for device in able]
-    near = difflib.get_close_matches(name, names_able, n=1, cutoff=0.5)
-    meant = f"Did you mean {near[0]!r}? " if near else ""
+    meant = did_you_mean(name, names_able)
     listed = ", ".join(repr(found) for found in names_able) or "none"
     raise SoundError(f"no {kind} device is called {name!r}", remedy=f"{meant}There are: {listed}")

@@ -50,13 +50,14 @@ VERBS: dict[str, tuple[str, str]] = {
     "plan": ("harness.cli.plan", "Work out the hours and utterances that a claim needs."),
     "devices": ("harness.cli.devices", "List device profiles, test them, watch what they make of a device."),
     "doctor": ("harness.cli.doctor", "Check ports, rights, sound, broker, disk and clock of this host."),
+    "help": ("harness.cli.verbs", "Say what a verb does, as `harness VERB --help`."),
     "demo": ("harness.cli.demo", "Run the demonstration in the virtual lab."),
 }
 LONGEST_TOLD = 2000
 
 
 @click.command(cls=Verbs, verbs=VERBS, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="voice-harness")
+@click.version_option(__version__, "-V", "--version", prog_name="voice-harness")
 def group() -> None:
     """A live test harness for voice devices.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.cli.options import Command, csv_option, json_option
 from harness.cli.sessions import demand_known, rated_sessions
 from harness.cli.streams import standard_output
 from harness.model.errors import InputError
@@ -21,12 +22,12 @@ if TYPE_CHECKING:
 TOO_LOW = 1
 
 
-@click.command("agreement")
+@click.command("agreement", cls=Command)
 @click.argument("named", metavar="SESSION… | ROUND.yaml", nargs=-1, required=True)
 @click.option("--round", "round_id", metavar="ID", help="Only judgments of this round.")
 @click.option("--disputed", is_flag=True, help="Only the items on which raters differ, the widest apart first.")
-@click.option("--json", "as_json", is_flag=True, help="All figures as one JSON object.")
-@click.option("--csv", "as_csv", is_flag=True, help="A row for each item: every rater's label, and the consensus.")
+@json_option("as_json", "All figures as one JSON object.")
+@csv_option("as_csv", "A row for each item: every rater's label, and the consensus.")
 @click.option(
     "--min-alpha",
     type=click.FloatRange(-1, 1),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.cli.junit_option import junit_option, until_watched, watch_to_report
+from harness.cli.options import Command
 from harness.cli.sessions import session_folder
 from harness.cli.watching import chosen_view, only_running, view_options
 from harness.model.errors import EngineError
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from harness.rig.engine_place import EnginePlace
 
 
-@click.command("attach")
+@click.command("attach", cls=Command)
 @click.argument("session", required=False)
 @view_options
 @junit_option

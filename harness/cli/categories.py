@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.cli.category_limits import Bound, Limit, failures
+from harness.cli.options import Command, Option, csv_option, json_option
 from harness.cli.score_options import share
 from harness.cli.sessions import demand_known, rated_sessions
 from harness.model.choices import PARTINGS, Derived, Reading
@@ -41,7 +42,7 @@ def _figure(ctx: click.Context, param: click.Parameter, value: str) -> Figure:
     return Category(value) if value in tuple(Category) else Derived(value)
 
 
-@click.command("categories")
+@click.command("categories", cls=Command)
 @click.argument("named", nargs=-1, required=True, metavar="SESSION… | ROUND.yaml")
 @click.option("--by", "partings", multiple=True, type=click.Choice(list(PARTINGS)), help="Only by this; repeatable.")
 @click.option("--cross", "crosses", multiple=True, callback=_crosses, help="Two of them crossed: device,class.")
@@ -56,13 +57,16 @@ def _figure(ctx: click.Context, param: click.Parameter, value: str) -> Figure:
 )
 @click.option("--rater", "raters", multiple=True, help="Only this rater's judgments, no adjudications; repeatable.")
 @click.option("--round", "round_id", metavar="ID", help="Only judgments of this round.")
-@click.option("--json", "as_json", is_flag=True, help="Everything as JSON.")
-@click.option("--csv", "as_csv", is_flag=True, help="Counts and shares as CSV.")
+@json_option("as_json", "Everything as JSON.")
+@csv_option("as_csv", "Counts and shares as CSV.")
 @click.option("--html", "html_target", type=click.Path(path_type=Path), help="A page that needs nothing else.")
 @click.option("--min-correct", callback=share, metavar="SHARE", help="Status 1 when a device has less: 0.8, or 80%.")
 @click.option("--max-wrong", callback=share, metavar="SHARE", help="Status 1 when a device has more.")
 @click.option(
-    "--bound",
+    "--limits-on",
+    "bound",
+    cls=Option,
+    former=("--bound",),
     type=click.Choice([one.value for one in Bound]),
     default=Bound.POINT.value,
     show_default=True,

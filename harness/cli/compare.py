@@ -7,11 +7,12 @@ from pathlib import Path
 
 import click
 
+from harness.cli.options import STREAM, Command, json_option, target_option
 from harness.cli.read_once import readable, refuse_overwriting
 from harness.whole_file import WholeFile
 
 
-@click.command("compare")
+@click.command("compare", cls=Command)
 @click.argument("first", metavar="A.log", type=click.Path(path_type=Path))
 @click.argument("second", metavar="B.log", type=click.Path(path_type=Path))
 @click.option(
@@ -19,8 +20,8 @@ from harness.whole_file import WholeFile
     metavar="folder|REGEX",
     help="Files that belong together, as a talker's: those of a folder, or in whose names REGEX finds the same.",
 )
-@click.option("--csv", "csv_target", type=click.Path(path_type=Path), metavar="FILE", help="Files that differ.")
-@click.option("--json", "as_json", is_flag=True, help="As one JSON object.")
+@target_option("--csv", "csv_target", "Print the files that differ, and no text.")
+@json_option("as_json", "As one JSON object.")
 def command(first: Path, second: Path, cluster_by: str | None, csv_target: Path | None, as_json: bool) -> None:
     """Compare two evaluations: McNemar's test on the files of both, two rates of false accepts, two WERs.
 
@@ -38,6 +39,9 @@ def command(first: Path, second: Path, cluster_by: str | None, csv_target: Path 
     clusters = Clusters(cluster_by) if cluster_by else None
     with readable(str(first)) as one, readable(str(second)) as other:
         found = compare(*(read_evaluated(side.path, clusters, side.name) for side in (one, other)))
+        if csv_target is not None and str(csv_target) == STREAM:
+            click.echo("".join(differing_csv(found)), nl=False)
+            return
         if csv_target is not None:
             with WholeFile(str(csv_target)) as file:
                 for row in differing_csv(found):

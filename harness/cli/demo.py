@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.cli.options import Command
 from harness.cli.sessions import SESSIONS, progress_of
 from harness.cli.watching import chosen_view, view_options, watch
 
@@ -19,8 +20,14 @@ if TYPE_CHECKING:
 ENDS_WITHIN_S = 10.0
 
 
-@click.command("demo")
-@click.option("--sessions", type=click.Path(path_type=Path), default=SESSIONS, show_default=True)
+@click.command("demo", cls=Command)
+@click.option(
+    "--sessions",
+    type=click.Path(path_type=Path),
+    default=SESSIONS,
+    show_default=True,
+    help="Where session folders are made.",
+)
 @click.option("--keep-lab", is_flag=True, help="Leave the demonstration's lab up afterwards.")
 @click.option("--short", is_flag=True, help="Play two queries only.")
 @view_options

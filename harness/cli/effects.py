@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.cli.operator_prompt import HOW_EFFECT, parse_effect
+from harness.cli.options import Command, json_option
 from harness.cli.sessions import session_folder, user_name
 from harness.cli.streams import standard_output
 from harness.model.effect import EffectSource, EffectWord
@@ -29,11 +30,11 @@ _KEYS = f"{HOW_EFFECT}; s skips, q ends"
 _ANSWERS = click.Tuple([str, click.Choice([word.value for word in EffectWord])])
 
 
-@click.command("effects")
+@click.command("effects", cls=Command)
 @click.argument("sessions", metavar="SESSION…", nargs=-1, required=True)
 @click.option("--all", "every", is_flag=True, help="Also those that are known, so that they can be overruled.")
 @click.option("--list", "listing", is_flag=True, help="Only list, on a terminal too.")
-@click.option("--json", "as_json", is_flag=True, help="The list as one JSON object.")
+@json_option("as_json", "The list as one JSON object.")
 @click.option("--answer", type=_ANSWERS, metavar="TRIAL WORD", help="right, partial, wrong or unknown (cannot tell).")
 @click.option("--detail", default="", help="With --answer: what the device did.")
 @click.option("--by", default=None, help="Who looked. Default: your user name.")

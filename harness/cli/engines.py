@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.cli.options import Command, json_option
 from harness.model.errors import InputError, PluginError
 from harness.model.offline import EngineKind, OperatingPoint, Setting, SettingKind
 from harness.wire.foreign import plain_text
@@ -25,10 +26,17 @@ _NARROW = 130  # columns; less have no room for versions and operating points
 _OF_EACH_MODEL = "by model"
 
 
-@click.command("engines")
+@click.command("engines", cls=Command)
 @click.argument("name", required=False)
-@click.option("-s", "given", multiple=True, metavar="SETTING=VALUE", help="With NAME:MODEL: a setting to load it with.")
-@click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
+@click.option(
+    "-s",
+    "--setting",
+    "given",
+    multiple=True,
+    metavar="SETTING=VALUE",
+    help="With NAME:MODEL: a setting to load it with.",
+)
+@json_option("as_json", "JSON instead of text.")
 def command(name: str | None, given: tuple[str, ...], as_json: bool) -> None:
     """List engines for offline evaluation; with NAME, all about one of them; with NAME:MODEL, load that model.
 

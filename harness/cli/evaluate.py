@@ -11,6 +11,7 @@ from harness.cli.evaluate_cluster import cluster_options
 from harness.cli.evaluate_limits import DeclaredLimits, LimitsOn
 from harness.cli.evaluate_options import Asked, shard
 from harness.cli.evaluate_sweep import SweepAsked, sweep_options
+from harness.cli.options import Command, Option
 from harness.cli.score_options import share
 from harness.model.choices import HANG_AFTER_S
 from harness.model.offline import Evaluation, LeadInRef
@@ -23,22 +24,72 @@ def _finite(ctx: click.Context, param: click.Parameter, value: float | None) -> 
     return value
 
 
-@click.command("evaluate")
+@click.command("evaluate", cls=Command)
 @click.option(
-    "-t", "task", required=True, metavar="TASK", help="Engine and model (microwakeword:okay_nabu), or a file."
+    "-t", "--task", "task", required=True, metavar="TASK", help="Engine and model (microwakeword:okay_nabu), or a file."
 )
-@click.option("-i", "inv", multiple=True, metavar="FILE", help="List of in-vocabulary files (false rejects).")
-@click.option("-o", "oov", multiple=True, metavar="FILE", help="List of out-of-vocabulary files (false accepts).")
-@click.option("-c", "referenced", multiple=True, metavar="FILE", help="CSV list of in-vocabulary and reference files.")
-@click.option("-j", "jobs", type=click.IntRange(1, 1024), default=1, show_default=True, help="Worker processes.")
-@click.option("-l", "log", metavar="FILE", help="The log; without it TASK.log in the current folder.")
-@click.option("-n", "normalise", is_flag=True, help="Compare in lower case, without punctuation.")
-@click.option("-s", "settings", multiple=True, metavar="NAME=VALUE", help="A setting of the engine; the last wins.")
-@click.option("-f", "files", multiple=True, nargs=2, metavar="NAME FILE", help="A setting of the engine, from a file.")
-@click.option("-u", "count_in_vocabulary", is_flag=True, help="Count false accepts in in-vocabulary files, too.")
-@click.option("-w", "words", is_flag=True, help="Word error rate, on the files of -c.")
-@click.option("-a", "vad", is_flag=True, help="Cut silence off before a recogniser.")
-@click.option("-v", "verbose", count=True, help="More lines; up to -vvv.")
+@click.option(
+    "-i",
+    "--inv",
+    "inv",
+    multiple=True,
+    metavar="FILE",
+    help="List of in-vocabulary files (false rejects).",
+)
+@click.option(
+    "-o",
+    "--oov",
+    "oov",
+    multiple=True,
+    metavar="FILE",
+    help="List of out-of-vocabulary files (false accepts).",
+)
+@click.option(
+    "-c",
+    "--references",
+    "referenced",
+    multiple=True,
+    metavar="FILE",
+    help="CSV list of in-vocabulary and reference files.",
+)
+@click.option(
+    "-j",
+    "--jobs",
+    "jobs",
+    type=click.IntRange(1, 1024),
+    default=1,
+    show_default=True,
+    help="Worker processes.",
+)
+@click.option("-l", "--log", "log", metavar="FILE", help="The log; without it TASK.log in the current folder.")
+@click.option("-n", "--normalise", "normalise", is_flag=True, help="Compare in lower case, without punctuation.")
+@click.option(
+    "-s",
+    "--setting",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A setting of the engine; the last wins.",
+)
+@click.option(
+    "-f",
+    "--setting-file",
+    "files",
+    multiple=True,
+    nargs=2,
+    metavar="NAME FILE",
+    help="A setting of the engine, from a file.",
+)
+@click.option(
+    "-u",
+    "--fa-in-inv",
+    "count_in_vocabulary",
+    is_flag=True,
+    help="Count false accepts in in-vocabulary files, too.",
+)
+@click.option("-w", "--wer", "words", is_flag=True, help="Word error rate, on the files of -c.")
+@click.option("-a", "--vad", "vad", is_flag=True, help="Cut silence off before a recogniser.")
+@click.option("-v", "--verbose", "verbose", count=True, help="More lines; up to -vvv.")
 @click.option("--resume", is_flag=True, help="Go on with an evaluation that was cut off.")
 @click.option("--force", is_flag=True, help="Replace a log that is there.")
 @click.option("--shard", callback=shard, metavar="I/N", help="Only the I-th of N parts; `harness merge` joins them.")
@@ -86,7 +137,14 @@ def _finite(ctx: click.Context, param: click.Parameter, value: float | None) -> 
 )
 @cluster_options
 @sweep_options
-@click.option("--quiet-progress", is_flag=True, help="No line of progress on a terminal.")
+@click.option(
+    "--quiet",
+    "quiet_progress",
+    cls=Option,
+    former=("--quiet-progress",),
+    is_flag=True,
+    help="No line of progress on a terminal.",
+)
 def command(
     task: str,
     inv: tuple[str, ...],

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from harness.cli.options import Command, json_option
 from harness.cli.sessions import figures_of, session_folder
 from harness.log.folder import disk_errors, write_whole
 from harness.model.errors import HarnessError, InputError, LogError, Place
@@ -21,7 +22,7 @@ STDOUT = "-"
 BY_DEVICE = BY_SESSION = ""
 
 
-@click.command("export")
+@click.command("export", cls=Command)
 @click.argument("session")
 @click.option(
     "--wake-log",
@@ -50,7 +51,7 @@ BY_DEVICE = BY_SESSION = ""
 @click.option("--words", is_flag=True, help="In wake-evaluation logs: commands by their words (STT lines and WER).")
 @click.option("--device", help="Only this device.")
 @click.option("--reviewed", is_flag=True, help="Let the reviews say which events are false accepts.")
-@click.option("--json", "as_json", is_flag=True, help="The figures as one JSON object on standard output.")
+@json_option("as_json", "The figures as one JSON object on standard output.")
 def command(
     session: str,
     target: str | None,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from harness.cli.options import Command, target_option
 from harness.cli.sessions import session_folder
 from harness.cli.streams import standard_output
 from harness.log.folder import write_whole
@@ -25,13 +26,17 @@ def command() -> None:
     """Write the judgments of sessions into files, and bring in judgments that were made elsewhere."""
 
 
-@command.command("export")
+@command.command("export", cls=Command)
 @click.argument("sessions", metavar="SESSION…", nargs=-1, required=True)
-@click.option("--csv", "csv_file", metavar="FILE", help="Comma-separated, for spreadsheets; - is standard output.")
+@target_option("--csv", "csv_file", "Comma-separated, for spreadsheets.")
 @click.option("--jsonl", "jsonl_file", metavar="FILE", help="An object in each line; - is standard output.")
 @click.option("--parquet", "parquet_file", metavar="FILE", help="Typed columns (needs the extra `parquet`).")
 @click.option("--in-force", is_flag=True, help="Only judgments that stand: none that was changed or taken back.")
-@click.option("--blind", is_flag=True, help="Without trials, devices and conditions: a response is known by its clip.")
+@click.option(
+    "--blind",
+    is_flag=True,
+    help="Without trials, devices and conditions: a response is known by its clip.",
+)
 def export(
     sessions: tuple[str, ...],
     csv_file: str | None,
@@ -68,7 +73,7 @@ def export(
             click.echo(f'Writing {told} to "{plain_text(target)}"', err=STDOUT in (csv_file, jsonl_file))
 
 
-@command.command("import")
+@command.command("import", cls=Command)
 @click.argument("sessions", metavar="SESSION…", nargs=-1, required=True)
 @click.argument("file", metavar="FILE")
 @click.option("--csv", "kind", flag_value=Format.CSV.value, help="FILE is CSV, whatever its suffix.")

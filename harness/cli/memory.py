@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from harness.cli.options import Command, csv_option, json_option
 from harness.cli.sessions import session_folder
 from harness.cli.streams import standard_output
 from harness.model.errors import InputError, Place
@@ -36,10 +37,10 @@ class _Session:
     points: tuple[MemoryPoint, ...]
 
 
-@click.command("memory")
+@click.command("memory", cls=Command)
 @click.argument("sessions", nargs=-1, required=True, metavar="SESSION…")
-@click.option("--json", "as_json", is_flag=True, help="Figures and pairs as JSON.")
-@click.option("--csv", "as_csv", is_flag=True, help="One row per pair, for a spreadsheet.")
+@json_option("as_json", "Figures and pairs as JSON.")
+@csv_option("as_csv", "One row per pair, for a spreadsheet.")
 @click.option("--by", "axis", type=click.Choice(AXES), help="Each label of this axis of the matrix apart.")
 def command(sessions: tuple[str, ...], as_json: bool, as_csv: bool, axis: str | None) -> None:
     """Say how long devices remember: the share that remembers against the wait, and the wait to recommend.

@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 
 @click.command("merge")
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
-@click.option("-l", "log", required=True, metavar="FILE", help="The log of all parts; its journal goes beside it.")
+@click.option(
+    "-l", "--log", "log", required=True, metavar="FILE", help="The log of all parts; its journal goes beside it."
+)
 @click.option("--partial", is_flag=True, help="Merge what is there, though parts are missing or were cut off.")
 @click.option("--force", is_flag=True, help="Replace a log that is there.")
-@click.option("-v", "verbose", count=True, help="Say what is written.")
+@click.option("-v", "--verbose", "verbose", count=True, help="Say what is written.")
 def command(logs: tuple[str, ...], log: str, partial: bool, force: bool, verbose: int) -> None:
     """Put the logs of `harness evaluate --shard I/N` together: log, journal and summary of the whole evaluation.
 

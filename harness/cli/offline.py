@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.cli.options import Command, csv_option, json_option
 from harness.cli.sessions import session_folder
 from harness.cli.streams import standard_output
 from harness.model.errors import InputError
@@ -24,19 +25,23 @@ if TYPE_CHECKING:
 ENGINE_FAULT = 3
 
 
-@click.command("offline")
+@click.command("offline", cls=Command)
 @click.argument("session", metavar="SESSION")
-@click.option("-t", "task", required=True, metavar="TASK", help="Engine and model, as in harness evaluate.")
-@click.option("-s", "settings", multiple=True, metavar="NAME=VALUE", help="A setting of the engine; the last wins.")
-@click.option("-f", "files", multiple=True, type=(str, str), metavar="NAME FILE", help="A setting, from a file.")
+@click.option("-t", "--task", "task", required=True, metavar="TASK", help="Engine and model, as in harness evaluate.")
+@click.option(
+    "-s", "--setting", "settings", multiple=True, metavar="NAME=VALUE", help="A setting of the engine; the last wins."
+)
+@click.option(
+    "-f", "--setting-file", "files", multiple=True, type=(str, str), metavar="NAME FILE", help="A setting, from a file."
+)
 @click.option("--device", metavar="NAME", help="This device alone; else all that listened.")
 @click.option(
     "--continuous",
     is_flag=True,
     help="One engine state over all stimuli as they were played, as a device has heard them.",
 )
-@click.option("--json", "as_json", is_flag=True, help="All figures and every trial as JSON.")
-@click.option("--csv", "as_csv", is_flag=True, help="A row a trial and an ambient event, for a spreadsheet.")
+@json_option("as_json", "All figures and every trial as JSON.")
+@csv_option("as_csv", "A row a trial and an ambient event, for a spreadsheet.")
 @click.option("--quiet", is_flag=True, help="No progress on standard error.")
 def command(
     session: str,

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from harness.cli.options import Command, json_option
 from harness.model.choices import ALPHA, CONFIDENCE, POWER
 from harness.model.errors import InputError
 from harness.model.scenario import SequentialTest
@@ -49,7 +50,7 @@ _INNER = click.FloatRange(0, 1, min_open=True, max_open=True)
 _RATE = click.FloatRange(min=0, min_open=True)
 
 
-@click.command("plan")
+@click.command("plan", cls=Command)
 @click.option("--fa-below", type=_RATE, metavar="X", help="Claim: fewer than X false accepts an hour.")
 @click.option("--fa-expected", type=click.FloatRange(min=0), metavar="X", help="What the rate is thought to be.")
 @click.option("--fr-below", callback=share_of, metavar="SHARE", help="Claim: fewer false rejects than this (5%).")
@@ -78,7 +79,7 @@ _RATE = click.FloatRange(min=0, min_open=True)
     show_default=True,
     help="How alike one talker's utterances are, for --per-talker.",
 )
-@click.option("--json", "as_json", is_flag=True, help="As one JSON object.")
+@json_option("as_json", "As one JSON object.")
 def command(
     fa_below: float | None,
     fa_expected: float | None,

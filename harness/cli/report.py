@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.cli.options import Command, json_option
 from harness.cli.read_once import readable
 from harness.model.errors import InputError, Place
 from harness.reports.cells import shown
@@ -23,9 +24,9 @@ DISAGREES = 3
 _JOURNAL = b'{"journal":'
 
 
-@click.command("report")
+@click.command("report", cls=Command)
 @click.argument("log", metavar="LOG")
-@click.option("--json", "json_wanted", is_flag=True, help="Everything as one JSON object.")
+@json_option("json_wanted", "Everything as one JSON object.")
 def command(log: str, json_wanted: bool) -> None:
     """Read a wake-evaluation log, and print its console lines, intervals, and where its totals do not add up.
 

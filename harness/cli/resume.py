@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from harness.cli.junit_option import demand_watching, junit_option, until_watched, watch_to_report, write_report
+from harness.cli.options import Command
 from harness.cli.sessions import figures_of, session_folder
 from harness.cli.watching import View, chosen_view, view_options
 from harness.model.errors import InputError
@@ -15,7 +16,7 @@ from harness.model.record import EndReason
 from harness.session.resumption import Resumption
 
 
-@click.command("resume")
+@click.command("resume", cls=Command)
 @click.argument("session")
 @view_options
 @junit_option

@@ -8,14 +8,14 @@ from pathlib import Path
 import click
 
 from harness.cli.junit_option import demand_watching, junit_option, until_watched, watch_to_report
-from harness.cli.options import SHIPPED_FILE
+from harness.cli.options import SHIPPED_FILE, Command
 from harness.cli.sessions import SESSIONS
 from harness.cli.watching import chosen_view, view_options
 from harness.model.bench import OperatorPresence
 from harness.model.errors import UnmetNeed
 
 
-@click.command("run")
+@click.command("run", cls=Command)
 @click.argument("scenario", type=SHIPPED_FILE)
 @click.option("--bench", required=True, type=SHIPPED_FILE, help="The bench file.")
 @click.option(

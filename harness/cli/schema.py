@@ -7,13 +7,21 @@ from pathlib import Path
 
 import click
 
+from harness.cli.options import Command, Option
 from harness.model.choices import FileKind
 from harness.model.errors import InputError, Place
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option("--kind", type=click.Choice([kind.value for kind in FileKind]), help="Only this kind of file.")
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Folder to write KIND.schema.json into.")
+@click.option(
+    "--output",
+    "out",
+    cls=Option,
+    former=("--out",),
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder to write KIND.schema.json into.",
+)
 def command(kind: str | None, out: Path | None) -> None:
     """Print or write the JSON Schemas for editors.
 

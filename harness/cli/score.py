@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.cli.options import Command, target_option
 from harness.cli.read_once import STDIN, Readable, is_one_place, readable, refuse_overwriting
 from harness.cli.score_groups import crosses
 from harness.cli.score_options import Asked, Shown, share
@@ -31,7 +32,7 @@ TOO_HIGH = 1
 FORMATS = click.Choice([one.value for one in Format])
 
 
-@click.command("score", context_settings={"help_option_names": ["--help"]})
+@click.command("score", cls=Command, context_settings={"help_option_names": ["--help"]})
 @click.option("-r", "--reference", required=True, metavar="REF", help="What was said; - is standard input.")
 @click.option(
     "-h",
@@ -104,7 +105,7 @@ FORMATS = click.Choice([one.value for one in Format])
     metavar="[N]",
     help=f"Print the N most frequent confusions of each sort ({LISTED_CONFUSIONS} without N, all with 0).",
 )
-@click.option("--json", "json_target", metavar="FILE", help="Write JSON to FILE; - is standard output, and no text.")
+@target_option("--json", "json_target", "Print JSON and no text.")
 @click.option("--html", "html_target", metavar="FILE", help="Write a page with the alignments; - as with --json.")
 @click.option(
     "--max-wer", callback=share, metavar="X", help="Status 1 when a WER is above X (0.08 or 8%), or there is none."

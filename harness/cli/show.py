@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.cli.options import Command, csv_option, json_option
 from harness.cli.sessions import figures_of, session_folder
 from harness.cli.streams import standard_output
 from harness.model.choices import Grouping
@@ -20,10 +21,10 @@ if TYPE_CHECKING:
     from harness.log.reader import Findings
 
 
-@click.command("show")
+@click.command("show", cls=Command)
 @click.argument("session")
-@click.option("--json", "as_json", is_flag=True, help="Every row as a line of JSON.")
-@click.option("--csv", "as_csv", is_flag=True, help="One row per trial (and device), for a spreadsheet.")
+@json_option("as_json", "Every row as a line of JSON.")
+@csv_option("as_csv", "One row per trial (and device), for a spreadsheet.")
 @click.option("--trials", is_flag=True, help="Only the table of trials.")
 @click.option("--wer", is_flag=True, help="Word errors of what was heard, by voice, level, device and so on.")
 @click.option(

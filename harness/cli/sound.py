@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.cli.options import Command, json_option
 from harness.wire.foreign import plain_text
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ _SERVER = click.option(
     show_default=True,
     help="The host's own sound, or that of the virtual lab.",
 )
-_JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object instead of text.")
+_JSON = json_option("as_json", "One JSON object instead of text.")
 
 
 @click.group("sound")
@@ -32,7 +33,7 @@ def command() -> None:
     """List sound devices; check the sound path with a chirp; find recordings that cannot be played."""
 
 
-@command.command("list")
+@command.command("list", cls=Command)
 @_SERVER
 @_JSON
 def list_devices(sound_server: str, as_json: bool) -> None:
@@ -59,7 +60,7 @@ def list_devices(sound_server: str, as_json: bool) -> None:
     Console(file=sys.stdout, soft_wrap=True).print(table)
 
 
-@command.command("recordings")
+@command.command("recordings", cls=Command)
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @_JSON
 def list_recordings(paths: tuple[Path, ...], as_json: bool) -> None:
@@ -106,11 +107,13 @@ def _refusal(path: Path) -> InputError | None:
     return None
 
 
-@command.command("check")
+@command.command("check", cls=Command)
 @click.option("--speaker", required=True, help="The sound device that plays.")
 @click.option("--microphone", required=True, help="The sound device that records.")
 @click.option("--count", type=click.IntRange(1, 1000), default=10, show_default=True, help="How many chirps.")
-@click.option("--frames-per-buffer", type=click.IntRange(64, 9600), default=480, show_default=True)
+@click.option(
+    "--frames-per-buffer", type=click.IntRange(64, 9600), default=480, show_default=True, help="More if sound is late."
+)
 @_SERVER
 @_JSON
 def check(speaker: str, microphone: str, count: int, frames_per_buffer: int, sound_server: str, as_json: bool) -> None:

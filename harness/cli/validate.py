@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli.options import SHIPPED_FILE
+from harness.cli.options import SHIPPED_FILE, Command, json_option
 from harness.model.bench import Bench, DeviceProfile
 from harness.model.errors import InputError, InputProblems, Place, UnmetNeed
 from harness.model.grammar import Grammar
@@ -111,9 +111,9 @@ class Findings:
         return sorted(self.problems, key=lambda problem: _order(problem.place))
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("paths", nargs=-1, required=True, type=SHIPPED_FILE)
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@json_option("as_json", "Print the result as JSON.")
 def command(paths: tuple[Path, ...], as_json: bool) -> None:
     """Check scenarios, benches, device profiles, normalisations and files for raters; plays nothing.
 

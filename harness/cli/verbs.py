@@ -12,6 +12,23 @@ import click
 INTERRUPTED = 130  # what shells say of a program that Ctrl-C ended
 
 
+@click.command("help")
+@click.argument("words", nargs=-1, metavar="[VERB]...")
+@click.pass_context
+def command(ctx: click.Context, words: tuple[str, ...]) -> None:
+    """Say what a verb does: `harness help run` is `harness run --help`."""
+    assert ctx.parent is not None
+    above = ctx.parent
+    for word in words:
+        found = above.command.get_command(above, word) if isinstance(above.command, click.Group) else None
+        if found is None:
+            known = above.command.list_commands(above) if isinstance(above.command, click.Group) else []
+            near = difflib.get_close_matches(word, known, n=1)
+            raise click.UsageError(f"There is no verb {word!r}." + (f" Did you mean {near[0]!r}?" if near else ""), ctx)
+        above = click.Context(found, info_name=word, parent=above)
+    click.echo(above.get_help())
+
+
 class Verbs(click.Group):
     """Verbs by name, imported on use; a wrong one is answered with the nearest right one.
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from harness.cli.options import Command, Option
 from harness.model.errors import HarnessError, InputError, VoiceError
 from harness.model.stimulus import SpokenText, StimulusRecipe, VoiceSpec
 
@@ -16,7 +17,7 @@ def command() -> None:
     """List the voices that are installed, or speak a text into a file."""
 
 
-@command.command("list")
+@command.command("list", cls=Command)
 @click.option("--engine", help="All the voices of this engine.")
 def list_voices(engine: str | None) -> None:
     """The engines with their versions and voices, and how to get the ones that are missing."""
@@ -47,17 +48,24 @@ def list_voices(engine: str | None) -> None:
     Console(file=sys.stdout).print(table)
 
 
-@command.command("say")
+@command.command("say", cls=Command)
 @click.argument("text")
 @click.option("--voice", "named", default="espeak:en-us", show_default=True, help="ENGINE:NAME.")
 @click.option("--wake-phrase", help="Spoken before the text by the same voice.")
-@click.option("--gap-ms", default=250, show_default=True)
-@click.option("--rate-wpm", type=int)
+@click.option("--gap-ms", default=250, show_default=True, help="Silence after the wake phrase.")
+@click.option("--rate-wpm", type=int, help="Words a minute; by default the voice's own.")
 @click.option("--pitch", type=int, help="0 to 99; 50 is the voice's own.")
 @click.option("--language", help="BCP 47; by default the voice's own.")
 @click.option("--level-dbfs", default=-26.0, show_default=True, help="Active speech level.")
-@click.option("--rate-hz", default=48000, show_default=True)
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="WAV to write, 16 bit.")
+@click.option("--rate-hz", default=48000, show_default=True, help="Sample rate.")
+@click.option(
+    "--output",
+    "out",
+    cls=Option,
+    former=("--out",),
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="WAV to write, 16 bit.",
+)
 def say(
     text: str,
     named: str,

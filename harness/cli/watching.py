@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from harness.cli.operator_prompt import OperatorPrompt
+from harness.cli.options import json_option
 from harness.cli.sessions import figures_of, user_name
 from harness.cli.streams import standard_output
 from harness.cli.verbs import INTERRUPTED
@@ -41,7 +42,7 @@ class View(Enum):
 def view_options(command: F) -> F:
     """The options --plain and --json."""
     plain = click.option("--plain", is_flag=True, help="One line per happening; by itself without a terminal.")
-    return plain(click.option("--json", "as_json", is_flag=True, help="Every message as a line of JSON.")(command))
+    return plain(json_option("as_json", "Every message as a line of JSON.")(command))
 
 
 def chosen_view(plain: bool, as_json: bool) -> View:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from harness.model.errors import PluginError
+from harness.model.errors import PluginError, did_you_mean
 
 RATE_HZ = 16000
 _FRAME_SAMPLES = 160
@@ -48,7 +48,8 @@ class MicroWakeWord:
         known = {model.value: model for model in pymicro_wakeword.Model}
         if key not in known:
             raise PluginError(
-                f"microWakeWord has no model for the phrase {phrase!r}", remedy=f"It has: {', '.join(sorted(known))}"
+                f"microWakeWord has no model for the phrase {phrase!r}",
+                remedy=f"{did_you_mean(phrase, known)}It has: {', '.join(sorted(known))}",
             )
         self._phrase = key.replace("_", " ")
         self._refractory_samples = round(refractory_s * RATE_HZ)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.model.errors import InputError, PluginError
+from harness.model.errors import InputError, PluginError, did_you_mean
 
 _MANIFEST = "https://esphome.io/components/micro_wake_word"
 
@@ -73,7 +73,8 @@ def find_model(text: str) -> ModelFile:
     key = text.strip().lower().replace(" ", "_").replace("-", "_")
     if key not in known:
         raise InputError(
-            f"microWakeWord has no model {text!r}", remedy=f"It has: {', '.join(known)}, or name a .tflite file"
+            f"microWakeWord has no model {text!r}",
+            remedy=f"{did_you_mean(text, known)}It has: {', '.join(known)}, or name a .tflite file",
         )
     return known[key]
 

@@ -21,7 +21,7 @@ from harness.engines.openwakeword_features import CALL_SAMPLES, STEP_SAMPLES, Fe
 from harness.engines.openwakeword_kernel.native import VERSION as KERNEL_VERSION
 from harness.engines.openwakeword_streams import CallByCall, FastScores, StreamingScores
 from harness.engines.settings import LEAD_IN, OF_SCORES, number, operating_points, spot_rule
-from harness.model.errors import InputError, PluginError
+from harness.model.errors import InputError, PluginError, did_you_mean
 from harness.model.offline import EngineFacts, EngineKind, OfflineModel, Setting, SettingKind
 from harness.ports import ScoreStream
 
@@ -145,7 +145,8 @@ def _model_file(package: ModuleType, model: str) -> tuple[Path, bool]:
     if key not in known:
         raise PluginError(
             f"openWakeWord has no model {model!r}",
-            remedy=f"It has: {', '.join(known)}; or name a file that ends in {' or '.join(ENDINGS)}",
+            remedy=f"{did_you_mean(key, known)}It has: {', '.join(known)}; "
+            f"or name a file that ends in {' or '.join(ENDINGS)}",
         )
     return _models_folder(package) / f"{key}.tflite", True
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from harness.engines.faster_whisper import FasterWhisper, packaged_model
 from harness.engines.offline_loading import fingerprint
 from harness.engines.voice_activity import RATE_HZ, pieces, speech_span, speech_spans
-from harness.model.errors import EngineError, InputError, PluginError
+from harness.model.errors import EngineError, InputError, PluginError, did_you_mean
 from harness.model.offline import EngineFacts, EngineKind, OfflineModel, Said, Setting, SettingKind
 from harness.model.stimulus import Waveform
 from harness.ports import OfflineEngine
@@ -160,9 +160,10 @@ def _folder(engine: type[OfflineEngine], name: str, model: str, packaged: str, f
         return None
     folder = Path(model)
     if not folder.is_dir():
+        known = [one.name for one in engine.models()]
         raise InputError(
             f"{name} has no model {model!r}, and there is no such folder",
-            remedy=f"It has: {', '.join(one.name for one in engine.models())}; or name the folder of a model",
+            remedy=f"{did_you_mean(model, known)}It has: {', '.join(known)}; or name the folder of a model",
         )
     missing = [file for file in files if not (folder / file).is_file()]
     if missing:

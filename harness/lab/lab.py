@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import fcntl
 import hashlib
 import json
@@ -24,7 +23,7 @@ from harness.model.choices import ASSISTANT as ASSISTANT
 from harness.model.choices import BROKER as BROKER
 from harness.model.choices import LAB_PARTS as PARTS
 from harness.model.choices import SOUND as SOUND
-from harness.model.errors import InputError, LabError
+from harness.model.errors import InputError, LabError, did_you_mean
 from harness.places import lab_folder
 
 DEFAULT_ROOM = "living_room"
@@ -331,7 +330,6 @@ def _stem(part: str) -> str:
 
 def _room(name: str) -> Room:
     if name not in ROOMS:
-        near = difflib.get_close_matches(name, ROOMS, n=1)
-        meant = f"Did you mean {near[0]!r}? " if near else ""
+        meant = did_you_mean(name, ROOMS)
         raise InputError(f"there is no room {name!r}", remedy=f"{meant}Rooms: {', '.join(ROOMS)}")
     return ROOMS[name]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from enum import StrEnum
 
-from harness.model.errors import InputError
+from harness.model.errors import InputError, did_you_mean
 
 
 class Mouth(StrEnum):
@@ -102,6 +101,5 @@ def room(name: str) -> Room:
     """The room of that name; InputError that lists the rooms otherwise."""
     if name in ROOMS:
         return ROOMS[name]
-    near = difflib.get_close_matches(name, ROOMS, n=1)
-    meant = f"Did you mean {near[0]!r}? " if near else ""
+    meant = did_you_mean(name, ROOMS)
     raise InputError(f"no room is called {name!r}", remedy=f"{meant}Rooms: {', '.join(ROOMS)}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
@@ -11,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, mod
 from pydantic_core import ErrorDetails
 
 from harness.library.strict_yaml import Mark, Node
-from harness.model.errors import InputError, InputProblems, Place
+from harness.model.errors import InputError, InputProblems, Place, did_you_mean
 
 Path = Sequence[str | int]
 
@@ -34,8 +33,7 @@ KeysT = TypeVar("KeysT", bound=Keys)
 
 def nearest(word: object, known: Collection[str], *, listed: str = "Known") -> str:
     """A remedy: the nearest of the known words, and (up to twenty of) all of them."""
-    near = difflib.get_close_matches(str(word).lower(), known, n=1, cutoff=0.5)
-    meant = f"Did you mean {near[0]!r}? " if near else ""
+    meant = did_you_mean(str(word), known)
     shown = ", ".join(list(known)[:20]) + (", …" if len(known) > 20 else "")
     return f"{meant}{listed}: {shown or 'none'}"
 

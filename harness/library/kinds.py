@@ -54,4 +54,6 @@ def expect(kind: FileKind, tree: Node, file: str) -> None:
     if actual is not kind:
         mark = tree.keys[actual.value]
         what = f"this is a {actual.value} file, and a {kind.value} file is wanted"
-        raise InputError(what, place=Place(file, mark.line, mark.column), remedy="Check the path")
+        swapped = {actual, kind} == {FileKind.SCENARIO, FileKind.BENCH}
+        remedy = "Swap the two files: harness run SCENARIO --bench BENCH" if swapped else "Check the path"
+        raise InputError(what, place=Place(file, mark.line, mark.column), remedy=remedy)

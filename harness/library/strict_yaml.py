@@ -7,6 +7,7 @@ and dates stay text. Whatever is wrong with the bytes is an InputError with its 
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -32,15 +33,38 @@ _UNSAFE = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff\u
 _UNSAFE_IN_FILE = re.compile(f"[\t{_UNSAFE}]")
 _UNSAFE_IN_VALUE = re.compile(f"[{_UNSAFE}]")
 _PLACEHOLDER = "Put the text in quotes"
-_REMEDIES = (
-    ("mapping values are not allowed", "A text that contains ': ' needs quotes; else check the indentation"),
-    ("cannot start any token", _PLACEHOLDER),
-    ("unexpected end of stream", "Close the quote or bracket that was opened"),
-    ("expected ':'", "Write the key as `key: value`"),
-    ("expected ',' or", "Close the bracket or add the comma; a text with { } [ ] or , between brackets needs quotes"),
-    ("expected <block end>", "Check the indentation: keys of one mapping begin in the same column"),
-    ("unknown escape character", "Use single quotes, in which \\ is an ordinary character"),
+_BRACKETS = "Close the bracket or add the comma; a text with { } [ ] or , between brackets needs quotes"
+_INDENT = "Check the indentation: keys of one mapping begin in the same column"
+_NEXT_LINE = "Begin the list on the next line, or write [a, b]"
+_CAUSES = (
+    ("mapping values are not allowed", "a second ': ' stands on this line", "A text that contains ': ' needs quotes"),
+    ("cannot start any token", "a text cannot begin with {sign}", _PLACEHOLDER),
+    ("unexpected end of stream", "a quote is opened here and never closed", "Close it"),
+    ("could not find expected ':'", "this is neither `key: value` nor `- entry`", "Write the key as `key: value`"),
+    ("but got '<stream end>'", "a bracket is opened here and never closed", _BRACKETS),
+    ("expected ',' or", "a bracket is not closed, or a comma is missing, before this", _BRACKETS),
+    (
+        "but found '<scalar>'",
+        "text follows a closing quote",
+        "Put all of it in quotes; '' is a ' inside '…'",
+    ),
+    ("but found '<block mapping start>'", "this line is indented unlike the keys around it", _INDENT),
+    ("but found '?'", "a key stands where entries of a list (- …) stand", _INDENT),
+    ("but found '-'", "an entry of a list (- …) stands where keys stand", _INDENT),
+    ("expected <block end>", "this does not fit the lines above", _INDENT),
+    ("unknown escape character", "\\{sign} means nothing in double quotes", "Use single quotes, where \\ is ordinary"),
+    ("expected chomping", "text stands on the line of | or >", "Put it on the lines below, indented, or in quotes"),
+    (
+        "expected the node content",
+        "a value is missing before {sign}",
+        "Write it; a text with this sign needs quotes",
+    ),
+    ("sequence entries are not allowed", "an entry of a list (- …) stands on the line of its key", _NEXT_LINE),
+    ("alphabetic or numeric character", "& and * begin anchors and aliases, which are not allowed", _PLACEHOLDER),
 )
+"""What the parser says of its state → what is the cause in the file, and what to do."""
+_OPENED = ("unexpected end of stream", "could not find expected ':'", "but got '<stream end>'")
+"""Told where the thing began, not where the parser noticed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +101,7 @@ def read_bytes(path: Path) -> bytes:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
     except FileNotFoundError as error:
-        raise InputError("there is no such file", place=place, remedy="Check the path") from error
+        raise InputError("there is no such file", place=place, remedy=_nearest_file(path)) from error
     except (OSError, ValueError) as error:
         raise InputError(
             f"the file cannot be read: {error}", place=place, remedy="Check the path and its rights"
@@ -85,6 +109,18 @@ def read_bytes(path: Path) -> bytes:
     if len(content) > MAX_BYTES:
         raise InputError(f"the file is larger than {MAX_BYTES} bytes", place=place, remedy="Split it into several")
     return content
+
+
+def _nearest_file(path: Path) -> str:
+    """A remedy: the file beside it whose name is most like it."""
+    try:
+        there = sorted(one.name for one in path.parent.iterdir() if one.suffix in (".yaml", ".yml"))
+    except OSError:
+        return f"There is no folder {str(path.parent)!r} either: check the path"
+    near = difflib.get_close_matches(path.name, there, n=1) or difflib.get_close_matches(
+        path.name + ".yaml", there, n=1
+    )
+    return f"Did you mean {str(path.with_name(near[0]))!r}?" if near else "Check the path"
 
 
 def parse(content: bytes, file: str) -> Node:
@@ -139,6 +175,7 @@ class _Composer:
 
     def __init__(self, text: str, file: str) -> None:
         self._file = file
+        self._lines = text.split("\n")
         self._loader = yaml.SafeLoader(text)
         self._event = cast(Callable[[], yaml.Event | None], self._loader.get_event)
         self._nodes = 0
@@ -179,15 +216,18 @@ class _Composer:
         return event
 
     def _syntax_error(self, error: yaml.MarkedYAMLError) -> InputError:
-        mark = error.problem_mark or error.context_mark
-        place = Place(self._file, mark.line + 1, mark.column + 1) if mark else Place(self._file)
         problem = (error.problem or "this is no YAML").replace("\t", "a tab")
-        opened = error.context_mark
-        since = f" ({error.context}, from line {opened.line + 1})" if opened and error.context else ""
-        remedy = next(
-            (text for part, text in _REMEDIES if part in problem), "Check indentation, quotes and brackets here"
-        )
-        return InputError(f"not YAML: {problem}{since}", place=place, remedy=remedy)
+        opened = error.context_mark if any(part in problem for part in _OPENED) else None
+        mark = opened or error.problem_mark or error.context_mark
+        place = Place(self._file, mark.line + 1, mark.column + 1) if mark else Place(self._file)
+        for part, cause, remedy in _CAUSES:
+            if part in problem:
+                sign = re.search(r"'(.)'(?!.*'.')", problem)
+                if "second" in cause and mark is not None and ": " not in self._lines[mark.line][: mark.column]:
+                    cause, remedy = "this line is indented deeper than the one above, which has a value", _INDENT
+                return InputError(cause.replace("{sign}", sign[1] if sign else "this"), place=place, remedy=remedy)
+        what = f"this is not YAML: {problem}"
+        return InputError(what, place=place, remedy="Check indentation, quotes and brackets here")
 
     def _node(self, event: yaml.Event, depth: int) -> Node:
         self._nodes += 1

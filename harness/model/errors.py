@@ -16,7 +16,7 @@ HarnessError
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 
@@ -112,3 +112,11 @@ class EngineError(HarnessError):
 
 class LabError(HarnessError):
     """The virtual lab cannot start, or is not up."""
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The start of a remedy: "Did you mean 'x'? " with the known word most like it, or "" where none is like it."""
+    import difflib  # here, since errors are rare
+
+    near = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=0.5)
+    return f"Did you mean {near[0]!r}? " if near else ""

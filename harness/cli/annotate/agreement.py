@@ -12,6 +12,7 @@ import click
 
 from harness.cli.annotate.plain_lines import labelled
 from harness.cli.annotate.project_options import open_project, project_argument
+from harness.cli.options import Command, json_option
 from harness.cli.streams import standard_output
 from harness.model.errors import InputError
 from harness.reports.cells import counted, fit
@@ -31,11 +32,11 @@ NAME = 24
 Choices = Callable[[str], Mapping[str, Choice]]
 
 
-@click.command("agreement")
+@click.command("agreement", cls=Command)
 @project_argument
 @click.option("--annotator", "only", multiple=True, help="Only these annotators; may be repeated.")
 @click.option("--differing", is_flag=True, help="Only the utterances that were given different labels, with both.")
-@click.option("--json", "as_json", is_flag=True, help="All figures as one JSON object.")
+@json_option("as_json", "All figures as one JSON object.")
 @click.option(
     "--min-alpha",
     type=click.FloatRange(-1, 1),

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from harness.cli.annotate.project_options import open_project, project_argument
+from harness.cli.options import Command, Option
 from harness.model.errors import InputError, Place
 from harness.model.understanding import Corpus
 from harness.reports.cells import counted
@@ -18,10 +19,17 @@ FORMATS = ("jsonl", "bio", "csv")
 SPLIT = "split"
 
 
-@click.command("export")
+@click.command("export", cls=Command)
 @project_argument
 @click.option(
-    "--out", required=True, type=click.Path(path_type=Path), metavar="FILE", help="A file; a new folder for bio."
+    "--output",
+    "out",
+    cls=Option,
+    former=("--out",),
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A file; a new folder for bio.",
 )
 @click.option("--format", "form", type=click.Choice(FORMATS), help="Default: by the suffix of FILE, else jsonl.")
 @click.option("--split", "splits", multiple=True, help="Only this split of the data; may be repeated.")

@@ -23,9 +23,19 @@ from harness.wire.foreign import plain_text
     metavar="FOLDER|FILE",
     help="Utterances: a folder of seq.in, a .jsonl, .csv, .trn or .txt file; may be repeated.",
 )
-@click.option("--labels", required=True, type=click.Path(path_type=Path), metavar="LABELS.yaml", help="The label set.")
+@click.option(
+    "--labels",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="LABELS.yaml",
+    help="The label set.",
+)
 @click.option("--split", "splits", multiple=True, help="Only this split of the data; may be repeated.")
-@click.option("--take-labels", is_flag=True, help="Take the labels in the data as given, by the annotator `imported`.")
+@click.option(
+    "--take-labels",
+    is_flag=True,
+    help="Take the labels in the data as given, by the annotator `imported`.",
+)
 @click.option(
     "--intents", type=click.Path(path_type=Path), metavar="FILE.csv", help="Take labels from this file by id."
 )

@@ -8,16 +8,17 @@ from pathlib import Path
 import click
 
 from harness.cli.annotate.project_options import open_project, project_argument
+from harness.cli.options import Command, csv_option, json_option
 from harness.cli.streams import standard_output
 from harness.model.errors import InputError
 from harness.reports.safe_csv import safe_csv
 from harness.understanding.annotation.outcome import outcome
 
 
-@click.command("report")
+@click.command("report", cls=Command)
 @project_argument
-@click.option("--json", "as_object", is_flag=True, help="As one JSON object.")
-@click.option("--csv", "as_csv", is_flag=True, help="As rows of section, split, what, count.")
+@json_option("as_object", "As one JSON object.")
+@csv_option("as_csv", "As rows of section, split, what, count.")
 def command(project: Path, as_object: bool, as_csv: bool) -> None:
     """Say what was labelled how: by consensus, without, struck, by hand; the final labels by split; the time it took.
 

@@ -32,7 +32,11 @@ if TYPE_CHECKING:
 @click.option("--tls-cert", type=click.Path(path_type=Path), help="With --web: certificate, PEM.")
 @click.option("--tls-key", type=click.Path(path_type=Path), help="With --web: its key, PEM.")
 @click.option("--insecure", is_flag=True, help="With --web: let others reach it without TLS.")
-@click.option("--public-url", metavar="URL", help="With --web: how annotators reach it, when that is not the address.")
+@click.option(
+    "--public-url",
+    metavar="URL",
+    help="With --web: how annotators reach it, when that is not the address.",
+)
 @click.option("--invitations", type=click.Path(path_type=Path), help="With --web: who may log in.")
 def command(
     project: Path,

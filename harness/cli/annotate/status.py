@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.cli.annotate.project_options import open_project, project_argument
+from harness.cli.options import Command, json_option
 from harness.cli.show import print_findings
 from harness.cli.streams import standard_output
 from harness.reports.cells import counted
@@ -34,9 +35,9 @@ SAID = {
 LISTED = 3
 
 
-@click.command("status")
+@click.command("status", cls=Command)
 @project_argument
-@click.option("--json", "as_json", is_flag=True, help="As one JSON object.")
+@json_option("as_json", "As one JSON object.")
 @click.option("--check", "checking", is_flag=True, help="Check rows and files for damage and changes instead.")
 def command(project: Path, as_json: bool, checking: bool) -> None:
     """Say how far a project is: utterances by state, and what each annotator did. Works while they are at it.

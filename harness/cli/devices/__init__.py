@@ -10,6 +10,7 @@ import click
 
 from harness.cli.devices.monitor import monitor
 from harness.cli.devices.testing import test
+from harness.cli.options import Command, json_option
 from harness.model.bench import DeviceProfile
 from harness.model.errors import InputError
 from harness.wire.foreign import plain_text
@@ -26,8 +27,8 @@ command.add_command(test)
 command.add_command(monitor)
 
 
-@command.command("list")
-@click.option("--json", "as_json", is_flag=True, help="One JSON list instead of a table.")
+@command.command("list", cls=Command)
+@json_option("as_json", "One JSON list instead of a table.")
 def list_profiles(as_json: bool) -> None:
     """List the profiles that a bench can name; exit status 2 when one is wrong."""
     from harness.library.profile import load_profile, profile_paths

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from harness.cli.devices.connection import STDIN, chosen_source, connection_options, watching
+from harness.cli.options import Command, json_option
 from harness.cli.streams import demand_reader, standard_output
 from harness.model.errors import InputError
 
@@ -26,7 +27,7 @@ LEFT = 60
 AT_ONCE_BYTES = 16 * 4096
 
 
-@click.command("monitor")
+@click.command("monitor", cls=Command)
 @click.argument("profile")
 @connection_options
 @click.option("--file", type=click.Path(path_type=Path), help="Lines from a file.")
@@ -35,7 +36,7 @@ AT_ONCE_BYTES = 16 * 4096
     "--snippets", type=click.Path(path_type=Path), help="File that samples are added to. Default ID.samples.yaml"
 )
 @click.option("--plain", is_flag=True, help="Lines instead of a screen; by itself in a pipe.")
-@click.option("--json", "as_json", is_flag=True, help="A JSON object for each line.")
+@json_option("as_json", "A JSON object for each line.")
 def monitor(
     profile: str,
     port: str | None,

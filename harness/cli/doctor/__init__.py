@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.cli.doctor.check import Level
-from harness.cli.options import SHIPPED_FILE
+from harness.cli.options import SHIPPED_FILE, Command, json_option
 from harness.model.bench import Bench
 from harness.wire.foreign import plain_text
 
@@ -26,12 +26,12 @@ _COLOURS = {Level.OK: "green", Level.WARN: "yellow", Level.FAIL: "red"}
 _LONGEST = 1000
 
 
-@click.command("doctor")
+@click.command("doctor", cls=Command)
 @click.option("--bench", "bench_file", type=SHIPPED_FILE, help="Also check what this bench needs.")
 @click.option(
     "--folder", type=click.Path(path_type=Path), default=Path(), help="Where sessions are kept. Default: here."
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of text.")
+@json_option("as_json", "One JSON object instead of text.")
 def command(bench_file: Path | None, folder: Path, as_json: bool) -> None:
     """Check ports, rights, sound, broker, disk and clock of this host; it plays nothing and opens no port.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.cli.options import Command, target_option
 from harness.cli.understanding.training_options import settings_of, splits_of, tell
 from harness.model.choices import YARDSTICKS_KNOWN
 from harness.model.errors import InputError, Place, PluginError
@@ -24,7 +25,7 @@ DEFAULT = "crf,transformer"
 HEADINGS = ("understander", "intent accuracy", "EMR", "slot F1", "F1mh", "CER", "SFA", "CPU s", "CPU s / 1,000")
 
 
-@click.command("bench")
+@click.command("bench", cls=Command)
 @click.option(
     "--data", multiple=True, required=True, metavar="FOLDER", type=click.Path(path_type=Path),
     help="With splits train, dev (or valid) and test; more than once for several.",
@@ -32,13 +33,15 @@ HEADINGS = ("understander", "intent accuracy", "EMR", "slot F1", "F1mh", "CER", 
 @click.option(
     "--understander", metavar="NAME,…", help=f"Plug-ins.  [default: {DEFAULT}, as far as what they need is installed]"
 )
-@click.option("-s", "settings", multiple=True, metavar="NAME:SETTING=VALUE", help="A setting of one: crf:l1=0.1.")
+@click.option(
+    "-s", "--setting", "settings", multiple=True, metavar="NAME:SETTING=VALUE", help="A setting of one: crf:l1=0.1."
+)
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=1, show_default=True, help="Of the training.")
 @click.option(
     "--yardstick", type=click.Choice([*YARDSTICKS_KNOWN, "none"]),
     help="Rows of that corpus beside ours; without it where a folder's name has atis or snips in it.",
 )  # fmt: skip
-@click.option("--json", "json_target", metavar="FILE", help="Write JSON to FILE; - is standard output, and no table.")
+@target_option("--json", "json_target", "Print JSON and no table.")
 def command(
     data: tuple[Path, ...],
     understander: str | None,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from harness.cli.options import Command, target_option
 from harness.cli.read_once import STDIN, refuse_overwriting
 from harness.cli.score_options import share
 from harness.cli.understanding.cascade_inputs import Reads
@@ -32,7 +33,7 @@ from harness.wire.foreign import plain_text
 NOT_HELD = 1
 
 
-@click.command("cascade")
+@click.command("cascade", cls=Command)
 @click.argument("sessions", nargs=-1, metavar="[SESSION…]")
 @click.option("--gold", metavar="FILE|FOLDER", help="What was said, annotated. Without it a session's own.")
 @click.option("--split", metavar="NAME", help="The split of a folder of gold: train, dev, test.")
@@ -83,7 +84,7 @@ NOT_HELD = 1
 @labels_option
 @by_option
 @click.option("--list", "listed", type=click.IntRange(min=0), default=LISTED, show_default=True, help="0 for all.")
-@click.option("--json", "json_target", metavar="FILE", help="Write JSON to FILE; - is standard output, and no text.")
+@target_option("--json", "json_target", "Print JSON and no text.")
 @click.option("--html", "html_target", metavar="FILE", help="Write a page with every utterance that changed.")
 @click.option("--max-sfa-loss", callback=share, metavar="X", help="Status 1 when SFA falls by more (0.05 or 5%).")
 def command(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from harness.cli.options import Command, target_option
 from harness.cli.read_once import STDIN, named, readable, refuse_overwriting
 from harness.cli.understanding.declared_labels import declared_labels
 from harness.cli.understanding.rule_options import separator_option
@@ -22,7 +23,7 @@ SPLIT = "split"
 FORMATS = click.Choice([one.value for one in CorpusFormat])
 
 
-@click.command("distribution")
+@click.command("distribution", cls=Command)
 @click.argument("files", nargs=-1, required=True, metavar="[SPLIT=]FILE|FOLDER…")
 @click.option("--format", "form", type=FORMATS, help="Where the suffix, or what lies in the folder, does not say it.")
 @click.option("--by", default=SPLIT, show_default=True, metavar="COLUMN", help="The group that parts a single file.")
@@ -35,10 +36,16 @@ FORMATS = click.Choice([one.value for one in CorpusFormat])
     help="How BIO tags are read as slots.",
 )
 @separator_option
-@click.option("--most", type=click.IntRange(min=0), default=MOST, show_default=True, help="Rows of a table; 0 for all.")
+@click.option(
+    "--most",
+    type=click.IntRange(min=0),
+    default=MOST,
+    show_default=True,
+    help="Rows of a table; 0 for all.",
+)
 @click.option("--shares", is_flag=True, help="Shares of each split's utterances in place of counts.")
-@click.option("--json", "json_target", metavar="FILE", help="Write JSON to FILE; - is standard output, and no text.")
-@click.option("--csv", "csv_target", metavar="FILE", help="Write a table to FILE; - is standard output, and no text.")
+@target_option("--json", "json_target", "Print JSON and no text.")
+@target_option("--csv", "csv_target", "Print a CSV table and no text.")
 def command(
     files: tuple[str, ...],
     form: str | None,

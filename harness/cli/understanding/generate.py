@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from harness.cli.options import Command, Option
 from harness.model.errors import HarnessError, InputError, Place
 from harness.model.understanding import Corpus
 
@@ -13,15 +14,30 @@ JSONL, BIO = "jsonl", "bio"
 MOST = 200_000
 
 
-@click.command("generate")
+@click.command("generate", cls=Command)
 @click.argument("grammars", nargs=-1, required=True, metavar="GRAMMAR.yaml…", type=click.Path(path_type=Path))
 @click.option(
     "--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True, help="The same, the same files."
 )
-@click.option("--train", type=click.IntRange(0, MOST), default=4000, show_default=True, help="Utterances to train on.")
+@click.option(
+    "--train",
+    type=click.IntRange(0, MOST),
+    default=4000,
+    show_default=True,
+    help="Utterances to train on.",
+)
 @click.option("--dev", type=click.IntRange(0, MOST), default=500, show_default=True, help="Held-out utterances.")
 @click.option("--test", type=click.IntRange(0, MOST), default=1000, show_default=True, help="Utterances to score on.")
-@click.option("--out", required=True, metavar="FOLDER", type=click.Path(path_type=Path), help="A new folder.")
+@click.option(
+    "--output",
+    "out",
+    cls=Option,
+    former=("--out",),
+    required=True,
+    metavar="FOLDER",
+    type=click.Path(path_type=Path),
+    help="A new folder.",
+)
 @click.option(
     "--format",
     "form",

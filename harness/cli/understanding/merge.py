@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.cli.options import Command, target_option
 from harness.cli.read_once import STDIN, named, readable, refuse_overwriting
 from harness.cli.understanding.limits import Limits, limit_options
 from harness.cli.understanding.writing import write_reports
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
     from harness.reports.understanding.score_json import ScoreFile
 
 
-@click.command("merge")
+@click.command("merge", cls=Command)
 @click.argument("files", nargs=-1, required=True, metavar="A.json B.json…")
-@click.option("--json", "json_target", metavar="FILE", help="Write JSON to FILE; - is standard output, and no text.")
+@target_option("--json", "json_target", "Print JSON and no text.")
 @click.option("--html", "html_target", metavar="FILE", help="Write a page; it has no utterances, which JSON lacks.")
 @limit_options
 def command(files: tuple[str, ...], json_target: str | None, html_target: str | None, limits: Limits) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from harness.cli.options import Command, Option
 from harness.cli.read_once import STDIN, named, readable, refuse_overwriting
 from harness.cli.understanding.training_options import tell
 from harness.metrics.understanding.tagging import slots_of
@@ -23,7 +24,7 @@ AT_ONCE = 256
 JSONL, BIO = "jsonl", "bio"
 
 
-@click.command("predict")
+@click.command("predict", cls=Command)
 @click.argument("file", default=STDIN, metavar="[FILE|FOLDER|-]")
 @click.option("--model", required=True, metavar="MODEL", type=click.Path(path_type=Path), help="Folder of a model.")
 @click.option(
@@ -33,7 +34,16 @@ JSONL, BIO = "jsonl", "bio"
     help="Where the suffix does not say it; standard input is txt, one text a line.",
 )
 @click.option("--split", metavar="NAME", help="Only this split of a folder.")
-@click.option("--out", default=STDIN, show_default=True, metavar="FILE", help="Where to; - is standard output.")
+@click.option(
+    "--output",
+    "out",
+    cls=Option,
+    former=("--out",),
+    default=STDIN,
+    show_default=True,
+    metavar="FILE",
+    help="Where to; - is standard output.",
+)
 @click.option(
     "--as", "written", type=click.Choice([JSONL, BIO]), default=JSONL, show_default=True, help="bio is a new folder."
 )

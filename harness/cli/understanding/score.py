@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from harness.cli.options import Command, target_option
 from harness.cli.read_once import STDIN, Readable, named, readable, refuse_overwriting
 from harness.cli.understanding.declared_labels import declared_labels
 from harness.cli.understanding.limits import Limits, limit_options
@@ -59,7 +60,7 @@ class _Wanted:
             raise InputError("only one file can come from standard input", remedy="Name the others")
 
 
-@click.command("score")
+@click.command("score", cls=Command)
 @click.argument("sessions", nargs=-1, metavar="[SESSION…]")
 @click.option("--gold", metavar="FILE|FOLDER", help="What is meant; - is standard input.")
 @click.option(
@@ -94,7 +95,11 @@ class _Wanted:
 @zero_option
 @labels_option
 @by_option
-@click.option("--groups", metavar="FILE.csv", help="A list with a header, id,voice,level_dbfs and so on: more groups.")
+@click.option(
+    "--groups",
+    metavar="FILE.csv",
+    help="A list with a header, id,voice,level_dbfs and so on: more groups.",
+)
 @click.option(
     "--attempt",
     type=click.Choice([one.value for one in Which]),
@@ -103,7 +108,7 @@ class _Wanted:
     help="Of a session's trials: the first attempt, or the one that decided.",
 )
 @click.option("--confusions", type=click.IntRange(min=0), default=20, show_default=True, help="How many; 0 for all.")
-@click.option("--json", "json_target", metavar="FILE", help="Write JSON to FILE; - is standard output, and no text.")
+@target_option("--json", "json_target", "Print JSON and no text.")
 @click.option("--html", "html_target", metavar="FILE", help="Write a page with the utterances.")
 @limit_options
 def command(

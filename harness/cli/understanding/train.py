@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from harness.cli.options import Command, Option
 from harness.cli.understanding.training_options import settings_of, splits_of, tell
 from harness.model.choices import CorpusFormat
 from harness.wire.foreign import plain_text
@@ -13,12 +14,32 @@ from harness.wire.foreign import plain_text
 DEFAULT = "crf"
 
 
-@click.command("train")
+@click.command("train", cls=Command)
 @click.option("--data", required=True, metavar="FOLDER", type=click.Path(path_type=Path), help="With train, and dev.")
-@click.option("--out", required=True, metavar="MODEL", type=click.Path(path_type=Path), help="Folder of the model.")
-@click.option("--understander", default=DEFAULT, show_default=True, metavar="NAME", help="A plug-in: crf, transformer.")
 @click.option(
-    "-s", "settings", multiple=True, metavar="NAME=VALUE", help="A setting of it; more than once for several."
+    "--output",
+    "out",
+    cls=Option,
+    former=("--out",),
+    required=True,
+    metavar="MODEL",
+    type=click.Path(path_type=Path),
+    help="Folder of the model.",
+)
+@click.option(
+    "--understander",
+    default=DEFAULT,
+    show_default=True,
+    metavar="NAME",
+    help="A plug-in: crf, transformer.",
+)
+@click.option(
+    "-s",
+    "--setting",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A setting of it; more than once for several.",
 )
 @click.option(
     "--seed", type=click.IntRange(0, 2**31 - 1), default=1, show_default=True, help="The same, the same model."

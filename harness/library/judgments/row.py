@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,6 +10,7 @@ from harness.library.findings import nearest
 from harness.library.judgments.cells import Value, WrongCell
 from harness.library.transcripts.problems import shown
 from harness.model.effect import EffectWord
+from harness.model.errors import did_you_mean
 from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, JudgmentStatus, ProposalShown, SubFlag
 
 LONGEST_NAME = 100
@@ -100,8 +100,7 @@ def _category(written: str, categories: Mapping[str, Category]) -> Category | No
 
 
 def _nearest_category(word: str, known: Collection[str]) -> str:
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
-    meant = f"Did you mean {near[0]!r}? " if near else ""
+    meant = did_you_mean(word, known)
     return f"{meant}Categories: {', '.join(Category)}; or their keys 1 to 9, 0 and -"
 
 

@@ -1,0 +1,121 @@
+"""Rules that the options of all commands keep."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from harness.cli import group
+from harness.cli.options import Command, Option, json_option, target_option
+from harness.model.errors import InputError
+from tests.unit.cli.walking import commands
+
+ALL = dict(commands(group))
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_command_says_what_it_does(name: str) -> None:
+    assert ALL[name].get_short_help_str(), name
+    assert "--help" in ALL[name].get_help(click.Context(ALL[name], info_name=name))
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_options_keep_the_rules(name: str) -> None:
+    """A short name has a long one, each is explained, and those that print or write do both in one way."""
+    for option in ALL[name].params:
+        if not isinstance(option, click.Option):
+            continue
+        assert any(one.startswith("--") for one in option.opts), option.opts
+        assert option.help, option.opts
+        if isinstance(option, Option):
+            assert isinstance(ALL[name], Command), "nothing would read the former names and the FILE of its options"
+        if {"--json", "--csv"} & set(option.opts) and name != "harness judgments import":
+            assert isinstance(option, Option)
+            assert (bool(option.suffixes), option.metavar) == (True, "[FILE]")
+        assert not {"--out", "--quiet-progress", "--bound"} & set(option.opts)
+
+
+@click.command(cls=Command)
+@click.argument("files", nargs=-1)
+@json_option("as_json", "As JSON.")
+@target_option("--csv", "table", "As CSV.")
+@click.option("--output", cls=Option, former=("--out",))
+@click.option("--fail", type=click.Choice(["status", "error"]))
+def example(files: tuple[str, ...], as_json: bool, table: str | None, output: str | None, fail: str | None) -> None:
+    """Prints what it was given."""
+    click.echo(json.dumps([files, as_json, table, output]))
+    if fail == "error":
+        raise InputError("wrong")
+    if fail:
+        raise SystemExit(1)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("a b --json", [["a", "b"], True, None, None]),
+        ("--json a b", [["a", "b"], True, None, None]),
+        ("--json - a", [["a"], True, None, None]),
+        ("a", [["a"], False, None, None]),
+        ("--csv --out=x a", [["a"], False, "-", "x"]),
+        ("--csv anything --out x", [[], False, "anything", "x"]),
+        ("-- --json", [["--json"], False, None, None]),
+    ],
+)
+def test_a_file_that_is_left_out_takes_no_argument(line: str, told: list[object]) -> None:
+    done = CliRunner().invoke(example, line.split())
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout) == told
+
+
+@pytest.mark.parametrize("form", ["--json {} a", "a --json {}", "--json={} a", "--json {} a --fail status"])
+def test_a_named_file_takes_what_would_be_printed(form: str, tmp_path: Path) -> None:
+    target = tmp_path / "found.json"
+    done = CliRunner().invoke(example, form.format(target).split())
+    assert (done.exit_code, done.stdout) == (int("status" in form), "")
+    assert json.loads(target.read_text()) == [["a"], True, None, None]
+
+
+def test_after_an_error_there_is_no_file(tmp_path: Path) -> None:
+    done = CliRunner().invoke(example, ["--json", str(tmp_path / "found.json"), "--fail", "error"])
+    assert isinstance(done.exception, InputError)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "status", "told"),
+    [
+        ("help run", 0, "Usage: harness run "),
+        ("help judgments import", 0, "Usage: harness judgments import "),
+        ("help", 0, "Usage: harness "),
+        ("-V", 0, "voice-harness, version "),
+        ("help rnu", 2, "Usage: harness help"),
+    ],
+)
+def test_help_and_version(line: str, status: int, told: str) -> None:
+    done = CliRunner().invoke(group, line.split(), prog_name="harness")
+    assert (done.exit_code, done.output[: len(told)]) == (status, told)
+
+
+def test_completion_knows_verbs_and_options() -> None:
+    asked = {"_HARNESS_COMPLETE": "bash_complete", "COMP_WORDS": "harness score --norm", "COMP_CWORD": "2"}
+    done = CliRunner().invoke(group, [], prog_name="harness", env=asked)
+    assert done.output.split() == ["plain,--normalise"]
+
+
+@pytest.mark.parametrize(
+    ("scenario", "bench", "told"),
+    [
+        ("bench.yaml", "scenario.yaml", "Swap the two files: harness run SCENARIO --bench BENCH"),
+        ("scenaro.yaml", "bench.yaml", "scenario.yaml'?"),
+        ("scenario", "bench.yaml", "scenario.yaml'?"),
+    ],
+)
+def test_a_wrong_file_is_recognised(scenario: str, bench: str, told: str, tmp_path: Path) -> None:
+    CliRunner().invoke(group, ["init", str(tmp_path)])
+    done = CliRunner().invoke(group, ["run", str(tmp_path / scenario), "--bench", str(tmp_path / bench)])
+    assert told in str(done.exception)
