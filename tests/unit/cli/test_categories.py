@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from harness.cli import group
-from harness.model.errors import InputError, LogError
+from harness.model.errors import InputError
 from harness.model.judgment import Category, JudgmentStatus
 from tests.judged_sessions import Answer, answers, clips_of, give, judged, store_session
 
@@ -163,7 +163,7 @@ def test_wrong_names_are_refused_with_the_nearest(folder: Path, options: list[st
 
 def test_a_session_cannot_be_named_twice_or_be_none(folder: Path, tmp_path: Path) -> None:
     assert isinstance(harness(folder, folder).exception, InputError)
-    assert isinstance(harness(tmp_path).exception, LogError)
+    assert isinstance(harness(tmp_path).exception, InputError)
     assert harness(folder, "--cross", "device,device").exit_code == 2
     assert harness(folder, "--max-wrong", "7").exit_code == 2
 
