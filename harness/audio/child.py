@@ -11,6 +11,7 @@ import argparse
 import ctypes
 import json
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -19,12 +20,13 @@ from collections.abc import Mapping
 from queue import SimpleQueue
 from typing import Any
 
-from harness.audio.device_names import SoundDevice, find
+from harness.audio.device_names import PULSE, SoundDevice, find, of_server
 from harness.audio.packets import Packet, PacketReader, Word
 from harness.model.errors import SoundError
 
 SAMPLE_BYTES = 2
 REALTIME_PRIORITY = 5
+PACTL_LIMIT_S = 1.0
 BACKLOG_LIMIT_S = 30.0
 """How much is held for an engine that does not read; more is dropped and told."""
 
@@ -183,7 +185,21 @@ def devices(portaudio: Any) -> list[SoundDevice]:
         told = portaudio.get_device_info_by_index(index)
         inputs, outputs = int(told["maxInputChannels"]), int(told["maxOutputChannels"])
         found.append(SoundDevice(index, str(told["name"]), inputs, outputs, int(told["defaultSampleRate"])))
+    if any(device.name == PULSE for device in found):
+        found += of_server(found, _of_server("sinks"), _of_server("sources"))
     return found
+
+
+def _of_server(kind: str) -> list[str]:
+    """Names of the sinks or sources that PulseAudio, or PipeWire in its place, has; none without it or its tool."""
+    try:
+        done = subprocess.run(
+            ["pactl", "list", "short", kind], capture_output=True, timeout=PACTL_LIMIT_S, check=False, text=True
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    rows = (line.split("\t") for line in done.stdout.splitlines())
+    return [row[1] for row in rows if len(row) > 1] if done.returncode == 0 else []
 
 
 def stream(arguments: argparse.Namespace, outlet: Outlet) -> None:
@@ -198,7 +214,11 @@ def stream(arguments: argparse.Namespace, outlet: Outlet) -> None:
     hurry()
     portaudio = pyaudio.PyAudio()
     # No name: the output that the host has chosen.
-    index = find(devices(portaudio), arguments.device, plays=plays).index if arguments.device or not plays else None
+    chosen = find(devices(portaudio), arguments.device, plays=plays) if arguments.device or not plays else None
+    index = None if chosen is None else chosen.index
+    if chosen is not None and chosen.server_name:
+        # Read by libpulse when the stream is opened.
+        os.environ["PULSE_SINK" if plays else "PULSE_SOURCE"] = chosen.server_name
     opened = portaudio.open(
         rate=arguments.rate_hz,
         channels=1,
@@ -220,7 +240,7 @@ def list_devices() -> None:
 
     silence()
     found = devices(pyaudio.PyAudio())
-    told = [[one.index, one.name, one.inputs, one.outputs, one.rate_hz] for one in found]
+    told = [[one.index, one.name, one.inputs, one.outputs, one.rate_hz, one.server_name] for one in found]
     sys.stdout.write(json.dumps(told) + "\n")
     sys.stdout.flush()
     os._exit(0)

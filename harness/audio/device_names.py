@@ -7,16 +7,32 @@ from dataclasses import dataclass
 
 from harness.model.errors import SoundError, did_you_mean
 
+PULSE = "pulse"
+
 
 @dataclass(frozen=True, slots=True)
 class SoundDevice:
-    """A device as PortAudio shows it; `rate_hz` is what it says its default is."""
+    """A device as PortAudio shows it; `rate_hz` is what it says its default is.
+
+    server_name: it is a sink or source of PulseAudio or PipeWire, which PortAudio reaches by the device `index`.
+    """
 
     index: int
     name: str
     inputs: int
     outputs: int
     rate_hz: int
+    server_name: str = ""
+
+
+def of_server(ways: Sequence[SoundDevice], sinks: Sequence[str], sources: Sequence[str]) -> list[SoundDevice]:
+    """Sinks and sources of a sound server, by their own names; none without ALSA's plug-in `pulse` as the way there."""
+    pulse = next((device for device in ways if device.name == PULSE), None)
+    if pulse is None:
+        return []
+    rate_hz = pulse.rate_hz
+    playing = [SoundDevice(pulse.index, one, 0, pulse.outputs, rate_hz, one) for one in sinks]
+    return playing + [SoundDevice(pulse.index, one, pulse.inputs, 0, rate_hz, one) for one in sources]
 
 
 def find(devices: Sequence[SoundDevice], name: str, *, plays: bool) -> SoundDevice:

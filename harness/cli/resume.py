@@ -20,8 +20,9 @@ from harness.session.resumption import Resumption
 @click.argument("session")
 @view_options
 @junit_option
+@click.option("--unattended", is_flag=True, help="Ask nobody, whatever the session began with.")
 @click.option("--no-watch", is_flag=True, help="Start the engine, print the session's folder, and return.")
-def command(session: str, plain: bool, as_json: bool, report: Path | None, no_watch: bool) -> None:
+def command(session: str, plain: bool, as_json: bool, report: Path | None, unattended: bool, no_watch: bool) -> None:
     """Go on with a session that was stopped or cut off: every trial is finished once, none is lost.
 
     In the dashboard also a session that is complete: to judge its responses, and to play trials again.
@@ -47,7 +48,7 @@ def command(session: str, plain: bool, as_json: bool, report: Path | None, no_wa
             click.echo(f"nothing is left to play; look at it: harness show {folder}")
             write_report(report, folder)
             sys.exit(_verdict(folder))
-        place = start_engine(folder)
+        place = start_engine(folder, unattended=unattended)
     if no_watch:
         click.echo(place.folder)
         return

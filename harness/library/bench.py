@@ -88,6 +88,8 @@ class _Reader:
         profile = self._profile(keys.profile, (*at, "profile")) if keys else None
         if keys is None or profile is None:
             return None
+        if keys.wake_phrases is not None:
+            profile = replace(profile, wake_phrases=tuple(keys.wake_phrases))
         if connection is not None and connection.id == name:
             connection = replace(connection, injects=_injects(connection, profile))
         return Device(name, profile, connection, keys.position or "")

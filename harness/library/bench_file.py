@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 
 from harness.library.findings import Keys
-from harness.library.words import Id, Text, word
+from harness.library.words import Id, Spoken, Text, word
 from harness.model.bench import OperatorPresence
 
 
@@ -26,6 +26,9 @@ class DeviceKeys(Keys):
 
     profile: Text = Field(description="Id of a device profile, or its path relative to the bench.")
     position: Id | None = Field(default=None, description="Where it stands.")
+    wake_phrases: list[Spoken] | None = Field(
+        default=None, min_length=1, description="Its own wake phrases; the first is used. Default: the profile's."
+    )
     connection: EquipmentKeys | None = Field(default=None, description="How it is reached; a black box has none.")
 
 

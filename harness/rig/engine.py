@@ -11,6 +11,7 @@ import threading
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -343,13 +344,15 @@ def _close(driver: Driver) -> None:
 
 def main(arguments: list[str]) -> int:
     """Runs the session in the folder that is named; the exit status."""
-    if len(arguments) != 1:
-        sys.stderr.write("usage: python -m harness.rig.engine FOLDER\n")
+    if len(arguments) not in (1, 2) or arguments[1:] not in ([], ["--unattended"]):
+        sys.stderr.write("usage: python -m harness.rig.engine FOLDER [--unattended]\n")
         return 2
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is for the client, which asks us to stop
     try:
         folder = SessionFolder(Path(arguments[0])).demand().path
         resolved = read_resolved(folder)
+        if arguments[1:]:
+            resolved = replace(resolved, bench=replace(resolved.bench, operator=OperatorPresence.ABSENT))
         return Engine(folder, resolved, clock_of(resolved.bench)).run()
     except HarnessError as error:
         sys.stderr.write(f"{error}\n")

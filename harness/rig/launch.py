@@ -20,11 +20,11 @@ ANSWERS_WITHIN_S = 60.0
 POLL_S = 0.02
 
 
-def start_engine(folder: Path, within_s: float = ANSWERS_WITHIN_S) -> EnginePlace:
+def start_engine(folder: Path, within_s: float = ANSWERS_WITHIN_S, *, unattended: bool = False) -> EnginePlace:
     """The engine that runs the session in `folder`: a new one, detached from this terminal, unless one runs already.
 
-    EngineError when it ends or does not answer within `within_s`, with what it wrote last; and on Ctrl-C meanwhile,
-    which stops it.
+    unattended: nobody is asked, whatever the bench says. EngineError when it ends or does not answer within
+    `within_s`, with what it wrote last; and on Ctrl-C meanwhile, which stops it.
     """
     session = SessionFolder(folder).demand()
     if (place := find(folder)) is not None:
@@ -35,7 +35,10 @@ def start_engine(folder: Path, within_s: float = ANSWERS_WITHIN_S) -> EnginePlac
     try:
         with output, _interrupted_afterwards():
             process = subprocess.Popen(
-                [sys.executable, "-m", "harness.rig.engine", str(folder.resolve())],
+                [
+                    *(sys.executable, "-m", "harness.rig.engine", str(folder.resolve())),
+                    *(["--unattended"] if unattended else []),
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

@@ -35,7 +35,15 @@ from harness.model.feed import (
     Welcome,
     WriteNote,
 )
-from harness.model.record import EndReason, NoteWritten, Record, SessionFinished, TrialFinished, TrialStarted
+from harness.model.record import (
+    EndReason,
+    NoteWritten,
+    OperatorAsked,
+    Record,
+    SessionFinished,
+    TrialFinished,
+    TrialStarted,
+)
 from harness.model.trial import Outcome
 from harness.rig.client import EngineClient
 from harness.rig.engine_place import EnginePlace, find, running
@@ -286,6 +294,15 @@ def test_whoever_resumes_an_attended_session_is_asked_too(runs: Runs, tmp_path: 
         watcher.stdin.flush()
     output, errors = watcher.communicate(timeout=30)
     assert (watcher.returncode, "2 of 2: 2 responded" in output) == (0, True), errors
+
+
+def test_a_resume_may_ask_nobody_whatever_the_session_began_with(runs: Runs, tmp_path: Path) -> None:
+    bench = HERE / "attended_bench.yaml"
+    folder = prepare(HERE / "asking.yaml", bench, tmp_path / "sessions", operator=OperatorPresence.PRESENT)
+    runs.folders.append(folder)
+    found = cli("resume", folder, "--plain", "--unattended", folder=tmp_path)
+    assert (found.returncode, "2 of 2: 2 inconclusive" in found.stdout) == (0, True), found.stdout + found.stderr
+    assert not any(isinstance(entry.record, OperatorAsked) for entry in rows(folder))
 
 
 def engines_of(folder: Path) -> list[int]:

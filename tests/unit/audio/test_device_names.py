@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.audio.device_names import SoundDevice, find
+from harness.audio.device_names import SoundDevice, find, of_server
 from harness.model.errors import SoundError
 
 DEVICES = (
@@ -42,3 +42,12 @@ def test_the_nearest_name_is_offered() -> None:
     with pytest.raises(SoundError) as caught:
         find(DEVICES, "speeker", plays=True)
     assert caught.value.remedy.startswith("Did you mean 'speaker'?")
+
+
+def test_sinks_and_sources_of_a_sound_server_have_their_own_names_and_are_reached_through_pulse() -> None:
+    ways = [SoundDevice(0, "hw:0,0", 2, 2, 44100), SoundDevice(3, "pulse", 32, 32, 48000)]
+    sink, source = of_server(ways, ["alsa_output.usb-Speaker"], ["alsa_input.usb-Microphone"])
+    assert find([*ways, sink, source], "usb-Speaker", plays=True) == sink
+    assert (sink.index, sink.server_name, sink.inputs) == (3, "alsa_output.usb-Speaker", 0)
+    assert find([*ways, sink, source], "usb-Microphone", plays=False) == source
+    assert of_server(ways[:1], ["a"], ["b"]) == [], "without the plug-in there is no way to them"

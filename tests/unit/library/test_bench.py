@@ -87,6 +87,15 @@ def test_options_are_instances_of_the_drivers_own_type(bench: Bench) -> None:
     )
 
 
+def test_a_device_of_a_bench_may_have_wake_phrases_of_its_own(folder: Path) -> None:
+    text = BENCH.replace("profile: lamp,", "profile: lamp, wake_phrases: [computer, hey you],")
+    (folder / "bench.yaml").write_text(text, encoding="utf-8")
+    assert load_bench(folder / "bench.yaml").devices[0].profile.wake_phrases == ("computer", "hey you")
+    (folder / "bench.yaml").write_text(text.replace("[computer, hey you]", "[]"), encoding="utf-8")
+    with pytest.raises(InputProblems, match="list is empty"):
+        load_bench(folder / "bench.yaml")
+
+
 def test_same_as_is_the_same_equipment(bench: Bench) -> None:
     assert bench.monitor is bench.loudspeakers[1]
     assert bench.device("assistant").connection is bench.loudspeakers[0]
