@@ -223,7 +223,7 @@ def test_run_show_and_resume_on_the_command_line(runs: Runs, tmp_path: Path) -> 
     assert (report.count(b"<testcase "), b"<error" in report, b"<failure" in report) == (5, False, False)
     assert cli("attach", folder=tmp_path).returncode == 3
     wrong = cli("show", "no-such", folder=tmp_path)
-    assert (wrong.returncode, session.name in wrong.stderr) == (3, True)
+    assert (wrong.returncode, session.name in wrong.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(
