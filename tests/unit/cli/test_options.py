@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from harness.cli import group
 from harness.cli.options import Command, Option, json_option, target_option
+from harness.model.choices import YARDSTICKS_KNOWN
 from harness.model.errors import InputError
 from tests.unit.cli.walking import commands
 
@@ -119,3 +120,9 @@ def test_a_wrong_file_is_recognised(scenario: str, bench: str, told: str, tmp_pa
     CliRunner().invoke(group, ["init", str(tmp_path)])
     done = CliRunner().invoke(group, ["run", str(tmp_path / scenario), "--bench", str(tmp_path / bench)])
     assert told in str(done.exception)
+
+
+def test_yardsticks_that_are_offered_are_there() -> None:
+    from harness.rig.understanding_bench import YARDSTICKS
+
+    assert tuple(YARDSTICKS) == YARDSTICKS_KNOWN
