@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -74,17 +75,18 @@ def _schema(content: Content) -> tuple[str, ...]:
     )
 
 
-def open_for_writing(path: Path, content: Content = SESSION) -> sqlite3.Connection:
+def open_for_writing(path: Path, content: Content = SESSION, wait_s: float = 5.0) -> sqlite3.Connection:
     """A connection for one thread in autocommit mode: WAL, synchronous=FULL. Creates the schema in an empty file.
 
-    LogError when the file is damaged, foreign or of another version; LogFull.
+    wait_s: how long it waits for other processes, here and at every later statement. LogError when the file is damaged,
+    foreign or of another version, or held for longer; LogFull.
     """
     try:
-        connection = sqlite3.connect(path, isolation_level=None, timeout=5.0, check_same_thread=False)
+        connection = sqlite3.connect(path, isolation_level=None, timeout=wait_s, check_same_thread=False)
     except sqlite3.Error as error:
         explain(error, path)
     try:
-        if connection.execute("PRAGMA journal_mode=WAL").fetchone()[0] != "wal":
+        if _write_ahead(connection, wait_s) != "wal":
             raise LogError(
                 f"{path}: this file system cannot hold a write-ahead log",
                 remedy="Put the folder on a local disk",
@@ -217,6 +219,18 @@ def missing_guards(connection: sqlite3.Connection) -> list[str]:
     """Names of the triggers that keep rows as they are, and that are gone or were changed; sqlite3.Error."""
     found = {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_schema WHERE type = 'trigger'")}
     return [guard.split()[2] for guard in _GUARDS if guard not in found]
+
+
+def _write_ahead(connection: sqlite3.Connection, wait_s: float) -> str:
+    """Asks for a write-ahead log; the mode that came of it. SQLite itself does not wait for others who ask, too."""
+    give_up_s = time.monotonic() + wait_s
+    while True:
+        try:
+            return str(connection.execute("PRAGMA journal_mode=WAL").fetchone()[0])
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > give_up_s:
+                raise
+        time.sleep(0.01)
 
 
 def _is_empty(connection: sqlite3.Connection) -> bool:

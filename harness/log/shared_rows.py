@@ -104,9 +104,7 @@ class SharedRows(ABC, Generic[T]):
     def _open(self) -> None:
         self._known: dict[str, int] = {}
         self._seq = 0
-        self._connection = open_for_writing(self._path, self._content)
-        with explained(self._path):
-            self._connection.execute(f"PRAGMA busy_timeout={round(WAIT_S * 1000)}")
+        self._connection = open_for_writing(self._path, self._content, WAIT_S)
         self._opened = _place(self._path)
 
     def _demand_place(self) -> None:
