@@ -211,7 +211,7 @@ def test_a_password_is_asked_for_and_taken_from_the_environment(
     try:
         with pytest.raises(DeviceError, match=r"refuses.*[Nn]ot authori[sz]ed"):
             Watch(tmp_path, address=address)
-        with pytest.raises(DeviceError, match="VH_TEST_WORD"):
+        with pytest.raises(InputError, match="VH_TEST_WORD"):
             Watch(tmp_path, address=address, username="lab", password_env="VH_TEST_WORD")
         monkeypatch.setenv("VH_TEST_WORD", "secret")
         Watch(tmp_path, address=address, username="lab", password_env="VH_TEST_WORD").driver.close()
