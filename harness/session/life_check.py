@@ -41,7 +41,6 @@ class LifeCheck:
         while after and run.ending is None and (doubtful := run.liveness.doubtful(1 if at_end else after)):
             for device in doubtful:
                 trials = _trials(len(run.liveness.silent(device)))
-                self._note(f"no sign of life of {device} in {trials}: what it reacted to before is said again")
                 asked = self._ask(device)
                 played |= asked
                 if self._ended():
@@ -58,6 +57,10 @@ class LifeCheck:
         trial = self._run.liveness.check(device, self._run.standing.rows)
         if trial is None:
             return False
+        if silent := self._run.liveness.silent(device):
+            self._note(
+                f"no sign of life of {device} in {_trials(len(silent))}: what it reacted to before is said again"
+            )
         self._run.liveness.checked = device
         try:
             self._say(trial)
