@@ -128,12 +128,18 @@ def ambient(
             found.add((*at, "sources", number), f"a second source is called {source.id!r}", remedy)
         sources.append(source)
     segment_s = keys.segment_s if keys.segment_s is not None else AmbientSpec(1.0, ()).segment_s
-    probe = _probe(keys, segment_s, at, found, voice_of, text_of)
+    probe = _probe(keys, segment_s, at, assets, found, voice_of, text_of)
     return AmbientSpec(keys.hours, tuple(sources), segment_s, probe) if sources else None
 
 
 def _probe(
-    keys: TrialKeys, segment_s: float, at: KeyPath, found: Findings, voice_of: VoiceOf, text_of: TextOf
+    keys: TrialKeys,
+    segment_s: float,
+    at: KeyPath,
+    assets: Assets,
+    found: Findings,
+    voice_of: VoiceOf,
+    text_of: TextOf,
 ) -> ProbeSpec | None:
     if (probe := keys.probe) is None:
         return None
@@ -142,7 +148,10 @@ def _probe(
         found.add((*at, "probe", "every_s"), what, f"Write at least {segment_s:g}, or a shorter `segment_s`")
     phrase = text_of(probe.phrase, (*at, "probe", "phrase")) if probe.phrase is not None else None
     voice = voice_of(probe.voice, (*at, "probe", "voice"))
-    return ProbeSpec(probe.every_s, phrase, voice, probe.level_dbfs, probe.tail_s)
+    if probe.recording is not None and probe.voice is not None:
+        found.add((*at, "probe", "voice"), "a recording has a voice of its own", "Remove `voice`", key=True)
+    recording = assets.sound(probe.recording, (*at, "probe", "recording")) if probe.recording is not None else ""
+    return ProbeSpec(probe.every_s, phrase, voice, probe.level_dbfs, probe.tail_s, recording)
 
 
 def _source(

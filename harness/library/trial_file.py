@@ -43,6 +43,7 @@ class ProbeKeys(Keys):
     every_s: float = Field(ge=1, le=86_400, description="At most so much ambient sound between two probes, s.")
     phrase: Spoken | None = Field(default=None, description="What wakes them; without it, their first wake phrase.")
     voice: Voice | None = Field(default=None, description="Who says it: one that wakes them every time.")
+    recording: PathText | None = Field(default=None, description="A recording of the phrase instead of a voice.")
     level_dbfs: LevelDbfs | None = Field(default=None, description="How loud. Default: as in defaults.")
     tail_s: float = Field(
         default=1.5, ge=0, le=600, description="Sound after it, in which a device comes to rest, s. Default 1.5."

@@ -33,7 +33,8 @@ class ProbeSpec:
     """A wake phrase before, after, and every `every_s` of ambient sound, which proves that devices listen.
 
     None is the devices' first phrase, the default voice and level. tail_s: sound after it, in which a device that says
-    nothing of its state may come to rest.
+    nothing of its state may come to rest. recording: absolute path of a sound file in which the phrase is said, instead
+    of a voice.
     """
 
     every_s: float
@@ -41,6 +42,7 @@ class ProbeSpec:
     voice: VoiceSpec | None = None
     level_dbfs: float | None = None
     tail_s: float = 1.5
+    recording: str = ""
 
 
 @dataclass(frozen=True, slots=True)

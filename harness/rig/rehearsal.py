@@ -81,6 +81,8 @@ def _spoken(scenario: Scenario) -> Iterator[tuple[str, str, VoiceSpec]]:
             voices = varied if varied and not template.recordings else [own]
             yield from ((template.id, text, voice) for voice in voices if isinstance(voice, VoiceSpec))
         if template.ambient is not None:
+            if (probe := template.ambient.probe) is not None and not probe.recording:
+                yield template.id, probe.phrase or _ANY_TEXT, probe.voice or scenario.defaults.voice
             for source in template.ambient.sources:
                 yield from ((template.id, said, voice) for said in source.texts[:1] for voice in source.voices)
 

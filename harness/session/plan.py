@@ -163,6 +163,7 @@ def _probe(scenario: Scenario, bench: Bench, template: TrialTemplate, number: in
         kind=TrialKind.PROBE,
         phrase=spec.phrase,
         voice=spec.voice,
+        recordings=(spec.recording,) if spec.recording else (),
         level_dbfs=scenario.defaults.level_dbfs if spec.level_dbfs is None else spec.level_dbfs,
         reprompt=replace(template.reprompt or scenario.defaults.reprompt, max_attempts=2),
         ambient=None,

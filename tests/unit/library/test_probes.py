@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+import soundfile
 
 from harness.library import load_profile, load_scenario
 from harness.library.profile_samples import check_samples
@@ -57,6 +59,26 @@ def test_a_probe_in_full_and_in_short(tmp_path: Path) -> None:
     assert template.ambient is not None
     assert template.ambient.probe == ProbeSpec(30.0)
     assert template.ambient.sources
+
+
+def test_a_probe_has_any_voice_or_a_recording(tmp_path: Path) -> None:
+    said = tmp_path / "said.wav"
+    soundfile.write(said, np.sin(np.arange(16_000) / 8).astype(np.float32) / 4, 16_000)
+    soundfile.write(tmp_path / "silence.wav", np.zeros(16_000, np.float32), 16_000)
+    for probe, spec in {
+        "{every_s: 60, voice: {engine: espeak, name: en-us+f3, rate_wpm: 150}}": ProbeSpec(
+            60.0, voice=VoiceSpec("espeak", "en-us+f3", 150)
+        ),
+        "{every_s: 60, recording: said.wav, phrase: hey lamp}": ProbeSpec(60.0, "hey lamp", recording=str(said)),
+    }.items():
+        (template,) = load_scenario(written(tmp_path, "soak", SOAK.replace("PROBE", probe))).trials
+        assert template.ambient is not None
+        assert template.ambient.probe == spec
+    assert "there is no file 'sad.wav'" in problems(tmp_path, "{every_s: 60, recording: sad.wav}")
+    assert "silen" in problems(tmp_path, "{every_s: 60, recording: silence.wav}")
+    both = problems(tmp_path, "{every_s: 60, recording: said.wav, voice: cass}")
+    assert "a recording has a voice of its own" in both
+    assert "no voice is called 'cas'" in problems(tmp_path, "{every_s: 60, voice: cas}")
 
 
 def test_probes_lie_between_segments(tmp_path: Path) -> None:

@@ -95,6 +95,14 @@ def test_a_voice_that_cannot_speak_is_refused_by_both(tmp_path: Path, voice: str
     assert said in line
 
 
+def test_a_probe_whose_voice_cannot_speak_is_refused_by_both(tmp_path: Path) -> None:
+    soak = "{kind: ambient, hours: 0.01, sources: [{noise: pink}], probe: {every_s: 60, voice: {name: en-uss}}}"
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text(f"scenario: soak\ntrials:\n  - {soak}\n")
+    (line,) = refused(scenario, tmp_path)
+    assert "en-us" in line
+
+
 def test_a_language_is_the_devices_and_without_a_bench_nothing_is_said_of_it(tmp_path: Path) -> None:
     scenario = written(tmp_path, "text: wie spät ist es", trial=", voice: {engine: espeak, name: de}")
     assert harness("validate", scenario).exit_code == 0

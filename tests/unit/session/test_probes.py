@@ -19,7 +19,7 @@ from harness.model.scenario import (
     TrialKind,
     TrialTemplate,
 )
-from harness.model.stimulus import Ambience, NoiseKind, SpokenText, VoiceSpec
+from harness.model.stimulus import Ambience, NoiseKind, Recording, SpokenText, VoiceSpec
 from harness.model.time import Stamp
 from harness.model.trial import Outcome, Trial
 from harness.session.plan import plan
@@ -62,6 +62,16 @@ def test_a_probe_says_the_phrase_as_it_is_declared_and_without_noise() -> None:
     assert probe.recipe.tail_s == probe.listening.tail_s == 4.0
     assert probe.recipe.lead_in_s == probe.listening.settings.refractory_s
     assert probe.reprompt.max_attempts == 2
+
+
+def test_a_probe_plays_a_recording() -> None:
+    template = soak(1)
+    assert template.ambient is not None
+    spoken = replace(template.ambient, probe=ProbeSpec(300.0, recording="/said/ann.wav"))
+    first, _, last = plan(scenario(trials=(replace(template, ambient=spoken),)), bench())
+    assert first.listening is not None
+    assert first.recipe.query == last.recipe.query == Recording("/said/ann.wav")
+    assert first.reference == first.listening.phrase != "", "what is said in it"
 
 
 def test_without_a_declaration_there_are_none() -> None:
