@@ -1,4 +1,4 @@
-"""`harness doctor`: whether this host can measure: ports, rights, sound, broker, disk, clock, software."""
+"""`harness doctor`: whether this host can measure: ports, rights, sound, broker, disk, clock, software, voices."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import click
 from harness.cli.doctor.check import Level
 from harness.cli.options import SHIPPED_FILE, Command, json_option
 from harness.model.bench import Bench
+from harness.model.errors import InputError
 from harness.wire.foreign import plain_text
 
 if TYPE_CHECKING:
@@ -31,12 +32,44 @@ _LONGEST = 1000
 @click.option(
     "--folder", type=click.Path(path_type=Path), default=Path(), help="Where sessions are kept. Default: here."
 )
+@click.option(
+    "--find-voice",
+    "device",
+    metavar="DEVICE",
+    help="Find a voice that wakes this device of the bench; nothing else is checked.",
+)
+@click.option(
+    "--voices",
+    type=click.IntRange(1, 500),
+    default=24,
+    show_default=True,
+    help="With --find-voice: how many at most.",
+)
+@click.option(
+    "--minutes",
+    type=click.FloatRange(0, 1440, min_open=True),
+    default=15.0,
+    show_default=True,
+    help="With --find-voice: stop after this time.",
+)
 @json_option("as_json", "One JSON object instead of text.")
-def command(bench_file: Path | None, folder: Path, as_json: bool) -> None:
+def command(
+    bench_file: Path | None, folder: Path, device: str | None, voices: int, minutes: float, as_json: bool
+) -> None:
     """Check ports, rights, sound, broker, disk and clock of this host; it plays nothing and opens no port.
 
-    Exit status: 0 all is well · 1 something may disturb a measurement · 3 something does not work.
+    With --find-voice it plays: each installed voice says the wake phrase three times, until one has woken the device
+    every time. The last line is the `probe:` to paste into an ambient trial.
+
+    Exit status: 0 all is well · 1 something may disturb a measurement · 3 something does not work. With
+    --find-voice: 0 a voice was found · 1 none was · 3 the device or its connection failed.
     """
+    if device is not None:
+        if bench_file is None:
+            raise InputError("--find-voice needs the bench that the device is on", remedy="Add --bench BENCH")
+        from harness.cli.doctor.voice import report_voice
+
+        sys.exit(report_voice(bench_file, device, at_most=voices, minutes=minutes, as_json=as_json))
     from harness.library import load_bench
 
     bench = load_bench(bench_file) if bench_file is not None else None

@@ -1,0 +1,66 @@
+"""`harness doctor --find-voice`: which voice wakes a device every time."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import click
+
+from harness.model.stimulus import VoiceSpec
+from harness.rig.voice_finding import TIMES, VoiceTried, find_voice, listener
+from harness.wire.foreign import plain_text
+
+WIDTH = 28
+EVERY_S = 300
+
+
+def report_voice(bench: Path, device: str, *, at_most: int, minutes: float, as_json: bool) -> int:
+    """Looks for a voice and prints what came of each; the exit status."""
+    _, phrase = listener(bench, device)
+    rows: list[VoiceTried] = []
+
+    def tried(one: VoiceTried) -> None:
+        rows.append(one)
+        if not as_json:
+            click.echo(_line(one))
+
+    if not as_json:
+        said = f"Saying {plain_text(phrase)!r} to {device}: at most {at_most} voices, {TIMES} times each"
+        click.echo(f"{said}, for at most {minutes:g} minutes.\n{'voice':{WIDTH}}  {'heard':8}  delay")
+    until_s = time.monotonic() + minutes * 60
+    found = find_voice(bench, device, at_most=at_most, within_s=minutes * 60, tried=tried)
+    probe = _probe(found.voice) if found else ""
+    if as_json:
+        told = {"device": device, "phrase": phrase, "found": found is not None, "probe": probe}
+        click.echo(json.dumps({**told, "voices": [_row(one) for one in rows]}, ensure_ascii=False, indent=2))
+    elif found:
+        click.echo(f"\n{plain_text(found.voice.label())} wakes {device}. In an ambient trial write:\n    {probe}")
+    else:
+        click.echo(
+            f"\n{'The time is over. ' if time.monotonic() >= until_s else ''}None of these voices woke {device} {TIMES} times of {TIMES}. Bring the loudspeaker nearer, try more "
+            f"--voices, or record a person:\n    probe: {{every_s: {EVERY_S}, recording: said.wav}}"
+        )
+    return 0 if found else 1
+
+
+def _line(one: VoiceTried) -> str:
+    delay = "n/a" if one.delay_s is None else f"{one.delay_s * 1000:.0f} ms"
+    cells = f"{plain_text(one.voice.label()):{WIDTH}}  {f'{one.heard} of {one.said}':8}  {delay}"
+    return f"{cells}  ({plain_text(one.trouble, 200)})" if one.trouble else cells
+
+
+def _row(one: VoiceTried) -> dict[str, object]:
+    return {
+        "engine": one.voice.engine,
+        "name": one.voice.name,
+        "heard": one.heard,
+        "said": one.said,
+        "delay_s": one.delay_s,
+        "trouble": one.trouble,
+    }
+
+
+def _probe(voice: VoiceSpec) -> str:
+    return f"probe: {{every_s: {EVERY_S}, voice: {{engine: {voice.engine}, name: {json.dumps(voice.name)}}}}}"

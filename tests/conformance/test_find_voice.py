@@ -1,0 +1,67 @@
+"""`harness doctor --find-voice`: a voice that wakes a device every time, looked for as a session plays."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from harness.cli import group
+from harness.library import load_scenario
+from harness.model.errors import InputError
+from tests.conformance.engine_runs import HERE, Runs, runs
+
+__all__ = ["runs"]
+
+BENCH = HERE / "wake_bench.yaml"
+
+
+def look(*arguments: str | Path) -> tuple[int, dict[str, Any]]:
+    done = CliRunner().invoke(group, ["doctor", "--json", *map(str, arguments)], catch_exceptions=False)
+    return done.exit_code, json.loads(done.stdout)
+
+
+def deaf(folder: Path, miss_share: float) -> Path:
+    """The bench with a device that misses more, and whose false accepts hide none of it."""
+    text = BENCH.read_text().replace("profile: device.yaml", f"profile: {HERE / 'device.yaml'}")
+    text = text.replace("wake_miss_share: 0.3, false_accepts_per_hour: 60", f"wake_miss_share: {miss_share}")
+    path = folder / "bench.yaml"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.timeout(120)
+def test_the_first_voice_that_wakes_it_every_time_can_be_pasted(runs: Runs, tmp_path: Path) -> None:
+    status, told = look("--bench", deaf(tmp_path, 0.7), "--find-voice", "shelf")
+    *others, last = told["voices"]
+    assert (status, told["found"], last["heard"], last["said"]) == (0, True, 3, 3)
+    assert others, "the first voice woke it at once: nothing was looked for"
+    assert all(one["heard"] < one["said"] == 3 for one in others)
+    assert len({(one["engine"], one["name"]) for one in told["voices"]}) == len(told["voices"])
+    assert 0 < last["delay_s"] < 1
+    soak = tmp_path / "soak.yaml"
+    soak.write_text(
+        f"scenario: soak\ntrials:\n- kind: ambient\n  hours: 1\n  sources: [{{noise: pink}}]\n  {told['probe']}\n"
+    )
+    (template,) = load_scenario(soak).trials
+    assert template.ambient is not None
+    assert template.ambient.probe is not None
+    assert template.ambient.probe.voice is not None
+    assert (template.ambient.probe.voice.engine, template.ambient.probe.voice.name) == (last["engine"], last["name"])
+
+
+@pytest.mark.timeout(120)
+def test_a_device_that_hears_nothing_wakes_to_none(runs: Runs, tmp_path: Path) -> None:
+    status, told = look("--bench", deaf(tmp_path, 1.0), "--find-voice", "shelf", "--voices", "2")
+    assert (status, told["found"], told["probe"]) == (1, False, "")
+    assert [(one["heard"], one["said"], one["delay_s"]) for one in told["voices"]] == [(0, 3, None)] * 2
+
+
+def test_what_cannot_be_looked_for_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="needs the bench"):
+        look("--find-voice", "shelf")
+    with pytest.raises(InputError, match="no device 'shelv'"):
+        look("--bench", BENCH, "--find-voice", "shelv")
