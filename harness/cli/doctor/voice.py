@@ -38,9 +38,10 @@ def report_voice(bench: Path, device: str, *, at_most: int, minutes: float, as_j
     elif found:
         click.echo(f"\n{plain_text(found.voice.label())} wakes {device}. In an ambient trial write:\n    {probe}")
     else:
+        over = "The time is over. " if time.monotonic() >= until_s else ""
         click.echo(
-            f"\n{'The time is over. ' if time.monotonic() >= until_s else ''}None of these voices woke {device} {TIMES} times of {TIMES}. Bring the loudspeaker nearer, try more "
-            f"--voices, or record a person:\n    probe: {{every_s: {EVERY_S}, recording: said.wav}}"
+            f"\n{over}None of these voices woke {device} {TIMES} times of {TIMES}. Bring the loudspeaker nearer, "
+            f"try more --voices, or record a person:\n    probe: {{every_s: {EVERY_S}, recording: said.wav}}"
         )
     return 0 if found else 1
 
