@@ -363,14 +363,15 @@ def test_times_are_the_boards_own_and_their_error_holds(broker: Broker, tmp_path
     watch = framed(broker, tmp_path)
     try:
         until(lambda: watch.of(ClockFitted))
-        truth: list[float] = []
+        truth: list[tuple[float, float]] = []
         for number in range(40):
-            truth.append(time.monotonic())
+            before_s = time.monotonic()
             board.event("response", text=str(number))
+            truth.append((before_s, time.monotonic()))
             until(lambda: len(watch.of(ResponseText)) == len(truth))
-        for at_s, one in zip(truth, watch.of(ResponseText), strict=True):
-            # The board reads its clock some 10 µs after we did.
-            assert abs(one.at.at_s - at_s) <= one.at.error_s + 0.0005
+        for (before_s, after_s), one in zip(truth, watch.of(ResponseText), strict=True):
+            # The board read its clock between the two; they lie further apart when somebody else had the processor.
+            assert before_s - one.at.error_s <= one.at.at_s <= after_s + one.at.error_s
             assert one.at.error_s < 0.02
     finally:
         watch.driver.close()
