@@ -186,7 +186,7 @@ class Pool:
         return happened if worker not in self.workers else happened + self._died(worker)
 
     def _died(self, worker: WorkerProcess) -> list[Answered | Lost]:
-        return [self._lose(worker, RejectReason.CRASH)] if worker.standing is Standing.READY else self._unborn(worker)
+        return [self._lose(worker, RejectReason.CRASH)]
 
     def _take(self, worker: WorkerProcess, kind: Frame, content: bytes) -> list[Answered | Lost]:
         match kind:
@@ -230,17 +230,16 @@ class Pool:
 
     def _lose(self, worker: WorkerProcess, reason: RejectReason, how: str = "") -> Lost:
         guilty = worker.in_work
-        if worker.standing is Standing.LOADING:
-            self._unborn(worker)
-            return Lost(worker, None, (), reason, how)
+        if worker.standing is not Standing.READY:
+            return self._unborn(worker, reason, how)
         why = self._end(worker, how)
         self._start()
         others = tuple(position for position in worker.hands if position != guilty)
         return Lost(worker, guilty, others, reason, why)
 
-    def _unborn(self, worker: WorkerProcess) -> list[Answered | Lost]:
+    def _unborn(self, worker: WorkerProcess, reason: RejectReason, how: str) -> Lost:
         """A worker ended before its engine was loaded: another is tried, some times."""
-        why = self._end(worker, "")
+        why = self._end(worker, how)
         self._failed_starts += 1
         if (self._failed_starts >= STARTS and not self.workers) or self.facts is None:
             raise EngineError(
@@ -250,8 +249,8 @@ class Pool:
         if self._failed_starts < STARTS:
             self._start()
         else:
-            self.told(f"going on with {len(self.workers)} workers: another {why} while its engine loaded")
-        return []
+            self.told(f"going on with {len(self.workers)} workers")
+        return Lost(worker, None, (), reason, f"{why} while its engine loaded")
 
     def _refused(self, worker: WorkerProcess, error: HarnessError) -> None:
         """An engine that does not load ends the run where there is no other; what goes wrong later always does."""

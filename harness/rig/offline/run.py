@@ -233,7 +233,8 @@ class Playing:
         at = "" if lost.guilty is None else f" at {plain_text(self._files[lost.guilty].listed)}"
         line = f"a worker {lost.why}{at}"
         self._journal.lost(line)
-        self._pool.told(f"{line}; another plays what it had in hand")
+        in_hand = lost.guilty is not None or bool(lost.others)
+        self._pool.told(f"{line}; another plays what it had in hand" if in_hand else line)
         sequence = lost.worker.sequence
         if sequence:
             self._sequence.begin_again()
