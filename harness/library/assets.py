@@ -94,11 +94,11 @@ class Assets:
                 found[str(path.resolve())] = seconds
         return found
 
-    def recordings(self, written: str, at: KeyPath) -> dict[str, tuple[float, RecordingFacts]]:
-        """As `sounds`, with what is known of each: of a list (.csv) its columns, else what the file itself says."""
+    def recordings(self, written: str, at: KeyPath) -> dict[str, RecordingFacts]:
+        """What is known of each file that `sounds` finds: the columns of a list (.csv), else what the file says."""
         if not written.lower().endswith(".csv"):
             known = self.sounds(written, at)
-            return {path: (duration_s, self._stated(path, duration_s, at)) for path, duration_s in known.items()}
+            return {path: RecordingFacts(self._stated(path, duration_s, at)) for path, duration_s in known.items()}
         if (path := self.file(written, at)) is None:
             return {}
         try:
@@ -106,28 +106,29 @@ class Assets:
         except InputError as error:
             self._found.problems.append(error)
             return {}
-        found: dict[str, tuple[float, RecordingFacts]] = {}
+        found: dict[str, RecordingFacts] = {}
         beside = written[: max(written.rfind("/"), written.rfind(":")) + 1]
         for row in rows:
             before = len(self._found.problems)
             for sound, duration_s in self.sounds(beside + row.path, at).items():
                 facts = row.facts
                 if facts.phrase_end_s is None:
-                    facts = replace(facts, phrase_end_s=self._stated(sound, duration_s, at).phrase_end_s)
+                    facts = replace(facts, phrase_end_s=self._stated(sound, duration_s, at))
                 elif facts.phrase_end_s > duration_s:
                     what = f"the phrase ends at {facts.phrase_end_s:g} s, and {row.path!r} is {duration_s:.3f} s long"
                     self._found.add_at(row.place, what, "Correct phrase_end_ms, or the recording")
-                found[sound] = duration_s, facts
+                found[sound] = facts
             for problem in self._found.problems[before:]:
                 problem.place = row.place
         return found
 
-    def _stated(self, path: str, duration_s: float, at: KeyPath) -> RecordingFacts:
+    def _stated(self, path: str, duration_s: float, at: KeyPath) -> float | None:
+        """Where the phrase ends by the file's own comment, s; an impossible place is noted."""
         ends_s = phrase_end_s(Path(path))
         if ends_s is not None and not 0 < ends_s <= duration_s:
             what = f"the comment of {Path(path).name!r} says that the phrase ends at {ends_s:g} s of {duration_s:.3f} s"
             self._found.add(at, what, "Correct the comment of the file")
-        return RecordingFacts(ends_s)
+        return ends_s
 
     def _seconds(self, root: Path, inner: str, named: str, at: KeyPath) -> float | None:
         """How long a recording is, which is read whole; None when there was a problem, which is noted."""

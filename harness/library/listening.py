@@ -93,9 +93,8 @@ def name_of(keys: TrialKeys) -> str:
 
 def sounds(written: str | list[str], at: KeyPath, assets: Assets) -> tuple[tuple[str, float], ...]:
     """Absolute paths and durations (s) of the files that are meant, each once, in a fixed order."""
-    places = [(written, at)] if isinstance(written, str) else [(one, (*at, n)) for n, one in enumerate(written)]
     meant: dict[str, float] = {}
-    for one, where in places:
+    for one, where in _each(written, at):
         meant.update(assets.sounds(one, where))
     return tuple(meant.items())
 
@@ -104,12 +103,16 @@ def recordings(
     written: str | list[str], at: KeyPath, assets: Assets
 ) -> tuple[tuple[str, ...], tuple[RecordingFacts, ...]]:
     """Absolute paths of the recordings of a phrase, each once, in a fixed order; and what is known of each."""
-    places = [(written, at)] if isinstance(written, str) else [(one, (*at, n)) for n, one in enumerate(written)]
     meant: dict[str, RecordingFacts] = {}
-    for one, where in places:
-        meant.update((path, facts) for path, (_, facts) in assets.recordings(one, where).items())
+    for one, where in _each(written, at):
+        meant.update(assets.recordings(one, where))
     facts = tuple(meant.values())
     return tuple(meant), facts if any(one != RecordingFacts() for one in facts) else ()
+
+
+def _each(written: str | list[str], at: KeyPath) -> list[tuple[str, KeyPath]]:
+    """One path or several, each with its place."""
+    return [(written, at)] if isinstance(written, str) else [(one, (*at, n)) for n, one in enumerate(written)]
 
 
 def ambient(
