@@ -9,7 +9,7 @@ SHIPPED = ("devices", "scenarios")
 
 
 class BuildPy(build_py):
-    """Copies device profiles and scenarios to harness/shipped/, where harness.places looks for them.
+    """Copies device profiles and scenarios to harness/shipped/, where harness.base.places looks for them.
 
     An editable install has them beside harness/, as a checkout does.
     """

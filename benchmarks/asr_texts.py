@@ -171,11 +171,11 @@ def speak(folder: Path) -> None:
     """Writes reference.trn and a WAV for each sentence. Voices and noise change in turn, each with each."""
     import numpy as np
 
+    from harness.base.plugins import Group, load
     from harness.model.stimulus import NoiseKind, NoiseSpec, VoiceSpec, Waveform
-    from harness.plugins import Group, load
-    from harness.stimuli import noise
-    from harness.stimuli.level import at_level
-    from harness.stimuli.recording import at_rate
+    from harness.sound.stimuli import noise
+    from harness.sound.stimuli.level import at_level
+    from harness.sound.stimuli.recording import at_rate
 
     engines = {engine: load(Group.VOICES, engine)() for engine in ("espeak", "flite")}
     folder.mkdir(parents=True, exist_ok=True)

@@ -15,9 +15,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from harness.metrics.agreement import MISSING, agreement, alpha_of, pairs
-from harness.metrics.consensus import consensus, without_each
-from tests.unit.metrics.raters import CATEGORIES, confusion_matrix, said, truths
+from harness.rating.figures.consensus import consensus, without_each
+from harness.statistics.agreement import MISSING, agreement, alpha_of, pairs
+from tests.unit.statistics.raters import CATEGORIES, confusion_matrix, said, truths
 
 SIZES = ((3, 300), (5, 2000), (20, 10_000))
 ROUNDS = 3

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from harness.metrics.agreement import MISSING, label_counts
-from harness.metrics.consensus import consensus, majority
-from tests.unit.metrics.raters import CATEGORIES, confusion_matrix, prevalences, said, truths
+from harness.rating.figures.consensus import consensus, majority
+from harness.statistics.agreement import MISSING, label_counts
+from tests.unit.statistics.raters import CATEGORIES, confusion_matrix, prevalences, said, truths
 
 LEAST_RIGHT = 0.88
 Matrix = NDArray[np.float64]

@@ -27,10 +27,10 @@ from responses import (
 )
 from room_responses import sound
 
-from harness.audio.hearing import Hearing
+from harness.base.plugins import Group, load
 from harness.model.errors import PluginError
 from harness.model.observation import Observation
-from harness.plugins import Group, load
+from harness.sound.hearing import Hearing
 
 
 def offline(detectors: tuple[str, ...], set_names: tuple[str, ...], count: int | None) -> None:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from tests.unit.wire.held_lines import ADAPTERS, Covered, covered
+from tests.unit.devices.wire.held_lines import ADAPTERS, Covered, covered
 
 
 def main() -> None:

@@ -14,9 +14,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from harness.metrics.exact import clopper_pearson
-from harness.metrics.intervals import CONFIDENCE
-from harness.metrics.memory import Floats, Pair, forgotten, memory_length
+from harness.session.figures.memory_counts import Floats, Pair, forgotten, memory_length
+from harness.statistics.exact import clopper_pearson
+from harness.statistics.intervals import CONFIDENCE
 
 Curve = Callable[[Floats], Floats]
 CURVES: dict[str, Curve] = {

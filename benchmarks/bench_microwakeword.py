@@ -22,11 +22,11 @@ from pymicro_features import MicroFrontend
 
 sys.path.append(str(Path(__file__).parents[1]))  # sound as the tests make it
 
-from harness.audio.sound_files import open_sound
+from harness.base.ports import ScoreStream
 from harness.engines.microwakeword_models import find_model
 from harness.engines.microwakeword_offline import MicroWakeWordOffline
 from harness.engines.microwakeword_package import Interpreter
-from harness.ports import ScoreStream
+from harness.sound.sound_files import open_sound
 from tests.unit.engines.wake_sound import varied
 
 RATE_HZ = 16000

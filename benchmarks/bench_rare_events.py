@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.metrics import word_intervals
-from harness.metrics.clustered_rates import clustering
-from harness.metrics.exact import garwood
-from harness.metrics.word_intervals import wer_difference
+from harness.statistics import word_intervals
+from harness.statistics.clustered_rates import clustering
+from harness.statistics.exact import garwood
+from harness.statistics.word_intervals import wer_difference
 
 RUNS = 2000
 Column = NDArray[np.float64]

@@ -11,9 +11,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from harness.log.reader import LogReader
 from harness.model.judgment import Category
-from harness.rig.rating_room import open_room
+from harness.rating.rating_room import open_room
+from harness.session.log.reader import LogReader
 from tests.rating_sessions import rating_sessions
 
 SESSIONS, RESPONSES = 10, 1000

@@ -27,7 +27,7 @@ from starlette.types import ASGIApp
 from harness.model.judgment import Category
 from harness.model.rater_keys import RaterKeys
 from harness.model.rating_round import RatingRound
-from harness.rig.rating_room import RatingRoom
+from harness.rating.rating_room import RatingRoom
 from harness.web.invitations import Invitations
 from harness.web.site import Site
 from tests.rating_sessions import rating_session

@@ -17,14 +17,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from harness.base.ports import ScoresSound
 from harness.engines.offline_loading import load_engine, task_of
-from harness.evaluate.offline.counts import Tally
-from harness.evaluate.offline.sweep import Sweep
-from harness.metrics.spots import crossings, spots
 from harness.model.offline import Counting, FileOutcome, ListKind, ScoreTrack
-from harness.ports import ScoresSound
-from harness.rig.offline.score_cache import ScoreCache
-from harness.rig.offline.scores import scores_of
+from harness.offline.figures.counts import Tally
+from harness.offline.figures.spots import crossings, spots
+from harness.offline.figures.sweep import Sweep
+from harness.offline.score_cache import ScoreCache
+from harness.offline.scores import scores_of
 
 TASK = "microwakeword:okay_nabu"
 ENGINE_S = 600.0

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from harness.metrics.snor import Form, convert
+from harness.transcripts.snor import Form, convert
 
 LINES = 200_000
 ROUNDS = 3

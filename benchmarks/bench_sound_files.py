@@ -18,10 +18,10 @@ import numpy.typing as npt
 import soundfile
 import soxr
 
-from harness.audio.pcm_source import BLOCK_SAMPLES, MappedWave, StreamedWave
-from harness.audio.sound_files import open_sound
-from harness.audio.wave_file import WaveSound
-from harness.library.audio_lists import read_lists
+from harness.offline.audio_lists import read_lists
+from harness.sound.pcm_source import BLOCK_SAMPLES, MappedWave, StreamedWave
+from harness.sound.sound_files import open_sound
+from harness.sound.wave_file import WaveSound
 
 HOURS = 2
 ROUNDS = 3

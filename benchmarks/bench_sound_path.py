@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.audio.capture import Capture
-from harness.audio.path_check import check_path
-from harness.audio.playback import Playback
 from harness.lab.sound_server import LabSoundServer
+from harness.sound.capture import Capture
+from harness.sound.path_check import check_path
+from harness.sound.playback import Playback
 
 COUNT = 12
 STREAM_S = 5.0

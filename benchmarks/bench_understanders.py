@@ -13,13 +13,13 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from harness.evaluate.understanding.columns import Figure
-from harness.library.grammar_file import load_grammars
-from harness.metrics.intervals import wilson
-from harness.metrics.understanding.chunks import chunks
 from harness.model.understanding import Chunking, Corpus, Utterance
-from harness.rig.understanding_bench import BenchRow, Contender, bench
-from harness.understanding.grammar import generate
+from harness.statistics.intervals import wilson
+from harness.understanding.arithmetic.chunks import chunks
+from harness.understanding.files.grammar_file import load_grammars
+from harness.understanding.models.grammar import generate
+from harness.understanding.models.understanding_bench import BenchRow, Contender, bench
+from harness.understanding.scoring.columns import Figure
 
 GRAMMARS = Path(__file__).parent.parent / "scenarios" / "understanding"
 SEED = 1

@@ -22,12 +22,12 @@ from seqeval.metrics.sequence_labeling import precision_recall_fscore_support as
 from sklearn.metrics import accuracy_score, jaccard_score, precision_recall_fscore_support
 from sklearn.preprocessing import MultiLabelBinarizer
 
-from harness.evaluate.understanding.counted import counted
-from harness.evaluate.understanding.scoring import Scoring, score
-from harness.metrics.understanding.figures import figures
-from harness.metrics.understanding.rule import Rule
 from harness.model.understanding import Corpus, Utterance
-from harness.reports.understanding.figure_rows import Reported
+from harness.understanding.arithmetic.figures import figures
+from harness.understanding.arithmetic.rule import Rule
+from harness.understanding.reports.figure_rows import Reported
+from harness.understanding.scoring.counted import counted
+from harness.understanding.scoring.scoring import Scoring, score
 
 ROUNDS = 3
 Result = TypeVar("Result")

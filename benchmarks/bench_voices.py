@@ -9,9 +9,9 @@ import statistics
 import sys
 import time
 
+from harness.base.plugins import Group, load
 from harness.model.stimulus import VoiceSpec
-from harness.plugins import Group, load
-from harness.stimuli.span import active_span
+from harness.sound.stimuli.span import active_span
 
 SENTENCES = (
     "What time is it?",

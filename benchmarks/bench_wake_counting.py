@@ -12,15 +12,15 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1]))  # rows as the tests write them
 
-from harness.evaluate.wake import WakeFigures
-from harness.metrics.wake import Window, match_events
 from harness.model.record import EventReviewed, ReviewWord
 from harness.model.scenario import TrialKind
-from harness.reports.wake_log_reading import read
-from harness.reports.wake_log_session import wake_log
-from harness.reports.wake_log_text import write
-from harness.reports.wake_session import session_of
-from tests.unit.evaluate.wake_rows import WakeRows, wake_trial
+from harness.report.wake_log_session import wake_log
+from harness.report.wake_session import session_of
+from harness.wake.counting import Window, match_events
+from harness.wake.reports.wake_log_reading import read
+from harness.wake.reports.wake_log_text import write
+from harness.wake.wake import WakeFigures
+from tests.unit.wake.wake_rows import WakeRows, wake_trial
 
 WAKES = 2_000
 SEGMENTS = 4_000

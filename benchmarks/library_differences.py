@@ -20,10 +20,10 @@ import yardsticks
 
 sys.path.append(str(Path(__file__).parents[1]))
 
-from harness.evaluate.wording import Wording
-from harness.library.transcripts.pairs import read_pair
-from harness.metrics.alignment_batch import align_texts
 from harness.model.scenario import Normalisation
+from harness.transcripts.alignment_batch import align_texts
+from harness.transcripts.files.pairs import read_pair
+from harness.transcripts.wording import Wording
 from tests.conformance import sclite
 
 DATA = Path(__file__).parents[1] / "tests" / "data" / "asr"

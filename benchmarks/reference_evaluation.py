@@ -13,9 +13,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from harness.metrics.exact import clopper_pearson, garwood
-from harness.reports.wake_log import WakeLog, computed
-from harness.reports.wake_log_reading import read
+from harness.statistics.exact import clopper_pearson, garwood
+from harness.wake.reports.wake_log import WakeLog, computed
+from harness.wake.reports.wake_log_reading import read
 
 PHRASES = {
     "microwakeword": ("alexa", "hey_jarvis", "hey_mycroft", "okay_nabu"),

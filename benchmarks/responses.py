@@ -15,8 +15,8 @@ import soundfile
 import soxr
 from scipy import signal
 
-from harness.audio.capture import Block
 from harness.model.observation import Observation, SpeechEnded, SpeechStarted
+from harness.sound.capture import Block
 
 RATE_HZ = 48000
 _TUNED_TEXTS = (

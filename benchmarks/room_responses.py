@@ -32,15 +32,15 @@ from responses import (
     utterances_of,
 )
 
-from harness.audio.capture import Block, Capture
-from harness.audio.chirp import find
-from harness.audio.hearing import Hearing
-from harness.audio.playback import Playback
+from harness.base.plugins import Group, load
 from harness.lab.sound_server import LabSoundServer
 from harness.model.errors import SoundError
 from harness.model.observation import Observation
 from harness.model.stimulus import Waveform
-from harness.plugins import Group, load
+from harness.sound.capture import Block, Capture
+from harness.sound.chirp import find
+from harness.sound.hearing import Hearing
+from harness.sound.playback import Playback
 
 LAB = "virtual_lab"
 ROOMS_AT_ONCE = 3

@@ -6,8 +6,10 @@ python=$1
 conformance=tests/conformance
 
 # Waits for nothing: takes what the others leave of the processors, and never keeps them from theirs.
-pure="tests/unit/evaluate tests/unit/library tests/unit/metrics tests/unit/model tests/unit/rating tests/unit/reports
-    tests/unit/stimuli tests/unit/understanding tests/unit/web $conformance/scoring"
+unit=tests/unit
+pure="$unit/annotation $unit/base $unit/devices/profiles $unit/model $unit/offline/figures $unit/offline/reports $unit/rating
+    $unit/report $unit/scenario $unit/session/figures $unit/sound/stimuli $unit/statistics $unit/transcripts
+    $unit/understanding $unit/wake $unit/web $conformance/scoring"
 
 # What deals with moments runs once more where it fails: a machine that others share may miss one. A second failure counts,
 # and the first is printed whole even where the second run passes.

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.log.annotation_folder import AnnotationFolder, project_text
-from harness.log.annotation_log import AnnotationLog
+from harness.annotation.annotation_folder import AnnotationFolder, project_text
+from harness.annotation.annotation_log import AnnotationLog
+from harness.annotation.annotation_room import AnnotationRoom
 from harness.model.annotation import AnnotationProject, AnnotationRow, Intents, Proposal, Proposed
-from harness.rig.annotation_room import AnnotationRoom
 
 LABELS = """\
 label_set: travel

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from harness.evaluate.judged import JudgedResponse, judged_in
-from harness.evaluate.progress import SessionFigures
-from harness.log.judgment_log import JudgmentLog, rating_rows
-from harness.log.reader import LogReader
-from harness.log.writer import SqliteLog
 from harness.model.clip import Clip
 from harness.model.judgment import Category, Judgment, JudgmentStatus
 from harness.model.record import JudgmentGiven, SessionStarted
 from harness.model.stimulus import Waveform
 from harness.model.trial import Outcome, Recognition, Trial
-from tests.unit.evaluate.rows import Rows, planned
+from harness.rating.figures.judged import JudgedResponse, judged_in
+from harness.session.figures.progress import SessionFigures
+from harness.session.log.judgment_log import JudgmentLog, rating_rows
+from harness.session.log.reader import LogReader
+from harness.session.log.writer import SqliteLog
+from tests.unit.session.figures.rows import Rows, planned
 
 RATE_HZ = 8000
 WALL_S = 1_600_000_000.0

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.log.judgment_log import JudgmentLog
 from harness.model.judgment import Category, ProposalShown
 from harness.model.rating_round import ProposalRule, RatingRound
 from harness.model.record import JudgmentGiven
 from harness.rating.judgments import Sitting
-from harness.rig.rating_room import open_room
+from harness.rating.rating_room import open_room
+from harness.session.log.judgment_log import JudgmentLog
 from tests.rating_sessions import rating_session
 
 ADMITTED = ("shirt", "moon")

@@ -14,9 +14,8 @@ from types import MappingProxyType
 import numpy as np
 import soxr
 
-from harness.log.clips import ClipShelf
-from harness.log.database import open_for_writing
-from harness.log.folder import SessionFolder
+from harness.base.codec import RECORDS, encode
+from harness.base.folder import SessionFolder
 from harness.model.bench import ObservationKind
 from harness.model.clip import Clip
 from harness.model.effect import EffectCheck, EffectWord, StateWanted
@@ -41,10 +40,11 @@ from harness.model.scenario import Evidence, Recognised, RepromptRule
 from harness.model.stimulus import SpokenText, StimulusRecipe, VoiceSpec, Waveform
 from harness.model.time import Measured, Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
-from harness.rig.assemble import renderer
-from harness.stimuli.level import amplify
-from harness.stimuli.recording import at_rate
-from harness.wire.codec import RECORDS, encode
+from harness.session.engine.assemble import renderer
+from harness.session.log.clips import ClipShelf
+from harness.session.log.database import open_for_writing
+from harness.sound.stimuli.level import amplify
+from harness.sound.stimuli.recording import at_rate
 
 STARTED_WALL_S = 1_700_000_000.0
 RATE_HZ = 16000

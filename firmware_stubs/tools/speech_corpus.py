@@ -18,9 +18,9 @@ import soxr
 
 from harness.model.errors import VoiceError
 from harness.model.stimulus import VoiceSpec
-from harness.stimuli.voices.espeak import EspeakVoice
-from harness.stimuli.voices.flite import FliteVoice
-from harness.stimuli.voices.hibari import HibariVoice
+from harness.sound.stimuli.voices.espeak import EspeakVoice
+from harness.sound.stimuli.voices.flite import FliteVoice
+from harness.sound.stimuli.voices.hibari import HibariVoice
 
 RATE_HZ = 16_000
 PCM = npt.NDArray[np.int16]

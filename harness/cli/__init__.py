@@ -72,7 +72,7 @@ def main() -> None:
         with orderly_end():
             group(prog_name="harness")
     except HarnessError as error:
-        from harness.wire.foreign import plain_text  # here, since few need it
+        from harness.base.foreign import plain_text  # here, since few need it
 
         lines = f"harness: {error}".split("\n")
         click.echo("\n".join(plain_text(line, LONGEST_TOLD) for line in lines), err=True)

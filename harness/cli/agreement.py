@@ -17,7 +17,7 @@ from harness.model.rating_round import RatingRound
 from harness.rating.exercises import BUILT_IN
 
 if TYPE_CHECKING:
-    from harness.evaluate.agreement import AgreementFigures
+    from harness.rating.figures.agreement import AgreementFigures
 
 TOO_LOW = 1
 
@@ -53,8 +53,8 @@ def command(
     """
     from harness.cli import agreement_tables as tables
     from harness.cli.score_output import print_lines
-    from harness.evaluate.agreement import agreement_figures
-    from harness.rig.rated_sessions import of_round, read_sessions
+    from harness.rating.figures.agreement import agreement_figures
+    from harness.rating.rated_sessions import of_round, read_sessions
 
     if disputed + as_json + as_csv > 1:
         raise InputError("--disputed, --json and --csv exclude each other", remedy="Choose one")
@@ -68,13 +68,13 @@ def command(
     round_ = asked.round or RatingRound(exercises=BUILT_IN)
     figures = agreement_figures([one.rated for one in found], round_.gold, round_.exercises)
     if as_json:
-        from harness.reports.agreement_json import as_json as object_of
+        from harness.rating.reports.agreement_json import as_json as object_of
 
         standard_output().write(json.dumps(object_of(figures), ensure_ascii=True) + "\n")
     elif as_csv:
+        from harness.base.safe_csv import safe_csv
         from harness.cli.judgments import print_file
-        from harness.reports.agreement_json import table_of
-        from harness.reports.safe_csv import safe_csv
+        from harness.rating.reports.agreement_json import table_of
 
         print_file(safe_csv(table_of(figures)).encode())
     else:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from harness.evaluate.agreement import CATEGORIES, AgreedItem, AgreementFigures
-from harness.evaluate.raters import RaterFigures
-from harness.metrics.agreement import Figure, confusions
-from harness.metrics.consensus import SURE_ENOUGH
-from harness.metrics.exact import Interval
-from harness.metrics.intervals import Share
+from harness.base.cells import counted, fit, shown
 from harness.model.judgment import Category
 from harness.rating.categories import LABELS
-from harness.reports.cells import counted, fit, shown
+from harness.rating.figures.agreement import CATEGORIES, AgreedItem, AgreementFigures
+from harness.rating.figures.consensus import SURE_ENOUGH
+from harness.rating.figures.raters import RaterFigures
+from harness.statistics.agreement import Figure, confusions
+from harness.statistics.exact import Interval
+from harness.statistics.intervals import Share
 
 NOTHING = "n/a"
 WIDTH = 80

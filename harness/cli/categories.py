@@ -19,9 +19,9 @@ from harness.model.errors import InputError
 from harness.model.judgment import Category
 
 if TYPE_CHECKING:
-    from harness.evaluate.categories import Figure
     from harness.model.choices import By
-    from harness.reports.categories.report import CategoryReport, Selection
+    from harness.rating.figures.categories import Figure
+    from harness.rating.reports.report import CategoryReport, Selection
 
 FAILED = 1
 
@@ -104,7 +104,7 @@ def command(
     cannot be read, or a report cannot be written.
     """
     from harness.cli import score_output as output
-    from harness.reports.categories.report import Selection
+    from harness.rating.reports.report import Selection
 
     if as_json and as_csv:
         raise InputError("--json and --csv exclude each other", remedy="Choose one")
@@ -112,7 +112,7 @@ def command(
     selection = Selection(raters, round_id, on, by, crosses, compare)
     report = read(named, selection)
     if html_target is not None:
-        from harness.reports.categories.html import write_html
+        from harness.rating.reports.html import write_html
 
         write_html(report, html_target)
     output.print_lines(_lines(report, as_json=as_json, as_csv=as_csv))
@@ -131,14 +131,14 @@ def _lines(report: CategoryReport, *, as_json: bool, as_csv: bool) -> list[str]:
     from harness.cli import score_output as output
 
     if as_json:
-        from harness.reports.categories.categories_json import text_of
+        from harness.rating.reports.categories_json import text_of
 
         return text_of(report).splitlines()
     if as_csv:
-        from harness.reports.categories.categories_csv import csv_of
+        from harness.rating.reports.categories_csv import csv_of
 
         return csv_of(report).splitlines()
-    from harness.reports.categories import summary, tables
+    from harness.rating.reports import summary, tables
 
     width = output.width()
     head, *lines = [*summary.lines(report, width), *tables.lines(report, width)]
@@ -147,10 +147,10 @@ def _lines(report: CategoryReport, *, as_json: bool, as_csv: bool) -> list[str]:
 
 def read(named: Sequence[str], selection: Selection) -> CategoryReport:
     """The report on some sessions, or on a round; LogError, and InputError for names that fit nothing."""
-    from harness.evaluate.judged import judged_in
-    from harness.evaluate.rated_trials import RatedTrial, consensus_of, rated_in, rows_asked_for
-    from harness.reports.categories.report import report_of
-    from harness.rig.rated_sessions import read_sessions
+    from harness.rating.figures.judged import judged_in
+    from harness.rating.figures.rated_trials import RatedTrial, consensus_of, rated_in, rows_asked_for
+    from harness.rating.rated_sessions import read_sessions
+    from harness.rating.reports.report import report_of
 
     asked = rated_sessions(named, selection.round_id)
     found = read_sessions(asked.folders)

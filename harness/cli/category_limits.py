@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from harness.base.cells import shown
 from harness.model.judgment import Category
-from harness.reports.cells import shown
 
 if TYPE_CHECKING:
-    from harness.evaluate.categories import CountedShare
     from harness.model.choices import Reading
-    from harness.reports.categories.report import CategoryReport
+    from harness.rating.figures.categories import CountedShare
+    from harness.rating.reports.report import CategoryReport
 
 TOO_FEW = "too few queries for an interval"
 
@@ -40,8 +40,8 @@ class Limit:
 
 def failures(report: CategoryReport, limit: Limit, bound: Bound) -> Iterator[str]:
     """A sentence for each device that does not hold a limit; one that has no share holds none."""
-    from harness.reports.categories.report import name_of
-    from harness.reports.transcripts.summary import per_cent
+    from harness.rating.reports.report import name_of
+    from harness.transcripts.reports.summary import per_cent
 
     if limit.wanted is None:
         return

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
+from harness.base.whole_file import WholeFile
 from harness.cli.options import STREAM, Command, json_option, target_option
 from harness.cli.read_once import readable, refuse_overwriting
-from harness.whole_file import WholeFile
 
 
 @click.command("compare", cls=Command)
@@ -28,11 +28,11 @@ def command(first: Path, second: Path, cluster_by: str | None, csv_target: Path 
     A.log, B.log: logs of ours, whose journals (A.log.jsonl) tell more where they are there, journals, or logs of the
     original tool. Files are the same when their lists call them the same.
     """
-    from harness.evaluate.offline.compared_files import Clusters
-    from harness.evaluate.offline.comparison import compare
-    from harness.reports.offline.comparison_lines import as_json as comparison_json
-    from harness.reports.offline.comparison_lines import differing_csv, lines
-    from harness.reports.offline.evaluated import journal_of, read_evaluated
+    from harness.offline.figures.compared_files import Clusters
+    from harness.offline.figures.comparison import compare
+    from harness.offline.reports.comparison_lines import as_json as comparison_json
+    from harness.offline.reports.comparison_lines import differing_csv, lines
+    from harness.offline.reports.evaluated import journal_of, read_evaluated
 
     if csv_target is not None:
         refuse_overwriting(str(csv_target), [str(one) for log in (first, second) for one in (log, journal_of(log))])

@@ -15,7 +15,7 @@ from harness.cli.sessions import SESSIONS, progress_of
 from harness.cli.watching import chosen_view, view_options, watch
 
 if TYPE_CHECKING:
-    from harness.rig.engine_place import EnginePlace
+    from harness.session.engine.engine_place import EnginePlace
 
 ENDS_WITHIN_S = 10.0
 
@@ -38,10 +38,10 @@ def command(sessions: Path, keep_lab: bool, short: bool, plain: bool, as_json: b
 
     With a terminal the dashboard opens and you are the operator; without one the run is printed line by line.
     """
+    from harness.base.places import runtime_folder, shipped_folder
     from harness.lab.lab import Lab
-    from harness.places import runtime_folder, shipped_folder
-    from harness.rig.launch import start_engine
-    from harness.rig.prepare import prepare
+    from harness.session.engine.launch import start_engine
+    from harness.session.engine.prepare import prepare
 
     view = chosen_view(plain, as_json)
     scenarios = shipped_folder("scenarios")

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from harness.evaluate.progress import Progress
-from harness.log.folder import SessionFolder
+from harness.base.cells import fit
+from harness.base.folder import SessionFolder
+from harness.base.foreign import plain_text
 from harness.model.effect import EffectSource, EffectWord
 from harness.model.stimulus import SpokenText
-from harness.reports.cells import fit
-from harness.rig.effects import EffectItem, effects_of
-from harness.wire.foreign import plain_text
+from harness.rating.effects import EffectItem, effects_of
+from harness.session.figures.progress import Progress
 
 _WORDS = {
     EffectWord.RIGHT: "right",

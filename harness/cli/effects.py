@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.base.foreign import plain_text
 from harness.cli.operator_prompt import HOW_EFFECT, parse_effect
 from harness.cli.options import Command, json_option
 from harness.cli.sessions import session_folder, user_name
@@ -18,10 +19,9 @@ from harness.cli.streams import standard_output
 from harness.model.effect import EffectSource, EffectWord
 from harness.model.errors import InputError
 from harness.model.record import EffectAnswered
-from harness.wire.foreign import plain_text
 
 if TYPE_CHECKING:
-    from harness.rig.effects import EffectItem, SessionEffects
+    from harness.rating.effects import EffectItem, SessionEffects
 
 STILL_OPEN = 1
 LOOK_S = 3.0
@@ -88,7 +88,7 @@ def command(
 
 
 def _items(folders: Sequence[Path]) -> list[EffectItem]:
-    from harness.rig.effects import effects_of
+    from harness.rating.effects import effects_of
 
     return [item for folder in folders for item in effects_of(folder).items]
 
@@ -104,7 +104,7 @@ def _head(items: Sequence[EffectItem], now_s: float) -> str:
 
 def _named(folders: Sequence[Path], trial_id: str) -> EffectItem:
     """The effect of that trial; InputError when there is none, or more than one session has it."""
-    from harness.library.findings import nearest
+    from harness.base.findings import nearest
 
     items = _items(folders)
     found = [one for one in items if one.trial.id == trial_id]
@@ -119,7 +119,7 @@ def _named(folders: Sequence[Path], trial_id: str) -> EffectItem:
 def _answered(item: EffectItem, word: EffectWord, detail: str, by: str) -> str:
     """Writes the answer, and says what it overrules."""
     from harness.cli.effect_lines import clock
-    from harness.log.judgment_log import JudgmentLog
+    from harness.session.log.judgment_log import JudgmentLog
 
     before = item.answers[-1] if item.answers else None
     if before is not None:
@@ -168,7 +168,7 @@ def _watch(folders: Sequence[Path], by: str, asks: bool) -> None:
     """Until nothing can become due any more, or the person is done with it."""
     from harness.cli.effect_lines import described
     from harness.cli.score_output import print_lines
-    from harness.rig.effects import effects_of
+    from harness.rating.effects import effects_of
 
     met: set[tuple[Path, str, int, int]] = set()
     told = ""

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.base.foreign import plain_text
 from harness.cli.options import Command, json_option
 from harness.model.errors import InputError, PluginError
 from harness.model.offline import EngineKind, OperatingPoint, Setting, SettingKind
-from harness.wire.foreign import plain_text
 
 if TYPE_CHECKING:
     from rich.table import Table

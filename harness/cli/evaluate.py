@@ -15,7 +15,7 @@ from harness.cli.options import Command, Option
 from harness.cli.score_options import share
 from harness.model.choices import HANG_AFTER_S
 from harness.model.offline import Evaluation, LeadInRef
-from harness.rig.offline.journal_header import Shard
+from harness.offline.journal_header import Shard
 
 
 def _finite(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
@@ -186,8 +186,8 @@ def command(
     """
     from harness.cli.evaluate_files import EvaluationFiles
     from harness.cli.evaluate_sitting import Sitting
-    from harness.library.audio_lists import read_lists
-    from harness.rig.offline.pool import Limits
+    from harness.offline.audio_lists import read_lists
+    from harness.offline.pool import Limits
 
     asked = Asked(
         task, inv, oov, referenced, settings, files, jobs, log, normalise, count_in_vocabulary, words, vad, resume,

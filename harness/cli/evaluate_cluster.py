@@ -12,10 +12,10 @@ import click
 from harness.cli.evaluate_options import Asked
 
 if TYPE_CHECKING:
-    from harness.rig.offline.run import Ran
+    from harness.offline.run import Ran
 
 LONGEST_TASK_H = 24.0
-FOR_FIGURES = ("harness.reports.offline.console", "harness.reports.offline.summary_json", "harness.cli.evaluate_faults")
+FOR_FIGURES = ("harness.offline.reports.console", "harness.offline.reports.summary_json", "harness.cli.evaluate_faults")
 """Modules of figures and logs, which take longer to import than half an hour of audio takes to play."""
 
 
@@ -37,11 +37,11 @@ def cluster_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def runner(asked: Asked) -> Callable[..., Ran]:
     """What plays the files: `run.run`, or `cluster.run_on_cluster`, with what the command line says of it."""
-    from harness.rig.offline.run import run
+    from harness.offline.run import run
 
     if not asked.cluster:
         return partial(run, jobs=asked.jobs, while_loading=_import_for_figures)
-    from harness.rig.offline.cluster import run_on_cluster
+    from harness.offline.cluster import run_on_cluster
 
     return partial(run_on_cluster, address=asked.cluster, task_s=asked.task_hours * 3600)
 

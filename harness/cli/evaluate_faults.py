@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.evaluate.offline.counts import OfflineCounts
-from harness.evaluate.offline.verdicts import Key
+from harness.base.cells import counted
 from harness.model.offline import RejectReason
-from harness.reports.cells import counted
+from harness.offline.figures.counts import OfflineCounts
+from harness.offline.figures.verdicts import Key
 
 FAULTS = (
     RejectReason.UNREADABLE,

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import Buffer
 
+from harness.base.whole_file import WholeFile
 from harness.cli.read_once import refuse_overwriting
 from harness.model.errors import InputError, Place
-from harness.rig.offline.journal import Journal
-from harness.rig.offline.journal_file import read_journal
-from harness.rig.offline.journal_header import JournalHeader
-from harness.whole_file import WholeFile
+from harness.offline.journal import Journal
+from harness.offline.journal_file import read_journal
+from harness.offline.journal_header import JournalHeader
 
 if TYPE_CHECKING:
-    from harness.evaluate.offline.figures import Figures
-    from harness.reports.offline.log import Run
+    from harness.offline.figures.figures import Figures
+    from harness.offline.reports.log import Run
 
 _FIRST_WORDS = (b"INFO ", b"INVTA ", b"INVFA ", b"INVFR ", b"OOVFA ", b"CMD", b"STT", b"REJECT ", b"ERROR ")
 
@@ -91,8 +91,8 @@ class EvaluationFiles:
 
     def write(self) -> tuple[Run, Figures]:
         """Log and summary from the journal, each whole or not at all; HarnessError, InputError."""
-        from harness.reports.offline.log import run_of, write_log
-        from harness.reports.offline.summary_json import as_json
+        from harness.offline.reports.log import run_of, write_log
+        from harness.offline.reports.summary_json import as_json
 
         journal = read_journal(self.journal)
         run = run_of(journal)

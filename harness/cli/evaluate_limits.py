@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from harness.model.errors import InputError
 
 if TYPE_CHECKING:
-    from harness.evaluate.offline.figures import Figures
-    from harness.metrics.exact import Interval
+    from harness.offline.figures.figures import Figures
+    from harness.statistics.exact import Interval
 
 
 class LimitsOn(StrEnum):

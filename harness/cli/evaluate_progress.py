@@ -7,10 +7,10 @@ import shutil
 import sys
 from typing import TextIO
 
+from harness.base.cells import shown
 from harness.cli.streams import safe_stream
-from harness.reports.cells import shown
-from harness.reports.wake_log import hours_text
-from harness.rig.offline.run_progress import Progress
+from harness.offline.run_progress import Progress
+from harness.wake.reports.wake_log import hours_text
 
 _CLEAR = "\r\x1b[K"
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from harness import __version__
+from harness.base.cells import counted
 from harness.cli.evaluate_cluster import runner
 from harness.cli.evaluate_files import EvaluationFiles
 from harness.cli.evaluate_limits import DeclaredLimits
@@ -17,26 +18,17 @@ from harness.cli.evaluate_progress import ProgressLine
 from harness.cli.evaluate_sweep import SweepAsked
 from harness.cli.score_output import print_lines
 from harness.cli.verbs import INTERRUPTED
-from harness.library.audio_lists import Listing
 from harness.model.errors import HarnessError, InputError
-from harness.model.offline import (
-    Counting,
-    EngineFacts,
-    EngineKind,
-    Evaluation,
-    FileOutcome,
-    LeadInRef,
-    ListedFile,
-)
-from harness.reports.cells import counted
-from harness.rig.offline.journal import Journal
-from harness.rig.offline.journal_header import JournalHeader, Shard
-from harness.rig.offline.pool import Limits
-from harness.rig.offline.shards import PartOfFiles
-from harness.rig.offline.stopping import stop_when_asked
+from harness.model.offline import Counting, EngineFacts, EngineKind, Evaluation, FileOutcome, LeadInRef, ListedFile
+from harness.offline.audio_lists import Listing
+from harness.offline.journal import Journal
+from harness.offline.journal_header import JournalHeader, Shard
+from harness.offline.pool import Limits
+from harness.offline.shards import PartOfFiles
+from harness.offline.stopping import stop_when_asked
 
 if TYPE_CHECKING:
-    from harness.evaluate.offline.figures import Figures
+    from harness.offline.figures.figures import Figures
 
 LIMIT_FAILED, FAULT = 1, 3
 
@@ -95,7 +87,7 @@ class Sitting:
         """The journal, once the engine has said what it is; no audio has been read yet."""
         self._asked.demand_fit(facts)
         if self._sweep:
-            from harness.rig.offline.sweep import demand_scores
+            from harness.offline.sweep import demand_scores
 
             demand_scores(facts, self._evaluation)
         asked = self._asked
@@ -115,16 +107,16 @@ class Sitting:
         journal = self._written.opened(header, resume=asked.resume)
         self._header = header
         if self._verbose:
-            from harness.reports.offline.console import writing_line
+            from harness.offline.reports.console import writing_line
 
             _say(writing_line(str(self._written.log)))
         return journal
 
     def _tells(self, outcome: FileOutcome, file: ListedFile) -> None:
         """An event a line, as it comes."""
-        from harness.evaluate.offline.verdicts import judged
-        from harness.reports.offline.lines import happenings
-        from harness.reports.wake_log_text import line_of
+        from harness.offline.figures.verdicts import judged
+        from harness.offline.reports.lines import happenings
+        from harness.wake.reports.wake_log_text import line_of
 
         assert self._header is not None
         verdict = judged(outcome, self._header.counting)
@@ -146,7 +138,7 @@ class Sitting:
     def _told(self, limits: DeclaredLimits) -> int:
         """Log and console lines of what was found; the exit status."""
         from harness.cli.evaluate_faults import has_faults
-        from harness.reports.offline.console import head_of, point_lines, sound_lines, summary_line
+        from harness.offline.reports.console import head_of, point_lines, sound_lines, summary_line
 
         done, found = self._written.write()
         head, facts = head_of(done, found), done.header.facts

@@ -17,23 +17,23 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from harness import __version__
+from harness.base.cells import counted
+from harness.base.folder import write_whole
 from harness.cli.evaluate_cluster import runner
 from harness.cli.evaluate_lists import list_facts
 from harness.cli.evaluate_options import Asked
-from harness.log.folder import write_whole
 from harness.model.choices import TWV_BETA, ChosenBy
 from harness.model.errors import InputError
 from harness.model.offline import EngineFacts, FileOutcome
-from harness.reports.cells import counted
-from harness.rig.offline.journal_header import JournalHeader
-from harness.rig.offline.run_progress import Progress
-from harness.rig.offline.stopping import stop_when_asked
+from harness.offline.journal_header import JournalHeader
+from harness.offline.run_progress import Progress
+from harness.offline.stopping import stop_when_asked
 
 if TYPE_CHECKING:
-    from harness.evaluate.offline.chosen_point import Target
-    from harness.evaluate.offline.sweep import Sweep
-    from harness.rig.offline.journal_file import JournalFile
-    from harness.rig.offline.score_cache import ScoreCache
+    from harness.offline.figures.chosen_point import Target
+    from harness.offline.figures.sweep import Sweep
+    from harness.offline.journal_file import JournalFile
+    from harness.offline.score_cache import ScoreCache
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 BESIDE_LOG = ""
@@ -58,7 +58,7 @@ class SweepAsked:
 
     def demand_sense(self, asked: Asked) -> None:
         """InputError where the options do not fit each other, or the rest of the command; before any audio is read."""
-        from harness.library.audio_lists import read_lists
+        from harness.offline.audio_lists import read_lists
 
         developed = bool(self.dev_inv or self.dev_oov)
         if not self:
@@ -111,10 +111,10 @@ class SweepAsked:
         that are no result. InputError, LogError; KeyboardInterrupt when the development lists were interrupted.
         """
         from harness.cli.evaluate_faults import fault_lines, has_faults
-        from harness.evaluate.offline.counts import Tally
-        from harness.rig.offline.journal_file import read_journal
-        from harness.rig.offline.score_cache import ScoreCache
-        from harness.rig.offline.sweep import demand_scores
+        from harness.offline.figures.counts import Tally
+        from harness.offline.journal_file import read_journal
+        from harness.offline.score_cache import ScoreCache
+        from harness.offline.sweep import demand_scores
 
         if not self:
             return True
@@ -145,7 +145,7 @@ class SweepAsked:
         return well
 
     def _swept(self, journal: JournalFile, cache: ScoreCache) -> tuple[Sweep, set[bytes]]:
-        from harness.rig.offline.sweep import sweep_of
+        from harness.offline.sweep import sweep_of
 
         header = journal.header
         seen: set[bytes] = set()
@@ -170,9 +170,9 @@ class SweepAsked:
         warn: Callable[[str], None],
     ) -> JournalFile:
         """The development lists, evaluated as the others were."""
-        from harness.library.audio_lists import read_lists
-        from harness.rig.offline.journal import Journal
-        from harness.rig.offline.journal_file import read_journal
+        from harness.offline.audio_lists import read_lists
+        from harness.offline.journal import Journal
+        from harness.offline.journal_file import read_journal
 
         listing = read_lists(self.dev_inv, self.dev_oov, ())
         path = journal.with_name(f"{journal.stem}.dev{journal.suffix}")
@@ -207,9 +207,9 @@ class SweepAsked:
         return read_journal(path)
 
     def _told(self, report: Sweep, developed: Sweep | None, prefix: str, header: JournalHeader) -> Iterator[str]:
-        from harness.evaluate.offline.chosen_point import ChosenPoint, choose, term_weighted
-        from harness.reports.offline.det_csv import det_csv
-        from harness.reports.offline.det_lines import chosen_json, chosen_lines, sweep_json, twv_json, twv_lines
+        from harness.offline.figures.chosen_point import ChosenPoint, choose, term_weighted
+        from harness.offline.reports.det_csv import det_csv
+        from harness.offline.reports.det_lines import chosen_json, chosen_lines, sweep_json, twv_json, twv_lines
 
         points = header.facts.operating_points
         chosen: ChosenPoint | None = None
@@ -235,7 +235,7 @@ class SweepAsked:
             write_whole(Path(name), text.encode())
         drawn = [*files]
         if self.picture and det.has_accepts and det.has_rejects:
-            from harness.reports.offline.det_picture import ENDINGS, Curve, draw
+            from harness.offline.reports.det_picture import ENDINGS, Curve, draw
 
             two = None if developed is None else Curve("development list", on)
             curve = Curve("reported list" if two is not None else "list", det)
@@ -284,7 +284,7 @@ def _target(
         return None
     if len(given) > 1:
         raise InputError("two targets are given, and a point is chosen for one", remedy="Give one --target-…")
-    from harness.evaluate.offline.chosen_point import Aim, Target
+    from harness.offline.figures.chosen_point import Aim, Target
 
     if fa_per_hour is not None:
         return Target(Aim.FALSE_ACCEPTS, fa_per_hour, ChosenBy(by))

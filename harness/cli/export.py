@@ -9,14 +9,14 @@ from pathlib import Path
 
 import click
 
+from harness.base.folder import disk_errors, write_whole
+from harness.base.foreign import plain_text
 from harness.cli.options import Command, json_option
 from harness.cli.sessions import figures_of, session_folder
-from harness.log.folder import disk_errors, write_whole
 from harness.model.errors import HarnessError, InputError, LogError, Place
-from harness.reports.wake_log import differences, summary
-from harness.reports.wake_log_reading import read
-from harness.reports.wake_log_text import write
-from harness.wire.foreign import plain_text
+from harness.wake.reports.wake_log import differences, summary
+from harness.wake.reports.wake_log_reading import read
+from harness.wake.reports.wake_log_text import write
 
 STDOUT = "-"
 BY_DEVICE = BY_SESSION = ""
@@ -67,10 +67,10 @@ def command(
     SESSION: its folder, or its name below ./sessions. Without --wake-log, --junit, --trn and --json, wake-evaluation
     logs are written as SESSION.DEVICE.log into the current folder.
     """
-    from harness.reports import comparison
-    from harness.reports.wake_json import as_json as figures_as_json
-    from harness.reports.wake_log_session import wake_log
-    from harness.reports.wake_session import read_session
+    from harness.report import comparison
+    from harness.report.wake_json import as_json as figures_as_json
+    from harness.report.wake_log_session import wake_log
+    from harness.report.wake_session import read_session
 
     if [as_json, target == STDOUT, junit_target == STDOUT].count(True) > 1:
         raise InputError("two of the outputs want standard output", remedy="Give one of them a file name")
@@ -122,7 +122,7 @@ def command(
 
 
 def _junit(folder: Path, target: str, *, quiet: bool) -> None:
-    from harness.reports import junit
+    from harness.report import junit
 
     report = junit.junit(folder)
     if target == STDOUT:
@@ -135,9 +135,9 @@ def _junit(folder: Path, target: str, *, quiet: bool) -> None:
 
 
 def _trn(session: Path, folder: Path, device: str | None, *, quiet: bool) -> None:
-    from harness.evaluate.heard import heard_in
-    from harness.evaluate.progress import normalisation_of
-    from harness.reports.heard_trn import trn_files
+    from harness.report.heard_trn import trn_files
+    from harness.session.figures.heard import heard_in
+    from harness.session.figures.progress import normalisation_of
 
     progress, wake = figures_of(session)
     heard = [one for one in heard_in(progress.trials, wake) if device in (None, one.device)]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 
-from harness.evaluate.names import short_names
-from harness.evaluate.progress import Progress
-from harness.evaluate.trials import AttemptProgress, TrialProgress
-from harness.evaluate.understanding.parts import compared, parts_of, verdict_in_words, written
-from harness.evaluate.understood import UnderstoodFigures
-from harness.metrics.intervals import Share
+from harness.base.cells import fit, shown
 from harness.model.understood import Understood
-from harness.reports.cells import fit, shown
+from harness.session.figures.names import short_names
+from harness.session.figures.progress import Progress
+from harness.session.figures.trials import AttemptProgress, TrialProgress
+from harness.session.figures.understood import UnderstoodFigures
+from harness.statistics.intervals import Share
+from harness.understanding.scoring.parts import compared, parts_of, verdict_in_words, written
 
 COLUMNS = ("#", "trial", "tries", "what was understood: = right, ≠ another value, − missing, + too many")
 WIDTHS = (4, 24, 5)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from harness.evaluate.understanding.parts import compared, parts_of, verdict_in_words, written
+from harness.base.cells import counted
+from harness.base.foreign import plain_text
 from harness.model.cause import in_words, unread_in_words
 from harness.model.observation import (
     DeviceDescribed,
@@ -48,8 +49,7 @@ from harness.model.stimulus import Ambience, Recording, SpokenText
 from harness.model.time import Measured
 from harness.model.trial import Listening, Outcome, Recognition, Trial
 from harness.model.understood import Understood
-from harness.reports.cells import counted
-from harness.wire.foreign import plain_text
+from harness.understanding.scoring.parts import compared, parts_of, verdict_in_words, written
 
 LONGEST_LINE = 1000
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 
-from harness.evaluate.heard import Heard, HeardTrial, by_group, words_of
-from harness.evaluate.words_heard import Unit, WordsHeard
+from harness.base.cells import fit
+from harness.base.foreign import plain_text
 from harness.model.choices import Grouping
 from harness.model.grouping import LEAST_QUERIES
-from harness.reports.cells import fit
-from harness.wire.foreign import plain_text
+from harness.session.figures.heard import Heard, HeardTrial, by_group, words_of
+from harness.transcripts.words_heard import Unit, WordsHeard
 
 NOTHING = "n/a"
 NO_LABEL = "(none)"

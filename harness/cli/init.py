@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
+from harness.base.foreign import plain_text
 from harness.model.errors import InputError, Place
-from harness.wire.foreign import plain_text
 
 SCENARIO = """\
 # A scenario: what is asked, how often, and what must hold. Every key: docs/scenario.md

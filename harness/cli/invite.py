@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 
 import click
 
+from harness.base.foreign import plain_text
 from harness.model.errors import InputError
 from harness.web.invitations import Invitation, Invitations
-from harness.wire.foreign import plain_text
 
 INVITATIONS = Path("invitations.json")
 """Where invitations are kept unless said otherwise; `harness rate --web` reads the same file."""

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import click
 
+from harness.base.cells import counted
+from harness.base.folder import write_whole
+from harness.base.foreign import plain_text
 from harness.cli.options import Command, target_option
 from harness.cli.sessions import session_folder
 from harness.cli.streams import standard_output
-from harness.log.folder import write_whole
 from harness.model.choices import JudgmentFormat as Format
 from harness.model.errors import InputError, InputProblems
-from harness.reports.cells import counted
-from harness.wire.foreign import plain_text
 
 STDOUT = "-"
 LONGEST_LINE = 100_000
@@ -49,9 +49,9 @@ def export(
 
     SESSION: a session's folder, or its name below ./sessions. A file is written whole or not at all.
     """
-    from harness.reports.judgments.files import csv_of, demand_parquet, jsonl_of, parquet_of
-    from harness.reports.judgments.rows import JudgmentTable, judgment_table
-    from harness.rig.rated_sessions import read_sessions
+    from harness.rating.rated_sessions import read_sessions
+    from harness.rating.reports.files import csv_of, demand_parquet, jsonl_of, parquet_of
+    from harness.rating.reports.rows import JudgmentTable, judgment_table
 
     if csv_file == jsonl_file == parquet_file is None:
         raise InputError("no file is named", remedy="Write --csv FILE, --jsonl FILE or --parquet FILE")
@@ -99,9 +99,9 @@ def import_(
     Nothing is written unless every row is right, or --skip-bad is given. The same file imported again adds nothing.
     A row names a rater, a category (its word, key or label) and a response: session and trial, or clip_sha256.
     """
-    from harness.library.judgments import format_of, read_judgments
-    from harness.rig.judgment_import import WORDS, plan_import, write_import
-    from harness.rig.rated_sessions import read_sessions
+    from harness.rating.files.reading import format_of, read_judgments
+    from harness.rating.judgment_import import WORDS, plan_import, write_import
+    from harness.rating.rated_sessions import read_sessions
 
     path = Path(file)
     names = _names(mapped)

@@ -13,7 +13,7 @@ from harness.cli.watching import View, watch
 from harness.model.errors import HarnessError, InputError, Place
 
 if TYPE_CHECKING:
-    from harness.rig.engine_place import EnginePlace
+    from harness.session.engine.engine_place import EnginePlace
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -43,7 +43,7 @@ def until_watched(report: Path | None, name: str) -> Iterator[None]:
 
     Nobody reads an old report as that of this run. InputError when none can be written.
     """
-    from harness.reports import junit
+    from harness.report import junit
 
     if report is None:
         yield
@@ -72,7 +72,7 @@ def watch_to_report(place: EnginePlace, view: View, report: Path | None, *, hist
 
 def write_report(report: Path | None, folder: Path) -> None:
     """The report of the session as it stands; LogFull, LogError."""
-    from harness.reports import junit
+    from harness.report import junit
 
     if report is not None:
         junit.write(report, junit.junit(folder))

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import click
 
+from harness.base.foreign import plain_text
 from harness.cli.options import SHIPPED_FILE
 from harness.model.choices import LAB_PARTS as PARTS
 from harness.model.errors import LabError
-from harness.wire.foreign import plain_text
 
 
 @click.group("lab")

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from harness.base.foreign import plain_text
 from harness.cli.options import Command, csv_option, json_option
 from harness.cli.sessions import session_folder
 from harness.cli.streams import standard_output
 from harness.model.errors import InputError, Place
-from harness.wire.foreign import plain_text
 
 if TYPE_CHECKING:
-    from harness.evaluate.memory import MemoryFinding, MemoryPoint
-    from harness.metrics.memory import MemoryLength
+    from harness.session.figures.memory import MemoryFinding, MemoryPoint
+    from harness.session.figures.memory_counts import MemoryLength
 
 AXES = ("voice", "level_dbfs", "gap_ms", "position", "noise")
 COLUMNS = (
@@ -49,7 +49,7 @@ def command(sessions: tuple[str, ...], as_json: bool, as_csv: bool, axis: str | 
     Works while a session is running.
     """
     from harness.cli.memory_summary import blocks
-    from harness.evaluate.memory import findings
+    from harness.session.figures.memory import findings
 
     if as_json and as_csv:
         raise InputError("--json and --csv exclude each other", remedy="Choose one")
@@ -68,8 +68,8 @@ def command(sessions: tuple[str, ...], as_json: bool, as_csv: bool, axis: str | 
 
 
 def _read(folder: Path) -> _Session:
-    from harness.evaluate.memory import MemoryFigures
-    from harness.log.reader import LogReader
+    from harness.session.figures.memory import MemoryFigures
+    from harness.session.log.reader import LogReader
 
     with LogReader(folder) as reader:
         figures = MemoryFigures.of(reader.entries())

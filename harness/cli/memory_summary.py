@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from harness.evaluate.memory import MemoryFigures, MemoryFinding, Teller, findings, unreached
-from harness.evaluate.progress import Progress
-from harness.log.reader import LogReader
-from harness.metrics.memory import Forgotten, Level, MemoryLength
-from harness.wire.foreign import plain_text
+from harness.base.foreign import plain_text
+from harness.session.figures.memory import MemoryFigures, MemoryFinding, Teller, findings, unreached
+from harness.session.figures.memory_counts import Forgotten, Level, MemoryLength
+from harness.session.figures.progress import Progress
+from harness.session.log.reader import LogReader
 
 BAR = 30
 _TELLERS = {Teller.DEVICE: "the device's own answer", Teller.TRANSCRIPTION: "our transcription of the answer"}

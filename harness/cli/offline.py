@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.base.foreign import plain_text
 from harness.cli.options import Command, csv_option, json_option
 from harness.cli.sessions import session_folder
 from harness.cli.streams import standard_output
 from harness.model.errors import InputError
 from harness.model.offline import EngineFacts
-from harness.wire.foreign import plain_text
 
 if TYPE_CHECKING:
-    from harness.evaluate.offline.session_comparison import DeviceComparison
-    from harness.rig.offline.session_stimuli import SessionStimuli
+    from harness.offline.figures.session_comparison import DeviceComparison
+    from harness.offline.session_stimuli import SessionStimuli
 
 ENGINE_FAULT = 3
 
@@ -63,8 +63,8 @@ def command(
     """
     from harness.engines.offline_loading import load_engine, task_of
     from harness.engines.settings import assigned
-    from harness.evaluate.offline.session_comparison import compare_device
-    from harness.rig.offline.session_stimuli import hear, read_stimuli
+    from harness.offline.figures.session_comparison import compare_device
+    from harness.offline.session_stimuli import hear, read_stimuli
 
     if as_json and as_csv:
         raise InputError("--json and --csv exclude each other", remedy="Choose one")
@@ -103,7 +103,7 @@ def _write(
     as_json: bool,
     as_csv: bool,
 ) -> None:
-    from harness.reports.offline import session_csv, session_json, session_text
+    from harness.offline.reports import session_csv, session_json, session_text
 
     if as_json:
         document = session_json.document(folder.name, task, facts, found, continuous=continuous)

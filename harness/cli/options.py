@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 import click
 
-from harness.places import shipped_folder
-from harness.whole_file import WholeFile
+from harness.base.places import shipped_folder
+from harness.base.whole_file import WholeFile
 
 F = TypeVar("F", bound=Callable[..., object])
 STREAM = "-"

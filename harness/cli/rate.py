@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.base.cells import counted
+from harness.base.foreign import plain_text
 from harness.cli.sessions import named_round, session_folder, user_name
 from harness.cli.streams import standard_output
 from harness.model.errors import InputError
 from harness.model.rater_keys import RaterKeys
 from harness.model.rating_round import ItemFilter, RatingRound, TranscriptPolicy
-from harness.reports.cells import counted
-from harness.wire.foreign import plain_text
 
 if TYPE_CHECKING:
     from harness.rating.desk import Desk
-    from harness.rig.rating_room import RatingRoom
+    from harness.rating.rating_room import RatingRoom
 
 LONGEST_NAME = 64
 POLICIES = [one.value for one in TranscriptPolicy]
@@ -89,8 +89,8 @@ def command(
     which sessions, whose raters, which training and known answers; options go before what it says. docs/rating.md,
     docs/round.md.
     """
-    from harness.rig.rating_room import RatingRoom
-    from harness.rig.rounds import with_built_in_training
+    from harness.rating.rating_room import RatingRoom
+    from harness.rating.rounds import with_built_in_training
 
     round_ = named_round(named) or RatingRound(sessions=tuple(str(session_folder(one).resolve()) for one in named))
     wanted = round_.items
@@ -165,7 +165,7 @@ def keys_place() -> Path:
 
 
 def _keys(named: Path | None) -> RaterKeys:
-    from harness.library.rounds import load_rater_keys
+    from harness.rating.files.rounds import load_rater_keys
 
     place = keys_place()
     if named is None and not place.is_file():
@@ -184,7 +184,7 @@ def _sit(
     adjudicating: bool,
     names: bool,
 ) -> int:
-    from harness.rig.rater_player import open_player  # PyAudio is slow to import, and a list needs none of it
+    from harness.rating.rater_player import open_player  # PyAudio is slow to import, and a list needs none of it
 
     if sys.stdin is None:
         raise InputError("standard input is closed", remedy="Leave it open: what you say comes from there")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from harness.base.foreign import plain_text
 from harness.dashboard.rating_words import effect_words, found_words, given_words
 from harness.model.rater_keys import RaterKeys
 from harness.model.rating_round import TranscriptPolicy
@@ -12,7 +13,6 @@ from harness.rating.categories import LABELS
 from harness.rating.guide import GUIDE, RULES
 from harness.rating.items import Item
 from harness.rating.sitting_view import Explained, Given, Phase, SittingView
-from harness.wire.foreign import plain_text
 
 LONGEST = 1000
 MOST_FOUND = 50

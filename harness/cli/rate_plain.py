@@ -24,8 +24,8 @@ from harness.model.rater_keys import RaterKeys
 from harness.rating.aid import AidState
 from harness.rating.aid_text import lines as aid_lines
 from harness.rating.desk import Desk
-from harness.rig.rater_player import RaterPlayer
-from harness.rig.rating_room import RatingRoom
+from harness.rating.rater_player import RaterPlayer
+from harness.rating.rating_room import RatingRoom
 
 DONE, WRONG_LINE, NOT_SAVED = 0, 2, 3
 SAVE_OR_NOT = "`save` saves this and goes on, `back` goes back, `leave` leaves the aid without saving"

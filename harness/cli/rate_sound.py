@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 
-from harness.audio.tempo import SLOWER, at_tempo
 from harness.model.stimulus import Waveform
 from harness.rating.desk import Desk
 from harness.rating.items import Item
-from harness.rig.rater_player import RaterPlayer
-from harness.rig.rating_room import RatingRoom
+from harness.rating.rater_player import RaterPlayer
+from harness.rating.rating_room import RatingRoom
+from harness.sound.tempo import SLOWER, at_tempo
 
 ENDS_WITHIN_S = 2.0
 

@@ -6,10 +6,10 @@ import difflib
 from dataclasses import dataclass
 from enum import StrEnum
 
+from harness.base.foreign import plain_text
 from harness.model.judgment import Category, Flag, SubFlag
 from harness.model.rater_keys import RaterAction, RaterKeys
 from harness.rating.categories import LABELS
-from harness.wire.foreign import plain_text
 
 LONGEST_TOLD = 60
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.base.cells import shown
 from harness.cli.options import Command, json_option
 from harness.cli.read_once import readable
 from harness.model.errors import InputError, Place
-from harness.reports.cells import shown
-from harness.reports.wake_log_reading import demand_numbers
+from harness.wake.reports.wake_log_reading import demand_numbers
 
 if TYPE_CHECKING:
-    from harness.reports.offline.told_log import ToldLog
+    from harness.offline.reports.told_log import ToldLog
 
 DISAGREES = 3
 _JOURNAL = b'{"journal":'
@@ -36,7 +36,7 @@ def command(log: str, json_wanted: bool) -> None:
     Exit status: 0 its totals are what its lines add up to · 2 it cannot be read · 3 they are not.
     """
     from harness.cli.score_output import print_lines
-    from harness.reports.offline.told_log import as_json, lines
+    from harness.offline.reports.told_log import as_json, lines
 
     found = _told(log)
     print_lines([json.dumps(as_json(found), indent=2)] if json_wanted else map(shown, lines(found)))
@@ -45,7 +45,7 @@ def command(log: str, json_wanted: bool) -> None:
 
 
 def _told(name: str) -> ToldLog:
-    from harness.reports.offline.told_log import read_sums, told
+    from harness.offline.reports.told_log import read_sums, told
 
     with readable(name) as file:
         try:
@@ -63,8 +63,8 @@ def _told(name: str) -> ToldLog:
 @contextmanager
 def _log_of(path: Path) -> Iterator[Path]:
     """The log itself, or what a journal comes to as a log, kept meanwhile."""
-    from harness.reports.offline.log import run_of, write_log
-    from harness.rig.offline.journal_file import read_journal
+    from harness.offline.journal_file import read_journal
+    from harness.offline.reports.log import run_of, write_log
 
     with path.open("rb") as file:
         is_journal = file.read(len(_JOURNAL)) == _JOURNAL

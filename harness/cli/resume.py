@@ -32,8 +32,8 @@ def command(session: str, plain: bool, as_json: bool, report: Path | None, unatt
     Exit status, over the whole session, also where nothing is left to play: 0 done · 1 a declared limit failed ·
     2 wrong usage or input, or it was aborted · 3 a fault, an abort or a stop.
     """
-    from harness.log.reader import LogReader
-    from harness.rig.launch import start_engine
+    from harness.session.engine.launch import start_engine
+    from harness.session.log.reader import LogReader
 
     view = chosen_view(plain, as_json)
     demand_watching(report, no_watch)
@@ -57,8 +57,8 @@ def command(session: str, plain: bool, as_json: bool, report: Path | None, unatt
 
 def _verdict(folder: Path) -> int:
     """What a run that ended here would have left with; says which limits failed."""
-    from harness.evaluate.limits import check_limits
-    from harness.rig.resolved import read_resolved
+    from harness.session.engine.resolved import read_resolved
+    from harness.session.figures.limits import check_limits
 
     progress, wake = figures_of(folder)
     scenario = read_resolved(folder).scenario

@@ -50,9 +50,9 @@ def command(
     Exit status: 0 done (or SKIP: the bench lacks what the scenario needs) · 1 a declared limit failed ·
     2 wrong usage or input · 3 a fault, an abort or a stop.
     """
-    from harness.reports import junit
-    from harness.rig.launch import start_engine
-    from harness.rig.prepare import prepare
+    from harness.report import junit
+    from harness.session.engine.launch import start_engine
+    from harness.session.engine.prepare import prepare
 
     view = chosen_view(plain, as_json)
     demand_watching(report, no_watch)

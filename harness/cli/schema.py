@@ -28,7 +28,7 @@ def command(kind: str | None, out: Path | None) -> None:
     In an editor with a YAML language server, begin a file with
     `# yaml-language-server: $schema=scenario.schema.json`.
     """
-    from harness.library.json_schema import json_schema
+    from harness.cli.json_schema import json_schema
 
     kinds = [FileKind(kind)] if kind else list(FileKind)
     schemas = {one.value: json_schema(one) for one in kinds}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.base.cells import shown
 from harness.cli.options import Command, target_option
 from harness.cli.read_once import STDIN, Readable, is_one_place, readable, refuse_overwriting
 from harness.cli.score_groups import crosses
@@ -18,13 +19,12 @@ from harness.model.choices import Marks
 from harness.model.choices import TranscriptFormat as Format
 from harness.model.errors import InputError
 from harness.model.normalisation import ENGLISH
-from harness.reports.cells import shown
 
 if TYPE_CHECKING:
     from harness.cli.score_groups import Cross
     from harness.cli.score_system import System
-    from harness.evaluate.groups import GroupedComparison
-    from harness.evaluate.system_comparison import SystemComparison
+    from harness.transcripts.groups import GroupedComparison
+    from harness.transcripts.system_comparison import SystemComparison
 
 SPEAKERS = "spu_id"
 LISTED_CONFUSIONS = 20
@@ -142,7 +142,7 @@ def command(
     from harness.cli import score_output as output
     from harness.cli.score_groups import Grouping, compared_by_groups
     from harness.cli.score_system import scored
-    from harness.evaluate.system_comparison import compare
+    from harness.transcripts.system_comparison import compare
 
     asked = Asked(
         Format(reference_format) if reference_format else None,
@@ -211,7 +211,7 @@ def _lines(
 
 def _write_page(systems: Sequence[System], target: str, reference: str) -> None:
     from harness.cli import score_output as output
-    from harness.reports.transcripts.html import page, write_html
+    from harness.transcripts.reports.html import page, write_html
 
     scorings, intervals = [system.scoring for system in systems], [system.interval for system in systems]
     groups = [system.groups for system in systems]
@@ -232,8 +232,8 @@ def _json(
     import hashlib
 
     from harness.cli.score_system import ScoredFile
-    from harness.library.transcripts.encoding import encoding_name
-    from harness.reports.transcripts.scoring_json import Scored, Source, SourceFile, pieces
+    from harness.transcripts.files.encoding import encoding_name
+    from harness.transcripts.reports.scoring_json import Scored, Source, SourceFile, pieces
 
     def source_file(file: ScoredFile) -> SourceFile:
         with file.readable.path.open("rb") as stream:
@@ -263,7 +263,7 @@ def _json(
 
 def _within(systems: Sequence[System], limit: float) -> bool:
     """Whether every WER is within the limit; says of each that is not."""
-    from harness.reports.transcripts.summary import per_cent
+    from harness.transcripts.reports.summary import per_cent
 
     within = True
     for system in systems:

@@ -16,8 +16,8 @@ from harness.model.grouping import Groupings
 from harness.model.transcript import Transcripts
 
 if TYPE_CHECKING:
-    from harness.evaluate.groups import GroupedComparison, GroupFigures
-    from harness.evaluate.scoring import Scoring
+    from harness.transcripts.groups import GroupedComparison, GroupFigures
+    from harness.transcripts.scoring import Scoring
 
 Cross = tuple[str, str]
 Sources = Sequence[Groupings]
@@ -43,7 +43,7 @@ class Grouping:
 
     def sources(self, reference: Readable, references: Transcripts, form: Format, encoding: str | None) -> Sources:
         """The list, and the labels of an stm file; InputError for what is wrong with either."""
-        from harness.library.transcripts.groups import read_groups, read_labels, refuse_other_list
+        from harness.transcripts.files.groups import read_groups, read_labels, refuse_other_list
 
         found: list[Groupings] = []
         try:
@@ -63,12 +63,12 @@ class Grouping:
 
 def check_crosses(asked: Sequence[Cross], sources: Sequence[Groupings]) -> None:
     """InputError for a grouping that there is not, or that has too many labels."""
-    from harness.evaluate.groups import MOST_LABELS
+    from harness.transcripts.groups import MOST_LABELS
 
     known = {one.name: one for groups in sources for one in groups.groupings}
     for name in (name for both in asked for name in both):
         if name not in known:
-            from harness.library.findings import nearest  # here, since it takes long to import
+            from harness.base.findings import nearest  # here, since it takes long to import
 
             remedy = nearest(name, list(known)) if known else "Name a list of them: --groups FILE.csv"
             raise InputError(f"--cross: there is no grouping {name!r}", remedy=remedy)
@@ -80,7 +80,7 @@ def compared_by_groups(
     systems: Sequence[tuple[Scoring, GroupFigures | None]],
 ) -> tuple[tuple[GroupedComparison, ...], ...]:
     """Each two systems within each group, in the order of `compare`; () where there are no groups."""
-    from harness.evaluate.groups import compared_by_group
+    from harness.transcripts.groups import compared_by_group
 
     return tuple(
         tuple(compared_by_group(first, second, parting) for parting in groups.partings)

@@ -15,8 +15,8 @@ from harness.model.errors import InputError
 from harness.model.normalisation import ENGLISH, Normalisation
 
 if TYPE_CHECKING:
-    from harness.evaluate.wording import Wording
     from harness.model.choices import TranscriptFormat as Format
+    from harness.transcripts.wording import Wording
 
 LIST_SUFFIXES = (".yaml", ".yml")
 
@@ -62,8 +62,8 @@ class Asked:
 
     def wording(self, reference_format: Format) -> Wording:
         """How words are compared; InputError for a normalisation that there is not, or what is wrong in its file."""
-        from harness.evaluate.wording import Wording
         from harness.model.choices import TranscriptFormat as Format
+        from harness.transcripts.wording import Wording
 
         fold = self.like_sclite
         if self.normalise is None:
@@ -73,7 +73,7 @@ class Asked:
             return Wording(Normalisation(self.normalise), None, fold, self.marks, self.language)
         if self.normalise.lower().endswith(LIST_SUFFIXES):
             # Here, since reading YAML takes longer to import than most files take to score.
-            from harness.library.normalisation_file import load_normalisation
+            from harness.transcripts.files.normalisation_file import load_normalisation
 
             rewriting = load_normalisation(Path(self.normalise))
             return Wording(rewriting.base, rewriting, fold, self.marks, self.language)

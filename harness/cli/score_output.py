@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from harness.base.cells import shown, width_of
+from harness.base.whole_file import WholeFile
 from harness.cli.score_options import Shown
 from harness.cli.streams import standard_output
 from harness.model.errors import HarnessError
-from harness.reports.cells import shown, width_of
-from harness.whole_file import WholeFile
 
 if TYPE_CHECKING:
-    from harness.evaluate.groups import GroupedComparison, GroupFigures
-    from harness.evaluate.scoring import Scoring
-    from harness.evaluate.system_comparison import Interval, SystemComparison
+    from harness.transcripts.groups import GroupedComparison, GroupFigures
+    from harness.transcripts.scoring import Scoring
+    from harness.transcripts.system_comparison import Interval, SystemComparison
 
 NO_TERMINAL = (120, 24)
 LEAST_WIDTH = 20
@@ -51,18 +51,18 @@ def report(
     colour: bool,
 ) -> Iterator[str]:
     """The lines on one system; its summary and groups come last, where a terminal still shows them."""
-    from harness.reports.transcripts import summary
+    from harness.transcripts.reports import summary
 
     columns = width()
     if alignments is not None:
-        from harness.reports.transcripts.alignments import lines as aligned
+        from harness.transcripts.reports.alignments import lines as aligned
 
         for utterance in scoring.with_errors() if alignments is Shown.ERRORS else scoring.utterances():
             yield from aligned(utterance, columns, colour=colour)
             yield ""
     if confused is not None:
-        from harness.evaluate.confusions import confusions
-        from harness.reports.transcripts.confusions import lines as listed
+        from harness.transcripts.confusions import confusions
+        from harness.transcripts.reports.confusions import lines as listed
 
         yield from listed(confusions(scoring), confused, columns)
         yield ""
@@ -73,7 +73,7 @@ def report(
     for line in summary.notes(scoring, interval, columns):
         yield _marked(line, colour and line.startswith(summary.WER))
     if groups is not None:
-        from harness.reports.transcripts.groups import lines as grouped
+        from harness.transcripts.reports.groups import lines as grouped
 
         yield ""
         yield from grouped(groups, columns)
@@ -97,7 +97,7 @@ def compared(
     by_groups: Sequence[Sequence[GroupedComparison]],
 ) -> Iterator[str]:
     """The lines on all systems together."""
-    from harness.reports.transcripts.comparison import lines
+    from harness.transcripts.reports.comparison import lines
 
     return lines(scorings, intervals, found, width(), by_groups)
 

@@ -9,14 +9,14 @@ from harness.cli import score_output as output
 from harness.cli.read_once import Readable, named
 from harness.cli.score_groups import Grouping, check_crosses
 from harness.cli.score_options import Asked
-from harness.evaluate.groups import GroupFigures, group_figures, with_queries
-from harness.evaluate.scoring import Scoring, score
-from harness.evaluate.system_comparison import Interval, interval_of
-from harness.library.transcripts.form import format_of
-from harness.library.transcripts.pairs import read_pair
-from harness.library.transcripts.speakers import speaker_scheme
 from harness.model.choices import TranscriptFormat as Format
 from harness.model.errors import InputError
+from harness.transcripts.files.form import format_of
+from harness.transcripts.files.pairs import read_pair
+from harness.transcripts.files.speakers import speaker_scheme
+from harness.transcripts.groups import GroupFigures, group_figures, with_queries
+from harness.transcripts.scoring import Scoring, score
+from harness.transcripts.system_comparison import Interval, interval_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.log.folder import SessionFolder
+from harness.base.folder import SessionFolder
+from harness.base.foreign import plain_text
 from harness.model.errors import InputError
 from harness.model.rating_round import RatingRound
-from harness.wire.foreign import plain_text
 
 if TYPE_CHECKING:
-    from harness.evaluate.progress import Progress
-    from harness.evaluate.wake import WakeFigures
+    from harness.session.figures.progress import Progress
+    from harness.wake.wake import WakeFigures
 
 SESSIONS = Path("sessions")
 ROUND_SUFFIXES = (".yaml", ".yml")
@@ -36,10 +36,10 @@ class RatedSessions:
 
 def figures_of(folder: Path) -> tuple[Progress, WakeFigures]:
     """Where a session stands, from its log and what raters have added; works while it is running."""
-    from harness.evaluate.progress import SessionFigures
-    from harness.evaluate.wake import WakeFigures
-    from harness.log.judgment_log import later_rows
-    from harness.log.reader import LogReader
+    from harness.session.figures.progress import SessionFigures
+    from harness.session.log.judgment_log import later_rows
+    from harness.session.log.reader import LogReader
+    from harness.wake.wake import WakeFigures
 
     figures, wake = SessionFigures(), WakeFigures()
     with LogReader(folder) as reader:
@@ -81,7 +81,7 @@ def named_round(named: Sequence[str]) -> RatingRound | None:
         return None
     if len(named) > 1:
         raise InputError(f"{files[0]} is a round file, and says itself which sessions", remedy="Name it alone")
-    from harness.rig.rounds import read_round  # here, since it takes long to import
+    from harness.rating.rounds import read_round  # here, since it takes long to import
 
     return read_round(Path(files[0]))
 
@@ -98,7 +98,7 @@ def rated_sessions(named: Sequence[str], round_id: str | None) -> RatedSessions:
 def demand_known(name: str, known: Collection[str], what: str) -> None:
     """InputError, with the nearest, for a name that nothing has."""
     if name not in known:
-        from harness.library.findings import nearest  # here, since it takes long to import
+        from harness.base.findings import nearest  # here, since it takes long to import
 
         remedy = nearest(name, sorted(known)) if known else "Nothing was judged yet"
         raise InputError(f"there is no {what} {plain_text(name, 80)!r}", remedy=remedy)

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.base.foreign import plain_text
 from harness.cli.options import Command, csv_option, json_option
 from harness.cli.sessions import figures_of, session_folder
 from harness.cli.streams import standard_output
 from harness.model.choices import Grouping
 from harness.model.errors import InputError
 from harness.model.feed import Logged
-from harness.wire.foreign import plain_text
 
 if TYPE_CHECKING:
-    from harness.evaluate.progress import Progress
-    from harness.log.reader import Findings
+    from harness.session.figures.progress import Progress
+    from harness.session.log.reader import Findings
 
 
 @click.command("show", cls=Command)
@@ -49,12 +49,12 @@ def command(
 
     SESSION: its folder, or its name below ./sessions.
     """
+    from harness.base.codec import MESSAGES, encode
     from harness.cli import heard_tables, summary
     from harness.cli.plain import end_of_session, next_steps
-    from harness.evaluate.heard import heard_in
-    from harness.evaluate.progress import normalisation_of
-    from harness.log.reader import LogReader, check
-    from harness.wire.codec import MESSAGES, encode
+    from harness.session.figures.heard import heard_in
+    from harness.session.figures.progress import normalisation_of
+    from harness.session.log.reader import LogReader, check
 
     if as_json + as_csv + trials + wer + checking > 1:
         raise InputError("--json, --csv, --trials, --wer and --check exclude each other", remedy="Choose one")
@@ -100,7 +100,7 @@ def _head(progress: Progress) -> list[str]:
 
 
 def _check_groupings(names: Iterable[str], progress: Progress) -> None:
-    from harness.library.findings import nearest
+    from harness.base.findings import nearest
 
     columns = {axis for one in progress.trials for axis, _ in one.trial.conditions}
     known = [*Grouping, *sorted(columns - set(Grouping))]

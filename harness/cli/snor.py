@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.base.cells import counted
+from harness.base.foreign import plain_text
+from harness.base.line_stream import checked_encoding, is_comment
+from harness.base.whole_file import WholeFile
 from harness.cli.read_once import is_one_place, refuse_overwriting
 from harness.cli.streams import demand_reader
-from harness.library.line_stream import checked_encoding, is_comment
-from harness.metrics.snor import Form, homophone
 from harness.model.errors import HarnessError, InputError, Place
-from harness.reports.cells import counted
-from harness.whole_file import WholeFile
-from harness.wire.foreign import plain_text
+from harness.transcripts.snor import Form, homophone
 
 if TYPE_CHECKING:
-    from harness.library.seen_ids import SeenIds
-    from harness.library.sro_stream import ConvertedBlock
+    from harness.transcripts.files.seen_ids import SeenIds
+    from harness.transcripts.files.sro_stream import ConvertedBlock
 
 EXIT_PROBLEMS = 2
 READER_GONE = 141  # what shells say of a program whose reader has gone
@@ -63,7 +63,7 @@ def command(
 
     Exit status: 0 done · 2 something is wrong with the input · 3 the output cannot be written.
     """
-    from harness.library.seen_ids import SeenIds
+    from harness.transcripts.files.seen_ids import SeenIds
 
     to = Form(form)
     if homophones is not None and to is not Form.EXPANDED:
@@ -136,7 +136,7 @@ def _convert(
 def _blocks(
     name: str, shown: str, form: Form, encoding: str, place_edits: bool, seen: SeenIds | None
 ) -> Iterator[ConvertedBlock]:
-    from harness.library.sro_stream import ConvertedBlock, converted_blocks
+    from harness.transcripts.files.sro_stream import ConvertedBlock, converted_blocks
 
     try:
         with _reader(name) as read:

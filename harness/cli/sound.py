@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.base.foreign import plain_text
 from harness.cli.options import Command, json_option
-from harness.wire.foreign import plain_text
 
 if TYPE_CHECKING:
-    from harness.audio.path_check import PathCheck
     from harness.model.errors import InputError
+    from harness.sound.path_check import PathCheck
 
 _SERVER = click.option(
     "--sound-server",
@@ -42,7 +42,7 @@ def list_devices(sound_server: str, as_json: bool) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from harness.audio.sound_devices import sound_devices
+    from harness.sound.sound_devices import sound_devices
 
     devices = sound_devices(sound_server)
     if as_json:
@@ -71,7 +71,7 @@ def list_recordings(paths: tuple[Path, ...], as_json: bool) -> None:
 
     Exit status: 0 all can be played · 2 some cannot.
     """
-    from harness.reports.cells import counted
+    from harness.base.cells import counted
 
     found = list(_sound_files(paths))
     refused = [error for path in found if (error := _refusal(path)) is not None]
@@ -87,7 +87,7 @@ def list_recordings(paths: tuple[Path, ...], as_json: bool) -> None:
 
 
 def _sound_files(paths: Iterable[Path]) -> Iterator[Path]:
-    from harness.library.assets import SOUND_SUFFIXES
+    from harness.scenario.assets import SOUND_SUFFIXES
 
     for path in paths:
         if path.is_dir():
@@ -97,8 +97,8 @@ def _sound_files(paths: Iterable[Path]) -> Iterator[Path]:
 
 
 def _refusal(path: Path) -> InputError | None:
-    from harness.audio import recordings
     from harness.model.errors import InputError
+    from harness.sound import recordings
 
     try:
         recordings.check(str(path))
@@ -118,7 +118,7 @@ def _refusal(path: Path) -> InputError | None:
 @_JSON
 def check(speaker: str, microphone: str, count: int, frames_per_buffer: int, sound_server: str, as_json: bool) -> None:
     """Play chirps and find them in the recording; exit status 3 when they are not heard."""
-    from harness.audio.path_check import check_path
+    from harness.sound.path_check import check_path
 
     found = check_path(speaker, microphone, sound_server, count=count, frames_per_buffer=frames_per_buffer)
     click.echo(json.dumps(_figures(found)) if as_json else _words(found))
@@ -128,7 +128,7 @@ def check(speaker: str, microphone: str, count: int, frames_per_buffer: int, sou
 
 def _figures(found: PathCheck) -> dict[str, object]:
     """Units in the names; what was not measured is null."""
-    from harness.audio.path_check import percentiles
+    from harness.sound.path_check import percentiles
 
     figures: dict[str, object] = {
         "speaker": found.speaker,
@@ -154,7 +154,7 @@ def _figures(found: PathCheck) -> dict[str, object]:
 
 
 def _words(found: PathCheck) -> str:
-    from harness.audio.path_check import percentiles
+    from harness.sound.path_check import percentiles
 
     lines = [f"{plain_text(found.speaker)} -> {plain_text(found.microphone)}: {found.played} chirps played"]
     if found.heard:

@@ -9,25 +9,25 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
+from harness.base.cells import fit
+from harness.base.foreign import plain_text
+from harness.base.safe_csv import safe_cell
 from harness.cli import frames_summary
 from harness.cli.frames_summary import share_in_words
 from harness.cli.happenings import IN_WORDS, milliseconds
-from harness.evaluate.heard import deciding_words
-from harness.evaluate.limits import LimitVerdict
-from harness.evaluate.names import short_names
-from harness.evaluate.progress import Progress
-from harness.evaluate.totals import Totals
-from harness.evaluate.trials import TrialProgress, TrialState
-from harness.evaluate.wake import WakeFigures
-from harness.evaluate.wake_plays import Play
-from harness.metrics.latency import LatencyFigures
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import Ambience
 from harness.model.transcript import WordCounts
 from harness.model.trial import Trial
-from harness.reports.cells import fit
-from harness.reports.safe_csv import safe_cell
-from harness.wire.foreign import plain_text
+from harness.session.figures.heard import deciding_words
+from harness.session.figures.limits import LimitVerdict
+from harness.session.figures.names import short_names
+from harness.session.figures.progress import Progress
+from harness.session.figures.totals import Totals
+from harness.session.figures.trials import TrialProgress, TrialState
+from harness.statistics.latency import LatencyFigures
+from harness.wake.wake import WakeFigures
+from harness.wake.wake_plays import Play
 
 COLUMNS = ("#", "trial", "outcome", "tries", "latency", "it heard", "it answered (by our transcription)")
 WIDTHS = (4, 24, 18, 5, 13)

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.base.cells import counted
+from harness.base.foreign import plain_text
 from harness.cli.options import SHIPPED_FILE, Command, json_option
 from harness.model.bench import Bench, DeviceProfile
 from harness.model.errors import InputError, InputProblems, Place, UnmetNeed
 from harness.model.grammar import Grammar
 from harness.model.rewriting import Rewriting
 from harness.model.scenario import Scenario, TrialKind
-from harness.reports.cells import counted
-from harness.wire.foreign import plain_text
 
 if TYPE_CHECKING:
     from harness.model.choices import FileKind
@@ -49,11 +49,13 @@ class Findings:
 
     def read(self, path: Path) -> None:
         """Reads a file of any kind."""
-        from harness.library import load_bench, load_profile, load_scenario
-        from harness.library.grammar_file import load_grammar
-        from harness.library.kinds import kind_of
-        from harness.library.normalisation_file import load_normalisation
+        from harness.base.file_kinds import kind_of
+        from harness.devices.profiles.profile import load_profile
         from harness.model.choices import FileKind
+        from harness.scenario.bench import load_bench
+        from harness.scenario.scenario import load_scenario
+        from harness.transcripts.files.normalisation_file import load_normalisation
+        from harness.understanding.files.grammar_file import load_grammar
 
         try:
             match kind_of(path):
@@ -77,7 +79,7 @@ class Findings:
 
     def _try_samples(self, path: Path) -> None:
         """Samples are a profile's tests: one that gives something else is a problem of the file."""
-        from harness.library.profile_samples import check_samples
+        from harness.devices.profiles.profile_samples import check_samples
 
         for result in check_samples(self.profiles[path]):
             if result.wrong:
@@ -90,8 +92,8 @@ class Findings:
         its voices are checked alone."""
         if not self.scenarios:
             return
-        from harness.library import check_together
-        from harness.rig.rehearsal import refuse_unplayable, refuse_unspeakable
+        from harness.scenario.together import check_together
+        from harness.session.engine.rehearsal import refuse_unplayable, refuse_unspeakable
         from harness.session.plan import plan
 
         bench = next(iter(self.benches.values())) if len(self.benches) == 1 else None
@@ -135,7 +137,7 @@ def command(paths: tuple[Path, ...], as_json: bool) -> None:
 
 def _files(paths: tuple[Path, ...], findings: Findings) -> Iterator[Path]:
     """The files that are meant, each once; in a folder, YAML that is none of ours is left alone."""
-    from harness.library.kinds import is_foreign
+    from harness.base.file_kinds import is_foreign
 
     seen: set[Path] = set()
     for path in paths:
@@ -192,9 +194,9 @@ def _summaries(findings: Findings) -> Iterator[tuple[Path, str]]:
 
 def rating_summary(kind: FileKind, path: Path) -> str:
     """What a file for raters or annotators holds, when it is right."""
-    from harness.library.label_set_file import load_label_set
-    from harness.library.rounds import load_gold, load_rater_keys, load_round, load_training
     from harness.model.choices import FileKind
+    from harness.rating.files.rounds import load_gold, load_rater_keys, load_round, load_training
+    from harness.understanding.files.label_set_file import load_label_set
 
     match kind:
         case FileKind.ROUND:
@@ -213,7 +215,7 @@ def rating_summary(kind: FileKind, path: Path) -> str:
 
 
 def _notes(findings: Findings) -> Iterator[tuple[Path, str]]:
-    from harness.library import memory, references
+    from harness.scenario import memory, references
 
     for path, scenario in findings.scenarios.items():
         yield from (
@@ -223,7 +225,7 @@ def _notes(findings: Findings) -> Iterator[tuple[Path, str]]:
 
 def _planned(scenario: Scenario) -> str:
     """How many trials; wake, command and ambient trials are not multiplied by every axis, and are counted by kind."""
-    from harness.library import planned_trials
+    from harness.scenario.scenario import planned_trials
 
     by_kind = _by_kind(scenario)
     if set(by_kind) <= {TrialKind.QUERY}:
@@ -233,7 +235,7 @@ def _planned(scenario: Scenario) -> str:
 
 
 def _by_kind(scenario: Scenario) -> dict[TrialKind, int]:
-    from harness.library import planned_of
+    from harness.scenario.scenario import planned_of
 
     counts: dict[TrialKind, int] = {}
     for trial in scenario.trials:
@@ -242,7 +244,7 @@ def _by_kind(scenario: Scenario) -> dict[TrialKind, int]:
 
 
 def _as_json(findings: Findings) -> dict[str, object]:
-    from harness.library import planned_trials
+    from harness.scenario.scenario import planned_trials
 
     files: list[dict[str, object]] = []
     for path, scenario in findings.scenarios.items():

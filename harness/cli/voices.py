@@ -25,7 +25,7 @@ def list_voices(engine: str | None) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from harness.plugins import Group, load, names
+    from harness.base.plugins import Group, load, names
 
     if engine is not None:
         _print_voices(engine)
@@ -81,8 +81,8 @@ def say(
     """Speak TEXT as a stimulus would, write it to a WAV and print its level, duration and parts."""
     import soundfile
 
-    from harness.stimuli.level import active_speech_level
-    from harness.stimuli.renderer import Renderer
+    from harness.sound.stimuli.level import active_speech_level
+    from harness.sound.stimuli.renderer import Renderer
 
     engine, colon, name = named.partition(":")
     if not colon or not name:
@@ -119,7 +119,7 @@ def say(
 
 
 def _print_voices(engine: str) -> None:
-    from harness.plugins import Group, load
+    from harness.base.plugins import Group, load
 
     voice = load(Group.VOICES, engine)()
     spoken = voice.names()

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from harness.base.foreign import plain_text
 from harness.cli.happenings import REVIEW_WORDS, milliseconds, quoted
 from harness.cli.wake_summary import rate, span
-from harness.evaluate.wake import WakeFigures
-from harness.evaluate.wake_plays import CommandWord, Play
-from harness.evaluate.wake_progress import DeviceWake, WakeEvent
 from harness.model.observation import Wake
 from harness.model.record import AttemptFinished, Entry, Observed, SessionStarted
 from harness.model.scenario import TrialKind
 from harness.model.trial import Outcome, Trial
-from harness.wire.foreign import plain_text
+from harness.wake.wake import WakeFigures
+from harness.wake.wake_plays import CommandWord, Play
+from harness.wake.wake_progress import DeviceWake, WakeEvent
 
 
 class WakeLines:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from harness.base.foreign import plain_text
 from harness.cli.happenings import REVIEW_WORDS
-from harness.evaluate.wake import WakeFigures
-from harness.evaluate.wake_comparison import Comparison, comparisons
-from harness.evaluate.wake_progress import DeviceWake, Interval, Rate, Ratio
-from harness.metrics.intervals import Share
-from harness.metrics.latency import LatencyFigures, Quantile
-from harness.wire.foreign import plain_text
+from harness.statistics.intervals import Share
+from harness.statistics.latency import LatencyFigures, Quantile
+from harness.wake.wake import WakeFigures
+from harness.wake.wake_comparison import Comparison, comparisons
+from harness.wake.wake_progress import DeviceWake, Interval, Rate, Ratio
 
 NOTHING = "n/a (of none)"
 

@@ -9,13 +9,13 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
+from harness.annotation.annotation_room import AnnotationRoom
+from harness.annotation.desk import AnnotationDesk
 from harness.dashboard import palette
 from harness.dashboard.key_guard import GuardedApp
 from harness.dashboard.rating_app import ASKED_TO_END
 from harness.dashboard.screens.annotating import AnnotatingScreen
 from harness.model.errors import InputError
-from harness.rig.annotation_room import AnnotationRoom
-from harness.understanding.annotation.desk import AnnotationDesk
 
 
 class AnnotationApp(GuardedApp):

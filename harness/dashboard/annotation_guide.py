@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from rich.text import Text
 
+from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.widgets.label_grid import label_name
 from harness.model.annotation_keys import label_keys
 from harness.model.label_set import Example, Label, LabelSet
 from harness.model.understanding import joined
-from harness.wire.foreign import plain_text
 
 LONGEST = 2000
 

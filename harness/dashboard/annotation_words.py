@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from harness.annotation.view import AnnotationPhase, AnnotationView
 from harness.model.annotation_keys import LINE_KEYS, AnnotationAction, action_key, label_keys
 from harness.model.label_set import LabelSet
-from harness.understanding.annotation.view import AnnotationPhase, AnnotationView
 
 
 def offered(view: AnnotationView, labels: LabelSet) -> tuple[tuple[str, str], ...]:

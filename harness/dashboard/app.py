@@ -14,6 +14,8 @@ from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
+from harness.base.folder import SessionFolder
+from harness.base.foreign import plain_text
 from harness.dashboard import layout, palette
 from harness.dashboard.key_guard import GuardedApp
 from harness.dashboard.link import Connect, Link
@@ -26,13 +28,11 @@ from harness.dashboard.screens.sheet import Panel, Sheet
 from harness.dashboard.screens.wake import REVIEW_KEYS, WakeScreen
 from harness.dashboard.watch import View, Watch
 from harness.dashboard.wording import REVIEW_WORDS
-from harness.log.folder import SessionFolder
-from harness.log.judgment_log import later_rows
 from harness.model.errors import EngineError, LogError
 from harness.model.feed import Answered, Hello, StateWord
 from harness.model.record import Question
-from harness.rig.client import EngineClient
-from harness.wire.foreign import plain_text
+from harness.session.engine.client import EngineClient
+from harness.session.log.judgment_log import later_rows
 
 REDRAW_S = 0.2
 ANSWER_S = 0.05

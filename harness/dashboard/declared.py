@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from harness.log.folder import SessionFolder
+from harness.base.folder import SessionFolder
 from harness.model.scenario import Limits, Scenario, Stopping
 
 _SCENARIO: TypeAdapter[Scenario] = TypeAdapter(Scenario)

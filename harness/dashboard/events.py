@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from harness.base.foreign import plain_text
 from harness.dashboard.wording import FIGURE_WORDS, OUTCOME_WORDS, REVIEW_WORDS, measured, seconds
 from harness.model.cause import in_words, unread_in_words
 from harness.model.judgment import JudgmentStatus
@@ -62,7 +63,6 @@ from harness.model.record import (
     TrialStarted,
 )
 from harness.rating.categories import LABELS
-from harness.wire.foreign import plain_text
 
 
 class Tone(StrEnum):

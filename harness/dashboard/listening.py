@@ -12,14 +12,14 @@ from functools import partial
 import numpy as np
 from textual.message import Message
 
-from harness.audio.tempo import SLOWER, at_tempo
 from harness.dashboard.messages import SoundEnded, SoundFailed, SoundRead
 from harness.dashboard.waves import SLICES, slices
 from harness.model.errors import HarnessError
 from harness.model.stimulus import Waveform
 from harness.rating.items import Item
-from harness.rig.rater_player import RaterPlayer
-from harness.rig.rating_room import RatingRoom
+from harness.rating.rater_player import RaterPlayer
+from harness.rating.rating_room import RatingRoom
+from harness.sound.tempo import SLOWER, at_tempo
 
 
 class Sound(Enum):

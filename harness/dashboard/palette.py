@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from textual.theme import Theme
 
-from harness.evaluate.wake_progress import MarkKind
 from harness.model.feed import StateWord
 from harness.model.trial import Outcome
+from harness.wake.wake_progress import MarkKind
 
 BACKGROUND = "#13171c"
 PANEL = "#1c232b"

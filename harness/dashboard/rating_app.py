@@ -16,8 +16,8 @@ from harness.dashboard.screens.judging import JudgingScreen
 from harness.model.errors import InputError
 from harness.model.rater_keys import RaterKeys
 from harness.rating.desk import Desk
-from harness.rig.rater_player import RaterPlayer
-from harness.rig.rating_room import RatingRoom
+from harness.rating.rater_player import RaterPlayer
+from harness.rating.rating_room import RatingRoom
 
 ASKED_TO_END = (signal.SIGTERM, signal.SIGHUP)
 

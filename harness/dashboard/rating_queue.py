@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from harness.evaluate.progress import Progress
-from harness.evaluate.trials import FirstResponse
 from harness.model.judgment import Judgment, JudgmentStatus
+from harness.session.figures.progress import Progress
+from harness.session.figures.trials import FirstResponse
 
 
 def own_judgment(item: FirstResponse, rater: str) -> Judgment | None:

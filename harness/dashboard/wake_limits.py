@@ -7,10 +7,10 @@ from enum import StrEnum
 
 from harness.dashboard import palette
 from harness.dashboard.declared import Declared
-from harness.evaluate.limits import check_limits
-from harness.evaluate.totals import Totals
-from harness.evaluate.wake_progress import DeviceWake, WakeProgress
 from harness.model.scenario import SequentialTest
+from harness.session.figures.limits import check_limits
+from harness.session.figures.totals import Totals
+from harness.wake.wake_progress import DeviceWake, WakeProgress
 
 
 class Standing(StrEnum):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.dashboard.wording import NOT_AVAILABLE
-from harness.evaluate.wake_progress import DeviceWake, Interval, Rate, Ratio
+from harness.wake.wake_progress import DeviceWake, Interval, Rate, Ratio
 
 
 def number(value: float) -> str:

@@ -11,16 +11,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness.base.foreign import plain_text
 from harness.dashboard.declared import Declared, read_declared
 from harness.dashboard.events import EventLine, event_line
-from harness.evaluate.progress import Progress, SessionFigures
-from harness.evaluate.wake import WakeFigures
-from harness.evaluate.wake_comparison import Comparison, comparisons
-from harness.evaluate.wake_progress import WakeProgress
 from harness.model.feed import Answered, Command, Goodbye, Hello, Logged, Message, Meters, StateChanged, Welcome
 from harness.model.judgment import JudgmentStatus
 from harness.model.record import EngineStarted, Entry, JudgmentGiven
-from harness.wire.foreign import plain_text
+from harness.session.figures.progress import Progress, SessionFigures
+from harness.wake.wake import WakeFigures
+from harness.wake.wake_comparison import Comparison, comparisons
+from harness.wake.wake_progress import WakeProgress
 
 Then = Callable[[Answered], None]
 NOTICE_S = 8.0

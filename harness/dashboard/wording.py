@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Literal
 
-from harness.evaluate.words_heard import Unit, WordsHeard
-from harness.metrics.intervals import Share
-from harness.metrics.latency import Quantile
+from harness.base.foreign import plain_text
 from harness.model.record import ReviewWord
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import Ambience, Recording, SpokenText
 from harness.model.time import Measured
 from harness.model.trial import Listening, Outcome, Trial
-from harness.wire.foreign import plain_text
+from harness.statistics.intervals import Share
+from harness.statistics.latency import Quantile
+from harness.transcripts.words_heard import Unit, WordsHeard
 
 NOT_AVAILABLE = "n/a"
 SILENT_DBFS = -99.0

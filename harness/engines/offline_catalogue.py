@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, entry_points, version
 
+from harness.base.plugins import Group, names
+from harness.base.ports import OfflineEngine
 from harness.engines.offline_loading import engine_class, load_engine, task_of
 from harness.model.errors import HarnessError
 from harness.model.offline import EngineFacts, EngineKind, OfflineModel, OperatingPoint, Setting
-from harness.plugins import Group, names
-from harness.ports import OfflineEngine
 
 _PACKAGES = {
     "microwakeword": "pymicro-wakeword",

@@ -8,11 +8,11 @@ import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 
+from harness.base.plugins import Group, load, names
+from harness.base.ports import OfflineEngine
 from harness.engines.settings import checked, read_from_file
 from harness.model.errors import InputError
 from harness.model.offline import Task
-from harness.plugins import Group, load, names
-from harness.ports import OfflineEngine
 
 BY_ENDING = {".tflite": "microwakeword", ".onnx": "openwakeword", ".gram": "pocketsphinx_grammar",
              ".jsgf": "pocketsphinx_grammar"}  # fmt: skip

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from harness.base.ports import ScoreStream
 from harness.engines.kernel_library import NoKernel
 from harness.engines.offline_loading import fingerprint
 from harness.engines.openwakeword_classifier import Classifier, Listens, listening_classifier, load_classifier
@@ -23,7 +24,6 @@ from harness.engines.openwakeword_streams import CallByCall, FastScores, Streami
 from harness.engines.settings import LEAD_IN, OF_SCORES, number, operating_points, spot_rule
 from harness.model.errors import InputError, PluginError, did_you_mean
 from harness.model.offline import EngineFacts, EngineKind, OfflineModel, Setting, SettingKind
-from harness.ports import ScoreStream
 
 RATE_HZ = 16_000
 OWN_THRESHOLD = 0.5

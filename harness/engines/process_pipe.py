@@ -14,9 +14,9 @@ import weakref
 from collections import deque
 from pathlib import Path
 
+from harness.base.foreign import plain_text
 from harness.engines import process_warden
 from harness.model.errors import EngineError
-from harness.wire.foreign import plain_text
 
 LONGEST_LINE = 1 << 20
 _MOST_UNREAD = 8 << 20

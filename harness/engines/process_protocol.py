@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from harness.base.foreign import plain_text
 from harness.model.offline import EngineKind
-from harness.wire.foreign import plain_text
 
 PROTOCOL = 1
 # An engine rounds a time to its own step, and may give a time just past the last sample.

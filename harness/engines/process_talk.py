@@ -8,12 +8,12 @@ from enum import Enum
 import numpy as np
 import numpy.typing as npt
 
+from harness.base.foreign import plain_text
 from harness.engines import process_protocol as protocol
 from harness.engines.process_pipe import START_REMEDY, EnginePipe, shown
 from harness.engines.process_protocol import Done, Event, Hello, ProtocolFault, Refused, Scores
 from harness.model.errors import EngineError
 from harness.model.offline import EngineKind
-from harness.wire.foreign import plain_text
 
 _LINES_AT_ONCE = 1000
 _LINES_A_SECOND = 200

@@ -13,10 +13,10 @@ from typing import BinaryIO
 
 import numpy as np
 
+from harness.base.plugins import Group, load
+from harness.base.ports import Recogniser
 from harness.model.errors import HarnessError
 from harness.model.stimulus import Waveform
-from harness.plugins import Group, load
-from harness.ports import Recogniser
 
 HEAD = struct.Struct("!II")
 OK, FAILED = 0, 1

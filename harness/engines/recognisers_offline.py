@@ -12,13 +12,13 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from harness.base.ports import OfflineEngine
 from harness.engines.faster_whisper import FasterWhisper, packaged_model
 from harness.engines.offline_loading import fingerprint
 from harness.engines.voice_activity import RATE_HZ, pieces, speech_span, speech_spans
 from harness.model.errors import EngineError, InputError, PluginError, did_you_mean
 from harness.model.offline import EngineFacts, EngineKind, OfflineModel, Said, Setting, SettingKind
 from harness.model.stimulus import Waveform
-from harness.ports import OfflineEngine
 
 _SCALE = np.float32(1 / 32768)
 # Whisper hears 30 s at a time, and half a second of that is the silence around what it is given.

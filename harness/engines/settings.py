@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from harness.base.plugins import checked_settings
 from harness.model.errors import InputError
 from harness.model.offline import OperatingPoint, Setting, SettingKind, SpotRule
-from harness.plugins import checked_settings
 
 LEAD_IN = Setting(
     "min-in-vocab-duration",

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from harness.audio.detectors.webrtc import WebrtcDetector
-from harness.audio.endpoints import Began, Endpoints, Finished
-from harness.audio.frames import FRAME_SAMPLES, Frame, Frames
+from harness.sound.detectors.webrtc import WebrtcDetector
+from harness.sound.endpoints import Began, Endpoints, Finished
+from harness.sound.frames import FRAME_SAMPLES, Frame, Frames
 
 RATE_HZ = 16000
 Span = tuple[int, int]

@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from harness.drivers.mqtt.broker import HOST, run
+from harness.devices.mqtt.broker import HOST, run
 
 __all__ = ["HOST", "main"]
 

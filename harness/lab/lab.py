@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.base.places import lab_folder
 from harness.lab import broker, process_file
 from harness.lab.assistant.settings import AssistantSettings, read_settings
 from harness.lab.rooms import ROOMS, Room
@@ -24,7 +25,6 @@ from harness.model.choices import BROKER as BROKER
 from harness.model.choices import LAB_PARTS as PARTS
 from harness.model.choices import SOUND as SOUND
 from harness.model.errors import InputError, LabError, did_you_mean
-from harness.places import lab_folder
 
 DEFAULT_ROOM = "living_room"
 _READY_LIMIT_S = 60.0

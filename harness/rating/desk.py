@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from harness.metrics.presence import Presence
+from harness.base.presence import Presence
 from harness.model.effect import EffectWord
 from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, Judgment, ProposalShown, SubFlag
 from harness.model.rating_round import RatingRound, TranscriptPolicy

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from harness.metrics.recognition import recognised
-from harness.metrics.understood import understood
+from harness.base.foreign import plain_text
 from harness.model.bench import ObservationKind
 from harness.model.observation import Intent, Observation, OperatorAnswer, StateTold, Transcript, Wake
 from harness.model.record import AttemptFinished
@@ -17,7 +16,8 @@ from harness.model.understanding import joined
 from harness.model.understood import Understood
 from harness.session.actions import StimulusTiming
 from harness.session.first_response import GUARD_S, Response, Span, first_response
-from harness.wire.foreign import plain_text
+from harness.transcripts.recognition import recognised
+from harness.understanding.scoring.understood_counts import understood
 
 LONGEST_TOLD = 200
 GAP_BEFORE_S = 0.3

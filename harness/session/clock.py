@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from harness.ports import Clock
+from harness.base.ports import Clock
 
 
 class HostClock:

@@ -6,7 +6,7 @@ import queue
 from collections import deque
 from collections.abc import Iterable
 
-from harness.ports import Clock
+from harness.base.ports import Clock
 from harness.session.stage import Told
 
 Arrived = tuple[Told, float]

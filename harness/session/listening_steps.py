@@ -6,19 +6,11 @@ import math
 from collections.abc import Sequence
 
 from harness.model.cause import in_words
-from harness.model.observation import (
-    DeviceState,
-)
+from harness.model.observation import DeviceState
 from harness.model.record import AttemptFinished, FaultMet
 from harness.model.scenario import TrialKind
 from harness.model.trial import EvidenceSource, Outcome, Recognition, Target, Trial
-from harness.session.actions import (
-    Action,
-    FinishAttempt,
-    ReportFault,
-    StimulusTiming,
-    StopStimulus,
-)
+from harness.session.actions import Action, FinishAttempt, ReportFault, StimulusTiming, StopStimulus
 from harness.session.bench_state import BenchState
 from harness.session.listening_attempt import ListeningAttempt
 from harness.session.take import Phase, Take

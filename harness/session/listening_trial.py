@@ -27,10 +27,7 @@ from harness.model.observation import (
 )
 from harness.model.scenario import TrialKind
 from harness.model.trial import Target
-from harness.session.actions import (
-    Action,
-    Credit,
-)
+from harness.session.actions import Action, Credit
 from harness.session.bench_state import BenchState
 from harness.session.listening_steps import UNDER_WAY, ListeningSteps
 from harness.session.take import Phase

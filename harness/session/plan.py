@@ -24,15 +24,7 @@ from harness.model.scenario import (
 )
 from harness.model.stimulus import Recording, SpokenText, Utterance
 from harness.model.trial import Listening, Target, Trial
-from harness.session.listening_plan import (
-    AIR_HZ,
-    INJECTED_HZ,
-    is_injected,
-    listeners,
-    phrase_of,
-    segments,
-    target,
-)
+from harness.session.listening_plan import AIR_HZ, INJECTED_HZ, is_injected, listeners, phrase_of, segments, target
 from harness.session.memory_plan import Pair, in_blocks, pair, wait_slug
 from harness.session.probes import with_probes
 from harness.session.query_plan import Cell, asked_trial, loudspeaker_of, own_cells, query_of, recipe_of

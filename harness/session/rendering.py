@@ -6,9 +6,9 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
+from harness.base.ports import Renders
 from harness.model.stimulus import RenderedStimulus, SpokenText
 from harness.model.trial import Trial
-from harness.ports import Renders
 
 
 class Rendering:

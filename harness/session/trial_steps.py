@@ -8,14 +8,7 @@ from harness.model.observation import DeviceState
 from harness.model.record import AttemptFinished, Question
 from harness.model.scenario import Evidence
 from harness.model.trial import Outcome, Recognition, Trial
-from harness.session.actions import (
-    AskOperator,
-    FinishAttempt,
-    FreezeResponse,
-    SayClosing,
-    StimulusTiming,
-    StopStimulus,
-)
+from harness.session.actions import AskOperator, FinishAttempt, FreezeResponse, SayClosing, StimulusTiming, StopStimulus
 from harness.session.attempt import Attempt
 from harness.session.effect_look import looks_until_s, question
 from harness.session.first_response import DETECTION_LAG_S, Response

@@ -14,8 +14,8 @@ from harness.rating.categories import LABELS
 from harness.rating.guide import FLAG_TEXTS, GUIDE, RULES, SUB_FLAG_TEXTS, effect_text
 from harness.rating.items import Item
 from harness.rating.queue import is_shared_out
+from harness.rating.rating_room import RatingRoom
 from harness.rating.sitting_view import Phase, SittingView
-from harness.rig.rating_room import RatingRoom
 from harness.web.rendering import SiteWords, Templates
 from harness.web.seats import Seat
 

@@ -8,7 +8,7 @@ from importlib import resources
 
 from jinja2 import DictLoader, Environment, StrictUndefined, select_autoescape
 
-from harness.wire.foreign import plain_text
+from harness.base.foreign import plain_text
 
 SHARED = ("base.html", "press.html", "login.html", "notice.html")
 _KEY_NAMES = {"space": "Space", "enter": "Enter", "tab": "Tab", "backspace": "⌫", "left": "←", "right": "→"}

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from harness.model.errors import HarnessError, InputError, Place, PluginError
 from harness.model.rater_keys import RaterKeys
-from harness.rig.rating_room import RatingRoom
+from harness.rating.rating_room import RatingRoom
 from harness.web.invitations import Invitations
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from harness.model.errors import HarnessError, InputError
 from harness.model.rater_keys import RaterKeys
-from harness.rig.rating_room import RatingRoom
+from harness.rating.rating_room import RatingRoom
 from harness.web.invitations import Invitations
 from harness.web.login import Visit
 from harness.web.pages import CoordinatorPage, DeskPage, EarlierPage, pages

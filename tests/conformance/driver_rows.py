@@ -13,18 +13,18 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.drivers.in_process import InProcess, InProcessOptions
-from harness.drivers.loudspeaker import Loudspeaker, LoudspeakerOptions
-from harness.drivers.microphone import Microphone, MicrophoneOptions
-from harness.drivers.mqtt import MqttDevice, MqttOptions
-from harness.drivers.mqtt.options import MessageFraming
-from harness.drivers.serial import SerialDevice, SerialOptions
-from harness.drivers.serial.options import FramingChoice
+from harness.base.ports import Driver
+from harness.devices.in_process.driver import InProcess, InProcessOptions
+from harness.devices.loudspeaker import Loudspeaker, LoudspeakerOptions
+from harness.devices.microphone import Microphone, MicrophoneOptions
+from harness.devices.mqtt.device import MqttDevice
+from harness.devices.mqtt.options import MessageFraming, MqttOptions
+from harness.devices.serial.device import SerialDevice
+from harness.devices.serial.options import FramingChoice, SerialOptions
 from harness.lab.sound_server import LabSoundServer
 from harness.model.bench import DeviceProfile
 from harness.model.observation import Observation
 from harness.model.stimulus import Waveform
-from harness.ports import Driver
 from harness.session.clock import HostClock
 from tests.conformance.boards import posix_board
 from tests.conformance.mqtt_bench import Broker

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.log.reader import LogReader
 from harness.model.record import Entry
-from harness.rig.engine_place import EnginePlace, find
-from harness.rig.prepare import prepare
+from harness.session.engine.engine_place import EnginePlace, find
+from harness.session.engine.prepare import prepare
+from harness.session.log.reader import LogReader
 
 HERE = Path(__file__).parent / "in_process"
 

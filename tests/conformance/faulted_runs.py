@@ -14,24 +14,16 @@ from typing import TypeVar
 import numpy as np
 import pytest
 
-from harness.evaluate.wake import WakeFigures
-from harness.evaluate.wake_progress import WakeProgress
-from harness.log.reader import LogReader, check
 from harness.model.feed import Answered, Command, Goodbye, Hello, Logged, Message
 from harness.model.observation import LinkBack, LinkLost, Observation, StimulusStarted, Wake
-from harness.model.record import (
-    AttemptFinished,
-    AttemptStarted,
-    Entry,
-    Observed,
-    Record,
-    SessionStarted,
-    TrialFinished,
-)
+from harness.model.record import AttemptFinished, AttemptStarted, Entry, Observed, Record, SessionStarted, TrialFinished
 from harness.model.trial import Outcome
-from harness.rig.assemble import renderer
-from harness.rig.client import EngineClient
-from harness.rig.engine_place import EnginePlace, find
+from harness.session.engine.assemble import renderer
+from harness.session.engine.client import EngineClient
+from harness.session.engine.engine_place import EnginePlace, find
+from harness.session.log.reader import LogReader, check
+from harness.wake.wake import WakeFigures
+from harness.wake.wake_progress import WakeProgress
 from tests.conformance.boards import built
 from tests.conformance.engine_runs import kill, rows, wait_for
 

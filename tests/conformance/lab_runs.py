@@ -15,10 +15,10 @@ from pathlib import Path
 from harness.lab.lab import Lab
 from harness.model.feed import Goodbye, Hello, Logged, Message, StateChanged, StateWord
 from harness.model.record import AttemptFinished, AttemptStarted, Entry, TrialFinished
-from harness.rig.client import EngineClient
-from harness.rig.engine_place import EnginePlace, find
-from harness.rig.launch import start_engine
-from harness.rig.prepare import prepare
+from harness.session.engine.client import EngineClient
+from harness.session.engine.engine_place import EnginePlace, find
+from harness.session.engine.launch import start_engine
+from harness.session.engine.prepare import prepare
 from tests.conformance.engine_runs import kill, rows, wait_for
 
 SCENARIO = Path(__file__).parent / "lab" / "queries.yaml"

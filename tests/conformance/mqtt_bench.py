@@ -15,7 +15,8 @@ from pathlib import Path
 import paho.mqtt.client as mqtt
 from paho.mqtt.enums import CallbackAPIVersion
 
-from harness.drivers.mqtt import MqttDevice, MqttOptions
+from harness.devices.mqtt.device import MqttDevice
+from harness.devices.mqtt.options import MqttOptions
 from harness.model.bench import DeviceProfile, MessageMapping, ObservationKind
 from harness.model.observation import Observation
 from harness.session.clock import HostClock

@@ -15,8 +15,8 @@ import numpy as np
 import paho.mqtt.client as mqtt
 from paho.mqtt.enums import CallbackAPIVersion
 
+from harness.devices.wire.adpcm import Encoding, decode
 from harness.model.stimulus import Waveform
-from harness.wire.adpcm import Encoding, decode
 from tests.conformance.mqtt_bench import Broker, until
 
 RATE_HZ = 16000

@@ -13,11 +13,12 @@ from typing import TypeVar
 import numpy as np
 import soxr
 
-from harness.drivers.serial import SerialDevice, SerialOptions
+from harness.devices.serial.device import SerialDevice
+from harness.devices.serial.options import SerialOptions
 from harness.model.bench import DeviceProfile
 from harness.model.observation import Observation, StimulusEnded, Wake
 from harness.model.stimulus import VoiceSpec, Waveform
-from harness.stimuli.voices.espeak import EspeakVoice
+from harness.sound.stimuli.voices.espeak import EspeakVoice
 from tests.conformance.boards import built
 from tests.conformance.mqtt_bench import Around
 

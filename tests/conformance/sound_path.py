@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from harness.audio.capture import Capture
-from harness.audio.playback import Playback
-from harness.audio.ring import Ring
 from harness.model.stimulus import Samples, Waveform
 from harness.model.time import Stamp
+from harness.sound.capture import Capture
+from harness.sound.playback import Playback
+from harness.sound.ring import Ring
 
 RATE_HZ = 48000
 LAB = "virtual_lab"

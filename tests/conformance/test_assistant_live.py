@@ -15,12 +15,12 @@ import paho.mqtt.client as mqtt
 import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
-from harness.audio.playback import Playback
+from harness.base.places import lab_state
 from harness.lab.lab import Lab
 from harness.model.errors import InputError
 from harness.model.stimulus import SpokenText, StimulusRecipe, VoiceSpec
-from harness.places import lab_state
-from harness.stimuli.renderer import Renderer
+from harness.sound.playback import Playback
+from harness.sound.stimuli.renderer import Renderer
 
 pytestmark = [pytest.mark.sound, pytest.mark.speech]
 

@@ -23,15 +23,7 @@ from harness.model.record import AttemptFinished, Observed, TrialFinished
 from harness.model.trial import Outcome
 from tests.conformance.boards import PosixBoard, posix_board
 from tests.conformance.engine_runs import kill, rows, wait_for
-from tests.conformance.faulted_runs import (
-    HARNESS,
-    Session,
-    assert_whole,
-    bench,
-    causes,
-    counted_events,
-    strike,
-)
+from tests.conformance.faulted_runs import HARNESS, Session, assert_whole, bench, causes, counted_events, strike
 from tests.conformance.mqtt_bench import Broker, until
 
 pytestmark = pytest.mark.timeout(240)

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from harness.devices.wire import adpcm, messages
+from harness.devices.wire.adpcm import EncodingName
 from harness.model.stimulus import Waveform
-from harness.wire import adpcm, messages
-from harness.wire.adpcm import EncodingName
 from tests.conformance.boards import (
     MICRO_BIT,
     Cable,

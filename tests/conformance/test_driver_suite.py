@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from harness.base.plugins import Group, load, names
+from harness.base.ports import Driver, Stimulates
 from harness.lab.sound_server import LabSoundServer
 from harness.model.errors import DeviceError
 from harness.model.observation import LinkBack, LinkLost, Observation, StimulusEnded, StimulusStarted
-from harness.plugins import Group, load, names
-from harness.ports import Driver, Stimulates
 from tests.conformance.driver_rows import ROWS, Row, Seen, hum, opened
 
 pytestmark = pytest.mark.sound

@@ -14,9 +14,9 @@ from harness.model.effect import EffectSource, EffectWord
 from harness.model.feed import AnswerEffect, Logged
 from harness.model.observation import ResponseText, StateTold
 from harness.model.record import EffectAnswered, Observed, OperatorAsked, Question
-from harness.rig.effects import effects_of
-from harness.rig.launch import start_engine
-from harness.rig.prepare import prepare
+from harness.rating.effects import effects_of
+from harness.session.engine.launch import start_engine
+from harness.session.engine.prepare import prepare
 from tests.conformance.engine_runs import rows, wait_for
 from tests.conformance.lab_runs import LabRuns, Watcher, lab_of_its_own
 

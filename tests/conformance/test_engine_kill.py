@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from harness.log.reader import check
 from harness.model.observation import StimulusEnded
 from harness.model.record import (
     AttemptFinished,
@@ -23,7 +22,8 @@ from harness.model.record import (
     TrialStarted,
 )
 from harness.model.trial import Outcome
-from harness.rig.launch import start_engine
+from harness.session.engine.launch import start_engine
+from harness.session.log.reader import check
 from harness.session.verdict import ENGINE_ENDED
 from tests.conformance.engine_runs import Runs, kill, rows, runs, wait_for
 

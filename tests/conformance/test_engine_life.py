@@ -14,7 +14,6 @@ from uuid import uuid4
 import pytest
 
 from harness.cli.operator_prompt import HOW
-from harness.log.writer import SqliteLog
 from harness.model.bench import OperatorPresence
 from harness.model.errors import LogError
 from harness.model.feed import (
@@ -45,10 +44,11 @@ from harness.model.record import (
     TrialStarted,
 )
 from harness.model.trial import Outcome
-from harness.rig.client import EngineClient
-from harness.rig.engine_place import EnginePlace, find, running
-from harness.rig.launch import start_engine
-from harness.rig.prepare import prepare
+from harness.session.engine.client import EngineClient
+from harness.session.engine.engine_place import EnginePlace, find, running
+from harness.session.engine.launch import start_engine
+from harness.session.engine.prepare import prepare
+from harness.session.log.writer import SqliteLog
 from tests.conformance.engine_runs import HERE, Runs, kill, rows, runs, wait_for
 
 __all__ = ["runs"]
@@ -177,7 +177,10 @@ def test_a_second_engine_is_not_started(runs: Runs) -> None:
     place = start_engine(folder)
     assert start_engine(folder) == place
     second = subprocess.run(
-        [sys.executable, "-m", "harness.rig.engine", str(folder)], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "harness.session.engine.engine", str(folder)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert second.returncode == 3
     assert "being written by another process" in second.stderr
@@ -311,7 +314,7 @@ def engines_of(folder: Path) -> list[int]:
     for process in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
             words = (process / "cmdline").read_bytes().split(b"\0")
-            if b"harness.rig.engine" in words and os.fsencode(folder.resolve()) in words:
+            if b"harness.session.engine.engine" in words and os.fsencode(folder.resolve()) in words:
                 found.append(int(process.name))
     return found
 

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli import group
-from harness.library import load_scenario
 from harness.model.errors import InputError
+from harness.scenario.scenario import load_scenario
 from tests.conformance.engine_runs import HERE, Runs, runs
 
 __all__ = ["runs"]

@@ -9,13 +9,13 @@ from xml.etree import ElementTree
 from click.testing import CliRunner
 
 from harness.cli import group
-from harness.evaluate.heard import Heard, by_group, heard_in, words_of
-from harness.evaluate.progress import Progress, SessionFigures
 from harness.model.choices import Grouping
 from harness.model.feed import Goodbye, Logged, Message
 from harness.model.record import AttemptFinished, Entry, TrialFinished
 from harness.model.trial import Outcome
-from harness.rig.launch import start_engine
+from harness.session.engine.launch import start_engine
+from harness.session.figures.heard import Heard, by_group, heard_in, words_of
+from harness.session.figures.progress import Progress, SessionFigures
 from tests.conformance.engine_runs import Runs, kill, rows, runs, wait_for
 from tests.conformance.lab_runs import Watcher
 

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from harness.base.places import lab_state
 from harness.lab.lab import ASSISTANT, BROKER, SOUND, Lab
 from harness.model.feed import StateWord
 from harness.model.observation import LinkBack, LinkLost
 from harness.model.record import Entry, Observed, ResponseFrozen
 from harness.model.trial import Outcome
-from harness.places import lab_state
 from tests.conformance.engine_runs import kill, rows, wait_for
 from tests.conformance.lab_runs import LabRuns, Watcher, lab_of_its_own, last_rows, starts, verdicts
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.drivers.microphone import Microphone, MicrophoneOptions
+from harness.devices.microphone import Microphone, MicrophoneOptions
 from harness.lab.sound_server import LabSoundServer
 from harness.model.bench import DeviceProfile
 from harness.model.observation import (
@@ -26,7 +26,7 @@ from harness.model.observation import (
 from harness.model.stimulus import Waveform
 from harness.session.clock import HostClock
 from tests.conformance.sound_path import LAB, RATE_HZ, player, until
-from tests.unit.audio.spoken import speech
+from tests.unit.sound.spoken import speech
 
 pytestmark = pytest.mark.sound
 

@@ -14,7 +14,10 @@ import paho.mqtt.client as mqtt
 import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
-from harness.drivers.mqtt.options import MessageFraming
+from harness.devices.mqtt.options import MessageFraming
+from harness.devices.wire.adpcm import Encoding
+from harness.devices.wire.audio_link import PROBE_SAMPLE
+from harness.devices.wire.messages import Audio, encode
 from harness.model.errors import DeviceError
 from harness.model.observation import (
     DeviceState,
@@ -29,10 +32,7 @@ from harness.model.observation import (
     Wake,
 )
 from harness.model.stimulus import VoiceSpec, Waveform
-from harness.stimuli.voices.espeak import EspeakVoice
-from harness.wire.adpcm import Encoding
-from harness.wire.audio_link import PROBE_SAMPLE
-from harness.wire.messages import Audio, encode
+from harness.sound.stimuli.voices.espeak import EspeakVoice
 from tests.conformance.boards import Board, built, posix_board, qemu_board, qemu_installed
 from tests.conformance.mqtt_bench import Broker, Watch, until
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.drivers.mqtt import MqttDevice, MqttOptions
+from harness.devices.mqtt.device import MqttDevice
+from harness.devices.mqtt.options import MqttOptions
 from harness.model.errors import DeviceError, InputError
 from harness.model.observation import (
     DeviceState,

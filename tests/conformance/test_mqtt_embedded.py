@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.drivers.mqtt.options import MessageFraming
+from harness.devices.mqtt.options import MessageFraming
 from harness.model.errors import DeviceError
 from harness.model.observation import LinkBack, LinkLost, LogLine, StimulusEnded
 from tests.conformance.mqtt_bench import Broker, Watch, until
@@ -106,7 +106,7 @@ def test_it_ends_with_whoever_started_it(tmp_path: Path) -> None:
     port = free_port()
     script = (
         "import os, pathlib, signal\n"
-        "from harness.drivers.mqtt.embedded import EmbeddedBroker\n"
+        "from harness.devices.mqtt.embedded import EmbeddedBroker\n"
         f"EmbeddedBroker.lease('127.0.0.1:{port}', pathlib.Path({str(tmp_path)!r}))\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.drivers.mqtt.options import MessageFraming, Pace
+from harness.devices.mqtt.options import MessageFraming, Pace
+from harness.devices.wire.adpcm import EncodingName
 from harness.model.errors import DeviceError
 from harness.model.observation import (
     ClockFitted,
@@ -27,7 +28,6 @@ from harness.model.observation import (
     StimulusStarted,
     Wake,
 )
-from harness.wire.adpcm import EncodingName
 from tests.conformance.mqtt_bench import Board, Broker, Watch, until
 from tests.conformance.mqtt_board import RATE_HZ, FramedBoard, clicks
 

@@ -15,8 +15,8 @@ import pytest
 import soundfile
 from paho.mqtt.enums import CallbackAPIVersion
 
-from harness.drivers.mqtt import MqttDevice, MqttOptions
-from harness.drivers.mqtt.options import Injection
+from harness.devices.mqtt.device import MqttDevice
+from harness.devices.mqtt.options import Injection, MqttOptions
 from harness.model.bench import AudioDialogue, AudioInput, DeviceProfile, MessageMapping, ObservationKind
 from harness.model.errors import DeviceError
 from harness.model.observation import LinkLost, Observation, StimulusEnded, StimulusStarted, Wake

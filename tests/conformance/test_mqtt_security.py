@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.drivers.mqtt.options import MessageFraming, MqttOptions
+from harness.devices.mqtt.options import MessageFraming, MqttOptions
 from harness.model.errors import DeviceError, InputError
 from harness.model.observation import LinkBack, LinkLost, LogLine, StimulusEnded, Transcript
 from tests.conformance.mqtt_bench import Board, Broker, Watch, until

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 import serial
 
-from harness.reports.wake_log import Spot, differences
-from harness.reports.wake_log_reading import read
+from harness.wake.reports.wake_log import Spot, differences
+from harness.wake.reports.wake_log_reading import read
 from tests.conformance.boards import MICRO_BIT, micro_bit, qemu_installed
 from tests.conformance.engine_runs import wait_for
-from tests.unit.reports.junit_schema import problems
+from tests.unit.report.junit_schema import problems
 
 HARNESS = Path(sys.executable).with_name("harness")
 PANEL = """\

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 import soxr
 
-from harness.audio.level import rms_dbfs
 from harness.lab.sound_server import LabSoundServer
 from harness.model.errors import SoundError
 from harness.model.stimulus import Waveform
-from harness.rig.rater_player import RaterPlayer, open_player
+from harness.rating.rater_player import RaterPlayer, open_player
+from harness.sound.level import rms_dbfs
 from tests.conformance.sound_path import RATE_HZ, noise, recorder, until
-from tests.unit.audio.spoken import speech
+from tests.unit.sound.spoken import speech
 
 pytestmark = pytest.mark.sound
 AGREES_WITHIN_S = 0.06

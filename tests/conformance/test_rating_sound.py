@@ -14,7 +14,7 @@ import soxr
 from textual import events
 
 from harness.lab.sound_server import LabSoundServer
-from harness.rig.rater_player import open_player
+from harness.rating.rater_player import open_player
 from tests.conformance.sound_path import RATE_HZ, recorder
 from tests.conformance.sound_path import until as wait_until
 from tests.dashboard.bench import screen_text, shows, until

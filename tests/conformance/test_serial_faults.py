@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.drivers.serial.options import Pace
+from harness.devices.serial.options import Pace
 from harness.model.errors import DeviceError
 from harness.model.observation import (
     DeviceState,

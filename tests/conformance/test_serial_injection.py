@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.drivers.serial.options import Pace
+from harness.devices.serial.options import Pace
+from harness.devices.wire.adpcm import EncodingName
 from harness.model.observation import ListeningProved, Proof, StimulusEnded, StimulusStarted, Wake
-from harness.wire.adpcm import EncodingName
 from tests.conformance.boards import posix_board
 from tests.conformance.serial_bench import RATE_HZ, Bench, near, repeated, spoken, truth, until
 

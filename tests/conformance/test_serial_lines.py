@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.drivers.serial.options import FramingChoice, Injection, Pace
+from harness.devices.serial.options import FramingChoice, Injection, Pace
 from harness.model.bench import DeviceProfile, LineMapping, ObservationKind
 from harness.model.errors import DeviceError
 from harness.model.observation import (

@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 import pytest
 
-from harness.audio.chirp import chirp, find
 from harness.lab.sound_server import LabSoundServer
 from harness.model.errors import LabError, SoundError
+from harness.sound.chirp import chirp, find
 from tests.conformance.sound_path import RATE_HZ, noise, player, recorder, until
 
 pytestmark = pytest.mark.sound

@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.audio.level import rms_dbfs
-from harness.drivers.loudspeaker import Loudspeaker, LoudspeakerOptions
+from harness.base.ports import Stimulates
+from harness.devices.loudspeaker import Loudspeaker, LoudspeakerOptions
 from harness.lab.sound_server import LabSoundServer
 from harness.model.bench import DeviceProfile
 from harness.model.errors import DeviceError
 from harness.model.observation import LinkBack, LinkLost, Observation, StimulusEnded, StimulusStarted
-from harness.ports import Stimulates
 from harness.session.clock import HostClock
+from harness.sound.level import rms_dbfs
 from tests.conformance.sound_path import LAB, noise, recorder, until
 
 pytestmark = pytest.mark.sound

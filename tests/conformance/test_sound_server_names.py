@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from harness.audio.capture import Capture
-from harness.audio.chirp import chirp, find
-from harness.audio.playback import Playback
-from harness.audio.ring import Ring
-from harness.audio.sound_devices import sound_devices
 from harness.lab.sound_server import LabSoundServer
+from harness.sound.capture import Capture
+from harness.sound.chirp import chirp, find
+from harness.sound.playback import Playback
+from harness.sound.ring import Ring
+from harness.sound.sound_devices import sound_devices
 from tests.conformance.sound_path import Told, until
 
 pytestmark = pytest.mark.sound

@@ -7,13 +7,13 @@ import time
 import numpy as np
 import pytest
 
-from harness.audio.chirp import chirp, find
-from harness.audio.level import rms_dbfs
-from harness.audio.sound_devices import sound_devices
 from harness.lab.rooms import ROOMS, Ear, Mouth
 from harness.lab.sound_server import LabSoundServer
 from harness.model.errors import SoundError
 from harness.model.stimulus import Waveform
+from harness.sound.chirp import chirp, find
+from harness.sound.level import rms_dbfs
+from harness.sound.sound_devices import sound_devices
 from tests.conformance.sound_path import LAB, RATE_HZ, click_train, noise, player, recorder, until
 
 pytestmark = pytest.mark.sound

@@ -8,11 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from harness.evaluate.limits import check_limits
-from harness.evaluate.progress import SessionFigures
-from harness.evaluate.understanding.session import session_corpora
-from harness.log.reader import check
-from harness.metrics.intervals import Share
 from harness.model.choices import Which
 from harness.model.observation import Intent
 from harness.model.record import (
@@ -27,9 +22,14 @@ from harness.model.record import (
 )
 from harness.model.scenario import Limits
 from harness.model.trial import Outcome
-from harness.rig.launch import start_engine
-from harness.rig.prepare import prepare
+from harness.session.engine.launch import start_engine
+from harness.session.engine.prepare import prepare
+from harness.session.figures.frames_of_session import session_corpora
+from harness.session.figures.limits import check_limits
+from harness.session.figures.progress import SessionFigures
+from harness.session.log.reader import check
 from harness.session.verdict import ENGINE_ENDED
+from harness.statistics.intervals import Share
 from tests.conformance.engine_runs import Runs, kill, rows, runs, wait_for
 from tests.conformance.hermes_device import HermesDevice, Told
 from tests.conformance.mqtt_bench import Broker

@@ -10,15 +10,15 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli import group
-from harness.evaluate.progress import SessionFigures
-from harness.evaluate.understanding.session import session_corpora
-from harness.metrics.intervals import Share
 from harness.model.choices import Which
 from harness.model.observation import Intent, StateTold
 from harness.model.record import AttemptFinished, Observed
 from harness.model.trial import EvidenceSource, Outcome
 from harness.model.understanding import Slot
-from harness.reports.junit import junit
+from harness.report.junit import junit
+from harness.session.figures.frames_of_session import session_corpora
+from harness.session.figures.progress import SessionFigures
+from harness.statistics.intervals import Share
 from tests.conformance.engine_runs import rows
 from tests.conformance.lab_runs import LabRuns, lab_of_its_own, verdicts
 

@@ -16,14 +16,14 @@ import paho.mqtt.client as mqtt
 import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
-from harness.evaluate.wake import WakeFigures
+from harness.base.places import lab_state
 from harness.lab.lab import SOUND, Lab
-from harness.log.reader import check
 from harness.model.observation import DeviceState, ListeningProved, Proof, Status, StimulusHeard, StimulusStarted, Wake
 from harness.model.record import AttemptStarted, Entry, Observed, ReviewWord, SessionStarted, TrialFinished
 from harness.model.scenario import TrialKind
 from harness.model.trial import Outcome
-from harness.places import lab_state
+from harness.session.log.reader import check
+from harness.wake.wake import WakeFigures
 from tests.conformance.engine_runs import rows, wait_for
 from tests.conformance.lab_runs import LabRuns
 

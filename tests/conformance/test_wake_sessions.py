@@ -7,12 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.drivers.in_process.wakes import Phrase, WakeAt, wakes_in
-from harness.evaluate.wake import WakeFigures
-from harness.evaluate.wake_progress import WakeProgress
-from harness.log.clips import read_clip
-from harness.log.folder import SessionFolder
-from harness.log.reader import check
+from harness.base.folder import SessionFolder
+from harness.devices.in_process.wakes import Phrase, WakeAt, wakes_in
 from harness.model.feed import Review
 from harness.model.observation import StimulusStarted, Wake
 from harness.model.record import (
@@ -30,7 +26,11 @@ from harness.model.record import (
 )
 from harness.model.scenario import TrialKind
 from harness.model.trial import Outcome, Trial
-from harness.rig.launch import start_engine
+from harness.session.engine.launch import start_engine
+from harness.session.log.clips import read_clip
+from harness.session.log.reader import check
+from harness.wake.wake import WakeFigures
+from harness.wake.wake_progress import WakeProgress
 from tests.conformance.engine_runs import Runs, kill, rows, runs, wait_for
 from tests.conformance.test_engine_life import Client
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.log.reader import check
 from harness.model.record import AttemptFinished, AttemptStarted, Entry, TrialFinished
 from harness.model.trial import Outcome
-from harness.rig.launch import start_engine
-from harness.rig.prepare import prepare
+from harness.session.engine.launch import start_engine
+from harness.session.engine.prepare import prepare
+from harness.session.log.reader import check
 from tests.conformance.boards import qemu_installed
 from tests.conformance.engine_runs import Runs, kill, rows, runs, wait_for
 from tests.conformance.wake_boards import RADIO, WIRED, TwoBoards, two_posix_boards, two_qemu_boards

@@ -12,11 +12,11 @@ import paho.mqtt.client as mqtt
 import serial
 from paho.mqtt.enums import CallbackAPIVersion
 
-from harness.drivers.mqtt.board_messages import Ack, read
-from harness.wire.adpcm import Encoding
-from harness.wire.audio_link import PROBE_SAMPLE
-from harness.wire.frames import Decoder, Frame
-from harness.wire.messages import Audio, AudioAck, decode, encode, to_frame
+from harness.devices.mqtt.board_messages import Ack, read
+from harness.devices.wire.adpcm import Encoding
+from harness.devices.wire.audio_link import PROBE_SAMPLE
+from harness.devices.wire.frames import Decoder, Frame
+from harness.devices.wire.messages import Audio, AudioAck, decode, encode, to_frame
 from tests.conformance.boards import PosixBoard, QemuBoard, posix_board, qemu_board
 from tests.conformance.mqtt_bench import Broker
 

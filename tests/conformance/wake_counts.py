@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.evaluate.wake import WakeFigures
 from harness.model.record import Entry
 from harness.model.scenario import TrialKind
-from harness.reports.wake_log import ManySpots, Missed, Spot, WakeLog, computed, differences
-from harness.reports.wake_log_reading import read
+from harness.wake.reports.wake_log import ManySpots, Missed, Spot, WakeLog, computed, differences
+from harness.wake.reports.wake_log_reading import read
+from harness.wake.wake import WakeFigures
 from tests.conformance.test_engine_life import HARNESS
 from tests.conformance.wake_truth import RATE_HZ, Spotted, Truth
 

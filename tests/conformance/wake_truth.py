@@ -15,12 +15,12 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
+from harness.devices.wire.adpcm import encode_adpcm
 from harness.model.record import AttemptFinished, AttemptStarted, EngineStarted, Entry, SessionStarted
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import RenderedStimulus, Role
 from harness.model.trial import Listening, Outcome, Trial
-from harness.rig.assemble import renderer
-from harness.wire.adpcm import encode_adpcm
+from harness.session.engine.assemble import renderer
 from tests.conformance.boards import built
 
 RATE_HZ = 16_000

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
+from harness.annotation.annotation_room import AnnotationRoom
 from harness.dashboard.annotation_app import AnnotationApp
 from harness.dashboard.screens.annotating import AnnotatingScreen
-from harness.rig.annotation_room import AnnotationRoom
 from tests.dashboard.bench import screen_text, until
 from tests.dashboard.seats import SIZES, SMALL, WIDE, press
 

@@ -13,6 +13,7 @@ from types import TracebackType
 import numpy as np
 import soundfile
 
+from harness.base.codec import COMMANDS, MESSAGES, decode, encode
 from harness.model.clip import Clip
 from harness.model.feed import (
     Answered,
@@ -28,8 +29,7 @@ from harness.model.feed import (
     Welcome,
 )
 from harness.model.record import EventReviewed, JudgmentGiven, Record
-from harness.wire.codec import COMMANDS, MESSAGES, decode, encode
-from tests.unit.evaluate.rows import Rows
+from tests.unit.session.figures.rows import Rows
 
 START_S = 500.0
 

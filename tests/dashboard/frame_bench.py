@@ -11,7 +11,7 @@ from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
 from harness.model.understanding import Expected, Slot
 from harness.model.understood import Understood
 from tests.dashboard.engine_double import START_S, EngineDouble, write_clip
-from tests.unit.evaluate.rows import Rows, planned
+from tests.unit.session.figures.rows import Rows, planned
 
 TIMER = Expected(("set_timer",), (Slot("duration", "10 minutes"),))
 TWO = Expected(("add_to_list", "set_timer"), (Slot("duration", "5 minutes"), Slot("item", "eggs")))

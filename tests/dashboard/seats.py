@@ -10,13 +10,13 @@ from textual.pilot import Pilot
 
 from harness.dashboard.key_guard import REPEAT_S, GuardedApp
 from harness.dashboard.rating_app import RatingApp
-from harness.log.judgment_log import rating_rows
 from harness.model.judgment import Category, Judgment
 from harness.model.rater_keys import RaterKeys
 from harness.model.rating_round import RatingRound
 from harness.model.record import JudgmentGiven
-from harness.rig.rater_player import RaterPlayer
-from harness.rig.rating_room import RatingRoom, open_room
+from harness.rating.rater_player import RaterPlayer
+from harness.rating.rating_room import RatingRoom, open_room
+from harness.session.log.judgment_log import rating_rows
 from tests.dashboard.bench import screen_text, shows, until
 from tests.judged_sessions import clips_of, give, judged
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from textual import events
 
+from harness.annotation.annotation_room import AnnotationRoom
 from harness.dashboard.annotation_app import run_annotation_app
 from harness.dashboard.key_guard import REPEAT_S
 from harness.dashboard.messages import RoomRead
@@ -25,7 +26,6 @@ from harness.model.annotation import (
 )
 from harness.model.annotation_keys import LINE_KEYS, label_keys
 from harness.model.errors import InputError, LogFull
-from harness.rig.annotation_room import AnnotationRoom
 from tests.annotation_projects import LABELS, annotation_project, repeated, rows
 from tests.dashboard.annotating import SIZES, SMALL, WIDE, press, ready, seated, shown
 from tests.dashboard.bench import shows, until

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from harness.annotation.annotation_room import AnnotationRoom
+from harness.annotation.desk import AnnotationDesk
 from harness.dashboard.annotation_app import AnnotationApp
 from harness.model.annotation import Labelled, Proposal, Proposed
 from harness.model.label_set import Example, Label, LabelSet
 from harness.model.understanding import Utterance
-from harness.rig.annotation_room import AnnotationRoom
-from harness.understanding.annotation.desk import AnnotationDesk
 from tests.annotation_projects import annotation_project
 from tests.dashboard.annotating import SIZES, press, ready, shown
 from tests.dashboard.bench import shows, until

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from harness.metrics.presence import Presence
-from harness.rig.annotation_room import AnnotationRoom
+from harness.annotation.annotation_room import AnnotationRoom
+from harness.base.presence import Presence
 from tests.annotation_projects import annotation_project, repeated
 from tests.dashboard.annotating import SIZES, press, ready, seated
 from tests.dashboard.test_snapshots import Compare

@@ -10,16 +10,16 @@ from rich.text import Text
 
 from harness.dashboard.widgets.frame_panel import FramePanel
 from harness.dashboard.widgets.totals import TotalsPanel
-from harness.evaluate.progress import Progress, SessionFigures
-from harness.evaluate.wake_progress import WakeProgress
 from harness.model.record import TrialStarted
 from harness.model.scenario import RepromptRule, Until
 from harness.model.trial import EvidenceSource, Outcome
 from harness.model.understanding import Expected
 from harness.model.understood import Understood
+from harness.session.figures.progress import Progress, SessionFigures
+from harness.wake.wake_progress import WakeProgress
 from tests.dashboard.bench import LARGE, SMALL, dashboard, double, screen_text, shows, until
 from tests.dashboard.frame_bench import TIMER, frame_double, some_frames, told, wanting
-from tests.unit.evaluate.rows import Rows, planned
+from tests.unit.session.figures.rows import Rows, planned
 
 sizes = pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
 

@@ -27,7 +27,7 @@ from harness.model.time import Measured, Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from tests.dashboard.bench import LARGE, SMALL, dashboard, segments, shows, until
 from tests.dashboard.engine_double import START_S, EngineDouble, write_clip
-from tests.unit.evaluate.rows import Rows, planned
+from tests.unit.session.figures.rows import Rows, planned
 
 HOSTILE = "[/red] [wake]\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp\u200b\r\n\t" + "x" * 10_000
 

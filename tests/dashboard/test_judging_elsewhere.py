@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from harness.dashboard.messages import RoomRead
-from harness.log.judgment_log import JudgmentLog
 from harness.model.effect import EffectWord
 from harness.model.judgment import Category
 from harness.model.record import EffectAnswered, JudgmentGiven
 from harness.rating.judgments import withdrawal
+from harness.session.log.judgment_log import JudgmentLog
 from tests.dashboard.bench import screen_text, shows, until
 from tests.dashboard.seats import SMALL, adjudication, press, ready, room_of, rows, seated
 from tests.rating_sessions import rating_session

@@ -12,7 +12,7 @@ from harness.model.effect import EffectCheck, EffectEvidence, EffectSource, Effe
 from harness.model.judgment import Category
 from harness.model.rater_keys import RaterKeys
 from harness.model.rating_round import RatingRound
-from harness.rig.rating_room import open_room
+from harness.rating.rating_room import open_room
 from tests.dashboard.bench import screen_text, shows, until
 from tests.dashboard.seats import SIZES, press, ready
 from tests.dashboard.test_hostile import HOSTILE, raw

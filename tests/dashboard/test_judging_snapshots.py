@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from harness.metrics.presence import Presence
+from harness.base.presence import Presence
 from harness.model.judgment import Category
 from harness.model.rating_round import Exercise, RatingRound
 from tests.dashboard.bench import shows, until

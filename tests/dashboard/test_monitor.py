@@ -10,8 +10,8 @@ import pytest
 from textual.pilot import Pilot
 
 from harness.dashboard.screens.monitor import KEPT, MonitorApp
-from harness.rig.device_monitor import DeviceMonitor, now_heard
-from harness.rig.device_sources import HeardQueue
+from harness.devices.device_monitor import DeviceMonitor, now_heard
+from harness.devices.device_sources import HeardQueue
 from tests.dashboard.bench import LARGE, SMALL, screen_text, segments, shows, until
 
 LAMP = """\

@@ -6,17 +6,17 @@ from pathlib import Path
 import pytest
 
 from harness.dashboard.app import Dashboard
-from harness.log.judgment_log import JudgmentLog
-from harness.log.writer import SqliteLog
 from harness.model.clip import Clip
 from harness.model.feed import Judge, Replay
 from harness.model.judgment import Category, Judgment, JudgmentStatus
 from harness.model.record import JudgmentGiven
 from harness.rating.categories import KEYS
+from harness.session.log.judgment_log import JudgmentLog
+from harness.session.log.writer import SqliteLog
 from tests.dashboard.bench import LARGE, SMALL, dashboard, double, screen_text, shows, until
 from tests.dashboard.engine_double import EngineDouble
 from tests.dashboard.seats import press
-from tests.unit.evaluate.rows import judgment_on
+from tests.unit.session.figures.rows import judgment_on
 
 
 def judgments(engine: EngineDouble) -> list[Judgment]:

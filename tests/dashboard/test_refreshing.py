@@ -8,7 +8,7 @@ from textual.message import Message
 from harness.dashboard.messages import RoomRead
 from harness.dashboard.refreshing import Refreshing
 from harness.model.judgment import Category
-from harness.rig.rating_room import open_room
+from harness.rating.rating_room import open_room
 from tests.rating_sessions import rating_session
 
 

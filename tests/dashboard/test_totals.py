@@ -9,16 +9,16 @@ from textual.content import Content
 
 from harness.dashboard.widgets.totals import TotalsPanel
 from harness.dashboard.wording import wer
-from harness.evaluate.progress import Progress, SessionFigures
-from harness.evaluate.wake_progress import DeviceWake, WakeProgress
-from harness.evaluate.words_heard import WordsHeard
 from harness.model.record import TrialFinished, TrialStarted
 from harness.model.rewriting import Rewriting
 from harness.model.scenario import Normalisation, Recognised, TrialKind
 from harness.model.transcript import WordCounts
 from harness.model.trial import Outcome, Recognition
-from tests.unit.evaluate.rows import Rows, planned
-from tests.unit.evaluate.wake_rows import WakeRows, wake_trial
+from harness.session.figures.progress import Progress, SessionFigures
+from harness.transcripts.words_heard import WordsHeard
+from harness.wake.wake_progress import DeviceWake, WakeProgress
+from tests.unit.session.figures.rows import Rows, planned
+from tests.unit.wake.wake_rows import WakeRows, wake_trial
 
 
 def progress_of(rows: Rows) -> Progress:

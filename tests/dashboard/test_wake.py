@@ -19,8 +19,8 @@ from tests.dashboard.bench import LARGE, SMALL, dashboard, double, screen_text, 
 from tests.dashboard.engine_double import EngineDouble
 from tests.dashboard.test_hostile import HOSTILE, raw
 from tests.dashboard.wake_bench import NAMES, wake_dashboard, wake_double
-from tests.unit.evaluate.rows import planned
-from tests.unit.evaluate.wake_rows import WakeRows, wake_trial
+from tests.unit.session.figures.rows import planned
+from tests.unit.wake.wake_rows import WakeRows, wake_trial
 
 sizes = pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from harness.dashboard.screens.wake import WakeScreen
 from harness.dashboard.widgets.unmatched_list import UnmatchedList
-from harness.evaluate.wake import WakeFigures
 from harness.model.record import EndReason, EventReviewed, ReviewWord, SessionFinished
+from harness.wake.wake import WakeFigures
 from tests.conformance.engine_runs import Runs, rows, runs, wait_for
 from tests.dashboard.bench import LARGE, SMALL, shows, until
 from tests.dashboard.test_with_engine import begin, dashboard, found, leave

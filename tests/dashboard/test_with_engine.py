@@ -32,9 +32,9 @@ from harness.model.record import (
     TrialFinished,
 )
 from harness.model.trial import EvidenceSource, Outcome, Recognition
-from harness.rig.client import EngineClient
-from harness.rig.engine_place import EnginePlace, find
-from harness.rig.launch import start_engine
+from harness.session.engine.client import EngineClient
+from harness.session.engine.engine_place import EnginePlace, find
+from harness.session.engine.launch import start_engine
 from tests.conformance.engine_runs import Runs, rows, runs, wait_for
 from tests.dashboard.bench import LARGE, SMALL, shows, until
 from tests.dashboard.seats import press

@@ -10,17 +10,17 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from harness.base.folder import SessionFolder
 from harness.dashboard.app import Dashboard
-from harness.log.folder import SessionFolder
 from harness.model.feed import StateChanged, StateWord
 from harness.model.observation import ClockFitted, ListeningProved, Proof
 from harness.model.record import AttemptStarted, EventClipped, EventReviewed, ReviewWord, TrialStarted
 from harness.model.scenario import Limits, Scenario, SequentialTest, Stopping, TrialKind
 from harness.model.time import Stamp
 from harness.model.trial import Outcome
-from harness.rig.client import EngineClient
+from harness.session.engine.client import EngineClient
 from tests.dashboard.engine_double import START_S, EngineDouble, write_clip
-from tests.unit.evaluate.wake_rows import WakeRows, wake_trial
+from tests.unit.wake.wake_rows import WakeRows, wake_trial
 
 NAMES = ("kitchen-esp32", "nicla", "qemu-m4", "nano-33")
 WAKES, AMBIENTS = 60, 30

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from harness.metrics.agreement import agreement
-from tests.unit.metrics.raters import CATEGORIES, confusion_matrix, prevalences, said, true_raw_and_alpha, truths
+from harness.statistics.agreement import agreement
+from tests.unit.statistics.raters import CATEGORIES, confusion_matrix, prevalences, said, true_raw_and_alpha, truths
 
 RUNS = 1000
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.evaluate.categories import figures_of
-from harness.evaluate.category_comparison import compare_categories, side_of
-from harness.metrics.clustered_shares import clustered_interval, design_effect
-from harness.metrics.intervals import wilson
 from harness.model.judgment import Category
-from tests.unit.evaluate.category_simulations import Fleet, simulated
+from harness.rating.figures.categories import figures_of
+from harness.rating.figures.category_comparison import compare_categories, side_of
+from harness.statistics.clustered_shares import clustered_interval, design_effect
+from harness.statistics.intervals import wilson
+from tests.unit.rating.figures.category_simulations import Fleet, simulated
 
 RUNS = 1000
 SPREAD_OUT = [

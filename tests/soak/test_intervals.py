@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from harness.metrics.anytime import rate_sequence
-from harness.metrics.exact import garwood
-from harness.metrics.sequential import Verdict
 from harness.model.scenario import SequentialTest
-from tests.unit.metrics.simulations import kept_rate, kept_share, rate_verdicts, share_verdicts
+from harness.statistics.anytime import rate_sequence
+from harness.statistics.exact import garwood
+from harness.statistics.sequential import Verdict
+from tests.unit.statistics.simulations import kept_rate, kept_share, rate_verdicts, share_verdicts
 
 RUNS = 20_000
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from harness.lab.lab import Lab
-from harness.log.reader import check
 from harness.model.record import EndReason, SessionFinished, TrialFinished
-from harness.rig.engine_place import EnginePlace
-from harness.rig.launch import start_engine
-from harness.rig.prepare import prepare
+from harness.session.engine.engine_place import EnginePlace
+from harness.session.engine.launch import start_engine
+from harness.session.engine.prepare import prepare
+from harness.session.log.reader import check
 from tests.conformance.engine_runs import kill, rows
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"

@@ -17,18 +17,18 @@ import numpy as np
 import pytest
 import soxr
 
+from harness.base.folder import SessionFolder
 from harness.engines.microwakeword import MicroWakeWord
-from harness.evaluate.wake import WakeFigures
 from harness.lab.lab import Lab
-from harness.log.clips import read_clip
-from harness.log.folder import SessionFolder
-from harness.log.reader import check
 from harness.model.observation import Overrun
 from harness.model.record import Entry, Observed, StimulusStored
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import Waveform
-from harness.rig.launch import start_engine
-from harness.rig.prepare import prepare
+from harness.session.engine.launch import start_engine
+from harness.session.engine.prepare import prepare
+from harness.session.log.clips import read_clip
+from harness.session.log.reader import check
+from harness.wake.wake import WakeFigures
 from tests.conformance.engine_runs import kill, rows, wait_for
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.unit.metrics.word_simulations import Corpus, called_different, kept
+from tests.unit.transcripts.word_simulations import Corpus, called_different, kept
 
 RUNS = 6000
 

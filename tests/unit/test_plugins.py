@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
+from harness.base.plugins import Group, load, names
 from harness.model.errors import Place, PluginError
-from harness.plugins import Group, load, names
 
 
 def test_the_shipped_plugins_are_installed() -> None:
@@ -22,7 +22,7 @@ def test_every_shipped_plugin_loads(group: Group) -> None:
 
 def test_listing_imports_nothing() -> None:
     code = (
-        "import sys; from harness.plugins import Group, names; [names(g) for g in Group];"
+        "import sys; from harness.base.plugins import Group, names; [names(g) for g in Group];"
         "print([m for m in sys.modules if m.startswith('harness.drivers') or m == 'pyaudio'])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

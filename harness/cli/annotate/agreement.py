@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.annotation.ledger import Choice
+from harness.base.cells import counted, fit
+from harness.base.foreign import plain_text
 from harness.cli.annotate.plain_lines import labelled
 from harness.cli.annotate.project_options import open_project, project_argument
 from harness.cli.options import Command, json_option
 from harness.cli.streams import standard_output
 from harness.model.errors import InputError
-from harness.reports.cells import counted, fit
-from harness.understanding.annotation.ledger import Choice
-from harness.wire.foreign import plain_text
 
 if TYPE_CHECKING:
-    from harness.metrics.agreement import Figure
-    from harness.metrics.intervals import Share
-    from harness.metrics.set_agreement import LabelAgreement
-    from harness.understanding.annotation.agreement import AllAnnotators, PairOfAnnotators
+    from harness.annotation.agreement import AllAnnotators, PairOfAnnotators
+    from harness.annotation.set_agreement import LabelAgreement
+    from harness.statistics.agreement import Figure
+    from harness.statistics.intervals import Share
 
 TOO_LOW = 1
 NOTHING = "n/a"
@@ -52,7 +52,7 @@ def command(project: Path, only: tuple[str, ...], differing: bool, as_json: bool
     Exit status: 0 done · 1 agreement is below --min-alpha, or there is none · 2 wrong usage or input · 3 the project
     cannot be read.
     """
-    from harness.understanding.annotation.agreement import all_annotators, pairs_of_annotators
+    from harness.annotation.agreement import all_annotators, pairs_of_annotators
 
     if differing and as_json:
         raise InputError("--differing and --json exclude each other", remedy="Choose one")

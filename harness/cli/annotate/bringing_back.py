@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from harness.library.findings import nearest
+from harness.annotation.again import may_label_again
+from harness.annotation.annotation_room import AnnotationRoom
+from harness.annotation.finding import has_words
+from harness.base.cells import counted
+from harness.base.findings import nearest
+from harness.base.foreign import plain_text
 from harness.model.errors import InputError
-from harness.reports.cells import counted
-from harness.rig.annotation_room import AnnotationRoom
-from harness.understanding.annotation.again import may_label_again
-from harness.understanding.annotation.finding import has_words
-from harness.wire.foreign import plain_text
 
 
 def brought_back(

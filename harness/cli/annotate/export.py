@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
+from harness.annotation.outcome import outcome, with_labels
+from harness.base.cells import counted
+from harness.base.foreign import plain_text
 from harness.cli.annotate.project_options import open_project, project_argument
 from harness.cli.options import Command, Option
 from harness.model.errors import InputError, Place
 from harness.model.understanding import Corpus
-from harness.reports.cells import counted
-from harness.understanding.annotation.outcome import outcome, with_labels
-from harness.wire.foreign import plain_text
 
 FORMATS = ("jsonl", "bio", "csv")
 SPLIT = "split"
@@ -43,7 +43,7 @@ def command(project: Path, out: Path, form: str | None, splits: tuple[str, ...],
 
     Exit status: 0 written · 2 wrong usage or input, nothing is written · 3 it cannot be written.
     """
-    from harness.reports.understanding.corpus_files import write_bio, write_intents_csv, write_jsonl
+    from harness.understanding.reports.corpus_files import write_bio, write_intents_csv, write_jsonl
 
     form = form or ("csv" if out.suffix == ".csv" else "jsonl")
     if final_only and mark:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
+from harness.base.cells import counted
+from harness.base.foreign import plain_text
 from harness.cli.annotate.project_options import annotator_name, import_lines
 from harness.model.annotation import MOST_ON_A_PAGE, ProposalShown, SecondWork
 from harness.model.errors import InputError
-from harness.reports.cells import counted
-from harness.wire.foreign import plain_text
 
 
 @click.command("new")
@@ -88,8 +88,8 @@ def command(
 
     Exit status: 0 made · 2 wrong usage or input, nothing is made · 3 it cannot be written.
     """
-    from harness.library.label_map import load_label_map
-    from harness.rig.annotation_making import NewProject, make_project
+    from harness.annotation.annotation_making import NewProject, make_project
+    from harness.understanding.files.label_map import load_label_map
 
     names = tuple(annotator_name(one) for one in annotators)
     if len(set(names)) < len(names):

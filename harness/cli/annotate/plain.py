@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable
 from typing import TextIO
 
+from harness.annotation.annotation_room import AnnotationRoom
+from harness.annotation.desk import AnnotationDesk
+from harness.annotation.view import AnnotationPhase, AnnotationView
 from harness.cli.annotate.plain_lines import guide_lines, label_lines, shown, sight_lines, status_lines
 from harness.cli.annotate.plain_words import HELP, Labels, Said, Unknown, Word, labels_of, parse
 from harness.cli.typed_lines import TypedLines
 from harness.model.errors import LogError
-from harness.rig.annotation_room import AnnotationRoom
-from harness.understanding.annotation.desk import AnnotationDesk
-from harness.understanding.annotation.view import AnnotationPhase, AnnotationView
 
 DONE, WRONG_LINE, NOT_SAVED = 0, 2, 3
 READ_AGAIN_S = 10.0

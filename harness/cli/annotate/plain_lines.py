@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from harness.annotation.view import AnnotationPhase, AnnotationView
+from harness.base.cells import counted
+from harness.base.foreign import plain_text
 from harness.model.annotation import Intents
 from harness.model.label_set import Example, Label, LabelSet
 from harness.model.understanding import joined
-from harness.reports.cells import counted
-from harness.understanding.annotation.view import AnnotationPhase, AnnotationView
-from harness.wire.foreign import plain_text
 
 LONGEST = 2000
 

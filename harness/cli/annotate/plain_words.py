@@ -6,9 +6,9 @@ import difflib
 from dataclasses import dataclass
 from enum import StrEnum
 
+from harness.base.foreign import plain_text
 from harness.model.label_set import LabelSet
 from harness.model.understanding import JOINT
-from harness.wire.foreign import plain_text
 
 LONGEST_TOLD = 60
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.base.cells import counted
+from harness.base.foreign import plain_text
 from harness.model.errors import InputError
-from harness.reports.cells import counted
-from harness.wire.foreign import plain_text
 
 if TYPE_CHECKING:
-    from harness.rig.annotation_import import Import
-    from harness.rig.annotation_room import AnnotationRoom
+    from harness.annotation.annotation_import import Import
+    from harness.annotation.annotation_room import AnnotationRoom
 
 LONGEST_NAME = 64
 LISTED = 3
@@ -34,7 +34,7 @@ def annotator_name(written: str) -> str:
 
 def open_project(folder: Path) -> AnnotationRoom:
     """The room of a project; InputError when the folder is none."""
-    from harness.rig.annotation_room import AnnotationRoom
+    from harness.annotation.annotation_room import AnnotationRoom
 
     if not (folder / "project.json").is_file():
         raise InputError(f"{folder} is no annotation project", remedy="Make one with: harness annotate new")

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.annotation.desk import AnnotationDesk
 from harness.cli.annotate.project_options import annotator_name, open_project, project_argument
 from harness.cli.sessions import user_name
 from harness.model.annotation import IMPORTED
 from harness.model.errors import InputError
-from harness.understanding.annotation.desk import AnnotationDesk
 
 if TYPE_CHECKING:
-    from harness.rig.annotation_room import AnnotationRoom
+    from harness.annotation.annotation_room import AnnotationRoom
 
 
 @click.command("review")

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.annotation.ledger import State
+from harness.annotation.outcome import Outcome, outcome
+from harness.base.cells import counted
+from harness.base.foreign import plain_text
 from harness.cli.annotate.project_options import open_project, project_argument
 from harness.cli.options import Command, json_option
 from harness.cli.show import print_findings
 from harness.cli.streams import standard_output
-from harness.reports.cells import counted
-from harness.understanding.annotation.ledger import State
-from harness.understanding.annotation.outcome import Outcome, outcome
-from harness.wire.foreign import plain_text
 
 if TYPE_CHECKING:
-    from harness.rig.annotation_room import AnnotationRoom
+    from harness.annotation.annotation_room import AnnotationRoom
 
 SAID = {
     State.OPEN: "nobody has labelled them, and no labels are proposed",
@@ -44,7 +44,7 @@ def command(project: Path, as_json: bool, checking: bool) -> None:
 
     Exit status: 0 done · 2 wrong usage or input · 3 the project cannot be read, or --check found damage.
     """
-    from harness.log.reader import check_annotation
+    from harness.annotation.annotation_log import check_annotation
 
     if checking:
         sys.exit(print_findings(check_annotation(project)))

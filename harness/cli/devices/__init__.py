@@ -8,12 +8,12 @@ from pathlib import Path
 
 import click
 
+from harness.base.foreign import plain_text
 from harness.cli.devices.monitor import monitor
 from harness.cli.devices.testing import test
 from harness.cli.options import Command, json_option
 from harness.model.bench import DeviceProfile
 from harness.model.errors import InputError
-from harness.wire.foreign import plain_text
 
 __all__ = ["command"]
 
@@ -31,7 +31,7 @@ command.add_command(monitor)
 @json_option("as_json", "One JSON list instead of a table.")
 def list_profiles(as_json: bool) -> None:
     """List the profiles that a bench can name; exit status 2 when one is wrong."""
-    from harness.library.profile import load_profile, profile_paths
+    from harness.devices.profiles.profile import load_profile, profile_paths
 
     profiles: list[DeviceProfile] = []
     problems: list[str] = []

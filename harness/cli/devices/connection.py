@@ -14,8 +14,8 @@ from harness.model.bench import DeviceProfile
 from harness.model.errors import InputError
 
 if TYPE_CHECKING:
-    from harness.rig.device_monitor import DeviceMonitor
-    from harness.rig.device_sources import DeviceSource, MqttSource, SerialSource, StreamSource
+    from harness.devices.device_monitor import DeviceMonitor
+    from harness.devices.device_sources import DeviceSource, MqttSource, SerialSource, StreamSource
 
 F = TypeVar("F", bound=Callable[..., object])
 STDIN = "standard input"
@@ -40,9 +40,9 @@ def connection_options(command: F) -> F:
 
 def watching(profile: str, device: str, port: str | None, baud: int | None) -> DeviceMonitor:
     """A monitor; of a port with the errors of times that a session would state."""
-    from harness.drivers.serial.line import hold_back_s
-    from harness.drivers.serial.options import DEFAULT_HOLD_BACK_MS
-    from harness.rig.device_monitor import DeviceMonitor
+    from harness.devices.device_monitor import DeviceMonitor
+    from harness.devices.serial.line import hold_back_s
+    from harness.devices.serial.options import DEFAULT_HOLD_BACK_MS
 
     monitor = DeviceMonitor(profile, Path(), device)
     if port is None:
@@ -54,8 +54,8 @@ def watching(profile: str, device: str, port: str | None, baud: int | None) -> D
 
 def serial_source(profile: DeviceProfile, port: str, baud: int | None) -> SerialSource:
     """A port at the profile's rate, or another; InputError when it is not there."""
-    from harness.drivers.serial.port_finding import listed
-    from harness.rig.device_sources import SerialSource
+    from harness.devices.device_sources import SerialSource
+    from harness.devices.serial.port_finding import listed
 
     if "://" not in port and not Path(port).exists():
         raise InputError(f"there is no {port}", remedy=listed())
@@ -66,9 +66,9 @@ def mqtt_source(
     profile: DeviceProfile, address: str, topics: tuple[str, ...], device: str, username: str, password_env: str
 ) -> MqttSource:
     """A broker, and the topics of the profile when none are named; InputError when there are none."""
-    from harness.drivers.mqtt.options import host_and_port
-    from harness.places import lab_state
-    from harness.rig.device_sources import MqttSource
+    from harness.base.places import lab_state
+    from harness.devices.device_sources import MqttSource
+    from harness.devices.mqtt.options import host_and_port
 
     if address == "lab":
         state = lab_state()
@@ -86,7 +86,7 @@ def mqtt_source(
 def standard_input() -> StreamSource:
     """Standard input, unbuffered: a thread that waits in a buffered one keeps the program from ending."""
 
-    from harness.rig.device_sources import StreamSource
+    from harness.devices.device_sources import StreamSource
 
     def opened() -> BinaryIO:
         return os.fdopen(os.dup(sys.stdin.fileno()), "rb", buffering=0)
@@ -107,7 +107,7 @@ def chosen_source(
     file: Path | None = None,
 ) -> DeviceSource:
     """The one source that the options mean: port, broker, file, else standard input; InputError for two of them."""
-    from harness.rig.device_sources import file_source
+    from harness.devices.device_sources import file_source
 
     if sum(one is not None for one in (port, address, file)) > 1:
         raise InputError("more than one source is named", remedy="Use one of --port, --address and --file")

@@ -20,8 +20,8 @@ from harness.cli.streams import demand_reader, standard_output
 from harness.model.errors import InputError
 
 if TYPE_CHECKING:
-    from harness.rig.device_monitor import DeviceMonitor, MonitorRow
-    from harness.rig.device_sources import DeviceSource
+    from harness.devices.device_monitor import DeviceMonitor, MonitorRow
+    from harness.devices.device_sources import DeviceSource
 
 LEFT = 60
 AT_ONCE_BYTES = 16 * 4096
@@ -90,7 +90,7 @@ def _plain(watched: DeviceMonitor, source: DeviceSource, stream: TextIO, *, unma
 
 
 def _follow(watched: DeviceMonitor, source: DeviceSource, stream: TextIO, *, unmapped: bool, as_json: bool) -> None:
-    from harness.rig.device_sources import heard_from
+    from harness.devices.device_sources import heard_from
 
     told_lost, told_trouble, told_noise = 0, "", False
     while True:
@@ -131,7 +131,7 @@ def _line(row: MonitorRow) -> str:
 
 
 def _note(stream: TextIO, text: str, *, as_json: bool) -> None:
-    from harness.rig.device_monitor import plain_text_lines
+    from harness.devices.device_monitor import plain_text_lines
 
     for line in plain_text_lines(text).splitlines():
         stream.write(json.dumps({"note": line}, ensure_ascii=False) + "\n" if as_json else f"*** {line}\n")

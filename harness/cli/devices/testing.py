@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.base.foreign import plain_text
 from harness.cli.devices.connection import chosen_source, connection_options, watching
 from harness.model.bench import DeviceProfile
 from harness.model.errors import DeviceError, InputError
-from harness.wire.foreign import plain_text
 
 if TYPE_CHECKING:
-    from harness.rig.device_monitor import DeviceMonitor
-    from harness.rig.device_sources import DeviceSource
+    from harness.devices.device_monitor import DeviceMonitor
+    from harness.devices.device_sources import DeviceSource
 
 SHOWN_UNMAPPED = 12
 _NOISE = re.compile(r"^(\(\d+ bytes that are no text):.*", re.DOTALL)
@@ -52,7 +52,7 @@ def test(
 
     Exit status: 0 all is right · 1 a sample differs, or nothing that came is mapped · 2 the profile is wrong.
     """
-    from harness.library.profile import profile_paths
+    from harness.devices.profiles.profile import profile_paths
 
     if (profile is None) is not every:
         raise InputError("name a profile, or give --all", remedy="See which there are: harness devices list")
@@ -81,20 +81,20 @@ def test(
 
 
 def _load(path: Path) -> DeviceProfile:
-    from harness.library.profile import load_profile
+    from harness.devices.profiles.profile import load_profile
 
     return load_profile(path.name, beside=path.parent)
 
 
 def _named(profile: str) -> DeviceProfile:
-    from harness.library.profile import load_profile
+    from harness.devices.profiles.profile import load_profile
 
     return load_profile(profile, beside=Path())
 
 
 def _samples(profile: DeviceProfile) -> bool:
     """Prints the result; whether all are right."""
-    from harness.library.profile_samples import check_samples
+    from harness.devices.profiles.profile_samples import check_samples
 
     results = check_samples(profile)
     right = sum(not one.wrong for one in results)
@@ -119,7 +119,7 @@ def _samples(profile: DeviceProfile) -> bool:
 
 def _watched(monitor: DeviceMonitor, source: DeviceSource, seconds: float) -> bool:
     """Watches, prints what was mapped and what was not; whether anything was."""
-    from harness.rig.device_sources import CHUNK_BYTES, heard_from
+    from harness.devices.device_sources import CHUNK_BYTES, heard_from
 
     click.echo(f"watching {plain_text(source.name)} for {seconds:g} s")
     made: Counter[str] = Counter()
@@ -166,8 +166,8 @@ def _tell_held_back(monitor: DeviceMonitor) -> None:
 
 def _try_rates(port: str, wrong: int) -> None:
     """Listens at the other common rates, a moment each, and says which one makes text."""
-    from harness.rig.device_sources import first_bytes
-    from harness.wire.rates import RATES, READABLE, text_share
+    from harness.devices.device_sources import first_bytes
+    from harness.devices.wire.rates import RATES, READABLE, text_share
 
     click.echo("  trying other rates:")
     best = 0.0, 0

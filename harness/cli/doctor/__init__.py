@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.base.foreign import plain_text
 from harness.cli.doctor.check import Level
 from harness.cli.options import SHIPPED_FILE, Command, json_option
 from harness.model.bench import Bench
 from harness.model.errors import InputError
-from harness.wire.foreign import plain_text
 
 if TYPE_CHECKING:
     from harness.cli.doctor.check import Check
@@ -70,7 +70,7 @@ def command(
         from harness.cli.doctor.voice import report_voice
 
         sys.exit(report_voice(bench_file, device, at_most=voices, minutes=minutes, as_json=as_json))
-    from harness.library import load_bench
+    from harness.scenario.bench import load_bench
 
     bench = load_bench(bench_file) if bench_file is not None else None
     found: list[Check] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Iterator
 
-from harness import plugins
+from harness.base import plugins
 from harness.cli.doctor.check import Check, Level
 from harness.model.errors import HarnessError, PluginError
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
+from harness.base.foreign import plain_text
 from harness.model.stimulus import VoiceSpec
-from harness.rig.voice_finding import TIMES, VoiceTried, find_voice, listener
-from harness.wire.foreign import plain_text
+from harness.session.engine.voice_finding import TIMES, VoiceTried, find_voice, listener
 
 WIDTH = 28
 EVERY_S = 300

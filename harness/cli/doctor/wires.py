@@ -11,15 +11,15 @@ from pathlib import Path
 
 from serial.tools import list_ports
 
-from harness.audio.sound_devices import sound_devices
+from harness.base.places import lab_state
 from harness.cli.doctor.check import Check, Level
-from harness.drivers.mqtt.options import MqttOptions
-from harness.drivers.serial.options import SerialOptions
-from harness.drivers.serial.port_finding import find
+from harness.devices.device_sources import MqttSource
+from harness.devices.mqtt.options import MqttOptions
+from harness.devices.serial.options import SerialOptions
+from harness.devices.serial.port_finding import find
 from harness.model.bench import Bench, Equipment
 from harness.model.errors import DeviceError, HarnessError, LabError
-from harness.places import lab_state
-from harness.rig.device_sources import MqttSource
+from harness.sound.sound_devices import sound_devices
 
 BY_ID = Path("/dev/serial/by-id")
 _LOCAL = ("embedded",)

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.base.cells import padded, width_of
+from harness.base.foreign import plain_text
+from harness.base.whole_file import WholeFile
 from harness.cli.options import Command, target_option
 from harness.cli.understanding.training_options import settings_of, splits_of, tell
 from harness.model.choices import YARDSTICKS_KNOWN
 from harness.model.errors import InputError, Place, PluginError
-from harness.reports.cells import padded, width_of
-from harness.whole_file import WholeFile
-from harness.wire.foreign import plain_text
 
 if TYPE_CHECKING:
-    from harness.rig.understanding_bench import BenchRow, Contender
+    from harness.understanding.models.understanding_bench import BenchRow, Contender
 
 NOTHING = "n/a"
 DEFAULT = "crf,transformer"
@@ -56,7 +56,7 @@ def command(
 
     Exit status: 0 done · 2 wrong usage or input · 3 a report cannot be written.
     """
-    from harness.rig.understanding_bench import bench
+    from harness.understanding.models.understanding_bench import bench
 
     contenders = _ready(_contenders(understander or DEFAULT, settings), seed, all_wanted=understander is not None)
     corpora = [(folder, splits_of(folder)) for folder in data]
@@ -86,7 +86,7 @@ def command(
 
 def _contenders(names: str, settings: Sequence[str]) -> list[Contender]:
     """Understanders with their settings; InputError for a setting of none of them."""
-    from harness.rig.understanding_bench import Contender
+    from harness.understanding.models.understanding_bench import Contender
 
     wanted = list(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
     if not wanted:
@@ -106,7 +106,7 @@ def _ready(contenders: Sequence[Contender], seed: int, *, all_wanted: bool) -> l
     that cannot; else it is told, and PluginError is for none.
     """
 
-    from harness.understanding.training import make_understander
+    from harness.understanding.models.training import make_understander
 
     found: list[Contender] = []
     for one in contenders:
@@ -122,7 +122,7 @@ def _ready(contenders: Sequence[Contender], seed: int, *, all_wanted: bool) -> l
 
 
 def _yardsticks(folder: Path, named: str | None) -> Iterable[BenchRow]:
-    from harness.rig.understanding_bench import YARDSTICKS
+    from harness.understanding.models.understanding_bench import YARDSTICKS
 
     if named is not None:
         return YARDSTICKS.get(named, ())
@@ -131,7 +131,7 @@ def _yardsticks(folder: Path, named: str | None) -> Iterable[BenchRow]:
 
 def table(rows: Sequence[BenchRow]) -> Iterator[str]:
     """Lines of a table: each figure, and below it how far it may be off."""
-    from harness.rig.understanding_bench import FIGURES
+    from harness.understanding.models.understanding_bench import FIGURES
 
     cells: list[tuple[str, ...]] = [HEADINGS]
     for row in rows:

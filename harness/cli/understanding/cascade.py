@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from harness.base.foreign import plain_text
 from harness.cli.options import Command, target_option
 from harness.cli.read_once import STDIN, refuse_overwriting
 from harness.cli.score_options import share
@@ -20,15 +21,14 @@ from harness.cli.understanding.rule_options import (
     separator_option,
     zero_option,
 )
-from harness.metrics.understanding.rule import Rule, Values
-from harness.metrics.understanding.zero_division import ZeroDivision
 from harness.model.choices import LISTED_UTTERANCES as LISTED
 from harness.model.choices import Which
 from harness.model.errors import InputError
 from harness.model.normalisation import Normalisation
 from harness.model.understanding import Chunking, Detail
-from harness.reports.understanding.words import per_cent
-from harness.wire.foreign import plain_text
+from harness.understanding.arithmetic.rule import Rule, Values
+from harness.understanding.arithmetic.zero_division import ZeroDivision
+from harness.understanding.reports.words import per_cent
 
 NOT_HELD = 1
 
@@ -121,12 +121,12 @@ def command(
     """
     from harness.cli import score_output as output
     from harness.cli.understanding.cascade_inputs import Inputs, Sources, inputs
-    from harness.evaluate.understanding.cascade import cascade
-    from harness.evaluate.understanding.columns import Figure
-    from harness.evaluate.wording import Wording
     from harness.model.choices import Marks
-    from harness.reports.understanding.cascade import lines
-    from harness.reports.understanding.cascade_json import cascade_json
+    from harness.transcripts.wording import Wording
+    from harness.understanding.reports.cascade import lines
+    from harness.understanding.reports.cascade_json import cascade_json
+    from harness.understanding.scoring.cascade import cascade
+    from harness.understanding.scoring.columns import Figure
 
     sources = Sources(sessions, gold, split, heard, model, pred_reference, pred_heard, Which(attempt))
     sources.check()
@@ -165,7 +165,7 @@ def command(
     elif json_target is not None:
         output.write_pieces(Path(json_target), [cascade_json(scored)])
     if html_target is not None:
-        from harness.reports.understanding.cascade_html import write_html  # here, since few want a page
+        from harness.understanding.reports.cascade_html import write_html  # here, since few want a page
 
         write_html(scored, Path(html_target), found.notes)
     if json_target != STDIN:

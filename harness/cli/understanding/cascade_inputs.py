@@ -9,14 +9,14 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.base.foreign import plain_text
 from harness.cli.read_once import STDIN, readable
 from harness.model.choices import Which
 from harness.model.errors import InputError, Place
 from harness.model.understanding import Corpus
-from harness.wire.foreign import plain_text
 
 if TYPE_CHECKING:
-    from harness.evaluate.understanding.cascade import Heard
+    from harness.understanding.scoring.cascade import Heard
 
 MARKS = '.,!?;:…"«»“”„¿¡()[]'
 
@@ -75,7 +75,7 @@ class Inputs:
 
 def inputs(sources: Sources, reads: Reads, stack: ExitStack, *, missing_is_silence: bool) -> Inputs:
     """Everything read, and a model's predictions made; InputError for files that do not go together."""
-    from harness.evaluate.understanding.cascade import Understand, joined, understood
+    from harness.understanding.scoring.cascade import Understand, joined, understood
 
     gold = _gold(sources, stack) if sources.gold else None
     if sources.sessions:
@@ -95,7 +95,7 @@ def inputs(sources: Sources, reads: Reads, stack: ExitStack, *, missing_is_silen
         predictions = (_read(one or "", stack) for one in (sources.pred_reference, sources.pred_heard))
         before, after = (_known(one, pairs) for one in predictions)
         return Inputs(pairs, before, after, ordered, not listed_only, tuple(notes))
-    from harness.understanding.model_folder import load_model  # here, since a model takes long to import
+    from harness.understanding.models.model_folder import load_model  # here, since a model takes long to import
 
     model = load_model(sources.model)
     notes.append(f"model         {plain_text(str(sources.model), 200)} ({model.name})")
@@ -117,7 +117,7 @@ def _gold(sources: Sources, stack: ExitStack) -> Corpus:
 
 
 def _read(named: str, stack: ExitStack) -> Corpus:
-    from harness.library.understanding import read_corpus
+    from harness.understanding.files.corpus_file import read_corpus
 
     file = stack.enter_context(readable(named))
     return read_corpus(file.path, name=file.name)

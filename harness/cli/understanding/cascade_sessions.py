@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.cli.sessions import figures_of, session_folder
-from harness.evaluate.heard import HeardTrial, Said, group_of, heard_in
-from harness.metrics.words import normalise
 from harness.model.choices import Grouping, Which
 from harness.model.errors import InputError
 from harness.model.normalisation import Normalisation
 from harness.model.understanding import Corpus, Utterance
+from harness.session.figures.heard import HeardTrial, Said, group_of, heard_in
+from harness.transcripts.words import normalise
 
 COLUMNS = (Grouping.DEVICE, Grouping.QUERY_CLASS, Grouping.CONDITION)
 

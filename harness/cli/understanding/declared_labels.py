@@ -9,11 +9,11 @@ from pathlib import Path
 
 import click
 
-from harness.metrics.understanding.distribution import LabelCounts
+from harness.base.cells import shown
 from harness.model.errors import InputError
 from harness.model.label_set import LabelSet
 from harness.model.understanding import joined
-from harness.reports.cells import shown
+from harness.understanding.arithmetic.distribution import LabelCounts
 
 SUFFIXES = (".yaml", ".yml")
 NOT_ALLOWED = 1
@@ -51,7 +51,7 @@ class DeclaredLabels:
 def declared_labels(written: str) -> DeclaredLabels:
     """Of `a,b,c`, or of a .yaml file with a label set; InputError for neither."""
     if written.lower().endswith(SUFFIXES):
-        from harness.library.label_set_file import load_label_set  # here, since reading YAML takes long to import
+        from harness.understanding.files.label_set_file import load_label_set
 
         label_set = load_label_set(Path(written))
         return DeclaredLabels(label_set.ids, label_set)

@@ -12,11 +12,11 @@ from harness.cli.options import Command, target_option
 from harness.cli.read_once import STDIN, named, readable, refuse_overwriting
 from harness.cli.understanding.declared_labels import declared_labels
 from harness.cli.understanding.rule_options import separator_option
-from harness.metrics.understanding.distribution import LabelCounts, count_labels
 from harness.model.choices import CorpusFormat
 from harness.model.errors import InputError, Place
 from harness.model.understanding import Chunking, Corpus
-from harness.reports.understanding.distribution import Distribution, as_csv, as_json, lines
+from harness.understanding.arithmetic.distribution import LabelCounts, count_labels
+from harness.understanding.reports.distribution import Distribution, as_csv, as_json, lines
 
 MOST = 20
 SPLIT = "split"
@@ -111,7 +111,7 @@ def _named_file(written: str) -> tuple[str, str]:
 
 
 def _read(split: str, path: str, form: CorpusFormat | None, by: str) -> dict[str, Corpus]:
-    from harness.library.understanding import read_corpus, read_splits
+    from harness.understanding.files.corpus_file import read_corpus, read_splits
 
     with ExitStack() as stack:
         file = stack.enter_context(readable(path))
@@ -137,7 +137,7 @@ def _read(split: str, path: str, form: CorpusFormat | None, by: str) -> dict[str
 
 def _twice(name: str, corpus: Corpus, first_in: dict[str, str]) -> list[str]:
     """A note when ids of another split are in this one: what is learned from one would be tested with itself."""
-    from harness.reports.cells import shown
+    from harness.base.cells import shown
 
     shared = [one.id for one in corpus.utterances if first_in.setdefault(one.id, name) != name]
     if not shared or all(one.isdigit() for one in shared):  # BIO folders have no ids but lines
@@ -153,7 +153,7 @@ def _write(target: str, text: str) -> None:
     if target == STDIN:
         output.print_pieces([text])
         return
-    from harness.whole_file import WholeFile
+    from harness.base.whole_file import WholeFile
 
     with WholeFile(target) as file:
         file.write(text.encode("utf-8"))

@@ -53,8 +53,8 @@ def command(grammars: tuple[Path, ...], seed: int, train: int, dev: int, test: i
 
     Exit status: 0 made · 2 wrong usage or input · 3 the folder cannot be written.
     """
-    from harness.library.grammar_file import load_grammars
-    from harness.understanding.grammar import fingerprint, generate
+    from harness.understanding.files.grammar_file import load_grammars
+    from harness.understanding.models.grammar import fingerprint, generate
 
     sizes = {"train": train, "dev": dev, "test": test}
     if not any(sizes.values()):
@@ -87,8 +87,8 @@ def _demand_new(folder: Path) -> None:
 
 def _write(corpus: Corpus, folder: Path, form: str) -> None:
     """Writes the folder whole or not at all."""
-    from harness.reports.understanding.corpus_files import write_bio, write_jsonl
-    from harness.whole_file import unfinished
+    from harness.base.whole_file import unfinished
+    from harness.understanding.reports.corpus_files import write_bio, write_jsonl
 
     if form == BIO:
         write_bio(corpus, folder)

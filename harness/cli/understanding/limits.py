@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.base.cells import shown
 from harness.cli.evaluate_limits import LimitsOn
 from harness.cli.score_options import share
-from harness.reports.cells import shown
-from harness.reports.understanding.words import per_cent
+from harness.understanding.reports.words import per_cent
 
 if TYPE_CHECKING:
-    from harness.reports.understanding.figure_rows import FigureRow, Reported
+    from harness.understanding.reports.figure_rows import FigureRow, Reported
 
 NOT_HELD = 1
 _KEYS = {"min_emr": "emr", "min_sfa": "sfa", "min_slot_f1": "slot_f1", "max_cer": "cer"}

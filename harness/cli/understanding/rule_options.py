@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from harness.metrics.understanding.zero_division import PRESETS, ZeroDivision
 from harness.model.errors import InputError
 from harness.model.understanding import Chunking
+from harness.understanding.arithmetic.zero_division import PRESETS, ZeroDivision
 
 _ZEROS = {"0": "zero", "1": "one", "seed": "seed"}
 

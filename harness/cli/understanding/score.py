@@ -23,11 +23,11 @@ from harness.cli.understanding.rule_options import (
     zero_option,
 )
 from harness.cli.understanding.writing import write_reports
-from harness.metrics.understanding.rule import Rule, Values
-from harness.metrics.understanding.zero_division import ZeroDivision
 from harness.model.choices import CorpusFormat, Which
 from harness.model.errors import InputError
 from harness.model.understanding import Chunking, Corpus, Detail
+from harness.understanding.arithmetic.rule import Rule, Values
+from harness.understanding.arithmetic.zero_division import ZeroDivision
 
 BOTH = "both"
 FORMATS = click.Choice([one.value for one in CorpusFormat])
@@ -143,8 +143,8 @@ def command(
     Exit status: 0 scored · 1 a limit does not hold · 2 wrong usage or input · 3 a report cannot be written.
     """
     from harness.cli.understanding.scored_files import scored
-    from harness.evaluate.understanding.comparison import compare
-    from harness.reports.understanding.figure_rows import Reported
+    from harness.understanding.reports.figure_rows import Reported
+    from harness.understanding.scoring.comparison import compare
 
     wanted = _Wanted(
         gold,

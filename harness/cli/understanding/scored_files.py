@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from harness.base.foreign import plain_text
 from harness.cli.read_once import Readable
-from harness.evaluate.understanding.counted import SystemCounts, counted
-from harness.evaluate.understanding.scoring import Scoring, score
-from harness.library.transcripts.groups import read_groups
-from harness.library.understanding import corpus_format_of, read_corpus
-from harness.library.understanding.form import SEQ_IN, SPLIT
-from harness.metrics.understanding.rule import Rule
 from harness.model.choices import CorpusFormat
 from harness.model.errors import InputError, Place
 from harness.model.understanding import Corpus, Detail
-from harness.wire.foreign import plain_text
+from harness.transcripts.files.groups import read_groups
+from harness.understanding.arithmetic.rule import Rule
+from harness.understanding.files.corpus_file import read_corpus
+from harness.understanding.files.form import SEQ_IN, SPLIT, corpus_format_of
+from harness.understanding.scoring.counted import SystemCounts, counted
+from harness.understanding.scoring.scoring import Scoring, score
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ def scored(gold: Corpus, predicted: Corpus, rule: Rule, details: Sequence[Detail
     columns = {name for one in gold.utterances for name, _ in one.groups}
     for column in by or ():
         if column not in columns:
-            from harness.library.findings import nearest  # here, since it takes long to import
+            from harness.base.findings import nearest  # here, since it takes long to import
 
             what = f"--by: gold has no group {plain_text(column, 60)!r}"
             remedy = nearest(column, sorted(columns)) if columns else "Name a list of them: --groups FILE.csv"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.cli.sessions import progress_of, session_folder
-from harness.evaluate.understanding.session import session_corpora
 from harness.model.choices import Which
 from harness.model.errors import InputError
 from harness.model.understanding import Corpus
-from harness.reports.understanding.summary import listed
+from harness.session.figures.frames_of_session import session_corpora
+from harness.understanding.reports.summary import listed
 
 
 def session_pair(named: Sequence[str], attempt: Which) -> tuple[Corpus, Corpus, list[str]]:

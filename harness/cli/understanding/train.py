@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
+from harness.base.foreign import plain_text
 from harness.cli.options import Command, Option
 from harness.cli.understanding.training_options import settings_of, splits_of, tell
 from harness.model.choices import CorpusFormat
-from harness.wire.foreign import plain_text
 
 DEFAULT = "crf"
 
@@ -60,8 +60,8 @@ def command(
 
     Exit status: 0 trained · 2 wrong usage or input · 3 the model cannot be written.
     """
-    from harness.understanding.model_folder import demand_place, save_model
-    from harness.understanding.training import make_understander, train
+    from harness.understanding.models.model_folder import demand_place, save_model
+    from harness.understanding.models.training import make_understander, train
 
     demand_place(out, force=force)
     given = settings_of(settings)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import click
 
-from harness.metrics.understanding.tagging import tags_of
+from harness.base.foreign import plain_text
 from harness.model.errors import InputError, Place
 from harness.model.understanding import Corpus, Utterance
-from harness.wire.foreign import plain_text
+from harness.understanding.arithmetic.tagging import tags_of
 
 HELD_OUT = ("dev", "valid", "validation")
 
@@ -43,8 +43,8 @@ def settings_of(written: Sequence[str]) -> list[tuple[str, str]]:
 
 def splits_of(folder: Path, form: str | None = None) -> Splits:
     """The splits of a folder, with tags made of slots that have places; InputError without a split `train`."""
-    from harness.library.understanding import read_splits
     from harness.model.choices import CorpusFormat
+    from harness.understanding.files.corpus_file import read_splits
 
     found = read_splits(folder, CorpusFormat(form) if form else None)
     train = found.get("train", found.get(""))

@@ -11,12 +11,12 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.widgets import Static
 
+from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.screens.sheet import Panel
 from harness.rating.aid import AidState, Step
 from harness.rating.categories import LABELS
 from harness.rating.guide import FLAG_TEXTS, GUIDE, SUB_FLAG_TEXTS
-from harness.wire.foreign import plain_text
 
 LOW = 20
 """Lines of a screen below which what was answered is left out."""

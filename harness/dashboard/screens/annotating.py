@@ -11,6 +11,10 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.screen import Screen
 
+from harness.annotation.annotation_room import AnnotationRoom
+from harness.annotation.desk import AnnotationDesk
+from harness.annotation.view import AnnotationPhase, AnnotationView
+from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.annotation_words import offered
 from harness.dashboard.judging_keys import key_name
@@ -35,10 +39,6 @@ from harness.dashboard.widgets.page_lines import PageLines
 from harness.dashboard.widgets.sitting_lines import MessageLine, OfferedKeys, Trouble
 from harness.model.annotation_keys import AnnotationAction, action_of, label_keys, line_of
 from harness.model.errors import HarnessError
-from harness.rig.annotation_room import AnnotationRoom
-from harness.understanding.annotation.desk import AnnotationDesk
-from harness.understanding.annotation.view import AnnotationPhase, AnnotationView
-from harness.wire.foreign import plain_text
 
 WRITING = (
     AnnotationAction.ENTER,

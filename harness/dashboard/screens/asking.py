@@ -12,6 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.widgets import Input, Static
 
+from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.key_guard import guarded
 from harness.dashboard.messages import CommandWanted
@@ -23,7 +24,6 @@ from harness.model.effect import EffectWord
 from harness.model.feed import Answered, AnswerEffect, AnswerOperator
 from harness.model.record import Question
 from harness.model.trial import Trial
-from harness.wire.foreign import plain_text
 
 HELP = """\
 Did the device understand what was asked?

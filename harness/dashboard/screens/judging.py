@@ -41,9 +41,9 @@ from harness.rating.aid import AidState
 from harness.rating.desk import Desk
 from harness.rating.guide import FLAG_TEXTS, SUB_FLAG_TEXTS
 from harness.rating.items import Item
+from harness.rating.rater_player import RaterPlayer
+from harness.rating.rating_room import RatingRoom
 from harness.rating.sitting_view import Given, Phase, SittingView
-from harness.rig.rater_player import RaterPlayer
-from harness.rig.rating_room import RatingRoom
 
 CURSOR_S = 1 / 15
 HEIGHTS = [(0, "-tiny"), (16, "-flat"), (23, "-low"), (28, "-tall"), (36, "-high")]

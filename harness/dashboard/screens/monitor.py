@@ -13,12 +13,12 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Footer, Static
 
+from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.screens.help import HelpPanel
 from harness.dashboard.widgets.lines import Lines
-from harness.rig.device_monitor import DeviceMonitor, MonitorRow
-from harness.rig.device_sources import DeviceSource, heard_from
-from harness.wire.foreign import plain_text
+from harness.devices.device_monitor import DeviceMonitor, MonitorRow
+from harness.devices.device_sources import DeviceSource, heard_from
 
 KEPT = 5000
 REDRAW_S = 0.1

@@ -11,9 +11,9 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.widgets import Input, Static
 
+from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.screens.sheet import Panel
-from harness.wire.foreign import plain_text
 
 
 class LinePrompt(Panel):

@@ -24,12 +24,12 @@ from harness.dashboard.widgets.bars import GoneBanner, KeyBar, Line, NoticeLine,
 from harness.dashboard.widgets.category_keys import CategoryKeys
 from harness.dashboard.widgets.item import ItemText
 from harness.dashboard.widgets.waveform import Waveform
-from harness.evaluate.trials import FirstResponse
 from harness.model.feed import Answered, Judge, Replay
 from harness.model.judgment import Category, Judgment, JudgmentStatus
 from harness.rating.categories import KEYS, LABELS
 from harness.rating.guide import FLAG_TEXTS, GUIDE, RULES
 from harness.rating.judgments import Sitting, Subject, withdrawal
+from harness.session.figures.trials import FirstResponse
 
 FLAGS = tuple(FLAG_TEXTS.items())
 

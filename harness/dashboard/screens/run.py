@@ -11,6 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 
+from harness.base.foreign import plain_text
 from harness.dashboard.events import EventLine
 from harness.dashboard.messages import CommandWanted
 from harness.dashboard.screens.pausing import pause_or_go_on
@@ -26,7 +27,6 @@ from harness.dashboard.widgets.state_word import StateWordBanner
 from harness.dashboard.widgets.totals import TotalsPanel
 from harness.dashboard.widgets.trial_list import TrialList
 from harness.model.feed import Abort, Rerun, SetMark, Skip, WriteNote
-from harness.wire.foreign import plain_text
 
 HELP = """\
 The run

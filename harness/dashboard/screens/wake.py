@@ -20,9 +20,9 @@ from harness.dashboard.widgets.device_blocks import DeviceBlocks
 from harness.dashboard.widgets.state_word import StateWordBanner
 from harness.dashboard.widgets.unmatched_list import UnmatchedList
 from harness.dashboard.wording import REVIEW_WORDS
-from harness.evaluate.wake_progress import WakeEvent
 from harness.model.feed import Answered, Replay, Review
 from harness.model.record import ReviewWord
+from harness.wake.wake_progress import WakeEvent
 
 REVIEW_KEYS: tuple[tuple[str, ReviewWord], ...] = (
     ("f", ReviewWord.FALSE_ACCEPT),

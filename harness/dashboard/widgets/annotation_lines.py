@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 from rich.text import Text
 
+from harness.annotation.view import AnnotationPhase, AnnotationView, LabellingItem
+from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.widgets.bars import Line
 from harness.dashboard.widgets.painted import Painted
 from harness.dashboard.wording import time_left
 from harness.model.label_set import LabelSet
-from harness.understanding.annotation.view import AnnotationPhase, AnnotationView, LabellingItem
-from harness.wire.foreign import plain_text
 
 LONGEST = 4000
 MOST_LINES = 8

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from rich.text import Text
 
+from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.watch import Notice, View
 from harness.dashboard.widgets.painted import Painted
 from harness.dashboard.widgets.state_word import state_line, state_words
 from harness.dashboard.wording import time_left
-from harness.wire.foreign import plain_text
 
 
 class Line(Painted):

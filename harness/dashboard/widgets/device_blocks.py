@@ -10,6 +10,7 @@ from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.content import Content
 
+from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.wake_limits import COLOURS, Standing, Wanted, of_false_accepts, of_false_rejects
 from harness.dashboard.wake_wording import (
@@ -25,10 +26,9 @@ from harness.dashboard.watch import View
 from harness.dashboard.widgets.funnel import Point, funnel, top_of
 from harness.dashboard.widgets.lines import Lines
 from harness.dashboard.widgets.timeline import legend, timeline
-from harness.evaluate.wake_comparison import Comparison
-from harness.evaluate.wake_progress import DeviceWake, Rate
 from harness.model.scenario import WakeSettings
-from harness.wire.foreign import plain_text
+from harness.wake.wake_comparison import Comparison
+from harness.wake.wake_progress import DeviceWake, Rate
 
 FIGURES = 30
 SCALE = 6

@@ -8,14 +8,14 @@ from rich.style import Style
 from rich.text import Text
 from textual.content import Content
 
+from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.widgets.painted import Painted
-from harness.evaluate.progress import Progress
-from harness.evaluate.trials import AttemptProgress
-from harness.evaluate.understanding.parts import Mark, Part, compared, parts_of, verdict_in_words
 from harness.model.trial import EvidenceSource, Trial
 from harness.model.understood import Understood
-from harness.wire.foreign import plain_text
+from harness.session.figures.progress import Progress
+from harness.session.figures.trials import AttemptProgress
+from harness.understanding.scoring.parts import Mark, Part, compared, parts_of, verdict_in_words
 
 TITLE = "Last frame"
 _STYLES: dict[Mark, Style] = {

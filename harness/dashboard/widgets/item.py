@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from rich.text import Text
 
+from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.widgets.last_response import transcription
 from harness.dashboard.widgets.painted import Painted
 from harness.dashboard.wording import measured, query_text, seconds
-from harness.evaluate.trials import FirstResponse
-from harness.wire.foreign import plain_text
+from harness.session.figures.trials import FirstResponse
 
 
 class ItemText(Painted):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
+from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.rating_words import effect_words, given_words
 from harness.dashboard.widgets.painted import Painted
@@ -13,7 +14,6 @@ from harness.model.judgment import JudgmentStatus
 from harness.model.trial import Recognition
 from harness.rating.items import Item
 from harness.rating.sitting_view import SittingView
-from harness.wire.foreign import plain_text
 
 _LABEL_WIDTH = 8
 LONGEST = 2000

@@ -5,11 +5,11 @@ from __future__ import annotations
 from rich.style import Style
 from rich.text import Text
 
+from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.widgets.painted import Painted
 from harness.model.annotation_keys import label_keys
 from harness.model.label_set import Label, LabelSet
-from harness.wire.foreign import plain_text
 
 LONGEST_NAME = 40
 _GAP = 2

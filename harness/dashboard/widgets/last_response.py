@@ -9,13 +9,13 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 
+from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.widgets.painted import Painted
 from harness.dashboard.widgets.waveform import Waveform
 from harness.dashboard.wording import measured, seconds
-from harness.evaluate.progress import Progress
-from harness.evaluate.trials import FirstResponse
-from harness.wire.foreign import plain_text
+from harness.session.figures.progress import Progress
+from harness.session.figures.trials import FirstResponse
 
 
 def transcription(response: FirstResponse | None, limit: int = 300) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from rich.style import Style
 from rich.text import Text
 
+from harness.annotation.view import PageLine
+from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.widgets.painted import Painted
 from harness.model.annotation_keys import LINE_KEYS
-from harness.understanding.annotation.view import PageLine
-from harness.wire.foreign import plain_text
 
 LONGEST = 2000
 MOST_LINES = 5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 
+from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.rating_words import SURE
 from harness.dashboard.widgets.bars import Line
@@ -11,7 +12,6 @@ from harness.dashboard.widgets.painted import Painted
 from harness.dashboard.wording import time_left
 from harness.rating.guide import SUB_FLAG_TEXTS
 from harness.rating.sitting_view import Phase, SittingView
-from harness.wire.foreign import plain_text
 
 
 class SittingTitle(Line):

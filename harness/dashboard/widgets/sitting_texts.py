@@ -7,13 +7,13 @@ from pathlib import Path
 
 from rich.text import Text
 
+from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.widgets.painted import Painted
 from harness.dashboard.wording import NOT_AVAILABLE
 from harness.rating.categories import LABELS
 from harness.rating.guide import GUIDE
 from harness.rating.sitting_view import Explained, SittingView
-from harness.wire.foreign import plain_text
 
 
 class Explanation(Painted):

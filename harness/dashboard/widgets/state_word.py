@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
+from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.watch import View
 from harness.dashboard.widgets import letters
@@ -13,7 +14,6 @@ from harness.dashboard.widgets.painted import Painted
 from harness.dashboard.wording import query_text
 from harness.model.feed import StateChanged, StateWord
 from harness.model.scenario import TrialKind
-from harness.wire.foreign import plain_text
 
 COUNTED = frozenset({StateWord.LISTENING, StateWord.ASKING, StateWord.INTERRUPTED})
 """States whose end a person waits for; others end by themselves long before their time is up."""

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from harness.dashboard import palette
 from harness.dashboard.wake_wording import short_span
-from harness.evaluate.wake_progress import MarkKind, TimelineMark
+from harness.wake.wake_progress import MarkKind, TimelineMark
 
 GLYPHS: dict[MarkKind, str] = {
     MarkKind.HIT: "✓",

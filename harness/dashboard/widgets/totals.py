@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from rich.text import Text
 from textual.content import Content
 
+from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.wake_wording import rate_interval, rate_value, ratio_interval, ratio_value
 from harness.dashboard.widgets.painted import Painted
 from harness.dashboard.wording import OUTCOME_WORDS, quantile, share, wer
-from harness.evaluate.limits import words_of_session
-from harness.evaluate.progress import Progress, normalisation_of
-from harness.evaluate.wake_progress import WakeProgress
-from harness.wire.foreign import plain_text
+from harness.session.figures.limits import words_of_session
+from harness.session.figures.progress import Progress, normalisation_of
+from harness.wake.wake_progress import WakeProgress
 
 TITLE = "So far (95 % intervals)"
 NAMES = 11  # columns

@@ -10,14 +10,14 @@ from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.content import Content
 
+from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.widgets.lines import Lines
 from harness.dashboard.wording import OUTCOME_WORDS, query_text, seconds
-from harness.evaluate.names import short_names
-from harness.evaluate.progress import Progress
-from harness.evaluate.trials import TrialProgress, TrialState
 from harness.rating.categories import LABELS
-from harness.wire.foreign import plain_text
+from harness.session.figures.names import short_names
+from harness.session.figures.progress import Progress
+from harness.session.figures.trials import TrialProgress, TrialState
 
 LONGEST_NAME = 24
 

@@ -12,13 +12,13 @@ from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.content import Content
 
+from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.widgets.lines import Lines
 from harness.dashboard.wording import REVIEW_WORDS
-from harness.evaluate.names import cut
-from harness.evaluate.wake_progress import WakeEvent, WakeProgress
 from harness.model.record import ReviewWord
-from harness.wire.foreign import plain_text
+from harness.session.figures.names import cut
+from harness.wake.wake_progress import WakeEvent, WakeProgress
 
 COLOURS = {
     ReviewWord.FALSE_ACCEPT: palette.RED,

@@ -16,9 +16,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import soxr
 
-from harness.audio.capture import Block, Capture
-from harness.audio.detectors.webrtc import WebrtcDetector
-from harness.audio.playback import Playback
+from harness.base.plugins import Group, load
 from harness.lab.assistant.device import Device, Sound, SoundLost, Spoken
 from harness.lab.assistant.ears import RATE_HZ, Ears
 from harness.lab.assistant.faults import Faults
@@ -27,7 +25,9 @@ from harness.lab.assistant.report import Reporter
 from harness.lab.assistant.settings import AssistantSettings, read_settings
 from harness.model.errors import HarnessError, LabError
 from harness.model.observation import DeviceState
-from harness.plugins import Group, load
+from harness.sound.capture import Block, Capture
+from harness.sound.detectors.webrtc import WebrtcDetector
+from harness.sound.playback import Playback
 
 _log = logging.getLogger("assistant")
 _HEARTBEAT_S = 1.0

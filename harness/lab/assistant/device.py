@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import soxr
 
+from harness.base.ports import Recogniser
 from harness.lab.assistant.dialogue import Dialogue, Reply
 from harness.lab.assistant.ears import Asked, Called, Ears, NothingSaid
 from harness.lab.assistant.faults import Faults, Worse
@@ -28,7 +29,6 @@ from harness.lab.assistant.settings import AssistantSettings, Report
 from harness.model.errors import HarnessError
 from harness.model.observation import DeviceState
 from harness.model.stimulus import Waveform
-from harness.ports import Recogniser
 
 _log = logging.getLogger("assistant")
 _TICK_S = 0.05
@@ -45,7 +45,7 @@ ODD = "Percent of the purple has been minuted."
 
 
 class Speaker(Protocol):
-    """What the assistant needs of `harness.audio.playback.Playback`."""
+    """What the assistant needs of `harness.sound.playback.Playback`."""
 
     def play(self, play_id: str, waveform: Waveform) -> None: ...
     def stop(self) -> None: ...

@@ -9,11 +9,11 @@ from enum import Enum, auto
 import numpy as np
 import numpy.typing as npt
 
-from harness.audio.noise_floor import NoiseFloor
-from harness.audio.normaliser import Normaliser
+from harness.base.ports import SpeechDetector, WakeEngine
 from harness.lab.assistant.settings import AssistantSettings
 from harness.model.stimulus import Waveform
-from harness.ports import SpeechDetector, WakeEngine
+from harness.sound.noise_floor import NoiseFloor
+from harness.sound.normaliser import Normaliser
 
 RATE_HZ = 16000
 # Enough for the whole wake phrase: the recogniser knows the words after it better (49 of 65 sentences of poor voices

@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 
+from harness.base.plugins import Group, load
+from harness.base.ports import Voice
 from harness.lab.assistant.settings import AssistantSettings
 from harness.model.errors import SoundError
 from harness.model.stimulus import Samples, VoiceSpec, Waveform
-from harness.plugins import Group, load
-from harness.ports import Voice
-from harness.stimuli.level import at_level
+from harness.sound.stimuli.level import at_level
 
 RATE_HZ = 48000
 PAUSE_S = 1.6

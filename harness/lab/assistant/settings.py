@@ -10,11 +10,11 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from harness.library.findings import Findings, Keys, nearest
-from harness.library.strict_yaml import parse, read_bytes
+from harness.base.findings import Findings, Keys, nearest
+from harness.base.plugins import Group, names
+from harness.base.strict_yaml import parse, read_bytes
 from harness.model.errors import InputError
 from harness.model.stimulus import VoiceSpec
-from harness.plugins import Group, names
 
 
 class Report(StrEnum):

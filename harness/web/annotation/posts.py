@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.understanding.annotation.desk import AnnotationDesk
-from harness.understanding.annotation.view import AnnotationPhase
+from harness.annotation.desk import AnnotationDesk
+from harness.annotation.view import AnnotationPhase
 from harness.web.annotation.seats import AnnotationSeat
 from harness.web.posts import comment_of
 from harness.web.turns import Fate, content_mark, request_name

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-from harness.rig.annotation_room import AnnotationRoom
-from harness.understanding.annotation.again import may_label_again
-from harness.understanding.annotation.desk import AnnotationDesk
-from harness.understanding.annotation.finding import Found, find
-from harness.understanding.annotation.view import AnnotationPhase
+from harness.annotation.again import may_label_again
+from harness.annotation.annotation_room import AnnotationRoom
+from harness.annotation.desk import AnnotationDesk
+from harness.annotation.finding import Found, find
+from harness.annotation.view import AnnotationPhase
 from harness.web.turns import Turns
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from harness.rig.annotation_room import AnnotationRoom
+from harness.annotation.annotation_room import AnnotationRoom
 from harness.web.invitations import Invitations
 from harness.web.server import Servable, WebOptions, serve_site
 

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 
 from starlette.datastructures import FormData
 
+from harness.annotation.annotation_room import AnnotationRoom
 from harness.model.annotation import MOST_ON_A_PAGE
-from harness.rig.annotation_room import AnnotationRoom
 from harness.web.annotation.pages import AnnotationPage, FindingPage, pages
 from harness.web.annotation.posts import AnnotationPost, apply, read_post
 from harness.web.annotation.seats import AnnotationSeat

@@ -16,11 +16,11 @@ from harness.cli import group
 from harness.engines.offline_loading import task_of
 from harness.model.errors import InputError
 from harness.model.offline import Counting, EngineFacts, Evaluation, FileOutcome, ListedFile, ListKind
-from harness.rig.offline.journal import Journal
-from harness.rig.offline.journal_header import JournalHeader, ListFacts, Shard
-from harness.rig.offline.journal_lines import JournalledOutcome
-from harness.rig.offline.pool import Limits
-from harness.rig.offline.run import OpensJournal, Ran, run
+from harness.offline.journal import Journal
+from harness.offline.journal_header import JournalHeader, ListFacts, Shard
+from harness.offline.journal_lines import JournalledOutcome
+from harness.offline.pool import Limits
+from harness.offline.run import OpensJournal, Ran, run
 
 COMMAND = (sys.executable, "-c", "from harness.cli import main; main()")
 """The command line in a process of its own, for what only a process can show."""
@@ -146,6 +146,6 @@ def workers_of(pid: int) -> list[int]:
             told = stat.with_name("cmdline").read_bytes()
         except (FileNotFoundError, ProcessLookupError):
             continue
-        if int(fields[1]) == pid and b"harness.rig.offline.worker" in told and fields[0] != "Z":
+        if int(fields[1]) == pid and b"harness.offline.worker" in told and fields[0] != "Z":
             found.append(int(stat.parent.name))
     return found

@@ -9,7 +9,7 @@ import soundfile
 import soxr
 
 from harness.model.stimulus import VoiceSpec
-from harness.stimuli.voices.espeak import EspeakVoice
+from harness.sound.stimuli.voices.espeak import EspeakVoice
 
 
 def say(path: Path, text: str, voice: str, *leads_in_s: float, gain: float = 0.7, noise: float = 0.001) -> Path:

@@ -11,8 +11,8 @@ import pytest
 
 from harness.model.errors import InputError
 from harness.model.offline import FileOutcome, ListedFile, ListKind, RejectReason
-from harness.rig.offline.continuous import ContinuousListening
-from harness.rig.offline.one_file import evaluate_file
+from harness.offline.continuous import ContinuousListening
+from harness.offline.one_file import evaluate_file
 from tests.conformance.offline.conftest import Sounds
 from tests.conformance.offline.loudness import RATE_HZ, Loudness, LoudnessScores, LoudnessSpots, LoudnessWords, Wrong
 from tests.conformance.offline.offline_runs import Played, evaluation_of, listed

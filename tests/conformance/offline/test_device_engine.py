@@ -10,16 +10,16 @@ import numpy.typing as npt
 import pytest
 import soundfile
 
+from harness.base.ports import OfflineEngine, SpotsPhrases
 from harness.engines.offline_loading import load_engine, task_of
 from harness.model.errors import DeviceError, EngineError, InputError
 from harness.model.offline import EngineKind, Evaluation, ListedFile, ListKind, OfflineSpot
 from harness.model.stimulus import Waveform
-from harness.ports import OfflineEngine, SpotsPhrases
-from harness.rig.offline import device_link
-from harness.rig.offline.device_engine import DeviceEngine
-from harness.rig.offline.device_link import DeviceLink
-from harness.rig.offline.device_reaching import reached
-from harness.rig.offline.one_file import evaluate_file
+from harness.offline import device_link
+from harness.offline.device_engine import DeviceEngine
+from harness.offline.device_link import DeviceLink
+from harness.offline.device_reaching import reached
+from harness.offline.one_file import evaluate_file
 from tests.conformance.boards import PosixBoard, QemuBoard, posix_board, qemu_board, qemu_installed
 from tests.conformance.serial_bench import spoken, truth
 from tests.conformance.wake_boards import RADIO, WIRED, two_posix_boards

@@ -8,12 +8,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from harness.base.plugins import Group, names
+from harness.base.ports import OfflineEngine, ScoresSound, SpotsPhrases, Understands
 from harness.engines.offline_loading import engine_class, load_engine, task_of
-from harness.metrics.spots import spots
 from harness.model.errors import HarnessError, InputError, PluginError
 from harness.model.offline import EngineKind, OfflineSpot, Said, ScoreTrack
-from harness.plugins import Group, names
-from harness.ports import OfflineEngine, ScoresSound, SpotsPhrases, Understands
+from harness.offline.figures.spots import spots
 from tests.conformance.offline.engine_rows import ELSEWHERE, RATE_HZ, ROWS, Row, in_room
 
 Found = tuple[OfflineSpot, ...] | Said | None

@@ -14,8 +14,8 @@ import pytest
 import soundfile
 from click.testing import Result
 
-from harness.reports.wake_log import differences
-from harness.reports.wake_log_reading import read
+from harness.wake.reports.wake_log import differences
+from harness.wake.reports.wake_log_reading import read
 from tests.conformance.offline.conftest import Sounds
 from tests.conformance.offline.loudness import Wrong
 from tests.conformance.offline.offline_runs import COMMAND, harness, list_of, refused, untimed

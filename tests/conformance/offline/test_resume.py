@@ -11,8 +11,8 @@ import pytest
 
 from harness.model.errors import InputError
 from harness.model.offline import ListKind
-from harness.rig.offline.journal_file import read_journal
-from harness.rig.offline.journal_lines import Mark
+from harness.offline.journal_file import read_journal
+from harness.offline.journal_lines import Mark
 from tests.conformance.offline.conftest import Sounds
 from tests.conformance.offline.loudness import Wrong
 from tests.conformance.offline.offline_runs import (

@@ -10,17 +10,18 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli import group
-from harness.drivers.serial import SerialDevice, SerialOptions
+from harness.devices.serial.device import SerialDevice
+from harness.devices.serial.options import SerialOptions
 from harness.engines.offline_loading import load_engine, task_of
-from harness.evaluate.offline.session_comparison import DeviceComparison, compare_device
-from harness.library import load_bench
 from harness.model.offline import EngineFacts, EngineKind
 from harness.model.scenario import TrialKind
-from harness.reports.offline.session_csv import table as table_of
-from harness.reports.offline.session_text import lines
-from harness.rig.launch import start_engine
-from harness.rig.offline.session_stimuli import hear, read_stimuli
-from harness.rig.prepare import prepare
+from harness.offline.figures.session_comparison import DeviceComparison, compare_device
+from harness.offline.reports.session_csv import table as table_of
+from harness.offline.reports.session_text import lines
+from harness.offline.session_stimuli import hear, read_stimuli
+from harness.scenario.bench import load_bench
+from harness.session.engine.launch import start_engine
+from harness.session.engine.prepare import prepare
 from tests.conformance.boards import PosixBoard, posix_board
 from tests.conformance.engine_runs import Runs, runs, wait_for
 from tests.conformance.mqtt_bench import Around

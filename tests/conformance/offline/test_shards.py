@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from harness.model.offline import EngineFacts, EngineKind, ListedFile, ListKind
-from harness.rig.offline.journal import Journal
-from harness.rig.offline.journal_file import read_journal
-from harness.rig.offline.journal_header import Shard
-from harness.rig.offline.journal_lines import Mark
-from harness.rig.offline.shards import PartOfFiles
+from harness.offline.journal import Journal
+from harness.offline.journal_file import read_journal
+from harness.offline.journal_header import Shard
+from harness.offline.journal_lines import Mark
+from harness.offline.shards import PartOfFiles
 from tests.conformance.offline.conftest import Sounds
 from tests.conformance.offline.loudness import Wrong
 from tests.conformance.offline.offline_runs import evaluation_of, harness, header_for, list_of, untimed

@@ -11,9 +11,9 @@ import pytest
 
 from harness.model.errors import DeviceError, EngineError, InputError
 from harness.model.offline import ListKind, RejectReason
-from harness.rig.offline.journal_file import read_journal
-from harness.rig.offline.journal_lines import Mark
-from harness.rig.offline.pool import Limits
+from harness.offline.journal_file import read_journal
+from harness.offline.journal_lines import Mark
+from harness.offline.pool import Limits
 from tests.conformance.offline.conftest import Sounds
 from tests.conformance.offline.loudness import Wrong
 from tests.conformance.offline.offline_runs import Played, comparable, evaluation_of, listed, wait_for, workers_of

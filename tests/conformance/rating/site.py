@@ -9,9 +9,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.log.judgment_log import rating_rows
 from harness.model.judgment import Judgment, in_force
 from harness.model.record import JudgmentGiven
+from harness.session.log.judgment_log import rating_rows
 from harness.web.invitations import Invitations
 from tests.conformance.engine_runs import wait_for
 

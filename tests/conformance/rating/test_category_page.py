@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from harness.reports.categories.html import write_html
-from tests.unit.reports.categories.reports import reported, two_devices
+from harness.rating.reports.html import write_html
+from tests.unit.rating.reports.reports import reported, two_devices
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -13,7 +13,7 @@ import pytest
 
 from harness.model.errors import InputError
 from harness.model.rating_round import RatingRound
-from harness.rig.rating_room import RatingRoom
+from harness.rating.rating_room import RatingRoom
 from harness.web.invitations import Invitations
 from harness.web.server import WebOptions, serve
 from tests.conformance.rating.site import HARNESS, SiteProcess

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.log.judgment_log import rating_rows
 from harness.model.judgment import Category, Judgment, JudgmentStatus, in_force
 from harness.model.record import JudgmentGiven
 from harness.rating.categories import KEYS
+from harness.session.log.judgment_log import rating_rows
 from tests.conformance.rating.terminal import Hand, RatingTerminal
 from tests.rating_sessions import rating_session
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.evaluate.scoring import Scoring, score
-from harness.evaluate.wording import Wording
-from harness.library.transcripts.pairs import read_pair
-from harness.metrics.words import normalise
 from harness.model.scenario import Normalisation
 from harness.model.transcript import Edit
+from harness.transcripts.files.pairs import read_pair
+from harness.transcripts.scoring import Scoring, score
+from harness.transcripts.wording import Wording
+from harness.transcripts.words import normalise
 from tests.conformance.scoring import sclite
 
 DATA = Path(__file__).parents[2] / "data" / "asr"

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.metrics.alignment import count
-from harness.metrics.network import align_networks, parse
 from harness.model.errors import InputError
 from harness.model.transcript import AlignedWord
+from harness.transcripts.alignment import count
+from harness.transcripts.network import align_networks, parse
 from tests.conformance.scoring import sclite
-from tests.unit.metrics.network_texts import WORDS, pairs
+from tests.unit.transcripts.network_texts import WORDS, pairs
 
 pytestmark = sclite.needs_sclite
 

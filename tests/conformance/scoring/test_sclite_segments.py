@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.library.transcripts import read_pair, speaker_scheme
-from harness.metrics.alignment import align
 from harness.model.choices import TranscriptFormat as Format
 from harness.model.errors import InputError
+from harness.transcripts.alignment import align
+from harness.transcripts.files.pairs import read_pair
+from harness.transcripts.files.speakers import speaker_scheme
 from tests.conformance.scoring.sclite import SCLITE, ScliteUtterance, needs_sclite, utterances
 
 pytestmark = needs_sclite

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from harness.evaluate.understanding.counted import counted
-from harness.evaluate.understanding.scoring import score
-from harness.metrics.understanding.rule import Rule
-from harness.reports.understanding.figure_rows import Reported
-from harness.reports.understanding.html import write_html
-from tests.unit.reports.understanding.frames import made
+from harness.understanding.arithmetic.rule import Rule
+from harness.understanding.reports.figure_rows import Reported
+from harness.understanding.reports.html import write_html
+from harness.understanding.scoring.counted import counted
+from harness.understanding.scoring.scoring import score
+from tests.unit.understanding.reports.frames import made
 
 
 @pytest.fixture

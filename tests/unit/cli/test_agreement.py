@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from harness.base.cells import width_of
 from harness.cli import group
-from harness.evaluate.agreement import CATEGORIES
-from harness.metrics.agreement import MISSING
 from harness.model.errors import InputError
-from harness.reports.cells import width_of
+from harness.rating.figures.agreement import CATEGORIES
+from harness.statistics.agreement import MISSING
 from tests.judged_sessions import answers, clips_of, give, judged, store_session
-from tests.unit.metrics.raters import confusion_matrix, said, truths
+from tests.unit.statistics.raters import confusion_matrix, said, truths
 
 HOSTILE = "cat\x1b]0;owned\x07[red]北京北京北京北京"
 

@@ -15,12 +15,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from harness.cli import group
-from harness.library.profile import load_profile, profile_paths
-from harness.library.profile_samples import check_samples
+from harness.devices.device_monitor import DeviceMonitor, Heard, now_heard
+from harness.devices.device_sources import HeardQueue, SerialSource
+from harness.devices.profiles.profile import load_profile, profile_paths
+from harness.devices.profiles.profile_samples import check_samples
 from harness.model.errors import InputError
 from harness.model.time import Stamp
-from harness.rig.device_monitor import DeviceMonitor, Heard, now_heard
-from harness.rig.device_sources import HeardQueue, SerialSource
 
 LAMP = """\
 device: lamp

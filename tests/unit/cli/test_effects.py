@@ -16,14 +16,14 @@ from click.testing import CliRunner, Result
 
 from harness.cli import group
 from harness.cli.effect_lines import length, lines, when
-from harness.log.judgment_log import JudgmentLog, rating_rows
-from harness.log.writer import SqliteLog
 from harness.model.effect import EffectCheck, EffectEvidence, EffectSource, EffectWord
 from harness.model.errors import InputError
 from harness.model.judgment import Judgment, JudgmentStatus
 from harness.model.record import EffectAnswered, JudgmentGiven
-from harness.rig.effects import HELD_QUESTION, effects_of
-from tests.unit.evaluate.effect_rows import ASKED, TIMER, Session, trial
+from harness.rating.effects import HELD_QUESTION, effects_of
+from harness.session.log.judgment_log import JudgmentLog, rating_rows
+from harness.session.log.writer import SqliteLog
+from tests.unit.session.figures.effect_rows import ASKED, TIMER, Session, trial
 
 ESCAPE = "\x1b]0;owned\x07"
 

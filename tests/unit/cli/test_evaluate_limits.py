@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from harness.cli.evaluate_limits import DeclaredLimits, LimitsOn
-from harness.evaluate.offline.counts import Tally
-from harness.evaluate.offline.figures import Figures, figures
 from harness.model.errors import InputError
 from harness.model.offline import Counting, FileOutcome, ListKind
-from tests.unit.evaluate.offline.outcomes import outcome, said, spot
+from harness.offline.figures.counts import Tally
+from harness.offline.figures.figures import Figures, figures
+from tests.unit.offline.figures.outcomes import outcome, said, spot
 
 INV, OOV, REF = ListKind.INV, ListKind.OOV, ListKind.REFERENCED
 WORDS = Counting(words=True, lead_in_ms=0)

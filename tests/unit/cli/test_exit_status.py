@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.model.errors import InputError
-from harness.rig.prepare import prepare
+from harness.session.engine.prepare import prepare
 
 HARNESS = [sys.executable, "-c", "from harness.cli import main; main()"]
 SCENARIO = """\

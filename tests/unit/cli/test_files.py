@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from harness.cli import group
-from harness.library.json_schema import json_schema
+from harness.cli.json_schema import json_schema
 from harness.model.choices import FileKind
 from harness.model.errors import InputError
 

@@ -11,14 +11,14 @@ import pytest
 
 from harness.cli import frames_summary, summary
 from harness.cli.plain import end_of_session
-from harness.evaluate.progress import Progress, SessionFigures
-from harness.evaluate.wake import WakeFigures
 from harness.model.record import TrialFinished, TrialStarted
 from harness.model.scenario import RepromptRule, Until
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.model.understood import Understood
+from harness.session.figures.progress import Progress, SessionFigures
+from harness.wake.wake import WakeFigures
 from tests.dashboard.frame_bench import TIMER, some_frames, told, wanting
-from tests.unit.evaluate.rows import Rows, planned
+from tests.unit.session.figures.rows import Rows, planned
 
 HOSTILE = "\x1b]0;owned\x07=1+1\r\n\u202e" + "x" * 3000
 

@@ -32,8 +32,8 @@ from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.model.understanding import Expected, Slot
 from harness.model.understood import Understood
 from tests.dashboard.frame_bench import some_frames
-from tests.unit.evaluate.rows import planned
-from tests.unit.log.records import KINDS, rows_of
+from tests.unit.session.figures.rows import planned
+from tests.unit.session.log.records import KINDS, rows_of
 
 HOSTILE = "\x1b]0;owned\x07[/red]\u202e\r\n" + "x" * 10_000
 

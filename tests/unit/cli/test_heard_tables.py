@@ -11,21 +11,21 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from harness.base.cells import width_of
 from harness.cli import group, heard_tables
-from harness.evaluate.heard import HeardTrial, Said, heard_in, words_of
-from harness.evaluate.progress import SessionFigures
-from harness.evaluate.wake import WakeFigures
-from harness.evaluate.words_heard import WordsHeard
-from harness.log.writer import SqliteLog
 from harness.model.choices import Grouping
 from harness.model.errors import InputError
 from harness.model.record import TrialFinished, TrialStarted
 from harness.model.scenario import Normalisation, Recognised, TrialKind
 from harness.model.transcript import WordCounts
 from harness.model.trial import EvidenceSource, Outcome, Recognition
-from harness.reports.cells import width_of
-from tests.unit.evaluate.rows import Rows, planned
-from tests.unit.evaluate.wake_rows import WakeRows, wake_trial
+from harness.session.figures.heard import HeardTrial, Said, heard_in, words_of
+from harness.session.figures.progress import SessionFigures
+from harness.session.log.writer import SqliteLog
+from harness.transcripts.words_heard import WordsHeard
+from harness.wake.wake import WakeFigures
+from tests.unit.session.figures.rows import Rows, planned
+from tests.unit.wake.wake_rows import WakeRows, wake_trial
 
 ASKED = "what time is it"
 HOSTILE = "\x1b]0;owned\x07 what { time / it } ;; (1) @ <is> (it)"

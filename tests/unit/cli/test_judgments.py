@@ -16,13 +16,13 @@ from click.testing import CliRunner, Result
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from harness.base.safe_csv import safe_cell, safe_csv
 from harness.cli import group
-from harness.log.judgment_log import rating_rows
 from harness.model.effect import EffectWord
 from harness.model.errors import InputError, InputProblems
 from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, Judgment, JudgmentStatus, ProposalShown
 from harness.model.record import JudgmentGiven
-from harness.reports.safe_csv import safe_cell, safe_csv
+from harness.session.log.judgment_log import rating_rows
 from tests.judged_sessions import answers, clips_of, give, judged, judged_responses, store_session
 
 FORMATS = ("csv", "jsonl", "parquet")

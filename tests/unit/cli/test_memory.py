@@ -12,10 +12,10 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli import memory, show
-from harness.log.writer import SqliteLog
 from harness.model.errors import InputError
-from tests.unit.evaluate.memory_rows import NO, Told, clear_cut, session
-from tests.unit.evaluate.rows import Rows, planned
+from harness.session.log.writer import SqliteLog
+from tests.unit.session.figures.memory_rows import NO, Told, clear_cut, session
+from tests.unit.session.figures.rows import Rows, planned
 
 WAITS = (2.0, 4.0, 8.0, 16.0)
 
@@ -55,7 +55,7 @@ def test_a_plot_the_length_and_a_line_for_the_profile(tmp_path: Path) -> None:
 
 
 def test_the_line_can_be_pasted_into_a_profile(tmp_path: Path) -> None:
-    from harness.library.strict_yaml import parse
+    from harness.base.strict_yaml import parse
 
     lines = run(store(tmp_path / "one", session(*clear_cut(5.0, WAITS)))).splitlines()
     line = next(one for one in lines if "context_wait_s" in one).split(maxsplit=1)[1]

@@ -7,14 +7,14 @@ from collections.abc import Iterable
 
 import pytest
 
+from harness.base.cells import width_of
 from harness.cli import summary
 from harness.cli.plain import JsonPrinter, PlainPrinter
-from harness.evaluate.progress import Progress, SessionFigures
 from harness.model.feed import Answered, Goodbye, Logged, StateChanged, StateWord, Welcome
 from harness.model.record import EndReason, Entry, SessionFinished
 from harness.model.trial import Outcome, Recognition
-from harness.reports.cells import width_of
-from tests.unit.evaluate.rows import Rows, clip_of, planned
+from harness.session.figures.progress import Progress, SessionFigures
+from tests.unit.session.figures.rows import Rows, clip_of, planned
 
 HOSTILE = "\x1b]0;owned\x07[/red]\u202e\n" + "x" * 10_000
 

@@ -14,18 +14,18 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from harness.audio.tempo import SLOWER
 from harness.cli import group
 from harness.cli.rate_plain import sit_plainly
 from harness.cli.rate_words import HELP, Said, Unknown, Word, parse
-from harness.log.judgment_log import rating_rows
 from harness.model.judgment import Category, Judgment, JudgmentStatus, in_force
 from harness.model.rater_keys import RaterAction, RaterKeys
 from harness.model.record import JudgmentGiven
 from harness.model.stimulus import Waveform
 from harness.rating.categories import LABELS
-from harness.rig.rater_player import OnDone, RaterPlayer
-from harness.rig.rating_room import open_room
+from harness.rating.rater_player import OnDone, RaterPlayer
+from harness.rating.rating_room import open_room
+from harness.session.log.judgment_log import rating_rows
+from harness.sound.tempo import SLOWER
 from tests.rating_sessions import rating_session
 
 KEYS = RaterKeys()

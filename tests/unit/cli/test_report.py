@@ -12,10 +12,10 @@ from click.testing import CliRunner, Result
 from harness.cli import group
 from harness.model.errors import InputError
 from harness.model.offline import Counting
-from harness.reports.offline.told_log import read_sums, told
-from harness.rig.offline.journal import Journal
-from tests.unit.evaluate.offline.outcomes import outcome, spot
-from tests.unit.reports.offline.test_log import INV, header
+from harness.offline.journal import Journal
+from harness.offline.reports.told_log import read_sums, told
+from tests.unit.offline.figures.outcomes import outcome, spot
+from tests.unit.offline.reports.test_log import INV, header
 
 ORIGINAL = """\
 INFO start-time 2024-03-01 10:00:00.000 UTC

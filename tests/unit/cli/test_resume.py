@@ -10,7 +10,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from harness.cli import group
-from harness.log.writer import SqliteLog
 from harness.model.errors import InputError
 from harness.model.record import (
     AttemptFinished,
@@ -22,8 +21,9 @@ from harness.model.record import (
     TrialStarted,
 )
 from harness.model.trial import EvidenceSource, Outcome, Recognition
-from harness.rig.prepare import prepare
-from tests.unit.reports.junit_schema import problems
+from harness.session.engine.prepare import prepare
+from harness.session.log.writer import SqliteLog
+from tests.unit.report.junit_schema import problems
 
 INPUTS = Path(__file__).parents[2] / "conformance" / "in_process"
 OUTCOMES = {Outcome.RESPONDED: Recognition.YES, Outcome.NO_WAKE: Recognition.NO}

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from harness.cli import group, score_output
 from harness.cli.score_options import Shown
 from harness.model.errors import HarnessError, InputError
-from tests.unit.reports.transcripts.scorings import HOSTILE, every_sort
+from tests.unit.transcripts.reports.scorings import HOSTILE, every_sort
 
 REFERENCE = "show me the flights (amy_1)\nto Boston (amy_2)\n(bob_1)\nnever heard (bob_2)\n"
 TOO_LONG = f"{'a' * 300}.trn"

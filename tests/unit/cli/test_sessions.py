@@ -13,11 +13,11 @@ from click.testing import CliRunner, Result
 
 from harness.cli import group
 from harness.cli.sessions import figures_of, rated_sessions
-from harness.log.reader import LogReader
 from harness.model.errors import InputError
 from harness.model.judgment import Category, JudgmentStatus
 from harness.model.record import Entry
 from harness.rating.exercises import BUILT_IN
+from harness.session.log.reader import LogReader
 from tests.judged_sessions import answers, clips_of, give, judged, store_session
 
 C, W = Category.CORRECT, Category.WRONG

@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.cli import group
-from harness.metrics.snor import Form
 from harness.model.errors import HarnessError, InputError
+from harness.transcripts.snor import Form
 
 COMMAND = [sys.executable, "-c", "from harness.cli import main; main()", "snor"]
 GOOD = "<what> . is [uh] *this*, tr- (ab1)\n\nok (1) fine (1 now) (ab2)\n"

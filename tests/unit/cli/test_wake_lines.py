@@ -9,18 +9,18 @@ from harness.cli import summary
 from harness.cli.plain import PlainPrinter, end_of_session
 from harness.cli.wake_lines import WakeLines
 from harness.cli.wake_summary import in_hours, rate, ratio, wake_summary
-from harness.evaluate.progress import SessionFigures
-from harness.evaluate.wake import WakeFigures
-from harness.evaluate.wake_progress import Rate, Ratio
 from harness.model.feed import Goodbye, Logged, StateChanged, StateWord, Welcome
 from harness.model.observation import ListeningProved, Proof, Wake
 from harness.model.record import DecisionReached, EventClipped, EventReviewed, Observed, Record, ReviewWord
 from harness.model.scenario import TrialKind
 from harness.model.time import Stamp
 from harness.model.trial import Outcome
+from harness.session.figures.progress import SessionFigures
+from harness.wake.wake import WakeFigures
+from harness.wake.wake_progress import Rate, Ratio
 from tests.unit.cli.test_plain import HOSTILE
-from tests.unit.evaluate.rows import clip_of
-from tests.unit.evaluate.wake_rows import WakeRows, wake_trial
+from tests.unit.session.figures.rows import clip_of
+from tests.unit.wake.wake_rows import WakeRows, wake_trial
 
 DEVICES = ("kitchen", "hall")
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from harness.base.ports import ScoresSound
 from harness.model.offline import ScoreTrack
-from harness.ports import ScoresSound
 from tests.unit.engines.spoken import spoken
 
 Sound = npt.NDArray[np.int16]

@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 
 import harness
+from harness.base.ports import ScoresSound
 from harness.engines.microwakeword import MicroWakeWord
 from harness.engines.microwakeword_kernel.native import library
 from harness.engines.microwakeword_models import packaged
 from harness.engines.microwakeword_offline import MicroWakeWordOffline
 from harness.engines.offline_loading import load_engine, task_of
 from harness.engines.tflite_file import Op, read_model
-from harness.metrics.spots import spots
 from harness.model.errors import InputError
 from harness.model.offline import ScoreTrack
-from harness.ports import ScoresSound
+from harness.offline.figures.spots import spots
 from tests.unit.engines.wake_sound import varied
 
 pytestmark = pytest.mark.speech

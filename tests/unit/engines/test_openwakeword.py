@@ -10,15 +10,15 @@ import pymicro_wakeword
 import pyopen_wakeword
 import pytest
 
+from harness.base.ports import OfflineEngine, ScoresSound
 from harness.engines.offline_loading import load_engine, task_of
 from harness.engines.openwakeword import OpenWakeWordOffline, checked_features
 from harness.engines.openwakeword_classifier import PackageClassifier, load_classifier
 from harness.engines.openwakeword_onnx_model import free_batch, model, node
 from harness.engines.openwakeword_streams import CallByCall, FastScores, undecided
-from harness.metrics.spots import spots
 from harness.model.errors import InputError, PluginError
 from harness.model.offline import EngineKind
-from harness.ports import OfflineEngine, ScoresSound
+from harness.offline.figures.spots import spots
 from tests.unit.engines.openwakeword_sounds import SILENCE, noise, pcm, scored, speech
 from tests.unit.engines.spoken import spoken
 

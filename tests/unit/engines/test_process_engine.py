@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from harness.base.ports import ScoresSound, SpotsPhrases, Understands
 from harness.engines.process_engine import ProcessEngine
-from harness.metrics.spots import spots
 from harness.model.errors import EngineError, InputError
 from harness.model.offline import EngineKind, OfflineSpot
-from harness.ports import ScoresSound, SpotsPhrases, Understands
+from harness.offline.figures.spots import spots
 
 ENGINES = Path(__file__).parents[2] / "data" / "engines"
 LOUD = f"{sys.executable} {ENGINES / 'loud_engine.py'}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from harness.wire import frames, messages
+from harness.devices.wire import frames, messages
 
 
 class Talk:

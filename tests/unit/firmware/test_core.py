@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.wire import adpcm, frames, messages
+from harness.devices.wire import adpcm, frames, messages
 from tests.conformance.boards import FIRMWARE, built, posix_board
 from tests.unit.firmware.c_programs import CORE, build
 from tests.unit.firmware.talk import Talk

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import soxr
 
+from harness.devices.wire import adpcm
 from harness.model.stimulus import VoiceSpec
-from harness.stimuli.voices.espeak import EspeakVoice
-from harness.wire import adpcm
+from harness.sound.stimuli.voices.espeak import EspeakVoice
 from tests.conformance.boards import built, qemu_installed
 from tests.unit.firmware.c_programs import CORE, build
 

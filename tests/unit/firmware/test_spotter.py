@@ -13,11 +13,11 @@ import soxr
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from harness.base.ports import Voice
 from harness.model.stimulus import VoiceSpec, Waveform
-from harness.ports import Voice
-from harness.stimuli.level import active_speech_level
-from harness.stimuli.voices.espeak import EspeakVoice
-from harness.stimuli.voices.hibari import HibariVoice
+from harness.sound.stimuli.level import active_speech_level
+from harness.sound.stimuli.voices.espeak import EspeakVoice
+from harness.sound.stimuli.voices.hibari import HibariVoice
 from tests.unit.firmware.c_programs import CORE, SANITIZED, build
 
 PCM = npt.NDArray[np.int16]

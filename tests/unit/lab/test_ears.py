@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from harness.audio.detectors.webrtc import WebrtcDetector
 from harness.engines.microwakeword import MicroWakeWord
 from harness.lab.assistant.ears import Asked, Called, Ears, Heard, NothingSaid
 from harness.lab.assistant.settings import AssistantSettings
+from harness.sound.detectors.webrtc import WebrtcDetector
 from tests.unit.engines.spoken import spoken
 
 pytestmark = pytest.mark.speech

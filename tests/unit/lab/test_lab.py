@@ -17,11 +17,11 @@ import paho.mqtt.client as mqtt
 import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
-from harness.audio.playback import Playback
+from harness.base.places import lab_state
 from harness.lab.lab import ASSISTANT, BROKER, PARTS, SOUND, Lab
 from harness.model.errors import InputError, LabError
 from harness.model.stimulus import Waveform
-from harness.places import lab_state
+from harness.sound.playback import Playback
 from tests.unit.engines.spoken import spoken
 
 pytestmark = [pytest.mark.sound, pytest.mark.speech]

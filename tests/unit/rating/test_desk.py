@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.metrics.presence import REST_S
+from harness.base.presence import REST_S
 from harness.model.judgment import Category, Flag, SubFlag, in_force
 from harness.model.rating_round import RatingRound, TranscriptPolicy
 from harness.rating.aid import AID, Known

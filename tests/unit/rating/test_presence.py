@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.metrics.presence import REST_S
+from harness.base.presence import REST_S
 from harness.model.judgment import Category
 from harness.rating.desk import Desk
 from tests.unit.rating.sittings import Bench, items

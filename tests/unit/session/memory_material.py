@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from harness.drivers.in_process.device import FORGOT, REMEMBERS
+from harness.devices.in_process.device import FORGOT, REMEMBERS
 from harness.model.bench import DeviceProfile, ObservationKind
 from harness.model.scenario import MemorySpec, RepromptRule, Scenario, TrialKind, TrialTemplate
 from tests.unit.session.material import PROFILE, scenario

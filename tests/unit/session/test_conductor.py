@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from harness.drivers.in_process import InProcessOptions
+from harness.devices.in_process.driver import InProcessOptions
 from harness.model.effect import EffectCheck, EffectWord
 from harness.model.errors import VoiceError
 from harness.model.feed import (

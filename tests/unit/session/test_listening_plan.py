@@ -11,16 +11,7 @@ from hypothesis import strategies as st
 
 from harness.model.bench import Bench, Device, ObservationKind
 from harness.model.errors import InputError, UnmetNeed
-from harness.model.scenario import (
-    AmbientSource,
-    AmbientSpec,
-    Axis,
-    Matrix,
-    Order,
-    Route,
-    TrialKind,
-    TrialTemplate,
-)
+from harness.model.scenario import AmbientSource, AmbientSpec, Axis, Matrix, Order, Route, TrialKind, TrialTemplate
 from harness.model.stimulus import Ambience, NoiseKind, NoiseSpec, Recording, SpokenText, VoiceSpec
 from harness.session.listening_plan import segments
 from harness.session.plan import plan

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from harness.drivers.in_process import InProcessOptions
+from harness.devices.in_process.driver import InProcessOptions
 from harness.model.feed import Resume, StateWord
 from harness.model.observation import (
     DeviceState,

@@ -5,18 +5,8 @@ from __future__ import annotations
 import threading
 from collections import deque
 
-from harness.model.feed import (
-    Resume,
-    StateWord,
-    WriteNote,
-)
-from harness.model.record import (
-    AttemptFinished,
-    AttemptStarted,
-    Paused,
-    Resumed,
-    TrialFinished,
-)
+from harness.model.feed import Resume, StateWord, WriteNote
+from harness.model.record import AttemptFinished, AttemptStarted, Paused, Resumed, TrialFinished
 from harness.model.trial import Outcome
 from tests.unit.session.house import assert_whole, house
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.drivers.in_process import InProcessOptions
-from harness.evaluate.memory import MemoryFigures, MemoryPoint, findings
+from harness.devices.in_process.driver import InProcessOptions
 from harness.model.feed import Rerun, Skip, StateWord
 from harness.model.observation import LinkBack, LinkLost, SpeechEnded, SpeechStarted
 from harness.model.record import (
@@ -24,6 +23,7 @@ from harness.model.time import Stamp
 from harness.model.trial import Outcome
 from harness.session.actions import Action, FinishTrial, StartAttempt
 from harness.session.clock import HostClock, ScaledClock
+from harness.session.figures.memory import MemoryFigures, MemoryPoint, findings
 from harness.session.plan import plan
 from harness.session.query_trial import TrialMachine
 from tests.unit.session.house import House

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from harness.metrics.words import word_counts
 from harness.model.bench import ObservationKind
 from harness.model.feed import StateWord
 from harness.model.observation import DeviceState, OperatorAnswer, Overrun, Status, Transcript, Unread
@@ -18,6 +17,7 @@ from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.session.actions import AskOperator, Credit, FreezeResponse, SayClosing, StartAttempt, StopStimulus
 from harness.session.query_trial import TrialMachine
 from harness.session.verdict import code, trial_verdict
+from harness.transcripts.words import word_counts
 from tests.unit.session.material import TIMING, trial
 from tests.unit.session.rehearsal import Later, Rehearsal, loses, restarts, says, speech, wake
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.drivers.in_process import InProcessOptions
+from harness.devices.in_process.driver import InProcessOptions
 from harness.model.record import AttemptFinished, AttemptStarted, EndReason, Entry, TrialFinished
 from harness.model.trial import Outcome
 from harness.session.resumption import Resumption

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from harness.annotation.annotation_room import AnnotationRoom
 from harness.cli.annotate import command as annotate
-from harness.library.understanding import read_corpus
 from harness.model.annotation import Accepted, AnnotationRow, Labelled, Proposal, Proposed, Skipped, Struck, Withdrawn
 from harness.model.errors import HarnessError, InputError, InputProblems
-from harness.rig.annotation_room import AnnotationRoom
+from harness.understanding.files.corpus_file import read_corpus
 
 LABELS = """label_set: test
 labels:

@@ -12,10 +12,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from harness.cli.annotate import command
-from harness.library.understanding import jsonl_lines
 from harness.model.errors import InputError
 from harness.model.understanding import Corpus
-from tests.unit.understanding.wrong_classifiers import LABELS, spoken
+from harness.understanding.files.jsonl_writing import jsonl_lines
+from tests.unit.annotation.wrong_classifiers import LABELS, spoken
 
 
 def _run(*words: str) -> Result:

@@ -8,19 +8,19 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from harness.base.ports import Understander
 from harness.cli import group
 from harness.cli.understanding.cascade_sessions import without_wake_phrase
-from harness.library.understanding import read_corpus
-from harness.log.writer import SqliteLog
 from harness.model.bench import ObservationKind
 from harness.model.errors import InputError
 from harness.model.record import AttemptFinished, AttemptStarted, Record, SessionStarted, TrialFinished, TrialStarted
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.model.understanding import Utterance
-from harness.ports import Understander
-from harness.understanding.crf_understander import CrfUnderstander
-from harness.understanding.model_folder import ModelFacts, save_model
-from tests.unit.evaluate.test_understood import asked
+from harness.session.log.writer import SqliteLog
+from harness.understanding.files.corpus_file import read_corpus
+from harness.understanding.models.crf_understander import CrfUnderstander
+from harness.understanding.models.model_folder import ModelFacts, save_model
+from tests.unit.session.figures.test_understood import asked
 
 TEXTS = ("open the door", "open a window", "close the door", "close the window", "close a gate", "open the gate")
 HEARD = "Open the floor. (a-1)\nclose the door (a-2)\nnothing (z-1)\n"

@@ -20,7 +20,7 @@ from tests.unit.cli.understanding.seed_tables import (
     Rows,
     write_intents,
 )
-from tests.unit.library.understanding.corpora import write_folder
+from tests.unit.understanding.files.corpora import write_folder
 
 
 def harness(*arguments: str | Path, stdin: str = "") -> Result:

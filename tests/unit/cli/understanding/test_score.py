@@ -10,9 +10,9 @@ from click.testing import CliRunner, Result
 from harness.cli import group
 from harness.model.errors import HarnessError, InputError
 from harness.model.understanding import Corpus
-from harness.reports.understanding.corpus_files import write_jsonl
-from tests.unit.library.understanding.corpora import write_folder
-from tests.unit.reports.understanding.frames import made
+from harness.understanding.reports.corpus_files import write_jsonl
+from tests.unit.understanding.files.corpora import write_folder
+from tests.unit.understanding.reports.frames import made
 
 GOLD = (
     '{"id":"1","text":"to Paris","intents":["go"],"tags":["O","B-city-to"],"groups":{"voice":"anna"}}\n'

@@ -14,10 +14,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from harness.cli.understanding import command
-from harness.library.understanding import read_corpus, read_splits
 from harness.model.errors import HarnessError, InputError, PluginError
-from harness.understanding.model_folder import load_model
-from tests.unit.understanding.learned_from import TEA
+from harness.understanding.files.corpus_file import read_corpus, read_splits
+from harness.understanding.models.model_folder import load_model
+from tests.unit.understanding.models.learned_from import TEA
 
 HARNESS = [sys.executable, "-c", "from harness.cli import main; main()", "understanding"]
 DEADLINE_S = 60.0

@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 from httpx2 import Response
 from starlette.testclient import TestClient
 
+from harness.annotation.annotation_room import AnnotationRoom
 from harness.model.annotation import AnnotationRow
-from harness.rig.annotation_room import AnnotationRoom
 from harness.web.annotation.site import AnnotationSite
 from harness.web.invitations import Invitations
 from tests.annotation_projects import rows

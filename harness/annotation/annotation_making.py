@@ -1,0 +1,140 @@
+"""Makes an annotation project out of utterances and a label set: a folder that is there whole, or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness import __version__
+from harness.annotation.annotation_folder import AnnotationFolder, project_text
+from harness.annotation.annotation_import import Import, import_rows
+from harness.annotation.annotation_log import AnnotationLog
+from harness.base.folder import disk_errors, sync_folder, write_whole
+from harness.base.whole_file import unfinished
+from harness.model.annotation import AnnotationProject, ProposalShown, SecondWork
+from harness.model.errors import InputError, Place
+from harness.model.label_set import LabelSet
+from harness.model.understanding import Corpus, Utterance
+from harness.understanding.files.corpus_file import read_corpus
+from harness.understanding.files.jsonl_writing import jsonl_lines
+from harness.understanding.files.label_set_file import load_label_set
+
+
+@dataclass(frozen=True, slots=True)
+class NewProject:
+    """What a project is made of. splits: of folders, () for all. take_labels: those in the data become rows.
+
+    intents: a file of intents by id, which become rows as well. mapping: label of files → label of the set.
+    """
+
+    data: tuple[Path, ...]
+    labels: Path
+    splits: tuple[str, ...] = ()
+    take_labels: bool = False
+    intents: Path | None = None
+    mapping: Mapping[str, str] | None = None
+    proposal: ProposalShown = ProposalShown.AFTER
+    second: SecondWork = SecondWork.HAND
+    page_size: int = 10
+    annotators: tuple[str, ...] = ()
+    double_share: float = 0.0
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MadeProject:
+    """imported: what became of the labels in the data and in the file of intents, in this order."""
+
+    project: AnnotationProject
+    label_set: LabelSet
+    imported: tuple[Import, ...]
+
+
+def make_project(folder: Path, wanted: NewProject) -> MadeProject:
+    """Makes the folder; InputError and InputProblems before anything is written, LogError when it cannot be."""
+    if folder.exists() or folder.is_symlink():
+        raise InputError("it is there already", place=Place(str(folder)), remedy="Name a folder that is not there yet")
+    if not folder.absolute().parent.is_dir():
+        raise InputError("the folder above is not there", place=Place(str(folder)), remedy="Make it first: mkdir -p")
+    label_set = load_label_set(wanted.labels)
+    utterances = _utterances(wanted)
+    mapping = wanted.mapping or {}
+    imported: list[Import] = []
+    if wanted.take_labels:
+        imported.append(import_rows(utterances, utterances, label_set, {}, mapping, "the data"))
+    if wanted.intents is not None:
+        given = read_corpus(wanted.intents).utterances
+        before = {row.utterance: row.intents for one in imported for row in one.rows}
+        imported.append(import_rows(utterances, given, label_set, before, mapping, str(wanted.intents)))
+    # Labels stand in rows and nowhere else: the copy of the data has none.
+    frozen = tuple(replace(one, intents=None) for one in utterances)
+    text = "".join(jsonl_lines(Corpus("", frozen))).encode("utf-8")
+    with disk_errors(f"{wanted.labels} cannot be read"):
+        labels = wanted.labels.read_bytes()
+    project = AnnotationProject(
+        id=folder.absolute().name,
+        utterances=len(utterances),
+        proposal=wanted.proposal,
+        page_size=wanted.page_size,
+        annotators=wanted.annotators,
+        per_utterance=2 if wanted.double_share else 1,
+        double_share=wanted.double_share,
+        second=wanted.second,
+        seed=wanted.seed,
+        files=(("utterances.jsonl", _hash(text)), ("labels.yaml", _hash(labels))),
+        facts=(
+            ("data", ", ".join(map(str, wanted.data))),
+            ("splits", ", ".join(wanted.splits)),
+            ("labels", str(wanted.labels)),
+            ("intents", "" if wanted.intents is None else str(wanted.intents)),
+            ("tool", __version__),
+            ("made", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())),
+        ),
+    )
+    _write(folder, {"utterances.jsonl": text, "labels.yaml": labels}, project, imported)
+    return MadeProject(project, label_set, tuple(imported))
+
+
+def _write(folder: Path, files: Mapping[str, bytes], project: AnnotationProject, imported: Sequence[Import]) -> None:
+    with disk_errors(f"{folder} cannot be made"):
+        with unfinished(folder) as part:
+            part.mkdir()
+            for name, content in files.items():
+                write_whole(part / name, content)
+            write_whole(AnnotationFolder(part).project, project_text(project))
+            log = AnnotationLog(part)
+            log.append_all([row for one in imported for row in one.rows])
+            log.close()
+            sync_folder(part)
+            part.rename(folder)
+        sync_folder(folder.absolute().parent)
+
+
+def _utterances(wanted: NewProject) -> tuple[Utterance, ...]:
+    """All of the data, each id once; InputError."""
+    found: dict[str, tuple[Utterance, Path]] = {}
+    for path in wanted.data:
+        for split in wanted.splits or (None,):
+            for one in read_corpus(path, split=split).utterances:
+                _, known = found.get(one.id, (one, None))
+                if known is not None:
+                    raise InputError(
+                        f"the id {one.id!r} is there already, from {known}",
+                        place=one.place or Place(str(path)),
+                        remedy="Rename one of the two: rows name utterances by their ids",
+                    )
+                found[one.id] = one, path
+    utterances = tuple(one for one, _ in found.values())
+    if not any(one.words for one in utterances):
+        what = "no utterance has a text to annotate"
+        raise InputError(
+            what, place=Place(str(wanted.data[0])), remedy="Name texts with --data, intents with --intents"
+        )
+    return utterances
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

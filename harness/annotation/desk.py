@@ -1,0 +1,346 @@
+"""One annotator's sitting at a project: what is in sight, and what each key does. No I/O and no screen of its own."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+
+from harness.annotation.draft import HandDraft, PageDraft
+from harness.annotation.pace import pace_s
+from harness.annotation.queue import by_batch
+from harness.annotation.sight import group_view, labelling_item, page_lines
+from harness.annotation.view import AnnotationPhase, AnnotationView, LabellingItem
+from harness.annotation.worklist import Keep, Worklist
+from harness.base.presence import Presence
+from harness.model.annotation import (
+    Accepted,
+    Act,
+    Adjudicated,
+    AnnotationProject,
+    AnnotationRow,
+    Intents,
+    Labelled,
+    Skipped,
+    Struck,
+    Withdrawn,
+    utterances_of,
+)
+from harness.model.label_set import LabelSet
+from harness.model.row_ids import RowIds
+from harness.model.understanding import Utterance, joined
+
+
+class AnnotationDesk:
+    """What a front-end calls for each key, and then shows `view`.
+
+    Each call that writes returns after its rows are on the disk; when that fails the error passes through, and the
+    same page or utterance stays in sight with what was done to it. Each returns whether something was done; `said` of
+    the view says what, or why not. rows: all of the project so far. adjudicating: settles what annotators disagree
+    on. again: just these utterances, with the labels that they have. ids: of the rows that it writes; a front-end whose
+    requests may come twice begins each of them there, and asks `wrote`. Not thread-safe.
+    """
+
+    def __init__(
+        self,
+        annotator: str,
+        project: AnnotationProject,
+        label_set: LabelSet,
+        utterances: Sequence[Utterance],
+        rows: Iterable[AnnotationRow],
+        keep: Keep,
+        *,
+        adjudicating: bool = False,
+        again: Sequence[str] = (),
+        now_s: Callable[[], float] = time.monotonic,
+        wall_s: Callable[[], float] = time.time,
+    ) -> None:
+        self.annotator = annotator
+        self.ids = RowIds(annotator)
+        self.adjudicating = adjudicating
+        self.label_set = label_set
+        self._text = {one.id: one.text for one in utterances}
+        self._work = Worklist(
+            annotator, project, label_set, utterances, rows, keep, adjudicating=adjudicating, again=again
+        )
+        self._wall_s = wall_s
+        self._presence = Presence(now_s)
+        self._shown_wall_s = 0.0
+        self._wanted = AnnotationPhase.REVIEWING
+        self._later: list[Intents] = []
+        self._page: PageDraft | None = None
+        self._hand: HandDraft | None = None
+        self._said = ""
+        self._next()
+
+    # What is shown
+
+    @property
+    def view(self) -> AnnotationView:
+        """The sitting as it stands."""
+        queue, acts = self._work.queue, self._work.ledger.acts
+        count, pace = queue.count, pace_s(acts, self.annotator, adjudicating=self.adjudicating)
+        return AnnotationView(
+            phase=self._phase,
+            annotator=self.annotator,
+            adjudicating=self.adjudicating,
+            group=None if self._page is None else group_view(self._page, queue.groups),
+            page=() if self._page is None else page_lines(self._page, self._text),
+            cursor=0 if self._page is None else self._page.cursor,
+            item=self._item(),
+            count=count,
+            pace_s=pace,
+            left_s=None if pace is None else pace * count.left,
+            said=self._said,
+            can_undo=self._work.last is not None,
+        )
+
+    def wrote(self, request: str) -> bool:
+        """Whether the first row of a request that was begun in `ids` is on the disk."""
+        return self.ids.first(request) in self._work.ledger
+
+    # Reviewing a page
+
+    def move(self, step: int) -> bool:
+        """Moves the cursor of the page; it stops at the ends."""
+        self._presence.sign()
+        if self._page is None:
+            return False
+        self._said = ""
+        return self._page.move(step)
+
+    def strike(self) -> bool:
+        """Strikes the utterance under the cursor, or takes that back."""
+        return self.strike_number(1 + self._page.cursor) if self._page is not None else self._refuse(NO_PAGE)
+
+    def strike_number(self, number: int) -> bool:
+        """Strikes an utterance of the page by its number, from 1, or takes that back; the cursor goes there."""
+        self._presence.sign()
+        if self._page is None:
+            return self._refuse(NO_PAGE)
+        if not 1 <= number <= len(self._page.utterances):
+            return self._refuse(f"the page has the utterances 1 to {len(self._page.utterances)}")
+        self._said = f"{number} is struck" if self._page.strike(number - 1) else f"{number} is not struck"
+        return True
+
+    def accept_page(self) -> bool:
+        """Accepts all that is not struck, sends what is struck to labelling by hand, in one commit, and goes on."""
+        self._presence.sign()
+        page = self._page
+        if page is None:
+            return self._refuse(NO_PAGE)
+        name, rows = str(uuid.uuid4()), []
+        for batch, utterances in by_batch(self._work.ledger, page.utterances):
+            for kind, wanted in ((Accepted, False), (Struck, True)):
+                these = tuple(one for one in utterances if (one in page.struck) is wanted)
+                if these:
+                    times = (self._shown_wall_s, self._wall_s(), self._presence.time_to_answer_s)
+                    rows.append(kind(self.ids.next(), self.annotator, batch, name, page.intents, these, *times))
+        self._work.write(rows)
+        struck = len(page.struck)
+        self._said = f"accepted {len(page.utterances) - struck}" + (f", struck {struck}" if struck else "")
+        self._next()
+        return True
+
+    # Labelling by hand
+
+    def toggle(self, label_id: str) -> bool:
+        """Gives the utterance in sight a label, or takes it away."""
+        self._presence.sign()
+        if self._hand is None:
+            return self._refuse(NO_ITEM)
+        if self.label_set.label(label_id) is None:
+            return self._refuse(f"there is no label {label_id!r}")
+        self._hand.toggle(label_id)
+        self._said = ""
+        return True
+
+    def save(self) -> bool:
+        """Keeps the labels chosen, unless the rules of the label set forbid them, and goes on.
+
+        Where a proposal was hidden and is another one, it comes in sight once the choice is on the disk: `save` again
+        keeps the choice, or what it was changed to.
+        """
+        self._presence.sign()
+        hand = self._hand
+        if hand is None:
+            return self._refuse(NO_ITEM)
+        intents = tuple(sorted(hand.chosen))
+        refusal = self.label_set.refusal(intents)
+        if refusal:
+            return self._refuse(refusal)
+        if hand.saved != (intents, hand.comment):
+            self._work.write([self._row(hand, intents)])
+            hand.saved = (intents, hand.comment)
+            self._said = f"saved as {joined(intents) or 'no label'}"
+        else:
+            self._said = f"kept as {joined(intents) or 'no label'}"
+        proposal = self._work.proposal(hand.utterance)
+        if not self.adjudicating and proposal is not None and not hand.seen and proposal != intents:
+            hand.seen = True
+            self._said += f"; proposed is {joined(proposal) or 'no label'}: save again to keep yours, or change it"
+            return True
+        self._go_on()
+        return True
+
+    def skip(self) -> bool:
+        """Leaves the utterance in sight for the end; when reviewing, the group, without a row."""
+        self._presence.sign()
+        if self._page is not None:
+            self._later.append(self._page.intents)
+            self._said = "group left for later"
+        elif self._hand is None:
+            return self._refuse("nothing is in sight")
+        elif self._hand.saved is not None:
+            self._said = "kept as it was saved"
+        else:
+            hand = self._hand
+            times = (self._shown_wall_s, self._wall_s())
+            self._work.write(
+                [Skipped(self.ids.next(), self.annotator, hand.utterance, self.adjudicating, hand.comment, *times)]
+            )
+            self._said = "left for the end"
+        self._go_on()
+        return True
+
+    def comment(self, text: str) -> bool:
+        """Kept with the labels of the utterance in sight when they are saved."""
+        self._presence.sign()
+        if self._hand is None:
+            return self._refuse(NO_ITEM)
+        self._hand.comment, self._said = text.strip(), ""
+        return True
+
+    # Both
+
+    def undo(self) -> bool:
+        """Takes back the annotator's latest act in this project, a page as a whole; it is in sight again."""
+        self._presence.sign()
+        last = self._work.last
+        if last is None:
+            return self._refuse("nothing is left to undo")
+        together = self._work.taken_back_with(last)
+        self._work.write(
+            [Withdrawn(self.ids.next(), self.annotator, tuple(row.id for row in together), self._wall_s())]
+        )
+        if isinstance(last, Accepted | Struck):
+            self._show_again(last.intents, together)
+        else:
+            self._show_by_hand_again(last)
+        self._said = "taken back"
+        return True
+
+    def go_to(self, phase: AnnotationPhase) -> bool:
+        """Reviewing or labelling first; False when there is nothing of it to do."""
+        self._presence.sign()
+        if phase is AnnotationPhase.REVIEWING and not self._work.queue.count.to_review:
+            return self._refuse("there is no proposal to review")
+        if phase is AnnotationPhase.LABELLING and not self._work.queue.by_hand:
+            return self._refuse("there is nothing to label by hand")
+        if phase is AnnotationPhase.FINISHED:
+            return self._refuse("choose reviewing or labelling")
+        if phase is not self._phase:
+            self._wanted, self._said = phase, ""
+            self._next()
+        return True
+
+    def present(self) -> None:
+        """The annotator is there: any key, a page that is loaded, a window that has the focus again."""
+        self._presence.sign()
+
+    def refresh(self, rows: Iterable[AnnotationRow]) -> bool:
+        """Takes in rows that were given elsewhere; what is in sight stays, as far as it is still to be done."""
+        if not self._work.take_in(rows):
+            return False
+        hand = self._hand
+        if self._page is not None:
+            self._page = self._page.only(self._work.open_of(self._page.intents))
+        elif hand is not None and hand.saved is None and hand.utterance not in self._work.queue.by_hand:
+            self._hand = None
+        if self._page is None and self._hand is None:
+            self._next()
+        return True
+
+    # Inside
+
+    def _show_again(self, intents: Intents, together: Sequence[Act]) -> None:
+        """A page that was taken back, with its strikes, as far as it is still to be done."""
+        these = sorted((one for row in together for one in utterances_of(row)), key=self._order_on_page)
+        struck = {one for row in together if isinstance(row, Struck) for one in row.utterances}
+        self._wanted = AnnotationPhase.REVIEWING
+        page = PageDraft(intents, tuple(these), struck).only(self._work.open_of(intents))
+        if page is None:
+            self._next()
+        else:
+            self._show(page=page)
+
+    def _show_by_hand_again(self, last: Labelled | Skipped | Adjudicated) -> None:
+        """An utterance that was taken back, with its labels and comment, where it is still to be done."""
+        self._wanted = AnnotationPhase.LABELLING
+        self._work.come_back(last.utterance)
+        if last.utterance not in self._work.queue.by_hand:
+            self._next()
+            return
+        hand = self._work.hand(last.utterance)
+        hand.comment = last.comment
+        if isinstance(last, Labelled | Adjudicated):
+            hand.chosen = set(last.intents)
+        self._show(hand=hand)
+
+    @property
+    def _phase(self) -> AnnotationPhase:
+        if self._page is not None:
+            return AnnotationPhase.REVIEWING
+        return AnnotationPhase.FINISHED if self._hand is None else AnnotationPhase.LABELLING
+
+    def _refuse(self, why: str) -> bool:
+        self._said = why
+        return False
+
+    def _go_on(self) -> None:
+        """From an utterance that is done with."""
+        if self._hand is not None:
+            self._work.leave(self._hand.utterance)
+        self._next()
+
+    def _next(self) -> None:
+        page, by_hand = self._work.next_page(self._later), self._work.queue.by_hand
+        if page is not None and (self._wanted is AnnotationPhase.REVIEWING or not by_hand):
+            self._show(page=page)
+        else:
+            self._show(hand=self._work.hand(by_hand[0]) if by_hand else None)
+
+    def _show(self, *, page: PageDraft | None = None, hand: HandDraft | None = None) -> None:
+        self._page, self._hand = page, hand
+        self._shown_wall_s = self._wall_s()
+        self._presence.begin()
+
+    def _row(self, hand: HandDraft, intents: Intents) -> Labelled | Adjudicated:
+        times = (self._shown_wall_s, self._wall_s(), self._presence.time_to_answer_s)
+        if self.adjudicating:
+            inputs = tuple(row.id for row in self._work.ledger.choices(hand.utterance).values())
+            return Adjudicated(self.ids.next(), self.annotator, hand.utterance, intents, inputs, hand.comment, *times)
+        found = self._work.ledger.proposal(hand.utterance)
+        batch = "" if found is None else found.batch
+        seen = hand.seen and self._work.proposal(hand.utterance) is not None
+        return Labelled(self.ids.next(), self.annotator, hand.utterance, intents, batch, seen, hand.comment, "", *times)
+
+    def _order_on_page(self, utterance: str) -> tuple[str, str]:
+        return self._text.get(utterance, "").casefold(), utterance
+
+    def _item(self) -> LabellingItem | None:
+        hand = self._hand
+        if hand is None:
+            return None
+        return labelling_item(
+            hand,
+            self._text.get(hand.utterance, ""),
+            self.label_set,
+            proposal=self._work.proposal(hand.utterance),
+            struck=self._work.ledger.has_struck(hand.utterance, self.annotator),
+            inputs=list(self._work.ledger.choices(hand.utterance).values()) if self.adjudicating else (),
+        )
+
+
+NO_PAGE = "no page of proposals is in sight"
+NO_ITEM = "no utterance to label is in sight"

@@ -1,0 +1,189 @@
+"""What an annotator has to do: groups of proposals to review, and utterances to label by hand, in their order."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from harness.annotation.ledger import Ledger, State, settles
+from harness.annotation.shares import Shares, drawn
+from harness.annotation.view import AnnotationCount
+from harness.model.annotation import Accepted, Act, AnnotationProject, Intents, Labelled, SecondWork, Skipped, Struck
+from harness.model.understanding import Utterance
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Utterances with the same proposal. open: those still to be reviewed, by their texts; total: with those done."""
+
+    intents: Intents
+    open: tuple[str, ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """groups: largest first, also those with nothing open. by_hand: in order, those that were skipped last."""
+
+    groups: tuple[Group, ...]
+    by_hand: tuple[str, ...]
+    count: AnnotationCount
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What an utterance adds to an annotator's queue. reviewed: the proposal that was accepted or struck last.
+
+    proposed: what is to be reviewed now; with neither that nor a choice it is labelled by hand. skipped: number of the
+    row that skipped it, when that is the last.
+    """
+
+    is_chosen: bool
+    is_struck: bool = False
+    reviewed: Intents | None = None
+    proposed: Intents | None = None
+    skipped: int | None = None
+
+
+@dataclass(slots=True)
+class _Known:
+    """Parts of one annotator's queue in the order of the texts, as of so many touches of a ledger."""
+
+    ledger: Ledger
+    parts: dict[str, _Part | None]
+    touches: int
+
+
+class Queues:
+    """Of one project, from the ledger as it stands; only what its rows have touched since is looked at again."""
+
+    def __init__(self, project: AnnotationProject, utterances: Sequence[Utterance]) -> None:
+        self._project = project
+        self._text = {one.id: one.text for one in utterances}
+        self._by_text = sorted(self._text, key=lambda id_: (self._text[id_].casefold(), id_))
+        self._turns: dict[str, dict[str, int]] = {}
+        self._known: dict[str, _Known] = {}
+        self.shares = Shares(project, utterances)
+
+    def of(self, annotator: str, ledger: Ledger) -> Queue:
+        """The annotator's own queue; nothing in it depends on which labels others have given."""
+        opened: dict[Intents, list[str]] = defaultdict(list)
+        totals: dict[Intents, int] = defaultdict(int)
+        by_hand: list[str] = []
+        skipped: dict[str, int] = {}
+        total = done = struck = 0
+        for utterance, part in self._parts(annotator, ledger).items():
+            if part is None:
+                continue
+            total += 1
+            done += part.is_chosen
+            struck += part.is_struck
+            if part.reviewed is not None:
+                totals[part.reviewed] += 1
+            if part.is_chosen:
+                continue
+            if part.proposed is not None:
+                opened[part.proposed].append(utterance)
+                totals[part.proposed] += part.reviewed != part.proposed
+                continue
+            by_hand.append(utterance)
+            if part.skipped is not None:
+                skipped[utterance] = part.skipped
+        groups = tuple(
+            Group(intents, tuple(opened.get(intents, ())), many)
+            for intents, many in sorted(totals.items(), key=lambda pair: (-pair[1], pair[0]))
+        )
+        to_review = sum(len(group.open) for group in groups)
+        count = AnnotationCount(total, done, total - done, to_review, len(by_hand), struck=struck, skipped=len(skipped))
+        return Queue(groups, self._ordered(by_hand, skipped, annotator), count)
+
+    def _parts(self, annotator: str, ledger: Ledger) -> dict[str, _Part | None]:
+        known = self._known.get(annotator)
+        if known is None or known.ledger is not ledger:
+            parts = {one: self._part(annotator, one, ledger) for one in self._by_text}
+            known = self._known[annotator] = _Known(ledger, parts, ledger.touches)
+        for one in ledger.touched(known.touches):
+            if one in known.parts:
+                known.parts[one] = self._part(annotator, one, ledger)
+        known.touches = ledger.touches
+        return known.parts
+
+    def _part(self, annotator: str, utterance: str, ledger: Ledger) -> _Part | None:
+        """None when it is not the annotator's."""
+        every = ledger.acts_on(utterance)
+        acts = [row for row in every if row.annotator == annotator and not settles(row)]
+        who = {row.annotator for row in every if isinstance(row, Accepted | Labelled)}
+        if annotator not in who and not self.shares.is_for(annotator, utterance, who):
+            return None
+        row = next((row for row in reversed(acts) if isinstance(row, Accepted | Struck)), None)
+        reviewed, is_struck = None if row is None else row.intents, isinstance(row, Struck)
+        if annotator in who:
+            return _Part(True, is_struck, reviewed)
+        skipped = ledger.number(acts[-1]) if acts and isinstance(acts[-1], Skipped) else None
+        return _Part(False, is_struck, reviewed, self._to_review(annotator, utterance, row, who, ledger), skipped)
+
+    def of_disputed(self, annotator: str, ledger: Ledger) -> Queue:
+        """What annotators disagree on and nobody has settled, and what this one has settled."""
+        left: list[str] = []
+        skipped: dict[str, int] = {}
+        done = 0
+        for utterance in self._text:
+            state = ledger.standing(utterance, self.shares.wanted(utterance)).state
+            if state is State.ADJUDICATED:
+                settled = ledger.adjudication(utterance)
+                done += settled is not None and settled.annotator == annotator
+            elif state is State.DISPUTED:
+                left.append(utterance)
+                number = _skipped_last(ledger, ledger.acts_on(utterance), annotator)
+                if number is not None:
+                    skipped[utterance] = number
+        count = AnnotationCount(done + len(left), done, len(left), to_label=len(left), skipped=len(skipped))
+        return Queue((), self._ordered(left, skipped, annotator), count)
+
+    def _to_review(
+        self, annotator: str, utterance: str, reviewed: Act | None, who: Collection[str], ledger: Ledger
+    ) -> Intents | None:
+        """The proposal that the annotator is to accept or strike; None when it is to be labelled by hand."""
+        found = ledger.proposal(utterance)
+        if found is None or found.proposal.intents is None:
+            return None
+        if isinstance(reviewed, Struck) and reviewed.intents == found.proposal.intents:
+            return None
+        second = self._project.second is SecondWork.HAND and self.shares.is_second(annotator, utterance, who)
+        return None if second else found.proposal.intents
+
+    def _ordered(self, utterances: list[str], skipped: dict[str, int], annotator: str) -> tuple[str, ...]:
+        """In an order of the annotator's own; skipped ones last, the longest ago first."""
+        if annotator not in self._turns:
+            seed = self._project.seed
+            self._turns[annotator] = {one: drawn(seed, annotator, one) for one in self._text}
+        turn = self._turns[annotator]
+        return tuple(sorted(utterances, key=lambda one: (skipped.get(one, -1), turn[one])))
+
+
+def _skipped_last(ledger: Ledger, acts: Sequence[Act], annotator: str) -> int | None:
+    own = [row for row in acts if row.annotator == annotator and settles(row)]
+    return ledger.number(own[-1]) if own else None
+
+
+def next_group(groups: Sequence[Group], later: Sequence[Intents]) -> Group | None:
+    """The largest with something open; those that were left for later come last, the longest ago first."""
+    opened = [group for group in groups if group.open]
+    now = [group for group in opened if group.intents not in later]
+    if now:
+        return now[0]
+    return min(opened, key=lambda group: _last_index(later, group.intents), default=None)
+
+
+def by_batch(ledger: Ledger, utterances: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """Utterances by the batch that proposes for them: two batches may propose the same labels."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for utterance in utterances:
+        proposed = ledger.proposal(utterance)
+        found["" if proposed is None else proposed.batch].append(utterance)
+    return list(found.items())
+
+
+def _last_index(of: Sequence[Intents], one: Intents) -> int:
+    return max((at for at, other in enumerate(of) if other == one), default=-1)

@@ -1,1 +1,0 @@
-"""Speech detectors behind the `SpeechDetector` port; entry points of `harness.speech_detectors`."""

@@ -1,0 +1,202 @@
+"""The chain of rows: each row carries a SHA-256 over its content and over that of the row before it.
+
+A row that was changed, added between others or taken out shows, and so does what was written before the chain began.
+A file beside the rows, written when their writer closes, keeps the last row's number and hash: rows that are missing
+at the end show by it. The hashes have no key: who rewrites all rows, all hashes and that file leaves no trace here, but
+gives another last hash. Keep that one elsewhere to be able to prove more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from harness.base.codec import CodecError, decode
+from harness.base.folder import disk_errors, write_whole
+from harness.model.errors import LogError, Place
+
+COLUMN = "chain"
+Link = tuple[int, int, float, float, str, str]
+"""seq, run, at_s, wall_s, kind, body: what the hash of a row covers, after that of the row before."""
+_FIRST = bytes(32)
+_NUMBERS = struct.Struct(">qqddI")
+
+
+def linked(before: bytes, row: Link) -> bytes:
+    """The hash of a row, 32 bytes. before: that of the row before it, or FIRST."""
+    seq, run, at_s, wall_s, kind, body = row
+    name = kind.encode()
+    # SQLite has no -0.0.
+    numbers = _NUMBERS.pack(seq, run, at_s + 0.0, wall_s + 0.0, len(name))
+    return hashlib.sha256(before + numbers + name + body.encode("utf-8", "surrogatepass")).digest()
+
+
+def is_chained(connection: sqlite3.Connection) -> bool:
+    """Whether the rows of a file have a place for their hashes; sqlite3.Error."""
+    return any(name == COLUMN for _, name, *_ in connection.execute("PRAGMA table_info(entries)"))
+
+
+def begin_chain(connection: sqlite3.Connection) -> None:
+    """Gives a file of an earlier version a place for hashes, unless it has one; sqlite3.Error."""
+    if is_chained(connection):
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    if not is_chained(connection):  # another process may have been quicker
+        connection.execute(f"ALTER TABLE entries ADD COLUMN {COLUMN} BLOB")
+    connection.execute("COMMIT")
+
+
+def last_link(connection: sqlite3.Connection) -> bytes:
+    """The hash of the last row, over all rows before it, those of earlier versions too; sqlite3.Error."""
+    found = connection.execute(
+        f"SELECT seq, {COLUMN} FROM entries WHERE {COLUMN} IS NOT NULL ORDER BY seq DESC LIMIT 1"
+    ).fetchone()
+    seq, link = found or (0, _FIRST)
+    for row in connection.execute(
+        "SELECT seq, run, at_s, wall_s, kind, body FROM entries WHERE seq > ? ORDER BY seq", (seq,)
+    ):
+        link = linked(link, row)
+    return bytes(link)
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """What the last row was when a writer closed. sha256: its hash, hex."""
+
+    rows: int
+    sha256: str
+
+
+_SEAL: TypeAdapter[Seal] = TypeAdapter(Seal)
+
+
+def seal_of(database: Path) -> Path:
+    """The file that keeps the end of a file of rows."""
+    return database.with_suffix(".seal")
+
+
+def read_seal(database: Path) -> Seal | None:
+    """None where there is none; LogError when it cannot be read."""
+    path = seal_of(database)
+    if not path.exists():
+        return None
+    with disk_errors(f"{path} cannot be read"):
+        content = path.read_bytes()
+    try:
+        return decode(_SEAL, content)
+    except CodecError as error:
+        raise LogError(f"this is no seal: {error.what}", place=Place(str(path))) from error
+
+
+def seal_end(connection: sqlite3.Connection, database: Path) -> None:
+    """Keeps the last row's number and hash on the disk; LogFull, LogError, sqlite3.Error.
+
+    A seal that the rows contradict stays as it is: it is the evidence that some are missing or were changed.
+    """
+    found = connection.execute(f"SELECT seq, {COLUMN} FROM entries ORDER BY seq DESC LIMIT 1").fetchone()
+    if found is None or found[1] is None:
+        return
+    now = Seal(found[0], bytes(found[1]).hex())
+    try:
+        before = read_seal(database)
+    except LogError:
+        return  # `check` reports it
+    if before is not None:
+        kept = connection.execute(f"SELECT {COLUMN} FROM entries WHERE seq = ?", (before.rows,)).fetchone()
+        if before == now or kept is None or kept[0] is None or bytes(kept[0]).hex() != before.sha256:
+            return
+    write_whole(seal_of(database), _SEAL.dump_json(now) + b"\n")
+
+
+class ChainCheck:
+    """Takes the rows of one file in order, and says what their hashes do not bear out."""
+
+    def __init__(self, seal: Seal | None) -> None:
+        self._seal = seal
+        self._link: bytes | None = _FIRST
+        self._last = 0
+        self._sealed_from: int | None = None
+        self._wrong: list[int] = []
+        self._bare: list[int] = []
+        self._at_seal = ""
+
+    def take(self, row: Link, stored: bytes | None) -> None:
+        seq = row[0]
+        if seq != self._last + 1:
+            self._link = None  # what it follows is missing
+        link = None if self._link is None else linked(self._link, row)
+        if stored is None:
+            if self._sealed_from is not None:
+                self._bare.append(seq)
+        else:
+            if link is not None and link != stored:
+                self._wrong.append(seq)
+            self._sealed_from = self._sealed_from or seq
+            link = stored
+        self._link, self._last = link, seq
+        if self._seal is not None and seq == self._seal.rows and link is not None:
+            self._at_seal = link.hex()
+
+    @property
+    def sealed_from(self) -> int | None:
+        """The first row with a hash; None without any."""
+        return self._sealed_from
+
+    @property
+    def end(self) -> Seal | None:
+        """The last row, when it has a hash."""
+        return Seal(self._last, self._link.hex()) if self._sealed_from and self._link is not None else None
+
+    def damage(self) -> Iterator[str]:
+        for first, last in _runs(self._wrong):
+            if first == self._sealed_from and first > 1:
+                yield f"row {first}, or one of the rows before it, is not what was written: its SHA-256 differs"
+            elif first == last:
+                yield f"row {first} is not what was written: its SHA-256 differs"
+            else:
+                yield f"rows {first} to {last} are not what was written: their SHA-256 differ"
+        for first, last in _runs(self._bare):
+            yield f"row {first} has no SHA-256" if first == last else f"rows {first} to {last} have no SHA-256"
+        if self._seal is None:
+            return
+        if self._seal.rows > self._last:
+            first, last = self._last + 1, self._seal.rows
+            yield f"row {last} is missing" if first == last else f"rows {first} to {last} are missing"
+        elif self._at_seal != self._seal.sha256:
+            yield f"row {self._seal.rows}, or one of the rows before it, is not what was sealed: its SHA-256 differs"
+
+    def notes(self) -> Iterator[str]:
+        """What cannot be shown."""
+        if not self._last:
+            return
+        if self._sealed_from is None:
+            yield "not sealed: an earlier version wrote it, and nothing shows whether its rows were changed"
+            return
+        if self._sealed_from > 1:
+            yield (
+                f"rows 1 to {self._sealed_from - 1} were not sealed when they were written; from row"
+                f" {self._sealed_from} on it shows whether they were changed"
+            )
+        if self._seal is None or self._seal.rows < self._last:
+            yield (
+                f"the end is not sealed: a writer is at it, or was killed; whether rows after row {self._last} are"
+                " missing cannot be shown"
+            )
+
+
+def _runs(numbers: list[int]) -> Iterator[tuple[int, int]]:
+    """Runs of following numbers: first and last of each."""
+    first = last = 0
+    for number in numbers:
+        if last and number != last + 1:
+            yield first, last
+            first = 0
+        first, last = first or number, number
+    if last:
+        yield first, last

@@ -1,0 +1,203 @@
+"""Problems of one file, gathered so that all are told at once, each with its place and the nearest right word."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, model_validator
+from pydantic_core import ErrorDetails
+
+from harness.base.strict_yaml import Mark, Node
+from harness.model.errors import InputError, InputProblems, Place, did_you_mean
+
+Path = Sequence[str | int]
+
+
+class Keys(BaseModel):
+    """A mapping in a file; the context, when given, learns which keys were known where (by identity of the mapping)."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _note_known_keys(cls, written: Any, info: ValidationInfo) -> Any:
+        if info.context is not None:
+            info.context[id(written)] = tuple(one.alias or name for name, one in cls.model_fields.items())
+        return written
+
+
+KeysT = TypeVar("KeysT", bound=Keys)
+
+
+def nearest(word: object, known: Collection[str], *, listed: str = "Known") -> str:
+    """A remedy: the nearest of the known words, and (up to twenty of) all of them."""
+    meant = did_you_mean(str(word), known)
+    shown = ", ".join(list(known)[:20]) + (", …" if len(known) > 20 else "")
+    return f"{meant}{listed}: {shown or 'none'}"
+
+
+class Findings:
+    """What is wrong with one file; `tree` gives the places."""
+
+    def __init__(self, file: str, tree: Node) -> None:
+        self.file = file
+        self.tree = tree
+        self.problems: list[InputError] = []
+
+    def place(self, path: Path, *, key: bool = False) -> Place:
+        """Where the value (or the key) of that path stands; of the nearest thing above it when it is not there."""
+        node, mark = self.tree, self.tree.mark
+        for step in path:
+            child, key_mark = _child(node, step)
+            if child is None:
+                continue
+            mark = key_mark if key and key_mark else child.mark
+            node = child
+        return Place(self.file, mark.line, mark.column)
+
+    def add(self, path: Path, what: str, remedy: str, *, key: bool = False) -> None:
+        """Notes a problem with the value (or the key) of that path."""
+        self.add_at(self.place(path, key=key), what, remedy)
+
+    def add_at(self, place: Place, what: str, remedy: str) -> None:
+        if not any(known.place == place and known.what == what for known in self.problems):
+            self.problems.append(InputError(what, place=place, remedy=remedy))
+
+    def refuse_empty(self, node: Node, may: Callable[[Path], bool], path: Path = ()) -> None:
+        """Notes every key without a value, except where null says something: where `may` says so."""
+        match node.value:
+            case dict() as entries:
+                children: list[tuple[str | int, Node]] = list(entries.items())
+            case list() as items:
+                children = list(enumerate(items))
+            case _:
+                return
+        for step, child in children:
+            below = (*path, step)
+            if child.value is None and not may(below):
+                what = f"the key {step!r} has no value" if isinstance(step, str) else "an entry is empty"
+                self.add(below, what, "Write a value, or remove the line", key=True)
+            self.refuse_empty(child, may, below)
+
+    def refuse(self) -> None:
+        """Raises InputProblems when there are any, in the order of their places."""
+        if self.problems:
+            raise InputProblems(sorted(self.problems, key=_order))
+
+    def check(self, model: type[Keys], written: object) -> None:
+        """Notes everything about the shape of the whole file that `model` objects to."""
+        known: dict[int, tuple[str, ...]] = {}
+        try:
+            model.model_validate(written, context=known)
+        except ValidationError as error:
+            for detail in error.errors(include_url=False):
+                self.note(detail, (), _known_keys(detail, written, known))
+
+    def note(self, detail: ErrorDetails, above: Path, known: Sequence[str]) -> None:
+        """Notes one of pydantic's errors in our words; `above` is the path of what was validated."""
+        path = (*above, *detail["loc"])
+        last = str(detail["loc"][-1]) if detail["loc"] else ""
+        match detail["type"]:
+            case "missing":
+                self.add(path[:-1], f"the key {last!r} is missing", f"Add `{last}: …` here")
+            case "extra_forbidden" | "unexpected_keyword_argument":
+                self.add(path, f"there is no key {last!r} here", nearest(last, known), key=True)
+            case _ if detail["input"] is None:
+                self.add(path, f"the key {last!r} has no value", "Write a value, or remove the line", key=True)
+            case _:
+                what, remedy = explained(detail)
+                of_key = last == "[key]"
+                self.add(path[:-1] if of_key else path, what, remedy, key=of_key)
+
+
+def attempt(model: type[KeysT], written: object) -> KeysT | None:
+    """The written mapping as its model, or None: what is wrong with it was noted with the whole file."""
+    try:
+        return model.model_validate(written)
+    except ValidationError:
+        return None
+
+
+def explained(detail: ErrorDetails) -> tuple[str, str]:
+    """What is wrong, and the remedy, of one of pydantic's errors, in words for whoever wrote the file."""
+    context: Mapping[str, Any] = detail.get("ctx", {})
+    given = detail["input"]
+    shown = _shown(given)
+    match detail["type"]:
+        case "word":
+            return f"{shown} is not a word for this", nearest(given, context["choices"])
+        case "literal_error" | "enum":
+            return f"{shown} is not a word for this", nearest(given, re.findall(r"'([^']*)'", context["expected"]))
+        case "string_type":
+            quoted = str(given).lower() if isinstance(given, bool) else given
+            hint = "Write text" if isinstance(given, list | dict) else f'Put it in quotes: "{quoted}"'
+            return f"expected text, found {shown}", hint
+        case "int_type" | "int_from_float" | "int_parsing":
+            return f"expected a whole number, found {shown}", "Write digits without quotes and without a decimal point"
+        case "float_type" | "float_parsing":
+            return f"expected a number, found {shown}", "Write a number without quotes and without a unit"
+        case "finite_number":
+            return f"{shown} is not a finite number", "Write an ordinary number"
+        case "bool_type" | "bool_parsing":
+            return f"expected true or false, found {shown}", "Write true or false, in small letters, without quotes"
+        case "list_type" | "tuple_type" | "set_type" | "frozen_set_type":
+            return f"expected a list, found {shown}", "Write [one, two], or lines that begin with -"
+        case "dict_type" | "model_type" | "model_attributes_type" | "dataclass_type" | "mapping_type":
+            return f"expected keys and values, found {shown}", "Write {key: value}, or indented lines `key: value`"
+        case "greater_than_equal":
+            return f"{shown} is too small", f"Write at least {context['ge']:g}"
+        case "greater_than":
+            return f"{shown} is too small", f"Write more than {context['gt']:g}"
+        case "less_than_equal":
+            return f"{shown} is too large", f"Write at most {context['le']:g}"
+        case "less_than":
+            return f"{shown} is too large", f"Write less than {context['lt']:g}"
+        case "too_short" | "string_too_short":
+            return ("an empty text" if isinstance(given, str) else f"{shown} is empty"), "Write at least one"
+        case "too_long" | "string_too_long":
+            return f"{shown} is too long", f"At most {context['max_length']} are allowed"
+        case "written":
+            return str(context["what"]), str(context["remedy"])
+        case "value_error":
+            return str(context["error"]), "Change it; docs/bench.md names the options of each driver"
+    return f"{shown} is not right here", "See docs/scenario.md and docs/bench.md for what may stand here"
+
+
+def _shown(given: object) -> str:
+    match given:
+        case bool():
+            return str(given).lower()
+        case dict():
+            return "a mapping"
+        case list():
+            return "a list"
+        case str():
+            return repr(given if len(given) <= 60 else given[:57] + "…")
+    return str(given)
+
+
+def _order(problem: InputError) -> tuple[str, int, int]:
+    place = problem.place or Place("")
+    return (place.file, place.line, place.column)
+
+
+def _child(node: Node, step: str | int) -> tuple[Node | None, Mark | None]:
+    """One step down; steps that are no key here (pydantic names the branches of a union so) lead nowhere."""
+    match node.value, step:
+        case dict() as entries, str() if step in entries:
+            return entries[step], node.keys[step]
+        case list() as items, int() if 0 <= step < len(items):
+            return items[step], None
+    return None, None
+
+
+def _known_keys(detail: ErrorDetails, written: object, known: Mapping[int, tuple[str, ...]]) -> tuple[str, ...]:
+    for step in detail["loc"][:-1]:
+        match written, step:
+            case dict() as entries, str() if step in entries:
+                written = entries[step]
+            case list() as items, int() if step < len(items):
+                written = items[step]
+    return known.get(id(written), ())

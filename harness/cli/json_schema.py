@@ -1,0 +1,114 @@
+"""JSON Schemas (draft 2020-12) of our files, for editors: a description on every key, closed sets, driver options."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import Any
+
+from harness.base import plugins
+from harness.base.findings import Keys
+from harness.devices.profiles.profile_file import ProfileKeys
+from harness.model.choices import FileKind
+from harness.model.errors import PluginError
+from harness.rating.files.round_file import GoldFileKeys, RaterKeysKeys, RoundKeys, TrainingKeys
+from harness.scenario.bench_file import BenchKeys
+from harness.scenario.driver_options import adapter
+from harness.scenario.scenario_file import ScenarioKeys
+from harness.transcripts.files.normalisation_file import NormalisationKeys
+from harness.understanding.files.grammar_file import GrammarKeys
+from harness.understanding.files.label_set_keys import LabelSetKeys
+
+Schema = dict[str, Any]
+
+_MODELS: dict[FileKind, type[Keys]] = {
+    FileKind.SCENARIO: ScenarioKeys,
+    FileKind.BENCH: BenchKeys,
+    FileKind.DEVICE: ProfileKeys,
+    FileKind.NORMALISATION: NormalisationKeys,
+    FileKind.ROUND: RoundKeys,
+    FileKind.TRAINING: TrainingKeys,
+    FileKind.GOLD: GoldFileKeys,
+    FileKind.RATER_KEYS: RaterKeysKeys,
+    FileKind.GRAMMAR: GrammarKeys,
+    FileKind.LABEL_SET: LabelSetKeys,
+}
+_NULL: Schema = {"type": "null"}
+_MAY_BE_NULL = {("DefaultsKeys", "noise"), ("DefaultsKeys", "close_dialogue"), ("ExcludeKeys", "noise")}
+
+
+def json_schema(kind: FileKind) -> Schema:
+    """The schema of one kind of file; options of drivers that are installed here are part of a bench's."""
+    schema: Schema = _MODELS[kind].model_json_schema()
+    for name, one in [("", schema), *schema.get("$defs", {}).items()]:
+        for key, value in one.get("properties", {}).items():
+            tidy = one["properties"][key] = _tidy(value, null=(name, key) in _MAY_BE_NULL)
+            if "description" not in tidy and "$ref" in tidy:  # pydantic leaves it out where the two are the same
+                tidy["description"] = schema["$defs"][tidy["$ref"].rsplit("/", 1)[-1]]["description"]
+    if kind is FileKind.SCENARIO:
+        engines = list(plugins.names(plugins.Group.VOICES))
+        schema["$defs"]["VoiceKeys"]["properties"]["engine"]["enum"] = engines
+    if kind is FileKind.BENCH:
+        schema["$defs"]["EquipmentKeys"] = _equipment(schema["$defs"]["EquipmentKeys"], schema["$defs"])
+    title = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"voice-harness {kind.value}"}
+    return {**title, **{key: value for key, value in schema.items() if key != "title"}}
+
+
+def _tidy(value: Schema, *, null: bool) -> Schema:
+    """Without the null that only stands for "not given", and without titles that repeat the key."""
+    value = {key: one for key, one in value.items() if key != "title"}
+    choices = value.get("anyOf", [])
+    if not null and _NULL in choices and "prefixItems" not in value:
+        left = [choice for choice in choices if choice != _NULL]
+        value.pop("anyOf")
+        value.update({"anyOf": left} if len(left) > 1 else left[0])
+    if value.get("default", 0) is None or isinstance(value.get("default"), dict):
+        value.pop("default")
+    return value
+
+
+def _equipment(written: Schema, definitions: Schema) -> Schema:
+    """One branch for each driver that can be loaded, one for `same_as`."""
+    own: Schema = written["properties"]
+    branches: list[Schema] = []
+    for name in plugins.names(plugins.Group.DRIVERS):
+        try:
+            options = plugins.load(plugins.Group.DRIVERS, name).Options
+        except (PluginError, AttributeError):
+            continue  # a driver that cannot be loaded here has no options to show
+        schema = adapter(options).json_schema(ref_template="#/$defs/{model}")
+        definitions.update(schema.pop("$defs", {}))
+        described = _described(options)
+        properties = {
+            key: {**_tidy(one, null=True), "description": described.get(key, f"Option of the driver {name}.")}
+            for key, one in schema.get("properties", {}).items()
+        }
+        branches.append(
+            {
+                "title": f"driver {name}",
+                "type": "object",
+                "properties": {
+                    "driver": {"const": name, "description": own["driver"]["description"]},
+                    "position": own["position"],
+                    **properties,
+                },
+                "required": ["driver", *schema.get("required", [])],
+                "additionalProperties": False,
+            }
+        )
+    same: Schema = {
+        "title": "the driver of a loudspeaker",
+        "type": "object",
+        "properties": {"same_as": own["same_as"]},
+        "required": ["same_as"],
+        "additionalProperties": False,
+    }
+    return {"description": "Something that a driver runs.", "anyOf": [*branches, same]}
+
+
+def _described(options: type) -> dict[str, str]:
+    """What the docstring of an Options class says of its fields: the sentence after `field:`."""
+    names = "|".join(re.escape(field.name) for field in dataclasses.fields(options))
+    text = " ".join((options.__doc__ or "").split())
+    found = re.finditer(rf"\b({names}): (.*?)(?=[.;] (?:{names}): |$)", text) if names else ()
+    return {match[1]: f"{match[2][:1].upper()}{match[2][1:].rstrip('.')}." for match in found}

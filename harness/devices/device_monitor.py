@@ -1,0 +1,297 @@
+"""What a profile makes of what a device says, line by line: for whoever writes a profile."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.base.foreign import plain_text
+from harness.devices.profiles.profile import load_profile
+from harness.devices.profiles.profile_samples import sample_fields, shown
+from harness.devices.wire import messages
+from harness.devices.wire.console import Console
+from harness.devices.wire.frames import Decoder, Frame
+from harness.devices.wire.lines import Reading
+from harness.devices.wire.mappings import for_device, observations
+from harness.devices.wire.rates import RATES_IN_WORDS
+from harness.model.bench import DeviceProfile, Framing
+from harness.model.errors import HarnessError, InputError
+from harness.model.observation import LogLine, Observation
+from harness.model.time import Stamp
+
+LOOK_S = 0.5
+LONGEST = 2000
+RECENT_BYTES = 200_000
+MOST_LINES = 40
+"""Of one sample."""
+_ENOUGH_BYTES = 256
+_FEW_ESCAPES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """Something a device said: console bytes, or a message when `topic` is set. wall_s: Unix time of its arrival.
+
+    retained: the broker kept it from before; it is no event of now.
+    """
+
+    at: Stamp
+    wall_s: float
+    data: bytes
+    topic: str = ""
+    retained: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MonitorRow:
+    """A line with what the mappings made of it. said, made, why: safe to print. snippet: it as a sample, in YAML.
+
+    device_s: the time that the device wrote. error_s: of the time that a session would give it. retained: see `Heard`.
+    """
+
+    wall_s: float
+    said: str
+    made: str
+    mapped: bool
+    why: str = ""
+    snippet: str = ""
+    device_s: float | None = None
+    error_s: float | None = None
+    retained: bool = False
+
+    @property
+    def times(self) -> str:
+        """What is known of its time beside its arrival, for people."""
+        parts = ["retained, no event of now"] if self.retained else []
+        parts += [f"device {self.device_s:.6f}".rstrip("0").rstrip(".") + " s"] if self.device_s is not None else []
+        parts += [f"± {self.error_s * 1000:.1f} ms"] if self.error_s is not None else []
+        return ", ".join(parts)
+
+
+class DeviceMonitor:
+    """Applies a profile that may change while it is looked at; a file that is wrong leaves the last right one in use.
+
+    problem: what is wrong with the file at present, with its place; empty when it is right.
+    """
+
+    def __init__(
+        self, profile: str, folder: Path, device: str = "", *, baud: int | None = None, hold_back_s: float = 0.0
+    ) -> None:
+        """Reads the profile (an id or a path); InputError when there is none or it is wrong.
+
+        baud, hold_back_s: of a port, as in a session: what they add to the errors of times.
+        """
+        self._baud, self._hold_back_s = baud, hold_back_s
+        self.bytes = 0
+        self.profile: DeviceProfile = load_profile(profile, beside=folder)
+        self.problem = ""
+        self.reloads = self.lines = self.mapped = self.unmapped = 0
+        self.device = device or self.profile.id
+        self._path = Path(self.profile.path)
+        self._seen = self._state_of_file()
+        self._look_at_s = 0.0
+        self._recent: deque[Heard] = deque()
+        self._recent_bytes = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        self._console = Console(self.profile, self.device, baud=self._baud, hold_back_s=self._hold_back_s)
+        self._mappings = for_device(self.profile.mappings, self.device)
+        self._decoder = Decoder() if self.profile.console.framing is Framing.VH else None
+        self._gathered: list[str] = []
+        self._gathered_seen: tuple[Observation, ...] = ()
+        self._gathering = False
+
+    def take(self, heard: Heard) -> list[MonitorRow]:
+        """The rows of what was heard."""
+        if heard.data:
+            self._recent.append(heard)
+            self._recent_bytes += len(heard.data) + len(heard.topic)
+        while self._recent_bytes > RECENT_BYTES:
+            oldest = self._recent.popleft()
+            self._recent_bytes -= len(oldest.data) + len(oldest.topic)
+        return self._rows(heard)
+
+    def again(self) -> list[MonitorRow]:
+        """The rows of what was heard lately, by the profile as it is now; the counts are those of these rows."""
+        self._begin()
+        self.lines = self.mapped = self.unmapped = self.bytes = 0
+        return [row for heard in self._recent for row in self._rows(heard)]
+
+    def _rows(self, heard: Heard) -> list[MonitorRow]:
+        self.bytes += len(heard.data)
+        rows = self._message(heard) if heard.topic else self._bytes(heard)
+        self._count(rows)
+        return rows
+
+    @property
+    def held_back_s(self) -> float | None:
+        """How much later than the promptest line others came; None without board times, or too few of them."""
+        return self._console.clock.spread_s
+
+    @property
+    def noise(self) -> str:
+        """What is wrong when bytes come and hardly a line can be read; "" otherwise."""
+        console = self._console
+        if self._baud is None or self.bytes < _ENOUGH_BYTES or self._decoder is not None:
+            return ""
+        if console.lines == 0:
+            what = "without the end of a line"
+        elif console.garbage * 2 > console.lines:
+            what = f"and {console.garbage} of {console.lines} lines are no text"
+        else:
+            return ""
+        return f"{self.bytes} bytes came, {what}: {self._baud} is the wrong rate? Common ones: {RATES_IN_WORDS}"
+
+    def _count(self, rows: list[MonitorRow]) -> None:
+        for row in rows:
+            self.lines += bool(row.said)
+            self.mapped += row.mapped and bool(row.said)
+            self.unmapped += not row.mapped
+
+    def rest(self) -> list[MonitorRow]:
+        """What is held back still, when nothing more will come."""
+        heard = now_heard(b"")
+        rows = [self._row(reading, heard) for reading in self._console.read_rest(heard.at)]
+        self._count(rows)
+        return rows
+
+    def look(self, now_s: float) -> bool:
+        """Reads the profile's file again when it was saved since; whether anything has changed."""
+        if now_s - self._look_at_s < LOOK_S:
+            return False
+        self._look_at_s = now_s
+        state = self._state_of_file()
+        if state == self._seen:
+            return False
+        self._seen = state
+        try:
+            self.profile = load_profile(self._path.name, beside=self._path.parent)
+        except InputError as error:
+            self.problem = plain_text_lines(str(error))
+            return True
+        self.problem = ""
+        self.reloads += 1
+        self._begin()
+        return True
+
+    def _state_of_file(self) -> tuple[int, int] | None:
+        try:
+            found = self._path.stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size
+
+    def _bytes(self, heard: Heard) -> list[MonitorRow]:
+        if self._decoder is None:
+            return self._read(heard.data, heard)
+        rows: list[MonitorRow] = []
+        for one in self._decoder.feed(heard.data) if heard.data else ():
+            rows += [_frame(one, heard)] if isinstance(one, Frame) else self._read(one, heard)
+        return rows
+
+    def _read(self, data: bytes, heard: Heard) -> list[MonitorRow]:
+        return [self._row(reading, heard) for reading in self._console.read(data, heard.at)]
+
+    def _row(self, reading: Reading, heard: Heard) -> MonitorRow:
+        if not self._gathering:
+            self._gathered, self._gathered_seen = [], ()
+        self._gathering = reading.waiting
+        self._gathered_seen += reading.observations
+        if reading.text:
+            self._gathered.append(reading.text)
+        made = _words(reading.observations)
+        if reading.rule is not None and not made:
+            made = f"lines[{reading.rule}]: waits for more, or nothing to tell"
+        # What was begun would come of a sample as well, so a sample ends where nothing waits.
+        whole = not reading.waiting and len(self._gathered) <= MOST_LINES
+        snippet = _line_snippet(self._gathered, self._gathered_seen) if whole else ""
+        said = _said(reading.text)
+        at = reading.observations[0].at if reading.observations else reading.at
+        return MonitorRow(
+            heard.wall_s,
+            said,
+            made,
+            reading.rule is not None,
+            plain_text(reading.why),
+            snippet,
+            reading.device_s,
+            at.error_s if self._baud is not None else None,
+        )
+
+    def _message(self, heard: Heard) -> list[MonitorRow]:
+        seen = observations(self._mappings, heard.topic, heard.data, heard.at, self.device)
+        text = heard.data.decode("utf-8", errors="backslashreplace")
+        said = plain_text(f"{heard.topic} {text}", LONGEST)
+        # One log line and nothing else: no mapping took it, and its end says why.
+        mapped = not (len(seen) == 1 and isinstance(seen[0], LogLine) and seen[0].text.startswith(f"{heard.topic}: "))
+        reason = re.search(r" \(([^()]*)\)$", seen[0].text) if not mapped and isinstance(seen[0], LogLine) else None
+        # A sample's {device} is the profile's own name, whatever the topics were filled in with here.
+        topic = "/".join("{device}" if part == self.device else part for part in heard.topic.split("/"))
+        snippet = _message_snippet(topic, text, seen if mapped else ())
+        why = plain_text(reason[1]) if reason else ""
+        made = _words(seen) if mapped else ""
+        return [MonitorRow(heard.wall_s, said, made, mapped, why, snippet, retained=heard.retained)]
+
+
+def now_heard(data: bytes, topic: str = "", *, error_s: float = 0.0, retained: bool = False) -> Heard:
+    """Something that has arrived at this moment."""
+    return Heard(Stamp(time.monotonic(), error_s), time.time(), data, topic, retained)
+
+
+def _said(text: str) -> str:
+    """A line; one of bytes that are no text is named instead of filling the screen with escapes."""
+    escaped = text.count("\\x")
+    if escaped >= _FEW_ESCAPES and escaped * 4 * 3 > len(text):
+        return plain_text(f"({len(text) - 3 * escaped} bytes that are no text: {text[:24]}…)")
+    return plain_text(text, LONGEST)
+
+
+def plain_text_lines(text: str) -> str:
+    """Several lines, each made harmless."""
+    return "\n".join(plain_text(line, LONGEST) for line in text.splitlines())
+
+
+def _frame(frame: Frame, heard: Heard) -> MonitorRow:
+    try:
+        message = messages.decode(frame)
+    except HarnessError as error:
+        return MonitorRow(heard.wall_s, f"frame {frame.kind.name}", "", False, plain_text(str(error)))
+    said = f"frame {frame.kind.name}" + (f" {frame.seq}" if frame.seq else "")
+    return MonitorRow(heard.wall_s, said, plain_text(repr(message)), True)
+
+
+def _words(seen: tuple[Observation, ...]) -> str:
+    return plain_text("; ".join(shown(sample_fields(one))[1:-1] for one in seen), LONGEST)
+
+
+def _line_snippet(lines: list[str], seen: tuple[Observation, ...]) -> str:
+    if not lines:
+        return ""
+    return f"  - lines: [{', '.join(_quoted(line) for line in lines)}]\n    gives: [{_gives(seen)}]\n"
+
+
+def _message_snippet(topic: str, text: str, seen: tuple[Observation, ...]) -> str:
+    # A payload is kept as the text that came, whatever it is.
+    return f"  - topic: {_quoted(topic)}\n    payload: {_quoted(text)}\n    gives: [{_gives(seen)}]\n"
+
+
+def _gives(seen: tuple[Observation, ...]) -> str:
+    return ", ".join(shown(sample_fields(one)) for one in seen if not isinstance(one, LogLine))
+
+
+def _quoted(text: str) -> str:
+    """In YAML's single quotes; what may not stand there as \\e or \\x00, as a sample has it."""
+    safe = "".join(_escaped(letter) for letter in text)
+    return "'" + safe.replace("'", "''") + "'"
+
+
+def _escaped(letter: str) -> str:
+    if letter == "\x1b":
+        return "\\e"
+    if letter.isprintable():
+        return letter
+    return "".join(f"\\x{byte:02x}" for byte in letter.encode("utf-8", errors="replace"))

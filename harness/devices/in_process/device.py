@@ -1,0 +1,189 @@
+"""The simple device of the in-process sound path: what it hears, what it does, and its voice."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import random
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from harness.devices.in_process.air import RATE_HZ
+from harness.model.observation import Intent
+from harness.model.stimulus import Samples, Waveform
+from harness.model.time import Stamp
+from harness.model.understanding import Expected, joined
+
+FRAME_S = 0.01
+JOIN_S = 0.12
+"""Pauses up to this long lie within a phrase."""
+PHRASES = ("All right.", "Here is what I found.", "It is done.", "That is what I know about it.")
+REMEMBERS = "I still know that."
+FORGOT = "I have forgotten that."
+
+
+def waveform_sha256(waveform: Waveform) -> str:
+    """Hash of a waveform's samples, by which a script knows it again."""
+    return hashlib.sha256(np.ascontiguousarray(waveform.samples).tobytes()).hexdigest()
+
+
+class Heard(NamedTuple):
+    """Energy found in a sound, in seconds from its first sample; wake_end_s: end of the first of several phrases."""
+
+    wake_end_s: float | None
+    query_end_s: float
+
+
+def hear(samples: Samples) -> Heard | None:
+    """Where the phrases of a sound at RATE_HZ end, by energy alone; None when there is nothing but noise."""
+    size = round(FRAME_S * RATE_HZ)
+    count = len(samples) // size
+    if count == 0:
+        return None
+    level = np.sqrt(np.mean(np.square(samples[: count * size].reshape(count, size), dtype=np.float64), axis=1))
+    threshold = max(2.5 * float(np.percentile(level, 5)), 0.06 * float(level.max()), 10 ** (-60 / 20))
+    loud = np.flatnonzero(level > threshold)
+    if not len(loud):
+        loud = np.flatnonzero(level > 10 ** (-60 / 20))  # no pause in it at all
+    if not len(loud):
+        return None
+    pauses = np.flatnonzero(np.diff(loud) > JOIN_S / FRAME_S)
+    wake_end_s = float(loud[pauses[0]] + 1) * FRAME_S if len(pauses) else None
+    return Heard(wake_end_s, float(loud[-1] + 1) * FRAME_S)
+
+
+@dataclass(frozen=True, slots=True)
+class Behaviour:
+    """How good the device is. Shares are 0–1 and add up to at most 1; late answers come after late_s.
+
+    memory_s: half of the time it remembers for longer; how long is drawn each time, memory_spread being the standard
+    deviation of its logarithm. 0: it says nothing of memory. misunderstand_share: of the queries that it hears right,
+    how many it understands otherwise.
+    """
+
+    wake_miss_share: float = 0.0
+    mishear_share: float = 0.0
+    silent_share: float = 0.0
+    late_share: float = 0.0
+    latency_s: float = 0.8
+    late_s: float = 9.0
+    memory_s: float = 0.0
+    memory_spread: float = 0.0
+    misunderstand_share: float = 0.0
+
+
+class Doing(NamedTuple):
+    """What the device does with one query; transcript None: it did not wake. answers_after_s None: it is silent.
+
+    frame: what it understands; None where it was never told what the words mean.
+    """
+
+    transcript: str | None
+    answers_after_s: float | None
+    phrase: int
+    frame: Expected | None = None
+
+
+class SimpleDevice:
+    """Hears sounds and decides, by a seed, how it takes them. What the words were it is told by `script` alone."""
+
+    def __init__(self, behaviour: Behaviour, seed: int) -> None:
+        self._behaviour = behaviour
+        self._seed = seed
+        self._spoke_s: float | None = None
+        self._calls = random.Random(f"{seed}:memory")
+        self._texts: dict[str, str] = {}
+        self._frames: dict[str, Expected] = {}
+        self._times: dict[str, int] = {}
+
+    def remembers(self, called_s: float) -> bool:
+        """Whether it still knows what it said last when it is called at that time."""
+        lasts_s = self._behaviour.memory_s * math.exp(self._behaviour.memory_spread * self._calls.gauss(0.0, 1.0))
+        return self._spoke_s is not None and called_s <= self._spoke_s + lasts_s
+
+    def spoke(self, until_s: float) -> None:
+        """It has answered, up to that time."""
+        self._spoke_s = until_s
+
+    def answer(self, doing: Doing, remembers: bool) -> str:
+        """The words of what it says; a device with a memory says whether it had one to go by."""
+        if not self._behaviour.memory_s:
+            return PHRASES[doing.phrase]
+        return REMEMBERS if remembers else FORGOT
+
+    def script(self, waveform_sha: str, text: str, frame: Expected | None = None) -> None:
+        """The words in a waveform, and what they mean. The one shortcut of this path: it has ears for energy alone."""
+        self._texts[waveform_sha] = text
+        if frame is not None:
+            self._frames[waveform_sha] = frame
+
+    def take(self, waveform_sha: str) -> Doing | None:
+        """What it does with a sound; None when that is nothing that it was called by."""
+        text = self._texts.get(waveform_sha)
+        if text is None:
+            return None
+        times = self._times[waveform_sha] = self._times.get(waveform_sha, 0) + 1
+        chance = random.Random(f"{self._seed}:{waveform_sha}:{times}")
+        draw, phrase = chance.random(), chance.randrange(4)
+        latency_s = self._behaviour.latency_s * chance.uniform(0.8, 1.2)
+        for share, doing in (
+            (self._behaviour.wake_miss_share, Doing(None, None, phrase)),
+            (self._behaviour.mishear_share, Doing(_mishear(text, chance), latency_s, phrase)),
+            (self._behaviour.silent_share, Doing(text, None, phrase)),
+            (self._behaviour.late_share, Doing(text, self._behaviour.late_s, phrase)),
+        ):
+            if draw < share:
+                return self._with_frame(doing, waveform_sha, times)
+            draw -= share
+        return self._with_frame(Doing(text, latency_s, phrase), waveform_sha, times)
+
+    def _with_frame(self, doing: Doing, waveform_sha: str, times: int) -> Doing:
+        """With what it understands: nothing by wrong words, and now and then something else by right ones."""
+        frame = self._frames.get(waveform_sha)
+        if frame is None or doing.transcript is None:
+            return doing
+        if doing.transcript != self._texts[waveform_sha]:
+            return doing._replace(frame=Expected((), ()))
+        chance = random.Random(f"{self._seed}:{waveform_sha}:{times}:frame")
+        if chance.random() < self._behaviour.misunderstand_share:
+            frame = Expected(frame.intents, frame.slots[:-1]) if frame.slots else Expected((), ())
+        return doing._replace(frame=frame)
+
+
+def told(source: str, at: Stamp, frame: Expected) -> Intent:
+    """What it tells of a frame; a slot that any value suits is given one."""
+    slots = tuple((slot.concept, slot.value or "something") for slot in frame.slots or ())
+    return Intent(source, at, joined(frame.intents), slots)
+
+
+def _mishear(text: str, chance: random.Random) -> str:
+    words = text.split()
+    if not words:
+        return "something"
+    at = chance.randrange(len(words))
+    words[at] = "something" if words[at].lower() != "something" else "nothing"
+    return " ".join(words)
+
+
+@lru_cache(maxsize=8)
+def babble(phrase: int) -> Waveform:
+    """Something like a spoken phrase: a hummed tone with moving formants and syllables, −26 dBFS, 0.9–1.8 s."""
+    duration_s = 0.9 + 0.3 * phrase
+    time_s = np.arange(round(duration_s * RATE_HZ)) / RATE_HZ
+    pitch_hz = 115 + 12 * np.sin(2 * np.pi * 0.7 * time_s + phrase)
+    turn = 2 * np.pi * np.cumsum(pitch_hz) / RATE_HZ
+    first_hz = 500 + 200 * np.sin(2 * np.pi * 2.1 * time_s + phrase)
+    second_hz = 1500 + 500 * np.sin(2 * np.pi * 1.3 * time_s + 2 * phrase)
+    voice = np.zeros_like(time_s)
+    for harmonic in range(1, 25):
+        at_hz = harmonic * 115.0
+        weight = np.exp(-(((at_hz - first_hz) / 150) ** 2)) + 0.6 * np.exp(-(((at_hz - second_hz) / 250) ** 2))
+        voice += (weight + 0.05 / harmonic) * np.sin(harmonic * turn)
+    syllables = 0.35 + 0.65 * np.sin(np.pi * 4 * time_s) ** 2
+    fade = np.minimum(1.0, np.minimum(time_s, duration_s - time_s) / 0.015)
+    voice *= syllables * fade
+    voice *= 10 ** (-26 / 20) / np.sqrt(np.mean(np.square(voice)))
+    return Waveform(np.clip(voice, -1, 1).astype(np.float32), RATE_HZ)

@@ -1,0 +1,398 @@
+"""The driver of the in-process sound path."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from harness.base.ports import Clock, Sink, Surroundings
+from harness.devices.in_process.air import FLOOR_DBFS, Air
+from harness.devices.in_process.device import Behaviour, Doing, SimpleDevice, babble, hear, told, waveform_sha256
+from harness.devices.in_process.wakes import WAKES_AFTER_S, Phrase, WakeAt, wakes_in
+from harness.model.bench import ObservationKind
+from harness.model.errors import DeviceError
+from harness.model.observation import (
+    DeviceState,
+    LinkBack,
+    LinkLost,
+    ListeningProved,
+    Observation,
+    Proof,
+    ResponseText,
+    SpeechEnded,
+    SpeechStarted,
+    Status,
+    StimulusEnded,
+    StimulusHeard,
+    StimulusStarted,
+    Transcript,
+    Wake,
+)
+from harness.model.stimulus import Samples, Waveform
+from harness.model.time import Stamp
+from harness.model.understanding import Expected
+
+LEAD_S = 0.02
+"""From `play` to the first sample."""
+NOTICED_S = 0.05
+"""How long after a sound's edge the microphone tells of it."""
+PROOF_EVERY_S = 5.0
+"""How often it shows that it listens, in seconds of sound."""
+REPORTS_AFTER_S = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class InProcessOptions:
+    """Equipment with the same `air` hear each other. The device behaves as the options of its own connection say.
+
+    speed: how much faster than real time the session's clock runs. Shares are 0–1, of the queries that it hears.
+    reports: the device tells what its profile says that it tells. false_accepts_per_hour: how often it wakes to any
+    sound. memory_s, memory_spread, misunderstand_share: see `Behaviour`. injection: the connection brings
+    sound to its device past the air. injection_speed: so many times as fast as the session's clock runs.
+    """
+
+    air: str = "air"
+    speed: float = 1.0
+    wake_miss_share: float = 0.0
+    mishear_share: float = 0.0
+    silent_share: float = 0.0
+    late_share: float = 0.0
+    latency_s: float = 0.8
+    late_s: float = 9.0
+    reports: bool = True
+    false_accepts_per_hour: float = 0.0
+    injection: bool = False
+    injection_speed: float = 1.0
+    memory_s: float = 0.0
+    memory_spread: float = 0.0
+    misunderstand_share: float = 0.0
+
+    def __post_init__(self) -> None:
+        shares = (self.wake_miss_share, self.mishear_share, self.silent_share, self.late_share)
+        if any(not 0 <= share <= 1 for share in shares) or sum(shares) > 1:
+            raise ValueError("the four shares are 0–1 each, and at most 1 together")
+        if not 0 <= self.misunderstand_share <= 1:
+            raise ValueError("misunderstand_share is 0–1")
+        if self.speed <= 0 or self.injection_speed <= 0:
+            raise ValueError("speed and injection_speed are positive")
+        others = (self.latency_s, self.late_s, self.false_accepts_per_hour, self.memory_s, self.memory_spread)
+        if min(others) < 0:
+            raise ValueError("latency_s, late_s, false_accepts_per_hour and those of memory are not negative")
+
+
+class _Room:
+    """An air with the equipment that is open in it, and its one device."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.air = Air(clock)
+        self.present: list[InProcess] = []
+        self.device: SimpleDevice | None = None
+
+    @property
+    def connection(self) -> InProcess:
+        """Whose options the device has: what reaches it by its profile, else who came first."""
+        return next((each for each in self.present if each.surroundings.profile is not None), self.present[0])
+
+    @property
+    def ear(self) -> InProcess:
+        """Who tells of speech: what is no connection of a device (a microphone opens after a loudspeaker)."""
+        return next((each for each in reversed(self.present) if each.surroundings.profile is None), self.present[0])
+
+
+_ROOMS: dict[tuple[str, int], _Room] = {}
+_ROOMS_LOCK = threading.Lock()
+
+
+class InProcess:
+    """Loudspeaker, microphone and connection to the device of one in-process air: whichever it is used as.
+
+    Marked in the log by the session's sound path. It carries samples, not sound: figures made on it say something about
+    the harness, nothing about a device. StimulusHeard comes with correlation 1, and times are exact.
+    """
+
+    Options: ClassVar[type] = InProcessOptions
+
+    def __init__(self, id: str, options: InProcessOptions, surroundings: Surroundings) -> None:
+        self.id = id
+        self.options = options
+        self.surroundings = surroundings
+        self._clock = surroundings.clock
+        self._sink: Sink | None = None
+        self._room: _Room | None = None
+        self._playing: tuple[str, float, float] | None = None
+        self._lock = threading.RLock()
+        self._lost = False
+        self._texts: dict[str, tuple[str, Expected | None]] = {}
+        self._phrases: dict[str, Phrase] = {}
+        self._line_s = 0.0
+
+    @property
+    def _key(self) -> tuple[str, int]:
+        return self.options.air, id(self._clock)
+
+    def open(self, sink: Sink) -> None:
+        self._sink = sink
+        with _ROOMS_LOCK:
+            room = _ROOMS.get(self._key)
+            if room is None:
+                room = _ROOMS[self._key] = _Room(self._clock)
+            room.present.append(self)
+            self._room = room
+
+    def close(self) -> None:
+        with _ROOMS_LOCK:
+            room, self._room = self._room, None
+            if room is None:
+                return
+            room.present.remove(self)
+            if not room.present:
+                del _ROOMS[self._key]
+                room.air.close()
+        self._sink = None
+        with self._lock:
+            self._playing = None
+
+    def _here(self) -> _Room:
+        if self._room is None or self._lost:
+            raise DeviceError(f"{self.id} is not open", remedy="Open it first, or wait until its link is back")
+        return self._room
+
+    def _tell(self, observation: Observation) -> None:
+        sink = self._sink
+        if sink is not None:
+            sink(observation)
+
+    # A loudspeaker
+
+    def play(self, play_id: str, waveform: Waveform) -> None:
+        """Returns at once; DeviceError while something is being played."""
+        room = self._here()
+        if self.options.injection and self.surroundings.profile is not None:
+            self._inject(room, play_id, waveform)
+            return
+        with self._lock:
+            if self._playing is not None:
+                raise DeviceError(f"{self.id} is playing {self._playing[0]} already", remedy="Stop it first")
+            starts_s = self._clock.now_s() + LEAD_S
+            sound = room.air.sound(self.id, starts_s, waveform)
+            self._playing = (play_id, starts_s, sound.ends_s)
+        own = f"{self.id}:{play_id}"
+        room.air.at(starts_s, own, lambda: self._tell(StimulusStarted(self.id, Stamp(starts_s), play_id)))
+        room.air.at(sound.ends_s, own, lambda: self._ended(play_id, sound.ends_s, complete=True))
+        ear = room.ear
+        heard = StimulusHeard(ear.id, Stamp(starts_s), play_id, 1.0)
+        room.air.at(sound.ends_s + NOTICED_S, own, lambda: ear._tell(heard))
+        sha = waveform_sha256(waveform)
+        for each in room.present:
+            if each.surroundings.profile is not None and not each.options.injection:
+                each._listen(room, own, play_id, sha, starts_s, waveform.duration_s, 1.0, line=False)
+        self._reach_device(room, play_id, starts_s, sha, sound.samples)
+
+    def stop(self) -> None:
+        with self._lock:
+            playing = self._playing
+        room = self._room
+        if playing is None or room is None:
+            return
+        play_id, starts_s, ends_s = playing
+        now_s = self._clock.now_s()
+        room.air.cancel(f"{self.id}:{play_id}")
+        room.air.cancel(f"device:{play_id}:hears")
+        room.air.hush(self.id, now_s)
+        heard_s = (min(max(now_s, starts_s), ends_s) - starts_s) * self.options.injection_speed
+        self._ended(play_id, now_s, complete=False, heard_s=heard_s)
+
+    def _ended(self, play_id: str, at_s: float, *, complete: bool, heard_s: float | None = None) -> None:
+        with self._lock:
+            if self._playing is None or self._playing[0] != play_id:
+                return
+            self._playing = None
+            if self.options.injection:
+                self._line_s += heard_s or 0.0
+        line_s = self._line_s if self.options.injection else None
+        if self.options.injection:
+            self._tell(ListeningProved(self.id, Stamp(at_s), Proof.ACKNOWLEDGED, line_s))
+        self._tell(StimulusEnded(self.id, Stamp(at_s), play_id, complete, line_s))
+
+    # A connection that brings sound to its device
+
+    def _inject(self, room: _Room, play_id: str, waveform: Waveform) -> None:
+        speed, duration_s = self.options.injection_speed, waveform.duration_s
+        with self._lock:
+            if self._playing is not None:
+                raise DeviceError(f"{self.id} is playing {self._playing[0]} already", remedy="Stop it first")
+            starts_s = self._clock.now_s()
+            ends_s = starts_s + duration_s / speed
+            self._playing = (play_id, starts_s, ends_s)
+            line_s = self._line_s
+        own = f"{self.id}:{play_id}"
+        started = StimulusStarted(self.id, Stamp(starts_s), play_id, line_s)
+        room.air.at(starts_s, own, lambda: self._tell(started))
+        self._listen(room, own, play_id, waveform_sha256(waveform), starts_s, duration_s, speed, line=True)
+        room.air.at(ends_s, own, lambda: self._ended(play_id, ends_s, complete=True, heard_s=duration_s))
+
+    def _listen(
+        self,
+        room: _Room,
+        tag: str,
+        play_id: str,
+        waveform_sha: str,
+        starts_s: float,
+        duration_s: float,
+        speed: float,
+        *,
+        line: bool,
+    ) -> None:
+        """Wake events of this connection's device in a sound, and proofs of its listening every 5 s of it."""
+        phrase = next((one._phrases[waveform_sha] for one in room.present if waveform_sha in one._phrases), None)
+        options = self.options
+        if phrase is None and not options.false_accepts_per_hour and not line:
+            return
+        seed = f"{self.surroundings.seed}:{self.id}:{play_id}"
+        first_s = self._line_s
+
+        def tell_at(
+            place_s: float, make: Callable[[Stamp, float | None], Observation], kind: ObservationKind | None
+        ) -> None:
+            at = Stamp(starts_s + place_s / speed, 0.0 if line else 0.01)
+            seen = make(at, first_s + place_s if line else None)
+            room.air.at(at.at_s, tag, lambda: self._tell(seen) if kind is None else self._report(kind, seen))
+
+        def proof(at: Stamp, audio_s: float | None) -> Observation:
+            return ListeningProved(self.id, at, Proof.ACKNOWLEDGED if line else Proof.HEARTBEAT, audio_s)
+
+        for step in range(int(duration_s / PROOF_EVERY_S) + 1):
+            tell_at(step * PROOF_EVERY_S, proof, None)
+        if not line:
+            tell_at(duration_s, proof, None)
+        for wake in wakes_in(
+            duration_s,
+            phrase,
+            miss_share=options.wake_miss_share,
+            false_per_hour=options.false_accepts_per_hour,
+            seed=seed,
+        ):
+
+            def woke(at: Stamp, audio_s: float | None, wake: WakeAt = wake) -> Observation:
+                return Wake(self.id, at, wake.phrase, wake.score, audio_s)
+
+            tell_at(min(wake.at_s, duration_s), woke, ObservationKind.WAKE)
+            if phrase is not None and phrase.command and wake.phrase == phrase.text:
+
+                def heard(at: Stamp, audio_s: float | None, text: str = phrase.command) -> Observation:
+                    return Transcript(self.id, at, text, True, audio_s)
+
+                tell_at(min(phrase.command_ends_s + REPORTS_AFTER_S, duration_s), heard, ObservationKind.TRANSCRIPT)
+
+    # A microphone
+
+    def own_sound(self, play_id: str, waveform: Waveform, starts_at_s: float) -> None:
+        """Nothing to do: this air knows whose sound is whose."""
+
+    def cut(self, start_s: float, end_s: float) -> tuple[Waveform, float]:
+        return self._here().air.cut(start_s, end_s), start_s
+
+    def level_dbfs(self) -> float | None:
+        room = self._room
+        return None if room is None else room.air.level_dbfs(lambda tag: tag == self.id or self is room.ear)
+
+    def noise_floor_dbfs(self) -> float | None:
+        return None if self._room is None else FLOOR_DBFS
+
+    # The device
+
+    def script(self, waveform_sha: str, text: str, frame: Expected | None = None) -> None:
+        """Tells the device the words of a waveform (`waveform_sha256`), and what they mean: this path's one shortcut.
+
+        A sound without a script wakes nothing. At any time, on any equipment of the air.
+        """
+        self._texts[waveform_sha] = text, frame
+
+    def expect(self, waveform_sha: str, phrase: Phrase) -> None:
+        """Tells where the wake phrase of a waveform is: the other shortcut of this path."""
+        self._phrases[waveform_sha] = phrase
+
+    def _reach_device(self, room: _Room, play_id: str, starts_s: float, waveform_sha: str, samples: Samples) -> None:
+        connection, ear = room.connection, room.ear
+        options = connection.options
+        if room.device is None:
+            behaviour = Behaviour(
+                options.wake_miss_share,
+                options.mishear_share,
+                options.silent_share,
+                options.late_share,
+                options.latency_s,
+                options.late_s,
+                options.memory_s,
+                options.memory_spread,
+                options.misunderstand_share,
+            )
+            room.device = SimpleDevice(behaviour, connection.surroundings.seed)
+        heard = hear(samples)
+        for each in room.present:
+            if waveform_sha in each._texts:
+                room.device.script(waveform_sha, *each._texts[waveform_sha])
+        if heard is None:
+            return
+        tag = f"device:{play_id}:hears"
+        wake_end_s = starts_s + (heard.query_end_s if heard.wake_end_s is None else heard.wake_end_s)
+        query_end_s = starts_s + heard.query_end_s
+        device = room.device
+
+        def wakes() -> None:
+            doing = device.take(waveform_sha)
+            if doing is None or doing.transcript is None:
+                return
+            called_s = wake_end_s + WAKES_AFTER_S
+            connection._report(ObservationKind.WAKE, Wake(connection.id, Stamp(called_s, 0.01)))
+            remembers = device.remembers(called_s)
+            room.air.at(query_end_s, tag, lambda: understands(doing, remembers))
+
+        def understands(doing: Doing, remembers: bool) -> None:
+            tells_s = query_end_s + REPORTS_AFTER_S
+            transcript = Transcript(connection.id, Stamp(tells_s, 0.01), doing.transcript or "")
+            room.air.at(tells_s, "device", lambda: connection._report(ObservationKind.TRANSCRIPT, transcript))
+            if doing.frame is not None:
+                intent = told(connection.id, Stamp(tells_s, 0.01), doing.frame)
+                room.air.at(tells_s, "device", lambda: connection._report(ObservationKind.INTENT, intent))
+            if doing.answers_after_s is not None:
+                room.air.at(query_end_s + doing.answers_after_s, "device", lambda: answers(doing, remembers))
+
+        def answers(doing: Doing, remembers: bool) -> None:
+            begins_s = query_end_s + (doing.answers_after_s or 0.0)
+            ends_s = room.air.sound("device", begins_s, babble(doing.phrase)).ends_s
+            device.spoke(ends_s)
+            said = ResponseText(connection.id, Stamp(begins_s, 0.01), device.answer(doing, remembers))
+            connection._report(ObservationKind.RESPONSE, said)
+            began = SpeechStarted(ear.id, Stamp(begins_s, 0.01), -26.0)
+            room.air.at(begins_s + NOTICED_S, "device", lambda: ear._tell(began))
+            ended = SpeechEnded(ear.id, Stamp(ends_s, 0.01))
+            room.air.at(ends_s + NOTICED_S, "device", lambda: ear._tell(ended))
+
+        room.air.at(min(wake_end_s + WAKES_AFTER_S, query_end_s), tag, wakes)
+
+    def _report(self, kind: ObservationKind, observation: Observation) -> None:
+        profile = self.surroundings.profile
+        kinds = {ObservationKind.WAKE, ObservationKind.TRANSCRIPT} if profile is None else profile.reports
+        if self.options.reports and kind in kinds and not self._lost:
+            self._tell(observation)
+
+    # Faults, for those who want to see what the session does about them
+
+    def lose_link(self, what: str) -> None:
+        """As if the far end were gone: what is playing ends, LinkLost follows, and `play` and `cut` refuse."""
+        self.stop()
+        self._lost = True
+        self._tell(LinkLost(self.id, Stamp(self._clock.now_s()), what))
+
+    def mend_link(self) -> None:
+        """… and back."""
+        self._lost = False
+        self._tell(LinkBack(self.id, Stamp(self._clock.now_s())))
+
+    def restart(self) -> None:
+        """As if the device had been reset: what it was given is cut off, and it says that it has started."""
+        self.stop()
+        self._tell(Status(self.id, Stamp(self._clock.now_s()), DeviceState.STARTED))

@@ -1,0 +1,92 @@
+"""A loudspeaker: plays stimuli through a sound device."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from harness.base.ports import Sink, Surroundings
+from harness.model.errors import DeviceError
+from harness.model.observation import LinkBack, LinkLost, Overrun, StimulusEnded, StimulusStarted
+from harness.model.stimulus import Waveform
+from harness.model.time import Stamp
+from harness.sound.playback import Playback
+
+
+@dataclass(frozen=True, slots=True)
+class LoudspeakerOptions:
+    """The keys of a loudspeaker in a bench file.
+
+    sound_device: its name, or a part of it that no other device has (`harness sound list`).
+    frames_per_buffer: samples a callback; 2400 on a computer that is busy.
+    gain_db: a gain, at most 0, on everything that it plays.
+    """
+
+    sound_device: str
+    frames_per_buffer: int = 480
+    gain_db: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not self.sound_device:
+            raise ValueError("sound_device is empty")
+        if not 64 <= self.frames_per_buffer <= 9600:
+            raise ValueError(f"frames_per_buffer is 64 to 9600, not {self.frames_per_buffer}")
+        if not (math.isfinite(self.gain_db) and self.gain_db <= 0):
+            raise ValueError(f"gain_db is at most 0, not {self.gain_db}: louder would clip")
+
+
+class Loudspeaker:
+    """Stimulates. Stamps are those of the sample's leaving, with an error of some milliseconds.
+
+    Lost and found again, the sound server is told by LinkLost and LinkBack; what played then ends incomplete.
+    """
+
+    Options: ClassVar[type] = LoudspeakerOptions
+
+    def __init__(self, id: str, options: LoudspeakerOptions, surroundings: Surroundings) -> None:
+        self.id = id
+        self._options = options
+        self._sound_server = surroundings.sound_server
+        self._gain = np.float32(10 ** (options.gain_db / 20))
+        self._playback: Playback | None = None
+
+    def open(self, sink: Sink) -> None:
+        """Returns when the output runs; SoundError with a remedy when the device is not there."""
+        playback = Playback(
+            self._options.sound_device,
+            self._sound_server,
+            on_started=lambda play_id, at: sink(StimulusStarted(self.id, at, play_id)),
+            on_ended=lambda play_id, at, complete: sink(StimulusEnded(self.id, at, play_id, complete)),
+            on_fault=lambda at, what: sink(LinkLost(self.id, at, what)),
+            on_back=lambda at: sink(LinkBack(self.id, at)),
+            on_overrun=lambda count: sink(Overrun(self.id, Stamp(time.monotonic(), 0.02), count)),
+            frames_per_buffer=self._options.frames_per_buffer,
+        )
+        playback.open()
+        self._playback = playback
+
+    def close(self) -> None:
+        """Within 1.5 s, in any state; what plays is cut off and nothing is told of it any more."""
+        if self._playback is not None:
+            self._playback.close()
+            self._playback = None
+
+    def play(self, play_id: str, waveform: Waveform) -> None:
+        """Returns at once; any rate. DeviceError when it is not open."""
+        if self._playback is None:
+            raise DeviceError(f"the loudspeaker {self.id} is not open")
+        samples = waveform.samples if self._gain == 1 else waveform.samples * self._gain
+        self._playback.play(play_id, Waveform(samples, waveform.rate_hz))
+
+    def stop(self) -> None:
+        """Ends what is playing; StimulusEnded(complete=False) follows."""
+        if self._playback is not None:
+            self._playback.stop()
+
+    def level_dbfs(self) -> float | None:
+        """RMS of the last 100 ms that were played; None when closed or lost."""
+        return self._playback.level_dbfs() if self._playback is not None else None

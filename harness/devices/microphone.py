@@ -1,0 +1,185 @@
+"""A microphone of the harness: hears the device under test, and keeps the last minutes to cut clips from."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from harness.base import plugins
+from harness.base.plugins import Group
+from harness.base.ports import Sink, Surroundings
+from harness.model.errors import InputError
+from harness.model.observation import LinkBack, LinkLost, Overrun
+from harness.model.stimulus import Waveform
+from harness.model.time import Stamp
+from harness.sound.capture import Block, Capture
+from harness.sound.endpoints import EndpointRules
+from harness.sound.hearing import Hearing
+from harness.sound.level import rms_dbfs
+from harness.sound.ring import Ring
+
+_QUEUE_BLOCKS = 1000
+_METER_BLOCKS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class MicrophoneOptions:
+    """YAML keys of a microphone.
+
+    sound_device: name of the recording device, as `harness sound list` prints it. speech_detector: entry point of
+    `harness.speech_detectors`. keep_s: how long sound is kept for clips. min_speech_ms: shorter sounds are no speech.
+    earcon_max_ms: a tonal sound up to this long is an earcon, a longer one is told as speech.
+    """
+
+    sound_device: str
+    speech_detector: str = "webrtcvad"
+    keep_s: float = 180.0
+    min_speech_ms: int = 60
+    earcon_max_ms: int = 800
+
+    def __post_init__(self) -> None:
+        for name, value, low, high in (
+            ("keep_s", self.keep_s, 30.0, 1800.0),
+            ("min_speech_ms", self.min_speech_ms, 40, 150),
+            ("earcon_max_ms", self.earcon_max_ms, 200, 2000),
+        ):
+            if not low <= value <= high:
+                raise InputError(f"{name} is {value:g}", remedy=f"Choose from {low:g} to {high:g}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Own:
+    play_id: str
+    waveform: Waveform
+    starts_at_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Lost:
+    at: Stamp
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Back:
+    at: Stamp
+
+
+_Item = Block | _Own | _Lost | _Back | None
+
+
+class Microphone:
+    """Observes StimulusHeard, SpeechStarted, SpeechEnded, Earcon, Overrun, LinkLost and LinkBack.
+
+    Blocks are judged in a thread of this driver's own; up to 10 s of them wait there, and what does not fit is reported
+    as Overrun. Clips are cut from the recording as it was, with our own sound in it.
+    """
+
+    Options: ClassVar[type] = MicrophoneOptions
+
+    def __init__(self, id: str, options: MicrophoneOptions, surroundings: Surroundings) -> None:
+        self.id = id
+        self._options = options
+        self._surroundings = surroundings
+        self._ring = Ring(options.keep_s)
+        self._queue: queue.Queue[_Item] = queue.Queue(_QUEUE_BLOCKS)
+        self._capture: Capture | None = None
+        self._thread: threading.Thread | None = None
+        self._hearing: Hearing | None = None
+        self._sink: Sink | None = None
+        self._levels: list[Block] = []
+        self._lost_blocks = 0
+
+    def open(self, sink: Sink) -> None:
+        """Opens the device; PluginError for an unknown detector, SoundError when the device is not there."""
+        detector = plugins.load(Group.SPEECH_DETECTORS, self._options.speech_detector)()
+        rules = EndpointRules(min_speech_ms=self._options.min_speech_ms, earcon_max_ms=self._options.earcon_max_ms)
+        self._hearing = Hearing(self.id, detector, rules=rules)
+        self._sink = sink
+        self._thread = threading.Thread(target=self._listen, args=(self._hearing, sink), name=f"{self.id}-hearing")
+        self._thread.start()
+        self._capture = Capture(
+            self._options.sound_device,
+            self._surroundings.sound_server,
+            on_block=self._take,
+            on_fault=lambda at, what: self._put(_Lost(at, what)),
+            on_back=lambda at: self._put(_Back(at)),
+            on_overrun=self._overran,
+        )
+        try:
+            self._capture.open()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Ends the recording and the thread; what was kept stays to be cut."""
+        if self._capture is not None:
+            self._capture.close()
+            self._capture = None
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            self._put(None)
+            thread.join(2.0)
+        self._levels = []
+
+    def own_sound(self, play_id: str, waveform: Waveform, starts_at_s: float) -> None:
+        self._put(_Own(play_id, waveform, starts_at_s))
+
+    def cut(self, start_s: float, end_s: float) -> tuple[Waveform, float]:
+        return self._ring.cut(start_s, end_s, wait_s=1.0)
+
+    def level_dbfs(self) -> float | None:
+        blocks = self._levels[-_METER_BLOCKS:]
+        return rms_dbfs(np.concatenate([block.samples for block in blocks])) if blocks else None
+
+    def noise_floor_dbfs(self) -> float | None:
+        return self._hearing.floor_dbfs if self._hearing is not None and self._thread is not None else None
+
+    def _take(self, block: Block) -> None:
+        self._ring.put(block)
+        self._levels = [*self._levels[1 - _METER_BLOCKS :], block]
+        try:
+            self._queue.put_nowait(block)
+        except queue.Full:
+            self._lost_blocks += 1
+
+    def _put(self, item: _Item) -> None:
+        """For what must not be lost: the oldest block goes when there is no room."""
+        while True:
+            try:
+                self._queue.put_nowait(item)
+                return
+            except queue.Full:
+                try:
+                    self._queue.get_nowait()
+                    self._lost_blocks += 1
+                except queue.Empty:
+                    continue
+
+    def _overran(self, count: int) -> None:
+        if self._sink is not None:
+            self._sink(Overrun(self.id, Stamp(self._surroundings.clock.now_s()), count))
+
+    def _listen(self, hearing: Hearing, sink: Sink) -> None:
+        while (item := self._queue.get()) is not None:
+            if self._lost_blocks:
+                count, self._lost_blocks = self._lost_blocks, 0
+                self._overran(count)
+            match item:
+                case Block():
+                    for seen in hearing.feed(item):
+                        sink(seen)
+                case _Own(play_id, waveform, starts_at_s):
+                    hearing.own_sound(play_id, waveform, starts_at_s)
+                case _Lost(at, what):
+                    self._levels = []
+                    for seen in hearing.interrupted():
+                        sink(seen)
+                    sink(LinkLost(self.id, at, what))
+                case _Back(at):
+                    sink(LinkBack(self.id, at))

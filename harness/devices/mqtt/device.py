@@ -1,0 +1,327 @@
+"""A device over MQTT: what its messages say, by mappings or in our own framing, and the sound it is given."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import replace
+from typing import ClassVar
+
+from harness.base.ports import Sink, Surroundings
+from harness.devices.mqtt import lease
+from harness.devices.mqtt.board import BOARD, Board
+from harness.devices.mqtt.feeding import GIVEN
+from harness.devices.mqtt.hermes import HermesMicrophone, HermesSound, HermesSpeaker
+from harness.devices.mqtt.lease import Reservation
+from harness.devices.mqtt.link import BrokerLink, LinkEvents
+from harness.devices.mqtt.numbering import MappedNumbering
+from harness.devices.mqtt.options import EMBEDDED, Injection, MessageFraming, MqttOptions, password
+from harness.devices.mqtt.outlet import Outlet
+from harness.devices.wire.listening import ProofPace
+from harness.devices.wire.mappings import MAX_PAYLOAD_BYTES, Unmapped, observations, parse, shown, topic_matches
+from harness.model.errors import DeviceError
+from harness.model.observation import DeviceState, LogLine, Observation, Status, Unread
+from harness.model.stimulus import Waveform
+from harness.model.time import Stamp
+
+_TEXT_MAX_BYTES = 900
+
+
+class MqttDevice:
+    """Observes, and Stimulates where the device takes sound. Messages count from `open` on.
+
+    What a broker kept from before (retained) is no event of now. With our own framing the link is the broker and the
+    board behind it: LinkLost when either is gone.
+    """
+
+    Options: ClassVar[type] = MqttOptions
+
+    def __init__(self, id: str, options: MqttOptions, surroundings: Surroundings) -> None:
+        self.id = id
+        self.retained = 0
+        self.duplicates = 0
+        self.too_long = 0
+        self._options = options
+        self._surroundings = surroundings
+        profile = surroundings.profile
+        self._device = options.topic_device or id
+        self._vh = options.framing_of(profile) is MessageFraming.VH
+        self._injection = options.injection_of(profile)
+        self._mappings = tuple(
+            replace(mapping, topic=mapping.topic.replace("{device}", self._device))
+            for mapping in (profile.mappings if profile is not None else ())
+        )
+        self._numbering = MappedNumbering()
+        self._pace = ProofPace()
+        self._outlet = Outlet(id, surroundings)
+        self._link: BrokerLink | None = None
+        self._watch: BrokerLink | None = None
+        self._board: Board | None = None
+        self._hermes: HermesSound | None = None
+        self._lease: Reservation | None = None
+        self._gone_before = False
+
+    @property
+    def acknowledged(self) -> int:
+        """How many pulses the broker has answered since `open`: a sign of life for those who watch."""
+        return self._link.acknowledged if self._link is not None else 0
+
+    @staticmethod
+    def demand_host(options: MqttOptions) -> None:
+        """InputError when the environment has no password."""
+        password(options)
+
+    def open(self, sink: Sink) -> None:
+        """Returns when every topic is subscribed to, and the board has said hello if it speaks our framing.
+
+        DeviceError when the broker does not answer or refuses, or the board does not come. A broker of our own starts
+        without its board: LinkLost says where it is to come to.
+        """
+        self._outlet.open(sink)
+        self._gone_before = False
+        topics = {mapping.topic for mapping in self._mappings}
+        optional: list[str] = []
+        lease_topic = f"vh/{self._device}/{lease.TOPIC}"
+        if self._vh:
+            topics = {topic for topic in topics if not topic_matches(f"vh/{self._device}/+", topic)}
+            topics.add(f"vh/{self._device}/+")
+            self._board = Board(
+                self.id, self._options, self._surroundings.clock, self._outlet, self._to_board, self._broker_owes
+            )
+        if self._injection in (Injection.HERMES, Injection.PLAY_BYTES):
+            kind = HermesMicrophone if self._injection is Injection.HERMES else HermesSpeaker
+            self._hermes = kind(self.id, self._device, self._surroundings, self._outlet, self._publish)
+            topics.update(self._hermes.topics)
+        if self._injection is Injection.HERMES:
+            optional.append(lease_topic)
+        if self._injection not in (Injection.NONE, Injection.PLAY_BYTES):  # a loudspeaker feeds nobody
+            self._lease = Reservation(
+                secrets.token_hex(6),
+                lease_topic,
+                self._surroundings.clock,
+                lambda topic, payload: self._publish(topic, payload, 1, retain=True),
+                lambda why: self._outlet.lose(lease.TOPIC, why, named=True),
+                lambda: self._outlet.back(lease.TOPIC),
+            )
+        events = LinkEvents(self._up, self._down, self._message, self._outlet.remark)
+        self._link = BrokerLink(
+            self.id,
+            self._options,
+            self._surroundings.clock,
+            self._surroundings.folder,
+            sorted(topics),
+            events,
+            optional,
+        )
+        try:
+            self._link.open()
+            if self._board is not None:
+                self._watch = self._watched(self._board)
+            self._meet(self._link)
+            if self._hermes is not None:
+                self._hermes.open()
+        except BaseException:
+            self.close()
+            raise
+
+    def _watched(self, board: Board) -> BrokerLink | None:
+        """A second connection, which sees what others give the board; None when the broker does not allow it.
+
+        On the first one the echo of our own messages would hold back the answers to them (Nagle: 44 ms).
+        """
+        prefix = f"vh/{self._device}/"
+        options = self._options
+        if options.client_id:
+            options = replace(options, client_id=f"{options.client_id}-watch")
+        events = LinkEvents(
+            lambda: None,
+            lambda _: None,  # the link itself says so
+            lambda topic, payload, _, retained: None if retained else board.take_given(topic[len(prefix) :], payload),
+            self._outlet.remark,
+        )
+        surroundings = self._surroundings
+        topics = [prefix + topic for topic in GIVEN]
+        watch = BrokerLink(self.id, options, surroundings.clock, surroundings.folder, topics, events)
+        try:
+            watch.open()
+        except DeviceError as error:
+            self._outlet.remark(f"what others give it is not seen: {error.what}")
+            return None
+        return watch
+
+    def _meet(self, link: BrokerLink) -> None:
+        if self._options.tls_insecure:
+            self._outlet.remark("the broker's certificate is not checked (tls_insecure)")
+        where = "{}:{}".format(*link.address)
+        if self._options.address == EMBEDDED:
+            self._outlet.remark(f"our own broker listens at {where}; point the device there")
+        if self._lease is not None and not self._lease.wait():
+            self._outlet.remark(f"the broker does not show us vh/{self._device}/{lease.TOPIC}: it cannot be reserved")
+        board = self._board
+        if board is None:
+            return
+        board.start()
+        if self._options.address == EMBEDDED:
+            if not board.wait_until_met(0.0):
+                self._outlet.lose(BOARD, f"the board has not come to our broker at {where} yet")
+            return
+        if not board.wait_until_met(self._options.hello_wait_s):
+            why = "its last will says that it is gone" if self._gone_before else "nobody answers"
+            raise DeviceError(
+                f"{self.id}: no board says hello on vh/{self._device}/hello at {where}: {why}",
+                remedy="Switch it on, check the broker that it uses, its name (topic_device), and what the broker's "
+                "access list lets it and us read and write",
+            )
+
+    def close(self) -> None:
+        """Ends the connection, its threads and a broker of its own, in any state; nothing is told any more."""
+        self._outlet.close()
+        board, self._board = self._board, None
+        hermes, self._hermes = self._hermes, None
+        reservation, self._lease = self._lease, None
+        if reservation is not None:
+            reservation.close()
+        watch, self._watch = self._watch, None
+        link, self._link = self._link, None
+        if board is not None:
+            board.close()
+        if hermes is not None:
+            hermes.close()
+        for one in (watch, link):
+            if one is not None:
+                one.close()
+
+    # Sound and words for the device
+
+    def play(self, play_id: str, waveform: Waveform) -> None:
+        """Returns at once; any rate. DeviceError when it is not open, not there, takes no sound, or plays already."""
+        player = self._board if self._injection is Injection.VH else self._hermes
+        if self._injection is Injection.NONE:
+            raise DeviceError(
+                f"{self.id} takes no sound over MQTT",
+                remedy="Use a loudspeaker, or say how it does: `audio` of its profile, `injection` of its connection",
+            )
+        if player is None or not self._outlet.linked:
+            raise DeviceError(f"{self.id} is not open, or has lost its link", remedy="Open it, or wait for its link")
+        player.play(play_id, waveform)
+
+    def stop(self) -> None:
+        """Ends what is playing; StimulusEnded(complete=False) follows."""
+        for player in (self._board, self._hermes):
+            if player is not None:
+                player.stop()
+
+    def level_dbfs(self) -> float | None:
+        """RMS of the last 100 ms that were given; None when nothing is."""
+        board, hermes = self._board, self._hermes
+        if self._injection is Injection.VH and board is not None:
+            return board.level_dbfs()
+        return hermes.level_dbfs() if hermes is not None else None
+
+    def say(self, text: str) -> None:
+        """A query in words; returns when the board has acknowledged it. DeviceError when it does not within 5 s.
+
+        Not from within the sink, which the answer has to come through.
+        """
+        if len(text.encode()) > _TEXT_MAX_BYTES:
+            raise DeviceError(f"{self.id}: a query in words has at most {_TEXT_MAX_BYTES} bytes", remedy="Shorten it")
+        self._command("in/text", {"text": text})
+
+    def set_operating_point(self, point: int) -> None:
+        """Sensitivity of its wake word, 0–100; as `say`."""
+        if not 0 <= point <= 100:
+            raise DeviceError(f"an operating point is 0 to 100, not {point}")
+        self._command("in/set", {"key": 1, "value": point})
+
+    def restart(self) -> None:
+        """Asks the board to reset itself; Status(STARTED) follows."""
+        if self._board is not None:
+            self._board.reset()
+
+    def _command(self, topic: str, fields: dict[str, object]) -> None:
+        board = self._board
+        if board is None:
+            raise DeviceError(f"{self.id} takes no words over MQTT, or is not open", remedy="Write `framing: vh`")
+        board.command(topic, fields)
+
+    def _to_board(self, topic: str, payload: bytes, qos: int) -> None:
+        self._publish(f"vh/{self._device}/{topic}", payload, qos)
+
+    def _publish(self, topic: str, payload: bytes, qos: int, *, retain: bool = False) -> None:
+        link = self._link
+        if link is not None:
+            link.publish(topic, payload, qos=qos, retain=retain)
+
+    # What comes
+
+    def _up(self) -> None:
+        self._outlet.back("broker")
+        if self._lease is not None:
+            self._lease.link_up()
+        if self._board is not None:
+            self._board.link_up()
+
+    def _broker_owes(self) -> float:
+        return self._link.silent_s if self._link is not None else 0.0
+
+    def _down(self, what: str) -> None:
+        if self._board is not None:
+            # First the loss, then what it cut off: the session is to hear the reason.
+            self._outlet.lose(BOARD, what)
+            self._board.link_down()
+        if self._hermes is not None:
+            self._hermes.link_down()
+        if self._lease is not None:
+            self._lease.link_down()
+        self._pace.cut()
+        self._outlet.lose("broker", what)
+
+    def _message(self, topic: str, payload: bytes, at: Stamp, retained: bool) -> None:
+        if self._lease is not None and topic == f"vh/{self._device}/{lease.TOPIC}":
+            self._lease.take(payload[:MAX_PAYLOAD_BYTES], retained=retained)
+            return
+        if retained:
+            self.retained += 1
+            if topic == f"vh/{self._device}/status":
+                self._gone_before = b'"gone"' in payload[:MAX_PAYLOAD_BYTES]
+            return
+        if len(payload) > MAX_PAYLOAD_BYTES:
+            self.too_long += 1
+            what = f"a message on {topic} has {len(payload)} bytes, more than {MAX_PAYLOAD_BYTES}"
+            self._outlet.tell(Unread(self.id, at, what))
+            return
+        board, hermes = self._board, self._hermes
+        if hermes is not None and topic in hermes.topics:
+            hermes.take(topic, payload, at)
+            return
+        prefix = f"vh/{self._device}/"
+        if board is not None and topic.startswith(prefix):
+            board.take(topic.removeprefix(prefix), payload, at)
+            self.duplicates = board.duplicates
+            return
+        for observation in self._numbered(topic, payload, at):
+            if self._pace.passes(observation):
+                self._outlet.tell(observation)
+
+    def _numbered(self, topic: str, payload: bytes, at: Stamp) -> tuple[Observation, ...]:
+        """Without what came twice, and with what the numbers tell beside it."""
+        seen = observations(self._mappings, topic, payload, at, self.id)
+        try:
+            judged = self._numbering.judge(parse(payload))
+        except Unmapped:
+            return seen
+        if judged.duplicate:
+            self.duplicates += 1
+            return ()
+        if judged.late and any(isinstance(one, Status) and one.state is DeviceState.GONE for one in seen):
+            # The last will of a start that is over: the device is there again.
+            return (LogLine(self.id, at, f"of an earlier start of it: {shown(payload)}"),)
+        told: list[Observation] = []
+        says_so = any(isinstance(one, Status) and one.state in (DeviceState.STARTED, DeviceState.GONE) for one in seen)
+        if judged.rebooted and not says_so:
+            told.append(Status(self.id, at, DeviceState.STARTED, "its boot id changed"))
+        if judged.beside:
+            text = f"two devices use one name: beside boot {judged.beside} an earlier one goes on; rename one of them"
+            told.append(LogLine(self.id, at, text))
+        if judged.missing:
+            told.append(LogLine(self.id, at, f"{judged.missing} of its messages are missing before this one"))
+        return (*told, *seen)

@@ -1,0 +1,272 @@
+"""Sound for a device that speaks Hermes (Rhasspy, Snips): as its microphone's frames, or through its loudspeaker."""
+
+from __future__ import annotations
+
+import io
+import threading
+import zlib
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+import soundfile
+
+from harness.base.ports import Surroundings
+from harness.devices.mqtt.injection import Injection, at_rate, pcm16
+from harness.devices.mqtt.outlet import Outlet
+from harness.devices.wire.mappings import Unmapped, parse, pointed
+from harness.model.errors import DeviceError
+from harness.model.observation import StimulusEnded, StimulusStarted
+from harness.model.stimulus import Waveform
+from harness.model.time import Stamp
+
+PLAY_TOPIC = "hermes/audioServer/{device}/playBytes/{id}"
+FRAME_TOPIC = "hermes/audioServer/{device}/audioFrame"
+FRAME_S = 0.03
+"""Of a frame: what speech detectors of Hermes services take at a time."""
+OWN_S = 5.0
+"""So late a frame of ours may come back from the broker."""
+FOREIGN_S = 2.0
+LATEST_S = 1.0
+_FRAME_ERROR_S = 0.005
+_RATE_HZ = 16000
+_LATE_S = 5.0
+_BEGIN_ERROR_S = 0.25
+"""How long a device may take from the message to its first sample; what is later is told."""
+
+
+class HermesSound(Protocol):
+    """A way of giving a Hermes device sound. topics: what it wants to hear of."""
+
+    @property
+    def topics(self) -> tuple[str, ...]: ...
+    def open(self) -> None: ...
+    def play(self, play_id: str, waveform: Waveform) -> None: ...
+    def take(self, topic: str, payload: bytes, at: Stamp) -> None: ...
+    def stop(self) -> None: ...
+    def link_down(self) -> None: ...
+    def close(self) -> None: ...
+    def level_dbfs(self) -> float | None: ...
+
+
+class HermesMicrophone:
+    """Stands in for the microphone of a site: frames of a WAV each, in real time, with silence between stimuli.
+
+    A frame is published when its last sample would have been recorded. The device names no positions, so there is no
+    audio line. Frames of another microphone on the same site would be mixed with ours: then nothing is played.
+    """
+
+    def __init__(
+        self, id: str, site: str, surroundings: Surroundings, outlet: Outlet, publish: Callable[[str, bytes, int], None]
+    ) -> None:
+        self._id = id
+        audio = surroundings.profile.audio if surroundings.profile is not None else None
+        self._rate_hz = audio.rate_hz if audio is not None else _RATE_HZ
+        self._topic = ((audio.topic if audio is not None else "") or FRAME_TOPIC).format(device=site)
+        self._clock = surroundings.clock
+        self._outlet = outlet
+        self._publish = publish
+        self._frame = round(FRAME_S * self._rate_hz)
+        self._playing: Injection | None = None
+        self._given = 0
+        self._sent: deque[int] = deque(maxlen=round(OWN_S / FRAME_S))
+        self._foreign_s = float("-inf")
+        self._told_foreign = False
+        self._closing = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        return (self._topic,)
+
+    def open(self) -> None:
+        self._closing.clear()
+        self._thread = threading.Thread(target=self._run, name=f"{self._id}-hermes", daemon=True)
+        self._thread.start()
+
+    def play(self, play_id: str, waveform: Waveform) -> None:
+        """DeviceError while something is being given, or another microphone feeds the site."""
+        samples = at_rate(waveform, self._rate_hz)
+        with self._outlet.lock:
+            if self._playing is not None:
+                raise DeviceError(f"{self._id} is given {self._playing.play_id} already", remedy="Stop it first")
+            if self._clock.now_s() - self._foreign_s < FOREIGN_S:
+                raise DeviceError(f"{self._id}: {self._foreign()}", remedy="Switch its own microphone off")
+            self._playing, self._given = Injection(play_id, samples, self._rate_hz, 0, len(samples)), 0
+
+    def take(self, topic: str, payload: bytes, at: Stamp) -> None:
+        """A frame came from the broker: our own come back, too."""
+        if zlib.crc32(payload) in self._sent:
+            return
+        with self._outlet.lock:
+            self._foreign_s = at.at_s
+            if not self._told_foreign:
+                self._told_foreign = True
+                self._outlet.remark(self._foreign())
+            self._end(at, complete=False, why=self._foreign())
+
+    def stop(self) -> None:
+        with self._outlet.lock:
+            self._end(Stamp(self._clock.now_s()), complete=False)
+
+    def link_down(self) -> None:
+        with self._outlet.lock:
+            self._end(Stamp(self._clock.now_s()), complete=False, why="the link to the broker is gone")
+
+    def close(self) -> None:
+        with self._outlet.lock:
+            self._playing = None
+        self._closing.set()
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.join(1.0)
+
+    def level_dbfs(self) -> float | None:
+        playing = self._playing
+        return None if playing is None else playing.level_dbfs(self._given)
+
+    def _foreign(self) -> str:
+        return f"another microphone feeds {self._topic}"
+
+    def _run(self) -> None:
+        due_s = self._clock.now_s() + FRAME_S
+        while not self._closing.wait(self._clock.real_s(max(0.0, due_s - self._clock.now_s()))):
+            late_s = max(0.0, self._clock.now_s() - due_s)
+            if late_s > LATEST_S:  # a host that stood still: what was not recorded is not there
+                with self._outlet.lock:
+                    why = f"its frames came {late_s:.2f} s late"
+                    self._end(Stamp(self._clock.now_s()), complete=False, why=why)
+                due_s = self._clock.now_s()
+            self._give(due_s, late_s)
+            due_s += FRAME_S
+
+    def _give(self, due_s: float, late_s: float) -> None:
+        """Publishes the frame whose last sample belongs to due_s."""
+        with self._outlet.lock:
+            if not self._outlet.linked:
+                return
+            frame, playing = np.zeros(self._frame, np.int16), self._playing
+            if playing is not None:
+                part = playing.samples[self._given : self._given + self._frame]
+                frame[: len(part)] = pcm16(part)
+                if not self._given:
+                    began = Stamp(due_s - FRAME_S, late_s + _FRAME_ERROR_S)
+                    self._outlet.tell(StimulusStarted(self._id, began, playing.play_id))
+                self._given += len(part)
+            wav = io.BytesIO()
+            soundfile.write(wav, frame, self._rate_hz, format="WAV", subtype="PCM_16")
+            self._sent.append(zlib.crc32(wav.getvalue()))
+            self._publish(self._topic, wav.getvalue(), 0)
+            if playing is not None and self._given >= playing.end:
+                self._end(Stamp(due_s, late_s + _FRAME_ERROR_S), complete=True)
+
+    def _end(self, at: Stamp, *, complete: bool, why: str = "") -> None:
+        playing, self._playing = self._playing, None
+        if playing is not None:
+            self._outlet.tell(StimulusEnded(self._id, at, playing.play_id, complete, why=why))
+
+
+class HermesSpeaker:
+    """Plays through the device: one WAV after the other by `playBytes`, their ends by `playFinished`.
+
+    The device plays at its own pace and tells no positions: there is no audio line.
+    """
+
+    def __init__(
+        self, id: str, site: str, surroundings: Surroundings, outlet: Outlet, publish: Callable[[str, bytes, int], None]
+    ) -> None:
+        self._id = id
+        self._site = site
+        audio = surroundings.profile.audio if surroundings.profile is not None else None
+        self._rate_hz = audio.rate_hz if audio is not None else _RATE_HZ
+        self._topic = (audio.topic if audio is not None else "") or PLAY_TOPIC
+        self._now_s = surroundings.clock.now_s
+        self._real_s = surroundings.clock.real_s
+        self._outlet = outlet
+        self._publish = publish
+        self._playing: Injection | None = None
+        self._began_s = 0.0
+        self._timer: threading.Timer | None = None
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        return (f"hermes/audioServer/{self._site}/playFinished",)
+
+    def open(self) -> None:
+        """Nothing runs between two sounds."""
+
+    def play(self, play_id: str, waveform: Waveform) -> None:
+        """DeviceError while something is being played."""
+        samples = at_rate(waveform, self._rate_hz)
+        wav = io.BytesIO()
+        soundfile.write(wav, pcm16(samples), self._rate_hz, format="WAV", subtype="PCM_16")
+        with self._outlet.lock:
+            if self._playing is not None:
+                raise DeviceError(f"{self._id} is playing {self._playing.play_id} already", remedy="Stop it first")
+            self._playing = Injection(play_id, samples, self._rate_hz, 0, len(samples), started=True)
+            self._began_s = self._now_s()
+            self._publish(self._topic.format(device=self._site, id=play_id), wav.getvalue(), 1)
+            self._timer = threading.Timer(self._real_s(waveform.duration_s + _LATE_S), self._overdue, (play_id,))
+            self._timer.name, self._timer.daemon = f"{self._id}-hermes", True
+            self._timer.start()
+            self._outlet.tell(StimulusStarted(self._id, Stamp(self._began_s, _BEGIN_ERROR_S), play_id))
+
+    def take(self, topic: str, payload: bytes, at: Stamp) -> None:
+        """A `playFinished` came; those of others are nothing to us."""
+        try:
+            play_id = pointed(parse(payload), "/id")
+        except Unmapped as error:
+            self._outlet.remark(f"playFinished: {error}")
+            return
+        with self._outlet.lock:
+            playing = self._playing
+            if playing is None or play_id != playing.play_id:
+                return
+            delay_s = at.at_s - self._began_s - len(playing.samples) / playing.rate_hz
+            if delay_s < -_BEGIN_ERROR_S:
+                why = f"the device finished it {-delay_s:.2f} s too early"
+                self._outlet.remark(f"{play_id}: {why}")
+                self._end(at, complete=False, why=why)
+                return
+            if delay_s > _BEGIN_ERROR_S:
+                self._outlet.remark(f"{play_id} was played up to {delay_s:.2f} s later than it was sent")
+            self._end(at, complete=True)
+
+    def stop(self) -> None:
+        """Hermes cannot break a sound off: for us it is over."""
+        with self._outlet.lock:
+            self._end(Stamp(self._now_s()), complete=False)
+
+    def link_down(self) -> None:
+        with self._outlet.lock:
+            self._end(Stamp(self._now_s()), complete=False, why="the link to the broker is gone")
+
+    def close(self) -> None:
+        with self._outlet.lock:
+            self._playing = None
+            self._cancel()
+
+    def level_dbfs(self) -> float | None:
+        playing = self._playing
+        if playing is None:
+            return None
+        return playing.level_dbfs(round((self._now_s() - self._began_s) * playing.rate_hz))
+
+    def _overdue(self, play_id: str) -> None:
+        with self._outlet.lock:
+            if self._playing is not None and self._playing.play_id == play_id:
+                why = f"no {self.topics[0]} came: nobody says that it was played"
+                self._outlet.remark(f"{play_id}: {why}")
+                self._end(Stamp(self._now_s()), complete=False, why=why)
+
+    def _end(self, at: Stamp, *, complete: bool, why: str = "") -> None:
+        playing, self._playing = self._playing, None
+        self._cancel()
+        if playing is not None:
+            self._outlet.tell(StimulusEnded(self._id, at, playing.play_id, complete, why=why))
+
+    def _cancel(self) -> None:
+        timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.cancel()

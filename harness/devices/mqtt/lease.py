@@ -1,0 +1,237 @@
+"""A board is used by one harness at a time: a retained lease with an owner and an expiry, `vh/<device>/lease`.
+
+A claim replaces the retained lease of another; an owner that is there answers a claim at once with its own lease, and
+the claimant gives up. The broker brings all claims into one order, so of two at the same moment the first one wins.
+"""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum, auto
+
+from harness.base.foreign import plain_text
+from harness.base.ports import Clock
+from harness.devices.wire.mappings import Unmapped, parse
+from harness.model.errors import DeviceError
+
+TOPIC = "lease"
+REFRESH_S = 3.0
+EXPIRES_S = 10.0
+DEFENCE_S = 2.0
+"""So long an owner has to answer a claim."""
+ECHO_S = 1.5
+"""A claim that the broker has not sent back by then was refused by its access list."""
+
+
+class Holding(Enum):
+    """NONE: not claimed (no link). CLAIMED: our claim has left. DISPUTED: another's lease was there; its owner may
+    answer. HELD: ours. TAKEN: another's. UNSEEN: the broker does not show us the lease.
+    """
+
+    NONE = auto()
+    CLAIMED = auto()
+    DISPUTED = auto()
+    HELD = auto()
+    TAKEN = auto()
+    UNSEEN = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    owner: str
+    name: str
+    until_s: float
+    held: bool
+
+
+class Lease:
+    """Of one board, for one owner. Pure: given what comes on the topic, and asked what to publish. wall_s: Unix."""
+
+    def __init__(self, owner: str, name: str) -> None:
+        self.owner = owner
+        self.state = Holding.NONE
+        self.other = ""
+        """Who has it, or had it last."""
+        self._name = name
+        self._since_s = 0.0
+        self._other_until_s: float | None = None
+        self._due = False
+
+    def link_up(self, now_s: float) -> None:
+        self._enter(Holding.CLAIMED, now_s, due=True)
+        self._other_until_s = None
+
+    def link_down(self) -> None:
+        self.state = Holding.NONE
+
+    def take(self, payload: bytes, now_s: float, wall_s: float, *, retained: bool) -> None:
+        """What came on the topic; an empty payload is a lease that was given back."""
+        if self.state is Holding.NONE:
+            return
+        seen = _read(payload)
+        if seen is None:
+            if not payload and self.state is Holding.TAKEN:
+                self._other_until_s = None
+                self._enter(Holding.CLAIMED, now_s, due=True)
+            elif not payload and self.state is Holding.HELD:
+                self._due = True  # somebody took a claim back that had replaced ours
+            return
+        if seen.owner == self.owner:
+            if not retained:
+                self._echoed(now_s, wall_s)
+            return
+        self.other = seen.name
+        if retained:
+            self._other_until_s = seen.until_s
+            return
+        if self.state is Holding.HELD and not (seen.held and seen.owner < self.owner):
+            self._due = True  # of two that both hold it, since one was away, the lower name keeps it
+        else:
+            self._enter(Holding.TAKEN, now_s)
+
+    def due(self, now_s: float, wall_s: float) -> bytes | None:
+        """What to publish now (retained)."""
+        gone_s = now_s - self._since_s
+        match self.state:
+            case Holding.CLAIMED if not self._due and gone_s >= ECHO_S:
+                there = self._other_until_s is not None and self._other_until_s > wall_s
+                self._enter(Holding.TAKEN if there else Holding.UNSEEN, now_s)
+            case Holding.DISPUTED if gone_s >= DEFENCE_S:
+                self._enter(Holding.HELD, now_s, due=True)
+            case Holding.HELD if gone_s >= REFRESH_S:
+                self._enter(Holding.HELD, now_s, due=True)
+            case Holding.TAKEN if gone_s >= EXPIRES_S:
+                self._enter(Holding.CLAIMED, now_s, due=True)
+                self._other_until_s = None
+        if not self._due or self.state in (Holding.NONE, Holding.TAKEN):
+            return None
+        self._due = False
+        if self.state is Holding.CLAIMED:
+            self._since_s = now_s
+        until = datetime.fromtimestamp(wall_s + EXPIRES_S, UTC).isoformat(timespec="seconds")
+        held = self.state is Holding.HELD
+        return json.dumps({"owner": self.owner, "name": self._name, "until": until, "held": held}).encode()
+
+    def _echoed(self, now_s: float, wall_s: float) -> None:
+        if self.state in (Holding.CLAIMED, Holding.UNSEEN):
+            there = self._other_until_s is not None and self._other_until_s > wall_s
+            self._enter(Holding.DISPUTED if there else Holding.HELD, now_s)
+
+    def _enter(self, state: Holding, now_s: float, *, due: bool = False) -> None:
+        self.state, self._since_s, self._due = state, now_s, due
+
+
+def _read(payload: bytes) -> _Seen | None:
+    try:
+        document = parse(payload)
+    except Unmapped:
+        return None
+    if not isinstance(document, dict):
+        return None
+    owner, name, until = (document.get(key) for key in ("owner", "name", "until"))
+    if not isinstance(owner, str) or not isinstance(name, str) or not isinstance(until, str):
+        return None
+    try:
+        until_s = datetime.fromisoformat(until).timestamp()
+    except (ValueError, OverflowError):
+        return None
+    return _Seen(owner[:64], plain_text(name, 80), until_s, document.get("held") is True)
+
+
+class Reservation:
+    """A lease that is kept by a thread. taken: called when another has it, with a text; free: when it is ours again."""
+
+    def __init__(
+        self,
+        owner: str,
+        topic: str,
+        clock: Clock,
+        publish: Callable[[str, bytes], None],
+        taken: Callable[[str], None],
+        free: Callable[[], None],
+    ) -> None:
+        self._lease = Lease(owner, f"{_user()}@{socket.gethostname()}, process {os.getpid()}")
+        self._topic = topic
+        self._clock = clock
+        self._publish = publish
+        self._taken, self._free = taken, free
+        self._changed = threading.Condition()
+        self._ended = self._waited = False
+        self._told = Holding.NONE
+        self._thread = threading.Thread(target=self._keep, name="mqtt-lease", daemon=True)
+        self._thread.start()
+
+    def link_up(self) -> None:
+        with self._changed:
+            self._lease.link_up(self._clock.now_s())
+            self._changed.notify_all()
+
+    def link_down(self) -> None:
+        with self._changed:
+            self._lease.link_down()
+
+    def take(self, payload: bytes, *, retained: bool) -> None:
+        with self._changed:
+            self._lease.take(payload, self._clock.now_s(), self._clock.wall_s(), retained=retained)
+            self._changed.notify_all()
+
+    def wait(self) -> bool:
+        """Until it is known whose it is; False when the broker does not show us. DeviceError when it is another's."""
+        with self._changed:
+            settled = (Holding.HELD, Holding.TAKEN, Holding.UNSEEN)
+            self._changed.wait_for(lambda: self._lease.state in settled, ECHO_S + DEFENCE_S + 1.0)
+            state, other = self._lease.state, self._lease.other
+            self._waited = True
+        if state is Holding.TAKEN:
+            raise DeviceError(
+                f"{self._topic}: the board is reserved by {other}",
+                remedy="End that session first; after a crash the lease ends by itself within a few seconds",
+            )
+        return state is Holding.HELD
+
+    def close(self) -> None:
+        """Gives it back."""
+        with self._changed:
+            self._ended = True
+            held = self._lease.state in (Holding.HELD, Holding.DISPUTED, Holding.CLAIMED)
+            self._lease.link_down()
+            self._changed.notify_all()
+        self._thread.join(1.0)
+        if held:
+            self._publish(self._topic, b"")
+
+    def _keep(self) -> None:
+        while True:
+            with self._changed:
+                if self._ended:
+                    return
+                payload = self._lease.due(self._clock.now_s(), self._clock.wall_s())
+                state, other = self._lease.state, self._lease.other
+                if payload is None and state is self._told:
+                    self._changed.wait(0.25)
+                    continue
+                if state is not self._told:
+                    self._changed.notify_all()
+            if payload is not None:
+                self._publish(self._topic, payload)
+            before, self._told = self._told, state
+            if not self._waited or before is state:
+                continue
+            if state is Holding.TAKEN:
+                self._taken(f"the board is reserved by {other}")
+            elif state is Holding.HELD:
+                self._free()
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "somebody"  # a container's user without a name

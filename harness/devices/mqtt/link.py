@@ -1,0 +1,325 @@
+"""The connection to a broker: encrypted or not, watched, made again when it is lost, with its subscriptions."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+import threading
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import paho.mqtt.client as mqtt
+from paho.mqtt.enums import CallbackAPIVersion
+from paho.mqtt.properties import Properties
+from paho.mqtt.reasoncodes import ReasonCode
+
+from harness.base.places import lab_state
+from harness.base.ports import Clock
+from harness.devices.mqtt.embedded import EmbeddedBroker
+from harness.devices.mqtt.options import EMBEDDED, LAB, MqttOptions, encryption, password
+from harness.devices.mqtt.pulse import Pulse
+from harness.model.errors import DeviceError, HarnessError, LabError
+from harness.model.time import Stamp
+
+T = TypeVar("T")
+_OPEN_LIMIT_S = 5.0
+_END_LIMIT_S = 0.7
+_BACK_OFF_S = (0.2, 3.0)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkEvents:
+    """What a link calls, from its own threads.
+
+    up: every topic is subscribed to (again). down: with the reason. message: topic, payload, time, and whether the
+    broker had kept it from before (retained). remark: for the log.
+    """
+
+    up: Callable[[], None]
+    down: Callable[[str], None]
+    message: Callable[[str, bytes, Stamp, bool], None]
+    remark: Callable[[str], None]
+
+
+class BrokerLink:
+    """One connection. Between the loss of the connection and its return the broker keeps what it can for us."""
+
+    def __init__(
+        self,
+        id: str,
+        options: MqttOptions,
+        clock: Clock,
+        folder: Path,
+        topics: Sequence[str],
+        events: LinkEvents,
+        optional: Sequence[str] = (),
+    ) -> None:
+        """optional: topics that the broker may refuse; a remark says so."""
+        self._id = id
+        self._options = options
+        self._clock = clock
+        self._folder = folder
+        self._topics = (*topics, *optional)
+        self._optional = frozenset(optional)
+        self._events = events
+        self._client_id = ""
+        self._client: mqtt.Client | None = None
+        self._pulse: Pulse | None = None
+        self._embedded: EmbeddedBroker | None = None
+        self._subscribed = threading.Event()
+        self._answered = threading.Event()
+        self._refusal = ""
+        self._lost = False
+        self._lock = threading.Lock()
+        self._closing = False
+
+    @property
+    def acknowledged(self) -> int:
+        """How many pulses the broker has answered since `open`."""
+        return self._pulse.count if self._pulse is not None else 0
+
+    @property
+    def silent_s(self) -> float:
+        """For how long the broker has owed us an answer."""
+        return self._pulse.owed_s if self._pulse is not None else 0.0
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port; LabError when the lab that it is in is not up."""
+        if self._options.address == LAB:
+            state = lab_state()
+            return state.mqtt_host, state.mqtt_port
+        if self._options.address == EMBEDDED:
+            if self._embedded is None:
+                raise DeviceError(f"{self._id}: its broker is not open")
+            return self._embedded.host, self._embedded.port
+        return self._options.broker
+
+    @property
+    def up(self) -> bool:
+        return self._subscribed.is_set() and not self._lost and not self._closing
+
+    def open(self) -> None:
+        """Returns when every topic is subscribed to; DeviceError when the broker does not answer or refuses."""
+        self._closing = self._lost = False
+        self._refusal = ""
+        self._subscribed.clear()
+        self._answered.clear()
+        if self._options.address == EMBEDDED:
+            password(self._options)  # before the broker that asks for it
+            self._embedded = EmbeddedBroker.lease(self._options.listen, self._folder, self._options.login)
+        try:
+            self._connect()
+        except BaseException:
+            self.close()
+            raise
+
+    def _connect(self) -> None:
+        host, port = self.address
+        self._client_id = self._options.client_id or f"harness-{self._id}-{uuid.uuid4().hex[:8]}"
+        client = self._client = self._fresh_client(clean=False)
+        client.reconnect_delay_set(*_BACK_OFF_S)  # type: ignore[arg-type]  # fractions of a second work as well
+        client.on_connect = self._guarded(self._connected)
+        client.on_disconnect = self._guarded(self._disconnected)
+        client.on_connect_fail = self._guarded(lambda client, _: self._follow(client))
+        client.on_subscribe = self._guarded(self._taken)
+        client.on_publish = self._guarded(self._published)
+        client.on_message = self._guarded(self._message)
+        self._pulse = Pulse(client, self._clock.now_s, self._options.keepalive_s, self._frozen)
+        try:
+            self._shake_hands(host, port)
+            client.connect_timeout = _OPEN_LIMIT_S
+            client.connect(host, port, keepalive=max(2, round(self._options.keepalive_s)))
+        except (OSError, ValueError) as error:
+            raise self._unreachable(host, port, str(error), error) from error
+        client.loop_start()
+        self._answered.wait(_OPEN_LIMIT_S)
+        if not self._subscribed.is_set():
+            raise self._unreachable(host, port, self._refusal or "it takes the connection, but does not answer")
+        self._pulse.start()
+
+    def close(self) -> None:
+        """Ends the connection, its threads and a broker of its own, in any state, within 2 s."""
+        was_up = self.up
+        self._closing = True
+        pulse, self._pulse = self._pulse, None
+        if pulse is not None:
+            pulse.stop()
+        client, self._client = self._client, None
+        if client is not None:
+            client.disconnect()
+            _within(_END_LIMIT_S, client.loop_stop)
+            if was_up and self._options.address != EMBEDDED:
+                _within(_END_LIMIT_S, self._forget)
+        embedded, self._embedded = self._embedded, None
+        if embedded is not None:
+            embedded.give_back()
+
+    def publish(self, topic: str, payload: bytes, *, qos: int = 0, retain: bool = False) -> None:
+        """Does not wait. Without a link, QoS 0 is dropped and QoS 1 is sent when it is back."""
+        client = self._client
+        if client is not None and (qos or self.up):
+            client.publish(topic, payload, qos=qos, retain=retain)
+
+    def _fresh_client(self, *, clean: bool) -> mqtt.Client:
+        # A session that the broker keeps: events that a board had acknowledged while we were away still come.
+        client = mqtt.Client(CallbackAPIVersion.VERSION2, client_id=self._client_id, clean_session=clean)
+        if self._options.username:
+            client.username_pw_set(self._options.username, password(self._options))
+        context = encryption(self._options)
+        if context is not None:
+            client.tls_set_context(context)
+            client.tls_insecure_set(self._options.tls_insecure)
+        client.on_socket_open = self._guarded(_without_delay)
+        return client
+
+    def _shake_hands(self, host: str, port: int) -> None:
+        """Tries the encryption before paho does, which tells less of what is wrong and leaves its socket behind."""
+        context = encryption(self._options)
+        if context is not None:
+            with (
+                socket.create_connection((host, port), timeout=_OPEN_LIMIT_S) as plain,
+                context.wrap_socket(plain, server_hostname=host),
+            ):
+                pass
+
+    def _forget(self) -> None:
+        """Ends the session that the broker keeps, so that it collects nothing for somebody who never comes."""
+        client = self._fresh_client(clean=True)
+        client.connect_timeout = _END_LIMIT_S / 2
+        client.on_connect = lambda client, *_: client.disconnect()
+        with contextlib.suppress(OSError, HarnessError):
+            client.connect(*self.address, keepalive=2)
+            client.loop_forever()
+
+    def _unreachable(self, host: str, port: int, why: str, error: Exception | None = None) -> DeviceError:
+        remedy = "Check `address`, user and password of the connection, and that the broker runs"
+        if isinstance(error, ssl.SSLCertVerificationError):
+            why = f"its certificate does not hold: {error.verify_message}"
+            remedy = "Name the authority that signed it (ca_file), and the broker by the name in its certificate"
+        elif isinstance(error, ssl.SSLError):
+            why = f"no encrypted connection: {error.reason or error}"
+            remedy = "Check that this port of the broker is for TLS, and cert_file and key_file if it asks for them"
+        elif isinstance(error, ConnectionError) and self._options.encrypted:
+            remedy = f"{remedy}; with TLS, its port is mostly 8883"
+        if self._options.address == LAB:
+            remedy = "See what is wrong with it: harness lab status; bring back what is missing: harness lab up"
+        return DeviceError(f"{self._id}: the MQTT broker at {host}:{port} cannot be used: {why}", remedy=remedy)
+
+    def _guarded(self, callback: Callable[..., T]) -> Callable[..., T | None]:
+        """The callback with a net under it: an exception would end paho's thread while it still looks connected."""
+
+        def guarded(*arguments: Any) -> T | None:
+            try:
+                return callback(*arguments)
+            except Exception as error:  # noqa: BLE001 - told to the session; the thread must live
+                with contextlib.suppress(Exception):  # who is told may be who raised
+                    self._events.remark(f"a message could not be taken: {error!r}")
+                return None
+
+        return guarded
+
+    def _connected(
+        self, client: mqtt.Client, _: object, __: object, reason: ReasonCode, ___: Properties | None
+    ) -> None:
+        if reason.is_failure:
+            self._refuse(f"it refuses: {reason}")
+            return
+        # Again after every reconnection: a broker that was killed has forgotten us.
+        if self._topics:
+            client.subscribe([(topic, 1) for topic in self._topics])
+        else:
+            self._arrived()
+
+    def _taken(self, _: mqtt.Client, __: object, ___: int, reasons: list[ReasonCode], ____: Properties | None) -> None:
+        refused = {topic: reason for topic, reason in zip(self._topics, reasons, strict=False) if reason.is_failure}
+        if refused.keys() - self._optional:
+            named = ", ".join(f"{topic} ({reason})" for topic, reason in refused.items())
+            self._refuse(f"it refuses the subscription to {named}")
+            return
+        for topic in refused:
+            self._events.remark(f"the broker does not let us read {topic}: two harnesses on one board are not noticed")
+        self._arrived()
+
+    def _refuse(self, why: str) -> None:
+        self._refusal = why
+        self._answered.set()
+        if self._subscribed.is_set():
+            self._events.remark(f"the broker is there again, but {why}")
+
+    def _arrived(self) -> None:
+        with self._lock:
+            first = not self._subscribed.is_set()
+            back, self._lost = self._lost, False
+            self._subscribed.set()
+        self._answered.set()
+        if self._pulse is not None:
+            self._pulse.revive()
+        if first or back:
+            self._events.up()
+
+    def _follow(self, client: mqtt.Client) -> None:
+        """A lab that was ended and started again may have its broker at another port; ours is started again."""
+        if self._closing:
+            return
+        if self._embedded is not None:
+            self._embedded.revive()
+        elif self._options.address == LAB:
+            with contextlib.suppress(LabError):  # not up again yet: the next try asks again
+                if (address := self.address) != (client.host, client.port):
+                    client.connect_async(*address, keepalive=client.keepalive)
+
+    def _disconnected(
+        self, client: mqtt.Client, __: object, ___: object, reason: ReasonCode, ____: Properties | None
+    ) -> None:
+        if not self._subscribed.is_set():
+            self._refuse(self._refusal or f"it ends the connection: {reason}")
+        # "Unspecified error" is what an end without a goodbye is called.
+        why = "" if str(reason) == "Unspecified error" else f": {reason}"
+        self._lose(f"the connection to the broker is gone: {client.host}:{client.port}{why}")
+        self._follow(client)
+
+    def _frozen(self, silent_s: float) -> None:
+        self._lose(f"the broker has not answered for {silent_s:.1f} s; the connection is still there")
+        client = self._client
+        connection = client.socket() if client is not None else None
+        if isinstance(connection, socket.socket):
+            # Makes paho's thread see the loss and connect again; its own keepalive would take twice as long.
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def _lose(self, what: str) -> None:
+        if self._pulse is not None:
+            self._pulse.lose()
+        with self._lock:
+            if self._lost or self._closing or not self._subscribed.is_set():
+                return
+            self._lost = True
+        self._events.down(what)
+
+    def _published(self, _: mqtt.Client, __: object, number: int, *___: object) -> None:
+        if self._pulse is not None:
+            self._pulse.answered(number)
+
+    def _message(self, _: mqtt.Client, __: object, message: mqtt.MQTTMessage) -> None:
+        error_s = self._pulse.error_s if self._pulse is not None else 0.05
+        at = Stamp(self._clock.now_s(), error_s)
+        if not self._closing:
+            self._events.message(message.topic, bytes(message.payload), at, message.retain)
+
+
+def _within(limit_s: float, action: Callable[[], object]) -> None:
+    """Runs it, and waits no longer than that: a connection that is being made cannot be broken off."""
+    thread = threading.Thread(target=action, name="mqtt-end", daemon=True)
+    thread.start()
+    thread.join(limit_s)
+
+
+def _without_delay(_: mqtt.Client, __: object, connection: object) -> None:
+    # Small messages would wait 44 ms for one another.
+    if isinstance(connection, socket.socket):
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

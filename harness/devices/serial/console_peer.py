@@ -1,0 +1,178 @@
+"""A board of log lines: what its profile makes of them, and TFLM's dialogue to give it sound. No I/O."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from harness.devices.serial.peer import Tell
+from harness.devices.serial.playing import Playing, quantised
+from harness.devices.serial.tflm import TflmDialogue
+from harness.devices.wire.adpcm import Pcm
+from harness.devices.wire.console import Console
+from harness.devices.wire.listening import PROOF_EVERY_S, ProofPace
+from harness.model.observation import (
+    Intent,
+    ListeningProved,
+    LogLine,
+    Observation,
+    Proof,
+    StimulusEnded,
+    StimulusStarted,
+    Transcript,
+    Wake,
+)
+from harness.model.stimulus import Waveform
+from harness.model.time import Stamp
+
+SETTLE_S = 0.3
+"""After the last sample was taken: how long the board has for what it has to say of it."""
+_AHEAD_S = 0.1
+_TICK_S = 0.1
+_MOST_HELD = 512
+
+
+class ConsolePeer:
+    """rate_hz: of TFLM's dialogue; None when the board takes no sound over the port."""
+
+    def __init__(self, source: str, tell: Tell, console: Console, *, rate_hz: int | None, realtime: bool) -> None:
+        self.console = console
+        self._source = source
+        self._tell = tell
+        self._rate_hz = rate_hz
+        self._realtime = realtime
+        self._dialogue = TflmDialogue()
+        self._pace = ProofPace()
+        self._linked = False
+        self._held = b""  # the beginning of a line that may be the dialogue's
+        self._at_line_start = True
+        self._playing: Playing | None = None
+        self._began_s = 0.0
+        self._ends_s: float | None = None
+        self._given = 0  # samples of all that was given before what plays
+        self._proved_s = float("-inf")
+
+    @property
+    def ready(self) -> bool:
+        return self._linked
+
+    @property
+    def rate_hz(self) -> int | None:
+        return self._rate_hz
+
+    def linked(self, now_s: float) -> None:
+        self._linked = True
+        self._held, self._at_line_start = b"", True
+
+    def lost(self, now_s: float) -> None:
+        self._linked = False
+        self._pace.cut()
+        self._end(now_s, complete=False)
+        self._dialogue.abandon()
+
+    def tick(self, now_s: float, error_s: float) -> str:
+        for one in self.console.feed(b"", Stamp(now_s, error_s)):
+            if self._pace.passes(one):
+                self._tell(one)
+        self._dialogue.tick(now_s)
+        self._follow(now_s)
+        return ""
+
+    def received(self, data: bytes, at: Stamp) -> None:
+        if self._rate_hz is None:
+            self._read(data, at)
+            return
+        for piece in data.splitlines(keepends=True):
+            self._sort(piece, at)
+        self._follow(at.at_s)
+
+    def output(self, now_s: float) -> bytes:
+        playing = self._playing
+        if playing is None or not self._linked:
+            return b""
+        if not playing.started:
+            playing.started, self._began_s = True, now_s
+            self._dialogue.begin(playing.samples, now_s)
+            self._tell(StimulusStarted(self._source, Stamp(now_s), playing.play_id, self._line_s(0)))
+        limit = len(playing.samples)
+        if self._realtime:
+            limit = min(limit, int((now_s - self._began_s + _AHEAD_S) * playing.rate_hz))
+        return self._dialogue.output(limit, now_s)
+
+    def wait_s(self, now_s: float) -> float | None:
+        if self._playing is None:
+            return _TICK_S
+        return 0.005 if self._realtime and self._dialogue.active else _TICK_S / 2
+
+    def prepared(self, waveform: Waveform, rate_hz: int) -> tuple[Pcm, object]:
+        return quantised(waveform, rate_hz), None
+
+    def play(self, play_id: str, sound: tuple[Pcm, object], rate_hz: int, now_s: float) -> None:
+        self.stop(now_s)
+        if not self._linked:
+            self._tell(StimulusEnded(self._source, Stamp(now_s), play_id, complete=False))
+            return
+        self._playing = Playing(play_id, sound[0], rate_hz, 0, len(sound[0]))
+        self._ends_s = None
+
+    def stop(self, now_s: float) -> None:
+        if self._playing is not None:
+            self._dialogue.abandon()
+            self._end(now_s, complete=False)
+
+    def level_dbfs(self) -> float | None:
+        return self._playing.level_dbfs(self._dialogue.sent) if self._playing is not None else None
+
+    def _sort(self, piece: bytes, at: Stamp) -> None:
+        """Lines of the dialogue to the dialogue, all others to the console, at once where they cannot be its."""
+        ended = piece.endswith((b"\n", b"\r"))
+        if self._held or (self._at_line_start and piece.startswith(b"!")):
+            self._held += piece
+            if ended or len(self._held) > _MOST_HELD:
+                line, self._held = self._held, b""
+                self._dialogue.take(line.strip().decode("ascii", "replace"), at.at_s)
+        else:
+            self._read(piece, at)
+        self._at_line_start = ended
+
+    def _read(self, data: bytes, at: Stamp) -> None:
+        for one in self.console.feed(data, at):
+            if self._pace.passes(one):
+                self._tell(self._placed(one))
+
+    def _placed(self, seen: Observation) -> Observation:
+        """With its place on the audio line: no sample behind the last one sent can have led to it."""
+        if isinstance(seen, Wake | Transcript | Intent) and seen.audio_s is None and self._rate_hz is not None:
+            return dataclasses.replace(seen, audio_s=self._line_s(self._dialogue.heard if self._playing else 0))
+        return seen
+
+    def _follow(self, now_s: float) -> None:
+        """What the dialogue has come to is told."""
+        playing = self._playing
+        if playing is None or not playing.started:
+            return
+        if self._dialogue.failed:
+            self._tell(LogLine(self._source, Stamp(now_s), f"injection: {self._dialogue.failed}"))
+            self._end(now_s, complete=False)
+        elif self._dialogue.complete:
+            self._ends_s = now_s + SETTLE_S if self._ends_s is None else self._ends_s
+            if now_s >= self._ends_s:
+                self._prove(now_s)
+                self._end(now_s, complete=True)
+        elif self._dialogue.heard and now_s - self._proved_s >= PROOF_EVERY_S:
+            self._prove(now_s)
+
+    def _prove(self, now_s: float) -> None:
+        self._proved_s = now_s
+        heard_s = self._line_s(self._dialogue.heard)
+        self._tell(ListeningProved(self._source, Stamp(now_s), Proof.ACKNOWLEDGED, heard_s))
+
+    def _line_s(self, sample: int) -> float:
+        return (self._given + sample) / self._rate_hz if self._rate_hz else 0.0
+
+    def _end(self, now_s: float, *, complete: bool) -> None:
+        playing, self._playing = self._playing, None
+        if playing is None:
+            return
+        if playing.started:
+            self._given += len(playing.samples) if complete else self._dialogue.sent
+        self._tell(StimulusEnded(self._source, Stamp(now_s), playing.play_id, complete, self._line_s(0)))

@@ -1,0 +1,346 @@
+"""A board on a serial port: one thread reads, stamps, writes, and brings the port back when it is gone."""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+from typing import ClassVar
+
+from harness.base.ports import Sink, Surroundings
+from harness.devices.serial import first_bytes, port_finding
+from harness.devices.serial.commands import Command
+from harness.devices.serial.console_peer import ConsolePeer
+from harness.devices.serial.framed import FramedPeer
+from harness.devices.serial.line import Line, LineGone, hold_back_s, is_pty
+from harness.devices.serial.options import DEFAULT_HOLD_BACK_MS, Pace, SerialOptions
+from harness.devices.serial.peer import Peer
+from harness.devices.serial.tflm import RATE_HZ
+from harness.devices.wire.console import Console
+from harness.devices.wire.messages import Set, SetKey, Text
+from harness.model.bench import AudioDialogue
+from harness.model.errors import DeviceError, InputError
+from harness.model.observation import DeviceDescribed, LinkBack, LinkLost, Observation
+from harness.model.stimulus import Waveform
+from harness.model.time import Stamp
+
+DEFAULT_BAUD = 115200
+OPEN_LIMIT_S = 5.0
+CLOSE_LIMIT_S = 1.5
+COMMAND_LIMIT_S = 5.0
+_BACK_OFF_S = (0.1, 2.0)
+_WAIT_S = 0.2
+_TICK_S = 0.05
+_COMMANDS_A_SECOND = 64
+_LATE_S = 0.002
+_LATE_DECAY = 0.98
+
+
+class SerialDevice:
+    """Observes, and Stimulates by injection when the board takes sound over the port.
+
+    The loss of its port, and a silence of a board that answers otherwise, are LinkLost; LinkBack comes when everything
+    is known again that a stimulus needs.
+    """
+
+    Options: ClassVar[type] = SerialOptions
+
+    def __init__(self, id: str, options: SerialOptions, surroundings: Surroundings) -> None:
+        self.id = id
+        self._options = options
+        self._clock = surroundings.clock
+        self._profile = surroundings.profile
+        self._baud = options.baud or (self._profile.console.baud if self._profile is not None else DEFAULT_BAUD)
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
+        self._sink: Sink | None = None
+        self._thread: threading.Thread | None = None
+        self._line: Line | None = None
+        self._port = port_finding.Port("")
+        self._pending = self._first = b""
+        self._stuck_since_s: float | None = None
+        self._link_is_lost = False
+        self._closing = False
+        self._late_s = _LATE_S
+        self._ticked_s = float("-inf")
+        self._wake_read = self._wake_write = -1
+        self.received_bytes = self.sent_bytes = 0
+        self.peer: Peer = self._new_peer("")
+
+    @property
+    def framed(self) -> FramedPeer | None:
+        """The board's state as our framing tells it, with its counters; None for a board of log lines."""
+        return self.peer if isinstance(self.peer, FramedPeer) else None
+
+    @property
+    def injects(self) -> bool:
+        """Whether this board takes sound over its port."""
+        return self._options.dialogue(self._profile) in (AudioDialogue.VH, AudioDialogue.TFLM)
+
+    @staticmethod
+    def demand_host(options: SerialOptions) -> None:
+        """InputError when the port is not there."""
+        try:
+            port_finding.find(options)
+        except DeviceError as error:
+            raise InputError(error.what, remedy=error.remedy) from error
+
+    def open(self, sink: Sink) -> None:
+        """Returns when the board has answered and its clock is known; DeviceError when it does not within 5 s."""
+        self._port = port_finding.find(self._options)
+        self._line = Line(self._port.path, self._baud)
+        self.peer = self._new_peer(self._port.path)  # after the port was set up: it asks for its latency timer
+        self._sink, self._closing, self._link_is_lost = sink, False, False
+        self._pending, self._stuck_since_s = b"", None
+        self._wake_read, self._wake_write = os.pipe()
+        os.set_blocking(self._wake_read, False)
+        os.set_blocking(self._wake_write, False)
+        self.peer.linked(self._clock.now_s())
+        self._thread = threading.Thread(target=self._run, name=f"serial {self.id}", daemon=True)
+        self._thread.start()
+        if self._port.usb_serial:
+            self._tell(DeviceDescribed(self.id, Stamp(self._clock.now_s()), serial=self._port.usb_serial))
+        with self._lock:
+            ready = self._changed.wait_for(lambda: self.peer.ready or self._link_is_lost, OPEN_LIMIT_S)
+            ready = ready and not self._link_is_lost
+        if not ready:
+            seen, remedy = first_bytes.told(self._first, self.received_bytes)
+            self.close()
+            raise DeviceError(
+                f"{self.id}: the board at {self._port.path} does not answer in our framing: {seen}", remedy=remedy
+            )
+
+    def close(self) -> None:
+        """Ends the thread and gives the port back, in any state."""
+        with self._lock:
+            self._closing = True
+            self._sink = None
+        self._poke()
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.join(CLOSE_LIMIT_S)
+        line, self._line = self._line, None
+        if line is not None:
+            line.close()
+        if thread is None or not thread.is_alive():
+            for end in (self._wake_read, self._wake_write):
+                if end >= 0:
+                    os.close(end)
+        self._wake_read = self._wake_write = -1
+
+    def play(self, play_id: str, waveform: Waveform) -> None:
+        """Gives the board the sound; DeviceError when it takes none over its port, or is not open."""
+        if self._thread is None:
+            raise DeviceError(f"{self.id} is not open")
+        if not self.injects:
+            raise DeviceError(
+                f"{self.id} takes no sound over its port", remedy="Let a loudspeaker play, or set `injection`"
+            )
+        with self._lock:
+            rate_hz = self.peer.rate_hz
+        if rate_hz is None:
+            raise DeviceError(f"the board {self.id} says that it takes no sound", remedy="Let a loudspeaker play")
+        sound = self.peer.prepared(waveform, rate_hz)
+        with self._lock:
+            self.peer.play(play_id, sound, rate_hz, self._clock.now_s())
+        self._poke()
+
+    def stop(self) -> None:
+        """Ends what is being given; StimulusEnded(complete=False) follows."""
+        with self._lock:
+            self.peer.stop(self._clock.now_s())
+        self._poke()
+
+    def level_dbfs(self) -> float | None:
+        """RMS of the last 100 ms that were sent; None when nothing is."""
+        with self._lock:
+            return self.peer.level_dbfs()
+
+    def say(self, text: str) -> None:
+        """A query in words; returns when the board has acknowledged it. DeviceError when it does not within 5 s."""
+        self._command(Text(text))
+
+    def set_operating_point(self, value: int) -> None:
+        """Sensitivity of its wake word, 0–100; as `say`."""
+        if not 0 <= value <= 100:
+            raise DeviceError(f"an operating point is 0 to 100, not {value}")
+        self._command(Set(SetKey.OPERATING_POINT, value))
+
+    def set_console_style(self, value: int) -> None:
+        """Style of its log lines: 0 none, 1 ESP-IDF, 2 Zephyr, 3 Arduino; as `say`."""
+        self._command(Set(SetKey.CONSOLE_STYLE, value))
+
+    def restart(self) -> None:
+        """Asks the board to reset itself; Status(STARTED) follows."""
+        with self._lock:
+            self._framed_peer().reset()
+        self._poke()
+
+    def _new_peer(self, path: str) -> Peer:
+        options = self._options
+        stated_s = options.hold_back_ms / 1000
+        found_s = hold_back_s(path) if options.hold_back_ms == DEFAULT_HOLD_BACK_MS else stated_s
+        console = Console(
+            self._profile,
+            self.id,
+            baud=None if is_pty(path) else self._baud,
+            hold_back_s=stated_s if found_s is None else found_s,
+            measured=found_s is not None,
+        )
+        dialogue = options.dialogue(self._profile)
+        realtime = options.pace is Pace.REALTIME
+        if not options.framed(self._profile):
+            return ConsolePeer(
+                self.id,
+                self._tell,
+                console,
+                rate_hz=RATE_HZ if dialogue is AudioDialogue.TFLM else None,
+                realtime=realtime,
+            )
+        return FramedPeer(
+            self.id,
+            self._tell,
+            console,
+            encoding=options.encoding.encoding,
+            realtime=realtime,
+            injects=dialogue is AudioDialogue.VH,
+            ping_period_s=options.ping_period_s,
+            answer_limit_s=options.answer_limit_s,
+            first_command=int(self._clock.wall_s() * _COMMANDS_A_SECOND) & 0xFFFFFFFF,
+        )
+
+    def _framed_peer(self) -> FramedPeer:
+        if not isinstance(self.peer, FramedPeer):
+            raise DeviceError(f"{self.id} takes no commands", remedy="Only boards with framing: vh do")
+        return self.peer
+
+    def _command(self, message: Text | Set) -> None:
+        with self._lock:
+            peer = self._framed_peer()
+            if self._thread is None or self._link_is_lost:
+                raise DeviceError(f"{self.id} is not to be reached", remedy="Wait until its link is back")
+            command: Command = peer.command(message)
+        self._poke()
+        if not command.done.wait(COMMAND_LIMIT_S):
+            with self._lock:
+                peer.drop(command)
+        if not command.acknowledged:
+            raise DeviceError(
+                f"{self.id} has not acknowledged {message}", remedy="See whether it restarted or was lost"
+            )
+
+    def _tell(self, observation: Observation) -> None:
+        sink = self._sink
+        if sink is not None and not self._closing:
+            sink(observation)
+
+    def _poke(self) -> None:
+        """Wakes the thread."""
+        if self._wake_write >= 0:
+            try:
+                os.write(self._wake_write, b"\0")
+            except BlockingIOError:
+                return  # it has enough to wake for
+
+    def _run(self) -> None:
+        back_off_s = _BACK_OFF_S[0]
+        while not self._closing:
+            if self._line is None:
+                if self._reopen():
+                    back_off_s = _BACK_OFF_S[0]
+                else:
+                    self._pause(back_off_s)
+                    back_off_s = min(back_off_s * 2, _BACK_OFF_S[1])
+                continue
+            try:
+                self._turn(self._line)
+            except LineGone as error:
+                self._drop_line()
+                self._lose(error.what)
+
+    def _turn(self, line: Line) -> None:
+        """Writes what is due, waits for the next thing to do, reads what came."""
+        with self._lock:
+            now_s = self._clock.now_s()
+            if now_s - self._ticked_s >= _TICK_S:
+                self._ticked_s = now_s
+                if why := self.peer.tick(now_s, self._late_s):
+                    self._lose(why)
+            if not self._pending:
+                self._pending = self.peer.output(now_s)
+            wait_s = 0.0 if self._pending else self.peer.wait_s(now_s)
+        if self._pending:
+            self._write(line)
+        blocked = [line.fileno()] if self._pending else []
+        wait_s = _WAIT_S if wait_s is None or blocked else min(wait_s, _WAIT_S)
+        before_s = self._clock.now_s()
+        readable, writable, _ = select.select([line.fileno(), self._wake_read], blocked, [], wait_s)
+        if wait_s > 0 and not readable and not writable:
+            # How late this thread wakes is how late it may see bytes.
+            late_s = self._clock.now_s() - before_s - wait_s
+            self._late_s = max(_LATE_S, late_s, self._late_s * _LATE_DECAY)
+        if self._wake_read in readable:
+            os.read(self._wake_read, 4096)
+        if line.fileno() in readable:
+            self._read(line)
+
+    def _read(self, line: Line) -> None:
+        data = line.read()
+        now_s = self._clock.now_s()
+        if not data:
+            return
+        self.received_bytes += len(data)
+        self._first += data[: first_bytes.KEPT - len(self._first)]
+        with self._lock:
+            self.peer.received(data, Stamp(now_s, self._late_s))
+            if self.peer.ready:
+                self._changed.notify_all()
+                if self._link_is_lost:
+                    self._link_is_lost = False
+                    self._tell(LinkBack(self.id, Stamp(now_s)))
+
+    def _write(self, line: Line) -> None:
+        taken = line.write(self._pending)
+        self._pending = self._pending[taken:]
+        self.sent_bytes += taken
+        now_s = self._clock.now_s()
+        if taken:
+            self._stuck_since_s = None
+        elif self._stuck_since_s is None:
+            self._stuck_since_s = now_s
+        elif now_s - self._stuck_since_s > self._options.write_limit_s and not self._link_is_lost:
+            self._lose(f"the board has taken no bytes for {now_s - self._stuck_since_s:.1f} s; its port is still there")
+
+    def _reopen(self) -> bool:
+        try:
+            self._port = port_finding.find(self._options, self._port.usb_serial)
+            line = Line(self._port.path, self._baud)
+        except DeviceError:
+            return False  # not there yet: the next try may find it
+        with self._lock:
+            self._line, self._pending, self._stuck_since_s = line, b"", None
+            self.peer.linked(self._clock.now_s())
+            if self.peer.ready and self._link_is_lost:
+                self._link_is_lost = False
+                self._tell(LinkBack(self.id, Stamp(self._clock.now_s())))
+        return True
+
+    def _drop_line(self) -> None:
+        with self._lock:
+            line, self._line, self._pending = self._line, None, b""
+        if line is not None:
+            line.close()
+
+    def _lose(self, what: str) -> None:
+        with self._lock:
+            now_s = self._clock.now_s()
+            if not self._link_is_lost:
+                self._link_is_lost = True
+                self._tell(LinkLost(self.id, Stamp(now_s), what))
+                self._changed.notify_all()
+            self.peer.lost(now_s)
+
+    def _pause(self, duration_s: float) -> None:
+        readable, _, _ = select.select([self._wake_read], [], [], duration_s)
+        if readable:
+            os.read(self._wake_read, 4096)

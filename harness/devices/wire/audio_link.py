@@ -1,0 +1,297 @@
+"""Giving sound to a board over a wire that may lose it: what to send now, and what has been heard.
+
+Go-back-N (docs/framing.md, Audio): the board takes samples only in their order and says which one it expects; from
+there everything is sent again.
+No I/O and no clock: it is told acknowledgements and times, and says what to send.
+
+Positions are samples on the *audio line*: all that was given since the driver opened. The board counts its own from its
+boot; where its count lies on the line is found out after each boot, with a frame that no board expects.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from harness.devices.wire.adpcm import EncodedSound, Encoding
+
+PROBE_SAMPLE = 1 << 63
+"""A first sample that no board expects: the frame is dropped, and answered with the one that it does expect."""
+RESEND_S = 0.5
+_SOONEST_S = 0.008
+_AHEAD_S = 0.1
+_FEWEST = 480.0
+_MOST_SHRUNK = 3
+_GOOD_CHUNKS = 64
+
+
+class Answer(Enum):
+    """What an acknowledgement was.
+
+    FOUND: the first since `start`; the line and the board's count now have a common point. ADVANCED: more was heard.
+    REPEATED: nothing new. FOREIGN: no number that this boot can expect: it has restarted, ask it for HELLO.
+    """
+
+    FOUND = auto()
+    ADVANCED = auto()
+    REPEATED = auto()
+    FOREIGN = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """What an AUDIO frame carries; `first` is the board's own count, `count` the samples in `data`."""
+
+    encoding: Encoding
+    first: int
+    count: int
+    data: bytes
+
+
+@dataclass(slots=True)
+class _Piece:
+    start: int
+    end: int
+    sound: EncodedSound
+
+
+class AudioLink:
+    """The sender's side of one board. Not thread-safe: its owner holds a lock.
+
+    realtime: never more than 0.1 s ahead of the clock. resend_s: the longest wait before sending again; it adapts
+    downwards to the round trips that it sees, but not below soonest_s (where nothing is lost on the way, only late, the
+    same as resend_s). The amount under way and the size of chunks shrink where frames are lost.
+    """
+
+    def __init__(self, *, realtime: bool = False, resend_s: float = RESEND_S, soonest_s: float = _SOONEST_S) -> None:
+        self._realtime = realtime
+        self._resend_s = resend_s
+        self._soonest_s = min(soonest_s, resend_s)
+        self._pieces: deque[_Piece] = deque()
+        self._rate_hz = 0
+        self._window = 0
+        self._line_s = 0.0  # seconds on the line at position self._base
+        self._base = 0
+        self._shift: int | None = None  # position on the line less the board's count
+        self._end = 0  # of what is to be sent
+        self._sent = 0  # sent once at least
+        self._next = 0  # to be sent next
+        self._heard = 0
+        self._allowed = 0.0
+        self._shrink = 0
+        self._good = 0
+        self._timeouts = 0
+        self._flying = 0  # frames that may still be answered
+        self._ignored = 0  # of these: answers to come that say nothing new
+        self._since_back = 0
+        self._ignored_until_s = float("-inf")
+        self._timed_again = False
+        self._last_s = float("-inf")  # of the last progress, or of the first sending since
+        self._timing: tuple[int, float] | None = None  # end of a chunk sent once, and when
+        self._trip_s: float | None = None
+        self._spread_s = 0.0
+        self._began: tuple[int, float] | None = None
+        self.resent = 0
+        self.went_back = 0
+
+    @property
+    def ready(self) -> bool:
+        """True when it is known what the board expects."""
+        return self._shift is not None
+
+    @property
+    def end(self) -> int:
+        """Position behind the last sample that was given."""
+        return self._end
+
+    @property
+    def sent(self) -> int:
+        """Position behind the last sample that was sent at least once."""
+        return self._sent
+
+    @property
+    def heard(self) -> int:
+        """Position up to which the board has acknowledged."""
+        return self._heard
+
+    def start(self, rate_hz: int, window: int) -> None:
+        """A boot was met (or met again): what was not heard is dropped; the next `due` asks what the board expects."""
+        if rate_hz <= 0 or window <= 0:
+            raise ValueError(f"a board has a sample rate and a window, not {rate_hz} and {window}")
+        self.lose()
+        self._line_s, self._base = self.line_s(self._end), self._end
+        self._rate_hz, self._window, self._allowed = rate_hz, window, float(window)
+        self._shrink = self._good = self._timeouts = self._flying = self._ignored = 0
+        self._trip_s, self._spread_s = None, 0.0
+        self._last_s = float("-inf")
+
+    def lose(self) -> None:
+        """The link or the boot is gone; nothing is due until `start`."""
+        self._pieces.clear()
+        self._end = self._next = self._heard = self._sent
+        self._shift, self._timing, self._began = None, None, None
+        self._window = 0
+
+    def give(self, sound: EncodedSound) -> tuple[int, int]:
+        """Appends; the positions of its first sample and behind its last one."""
+        start = self._end
+        if self._next == self._end:
+            self._began = None
+        self._end += len(sound)
+        self._pieces.append(_Piece(start, self._end, sound))
+        return start, self._end
+
+    def cut(self) -> int:
+        """Drops what was not sent yet; the position at which the line now ends."""
+        self._end = self._sent
+        while self._pieces and self._pieces[-1].start >= self._end:
+            self._pieces.pop()
+        if self._pieces:
+            self._pieces[-1].end = min(self._pieces[-1].end, self._end)
+        return self._end
+
+    def line_s(self, position: int) -> float:
+        """Seconds on the audio line."""
+        if not self._rate_hz:
+            return 0.0
+        return self._line_s + (position - self._base) / self._rate_hz
+
+    def audio_s(self, sample: int) -> float | None:
+        """Seconds on the audio line of a sample in the board's own count; None as long as that is not known."""
+        return None if self._shift is None else self.line_s(sample + self._shift)
+
+    def due(self, now_s: float) -> Chunk | None:
+        """What to send at once; call again until None."""
+        if not self._window:
+            return None
+        if self._shift is None:
+            if now_s - self._last_s < self._resend_s:
+                return None
+            self._last_s = now_s
+            return Chunk(Encoding.PCM16, PROBE_SAMPLE, 1, b"\0\0")
+        if self._heard < self._next and now_s - self._last_s >= self._patience_s():
+            self._timeouts += 1
+            self._flying = 0  # whatever was answered has come by now
+            self._go_back(now_s)
+        span = self._span()
+        if span is None or (self._realtime and span[1] > self._paced(now_s)):
+            return None
+        return self._sending(*span, now_s)
+
+    def acknowledge(self, expected: int, now_s: float) -> Answer:
+        """The board says which sample it expects, in its own count."""
+        if not self._window:
+            return Answer.REPEATED
+        if self._shift is None or self._sent == self._base:
+            # Nothing of this boot was sent: whatever it says last is where it is.
+            self._shift = self._base - expected
+            return Answer.FOUND
+        position = expected + self._shift
+        self._answered(now_s)
+        if not self._heard <= position <= self._sent:
+            return Answer.FOREIGN
+        if position > self._heard:
+            self._advance(position, now_s)
+            return Answer.ADVANCED
+        # Frames that were under way when it went back are answered too, and prove no further loss.
+        if self._heard < self._next and not self._ignored:
+            self._go_back(now_s)
+            # What it now sends again was not heard before, so its acknowledgement tells the round trip.
+            self._timed_again = True
+        return Answer.REPEATED
+
+    def wait_s(self, now_s: float) -> float | None:
+        """How long until `due` may have something without any acknowledgement; None: not before one, or `give`."""
+        if not self._window:
+            return None
+        if self._shift is None:
+            return max(0.0, self._last_s + self._resend_s - now_s)
+        waits = []
+        if self._heard < self._next:
+            waits.append(max(0.0, self._last_s + self._patience_s() - now_s))
+        span = self._span()
+        if span is not None:
+            ahead = span[1] - self._paced(now_s) if self._realtime else 0
+            waits.append(max(0.0, ahead / self._rate_hz))
+        return min(waits, default=None)
+
+    def _span(self) -> tuple[int, int] | None:
+        """Positions of the next chunk, when the board has room for it."""
+        piece = next((one for one in self._pieces if one.end > self._next), None)
+        if piece is None:
+            return None
+        size = max(piece.sound.smallest, piece.sound.largest >> self._shrink)
+        end, room = min(piece.end, self._next + size), self._heard + self._window
+        if end > room and piece.sound.smallest < piece.sound.largest:
+            end = room
+        if not self._next < end <= room or (self._next > self._heard and end > self._heard + self._allowed):
+            return None
+        return self._next, end
+
+    def _sending(self, start: int, end: int, now_s: float) -> Chunk:
+        assert self._shift is not None
+        piece = next(one for one in self._pieces if one.end > start)
+        if start == self._heard:
+            self._last_s = now_s
+        again, self._timed_again = self._timed_again, False
+        if start < self._sent:
+            self.resent += 1
+        if self._timing is None and (again or start >= self._sent):
+            self._timing = end, now_s
+        self._flying += 1
+        self._since_back += 1
+        self._next, self._sent = end, max(self._sent, end)
+        data = piece.sound.cut(start - piece.start, end - piece.start)
+        return Chunk(piece.sound.encoding, start - self._shift, end - start, data)
+
+    def _answered(self, now_s: float) -> None:
+        """An answer belongs to a frame that was under way; some frames and some answers are lost."""
+        self._flying, self._ignored = max(0, self._flying - 1), max(0, self._ignored - 1)
+        if now_s > self._ignored_until_s:
+            self._ignored, self._flying = 0, min(self._flying, self._since_back)
+
+    def _advance(self, position: int, now_s: float) -> None:
+        if self._timing is not None and position >= self._timing[0]:
+            self._measure(now_s - self._timing[1])
+            self._timing = None
+        if position >= self._next and not self._ignored:
+            self._flying = 0
+        self._allowed = min(float(self._window), self._allowed + position - self._heard)
+        self._good += 1
+        if self._good >= _GOOD_CHUNKS and self._shrink:
+            self._shrink, self._good = self._shrink - 1, 0
+        self._heard, self._next = position, max(self._next, position)
+        self._last_s, self._timeouts = now_s, 0
+        while self._pieces and self._pieces[0].end <= position:
+            self._pieces.popleft()
+
+    def _measure(self, trip_s: float) -> None:
+        # Smoothed round trip and its spread as in RFC 6298, section 2.
+        if self._trip_s is None:
+            self._trip_s, self._spread_s = trip_s, trip_s / 2
+            return
+        self._spread_s += (abs(trip_s - self._trip_s) - self._spread_s) / 4
+        self._trip_s += (trip_s - self._trip_s) / 8
+
+    def _patience_s(self) -> float:
+        if self._trip_s is None:
+            return self._resend_s
+        patience_s = max(self._soonest_s, self._trip_s + 4 * self._spread_s) * 2.0 ** min(self._timeouts, 8)
+        return min(patience_s, self._resend_s)
+
+    def _go_back(self, now_s: float) -> None:
+        self.went_back += 1
+        self._next, self._timing = self._heard, None
+        self._allowed = max(_FEWEST, self._allowed / 2)
+        self._shrink, self._good = min(self._shrink + 1, _MOST_SHRUNK), 0
+        self._ignored, self._since_back = self._flying, 0
+        self._ignored_until_s = now_s + self._patience_s()
+        self._last_s = now_s
+
+    def _paced(self, now_s: float) -> int:
+        """Position up to which a sound may have left by now."""
+        if self._began is None:
+            self._began = self._next, now_s
+        position, began_s = self._began
+        return position + int((now_s - began_s + _AHEAD_S) * self._rate_hz)

@@ -1,0 +1,218 @@
+"""A device's console: bytes and their arrival in, observations out. Bounded in memory and time; no I/O, no clock."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from harness.base.foreign import without_escapes
+from harness.devices.wire.binary_frames import FrameFinder
+from harness.devices.wire.line_clock import UNPROVEN_S, LineClock
+from harness.devices.wire.lines import Lines, Reading
+from harness.devices.wire.mappings import by_type, message_of
+from harness.devices.wire.wyoming import WyomingEvents
+from harness.model.bench import ConsoleSettings, DeviceProfile, Framing
+from harness.model.observation import LogLine, Observation, Unread
+from harness.model.time import Stamp
+
+_LINE_ENDS = re.compile(rb"[\r\n]+")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f\ufffd]")
+_PIECE = 4096
+_KEPT = 2000
+"""Characters of an unmapped line that the log keeps."""
+_BITS_A_BYTE = 10
+_BURST_S = 2.0
+_BUFFERS_S = 0.004
+"""What a board's own buffer and the polls of a bus may add."""
+_UNREAD_EVERY_S = 0.2
+
+
+class Console:
+    """Reads one device's console by its profile; without a profile every line is a LogLine.
+
+    lines: whole lines; too_long: those that were not read, each told as Unread; garbage: those with bytes that are no
+    text; unmapped: those that no mapping took; left_out: unmapped lines that were too many for the log; frames,
+    broken_frames: binary ones, or Wyoming's events.
+    Call `feed(b"", now)` when nothing comes, so that what waits for further lines is told in time.
+    """
+
+    def __init__(
+        self,
+        profile: DeviceProfile | None,
+        source: str,
+        *,
+        baud: int | None = None,
+        hold_back_s: float = 0.0,
+        measured: bool = True,
+    ) -> None:
+        """baud: rate of a real line, on which a line's own length delays it; None: it is not counted.
+
+        hold_back_s: for how long an adapter may hold a line back; measured: known, not assumed.
+        """
+        self.lines = self.too_long = self.garbage = self.unmapped = self.left_out = self.frames = 0
+        self._settings = profile.console if profile is not None else ConsoleSettings()
+        self._source = source
+        self._byte_s = _BITS_A_BYTE / baud if baud else 0.0
+        self._hold_back_s = hold_back_s
+        mappings = profile.lines if profile is not None else ()
+        takes_audio = profile is not None and profile.audio is not None
+        self.clock = LineClock(hold_back_s, 0.0 if measured else UNPROVEN_S)
+        self._mapped = Lines(mappings, self._settings, source, clock=self.clock, takes_audio=takes_audio)
+        self._messages = profile.messages if profile is not None else ()
+        self._finder = FrameFinder(profile.frames) if profile is not None and profile.frames else None
+        wyoming = self._settings.framing is Framing.WYOMING
+        self._events = WyomingEvents(self._settings.max_line_bytes) if wyoming else None
+        self._unread: list[Reading] = []
+        self._unread_at_s: float | None = None
+        self._line = bytearray()
+        self._dropped = 0
+        self._tokens = self._burst = max(1.0, self._settings.log_lines_per_s * _BURST_S)
+        self._tokens_at_s: float | None = None
+        self._untold = 0
+
+    @property
+    def broken_frames(self) -> int:
+        return sum(one.broken for one in (self._finder, self._events) if one is not None)
+
+    @property
+    def slow(self) -> int:
+        """Searches that were ended by their time limit."""
+        return self._mapped.slow
+
+    def feed(self, data: bytes, at: Stamp) -> tuple[Observation, ...]:
+        """What the bytes say that arrived at `at`; lines that no mapping took are LogLines, so many a second."""
+        found: list[Observation] = []
+        for reading in self.read(data, at):
+            found += self._logged(reading)
+        found += self._lost(at)
+        if self._untold and self._refill(at.at_s) >= self._burst / 2:
+            found.append(self._left_out(at))
+        return tuple(found)
+
+    def flush(self, at: Stamp) -> tuple[Observation, ...]:
+        """What is still held back: a line without an end, an observation that waits for more lines, a count."""
+        readings = [*self._ended(at), *self._mapped.flush()]
+        found = [one for reading in readings for one in self._logged(reading)]
+        found += self._lost(at, at_once=True)
+        return (*found, self._left_out(at)) if self._untold else tuple(found)
+
+    def read(self, data: bytes, at: Stamp) -> list[Reading]:
+        """The same line by line, with what each became, and without a rate limit: for whoever writes a profile."""
+        found = self._mapped.expire(at.at_s)
+        if self._events is not None and not data:
+            self._events.feed(b"", at.at_s)
+        for start in range(0, len(data), _PIECE):
+            piece = data[start : start + _PIECE]
+            if self._events is not None:
+                for segment in self._events.feed(piece, at.at_s):
+                    if segment.is_frame:
+                        found += self._map(segment.data.decode(), at, len(segment.data))
+                    else:
+                        found += self._text(segment.data, at)
+                continue
+            if self._finder is None:
+                found += self._text(piece, at)
+                continue
+            for segment in self._finder.feed(piece, at.at_s):
+                if segment.is_frame:
+                    self.frames += 1
+                    found += self._map(f"frame: {segment.data.hex(' ')}", at, len(segment.data))
+                else:
+                    found += self._text(segment.data, at)
+        return found
+
+    def read_rest(self, at: Stamp) -> list[Reading]:
+        """`flush`, line by line."""
+        return [*self._ended(at), *self._mapped.flush()]
+
+    def _text(self, data: bytes, at: Stamp) -> Iterator[Reading]:
+        start = 0
+        for end in _LINE_ENDS.finditer(data):
+            self._gather(data[start : end.start()])
+            yield from self._ended(at)
+            start = end.end()
+        self._gather(data[start:])
+
+    def _gather(self, data: bytes) -> None:
+        room = max(0, self._settings.max_line_bytes - len(self._line))
+        self._line += data[:room]
+        self._dropped += max(0, len(data) - room)
+
+    def _ended(self, at: Stamp) -> list[Reading]:
+        if not self._line:
+            return []
+        raw, dropped = bytes(self._line), self._dropped
+        self._line.clear()
+        self._dropped = 0
+        text = raw.decode("utf-8", errors="backslashreplace")
+        if _is_garbage(raw):
+            self.garbage += 1
+        if dropped:
+            self.lines += 1
+            self.too_long += 1
+            why = f"the line is too long: {len(raw) + dropped} bytes"
+            return [Reading(text, at, why=why, unread=True)]
+        return self._map(text, at, len(raw))
+
+    def _map(self, raw: str, at: Stamp, size: int) -> list[Reading]:
+        self.lines += 1
+        way_s = size * self._byte_s + self._hold_back_s
+        if self._byte_s or self._hold_back_s:
+            way_s += _BUFFERS_S
+            # It was written before its first byte left, and before we read it, however late that was.
+            at = Stamp(at.at_s - at.error_s - way_s / 2, at.error_s + way_s / 2)
+        text = without_escapes(raw)
+        message = message_of(text) if self._messages else None
+        if message is None:
+            return self._mapped.take(text, raw, at)
+        taken = by_type(self._messages, message, at, self._source)
+        if isinstance(taken, str):
+            found = self._mapped.take(text, raw, at)
+            return found if found[-1].rule is not None or not taken else [*found[:-1], replace(found[-1], why=taken)]
+        number, seen = taken
+        return [*self._mapped.expire(at.at_s), Reading(raw, at, (seen,), len(self._mapped) + number)]
+
+    def _lost(self, at: Stamp, *, at_once: bool = False) -> list[Observation]:
+        """That lines were not read, not more often than anybody can follow."""
+        early = self._unread_at_s is not None and at.at_s - self._unread_at_s < _UNREAD_EVERY_S
+        if not self._unread or (early and not at_once):
+            return []
+        found, self._unread, self._unread_at_s = self._unread, [], at.at_s
+        return [Unread(self._source, found[-1].at, found[-1].why, len(found))]
+
+    def _logged(self, reading: Reading) -> tuple[Observation, ...]:
+        if reading.unread:
+            self._unread.append(reading)
+        if reading.rule is not None:
+            return tuple(one for one in reading.observations if not isinstance(one, LogLine) or self._room(reading.at))
+        self.unmapped += 1
+        if not self._room(reading.at):
+            return reading.observations
+        why = f" ({reading.why})" if reading.why else ""
+        return (*reading.observations, LogLine(self._source, reading.at, reading.text[:_KEPT] + why))
+
+    def _room(self, at: Stamp) -> bool:
+        """Whether the log takes one more line now."""
+        if self._refill(at.at_s) < 1.0:
+            self.left_out += 1
+            self._untold += 1
+            return False
+        self._tokens -= 1.0
+        return True
+
+    def _refill(self, now_s: float) -> float:
+        gone_s = 0.0 if self._tokens_at_s is None else max(0.0, now_s - self._tokens_at_s)
+        self._tokens_at_s = now_s
+        self._tokens = min(self._burst, self._tokens + gone_s * self._settings.log_lines_per_s)
+        return self._tokens
+
+    def _left_out(self, at: Stamp) -> LogLine:
+        count, self._untold = self._untold, 0
+        lines = "1 line was" if count == 1 else f"{count} lines were"
+        return LogLine(self._source, at, f"{lines} left out: more than {self._settings.log_lines_per_s:g} a second")
+
+
+def _is_garbage(raw: bytes) -> bool:
+    text = without_escapes(raw.decode("utf-8", errors="replace"))
+    return _CONTROL.search(text) is not None

@@ -1,0 +1,326 @@
+"""A profile's mappings applied to a message: bytes in, observations out; no I/O and no clock."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
+import regex
+
+from harness.base.foreign import without_escapes
+from harness.devices.wire.line_fields import SLOT, LineFields, observation
+from harness.devices.wire.unmapped import Unmapped as Unmapped
+from harness.model.bench import LineMapping, MessageMapping, ObservationKind, PlainValue
+from harness.model.observation import (
+    DeviceDescribed,
+    DeviceState,
+    Intent,
+    ListeningProved,
+    LogLine,
+    Observation,
+    Proof,
+    ResponseText,
+    StateTold,
+    Status,
+    Transcript,
+    Wake,
+)
+from harness.model.time import Stamp
+
+SEARCH_LIMIT_S = 0.05
+MAX_PAYLOAD_BYTES = 65536
+ANYTHING = "*"
+"""In `when`: whatever stands there."""
+_SHOWN = 300
+_PATTERN = re.compile(r"\*|\{(\w+)\}")
+
+
+def topic_matches(topic_filter: str, topic: str) -> bool:
+    """Whether an MQTT filter takes a topic (MQTT 3.1.1, 4.7): `+` is one level, `#` the rest, `$…` needs its name."""
+    wanted, found = topic_filter.split("/"), topic.split("/")
+    if topic.startswith("$") and wanted[0] in ("#", "+"):
+        return False
+    for position, level in enumerate(wanted):
+        if level == "#":
+            return True
+        if position >= len(found) or level not in ("+", found[position]):
+            return False
+    return len(wanted) == len(found)
+
+
+def for_device(mappings: Iterable[MessageMapping], device: str) -> tuple[MessageMapping, ...]:
+    """The mappings with {device} of their topics filled in."""
+    return tuple(replace(one, topic=one.topic.replace("{device}", device)) for one in mappings)
+
+
+def parse(payload: bytes) -> PlainValue:
+    """The payload as JSON; Unmapped when it is too long, not UTF-8, or not JSON."""
+    if len(payload) > MAX_PAYLOAD_BYTES:
+        raise Unmapped(f"{len(payload)} bytes are more than {MAX_PAYLOAD_BYTES}")
+    try:
+        found: PlainValue = json.loads(payload.decode("utf-8"), parse_constant=_refuse_constant)
+    except UnicodeDecodeError as error:
+        raise Unmapped("not UTF-8") from error
+    except (ValueError, RecursionError) as error:
+        raise Unmapped("not JSON") from error
+    return found
+
+
+def pointed(document: PlainValue, pointer: str) -> PlainValue:
+    """The value at a JSON pointer (RFC 6901; "" is the whole); Unmapped when there is none."""
+    here = document
+    for step in pointer.split("/")[1:]:
+        key = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(here, dict) and key in here:
+            here = here[key]
+        elif isinstance(here, list) and key.isascii() and key.isdigit() and int(key) < len(here):
+            here = here[int(key)]
+        else:
+            raise Unmapped(f"nothing at {pointer}")
+    return here
+
+
+def observations(
+    mappings: Iterable[MessageMapping], topic: str, payload: bytes, at: Stamp, source: str
+) -> tuple[Observation, ...]:
+    """What a message says: one observation for each mapping that fits it, in the profile's order.
+
+    A message that none fits becomes one LogLine with the reason; nothing raises. Topics of the mappings must have
+    {device} filled in. A payload that is no JSON is a text for those mappings that look at the whole payload only.
+    """
+    found: list[Observation] = []
+    reasons: list[str] = []
+    document: PlainValue = None
+    no_json = ""
+    try:
+        document = parse(payload)
+    except Unmapped as error:
+        no_json = str(error)
+    for mapping in mappings:
+        if not topic_matches(mapping.topic, topic):
+            continue
+        try:
+            if mapping.match:
+                if (seen := _searched(mapping, payload, at, source)) is not None:
+                    found.append(seen)
+                continue
+            whole_only = not mapping.when and all(pointer == "" for _, pointer in mapping.fields)
+            if no_json and not (whole_only and no_json == "not JSON"):
+                raise Unmapped(no_json)
+            seen = _observation(mapping, payload.decode("utf-8") if no_json else document, at, source)
+        except Unmapped as error:
+            reasons.append(str(error))
+        else:
+            if seen is not None:
+                found.append(seen)
+    if found:
+        return tuple(found)
+    why = f" ({reasons[0]})" if reasons else ""
+    return (LogLine(source, at, f"{topic}: {shown(payload)}{why}"),)
+
+
+def message_of(line: str) -> dict[str, PlainValue] | None:
+    """The JSON object of a line that ends with one, whatever a log wrote before it; None when there is none."""
+    begins = line.find("{")
+    if begins < 0 or not line.rstrip().endswith("}"):
+        return None
+    try:
+        found = parse(line[begins:].encode("utf-8"))
+    except Unmapped:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def by_type(
+    mappings: Iterable[MessageMapping], message: dict[str, PlainValue], at: Stamp, source: str
+) -> tuple[int, Observation] | str:
+    """The number of the first mapping that takes a message of its type, and what it says; else why none does."""
+    kind = message.get("type", "")
+    reasons: list[str] = []
+    for number, mapping in enumerate(mappings):
+        found = _type_pattern(mapping.type).fullmatch(kind) if isinstance(kind, str) else None
+        if found is None:
+            continue
+        try:
+            seen = _observation(mapping, message, at, source, found.groupdict())
+        except Unmapped as error:
+            reasons.append(str(error))
+        else:
+            if seen is not None:
+                return number, seen
+    return reasons[0] if reasons else ""
+
+
+@functools.lru_cache(maxsize=256)
+def _type_pattern(text: str) -> re.Pattern[str]:
+    """A type in which `*` is any text, and {name} some text that is kept."""
+    parts, end = [], 0
+    for hole in _PATTERN.finditer(text):
+        parts += [re.escape(text[end : hole.start()]), f"(?P<{hole[1]}>.+?)" if hole[1] else ".*?"]
+        end = hole.end()
+    return re.compile("".join([*parts, re.escape(text[end:])]), re.DOTALL)
+
+
+def shown(payload: bytes) -> str:
+    """The beginning of a payload as text; bytes that are no UTF-8 are kept as escapes."""
+    text = payload[:_SHOWN].decode("utf-8", errors="backslashreplace")
+    return text if len(payload) <= _SHOWN else f"{text}… ({len(payload)} bytes)"
+
+
+def _observation(
+    mapping: MessageMapping,
+    document: PlainValue,
+    at: Stamp,
+    source: str,
+    captured: Mapping[str, str] = MappingProxyType({}),
+) -> Observation | None:
+    """None when a condition of the mapping does not hold. captured: fields that the message's type gives."""
+    for pointer, wanted in mapping.when:
+        try:
+            if _text(pointed(document, pointer)) != wanted and wanted != ANYTHING:
+                return None
+        except Unmapped:
+            return None
+    fields = dict(mapping.fields)
+
+    def text(name: str, default: str | None = "") -> str:
+        """Of a field; without a pointer, what the type gave, else the value at the default pointer (None: nothing)."""
+        pointer = fields.get(name, default)
+        if name in captured and name not in fields:
+            return captured[name]
+        return "" if pointer is None else _text(pointed(document, pointer))
+
+    match mapping.kind:
+        case ObservationKind.WAKE:
+            phrase = text("phrase", None)
+            return Wake(source, at, dict(mapping.values).get(phrase, phrase), _scored(mapping, document, fields))
+        case ObservationKind.TRANSCRIPT:
+            final = pointed(document, fields["final"]) if "final" in fields else True
+            if not isinstance(final, bool):
+                raise Unmapped("`final` is not true or false")
+            return Transcript(source, at, text("text"), final)
+        case ObservationKind.INTENT:
+            name = text("name")
+            slots = _slots(pointed(document, fields["slots"])) if "slots" in fields else ()
+            slots += _own_slots(document, fields)
+            named = dict(mapping.values).get(name, name)
+            return Intent(source, at, named, slots, _scored(mapping, document, fields))
+        case ObservationKind.NOT_UNDERSTOOD:
+            return Intent(source, at, "")
+        case ObservationKind.RESPONSE:
+            return ResponseText(source, at, text("text"))
+        case ObservationKind.STATUS:
+            word = text("state")
+            return Status(source, at, _state(mapping, word), _detail(document, fields))
+        case ObservationKind.STATE:
+            piece = text("name")
+            value = text("value", None)
+            return StateTold(source, at, dict(mapping.values).get(piece, piece), value)
+        case ObservationKind.LOG:
+            return LogLine(source, at, text("text"))
+        case ObservationKind.LISTENING:
+            return ListeningProved(source, at, Proof.HEARTBEAT)
+        case ObservationKind.ABOUT:
+            return DeviceDescribed(source, at, text("firmware", None), text("serial", None))
+
+
+def _searched(mapping: MessageMapping, payload: bytes, at: Stamp, source: str) -> Observation | None:
+    """A text that the mapping's expression is searched in, as in a console line; None when it is not there."""
+    if len(payload) > MAX_PAYLOAD_BYTES:
+        raise Unmapped(f"{len(payload)} bytes are more than {MAX_PAYLOAD_BYTES}")
+    text = without_escapes(payload.decode("utf-8", errors="backslashreplace"))
+    try:
+        match = regex.compile(mapping.match).search(text, timeout=SEARCH_LIMIT_S)
+    except TimeoutError as error:
+        raise Unmapped("the search took too long") from error
+    if match is None:
+        return None
+    groups = {name: one for name, one in match.groupdict().items() if one is not None}
+    rule = LineMapping(mapping.match, mapping.kind, mapping.fields, mapping.values, score_scale=mapping.score_scale)
+    return observation(rule, LineFields().with_groups(groups), at, source)
+
+
+def _state(mapping: MessageMapping, word: str) -> DeviceState:
+    named = dict(mapping.values).get(word, word)
+    try:
+        return DeviceState(named)
+    except ValueError as error:
+        raise Unmapped(f"the state {word!r} is not mapped") from error
+
+
+def _detail(document: PlainValue, fields: dict[str, str]) -> str:
+    if "detail" not in fields:
+        return ""
+    try:
+        return _text(pointed(document, fields["detail"]))
+    except Unmapped:
+        return ""
+
+
+def _text(value: PlainValue) -> str:
+    match value:
+        case str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return str(value)
+        case None:
+            return "null"
+        case _:
+            return json.dumps(value, ensure_ascii=False)
+
+
+def _scored(mapping: MessageMapping, document: PlainValue, fields: dict[str, str]) -> float | None:
+    """The score by the mapping's scale; None when the device gives none, or not this time."""
+    value = pointed(document, fields["score"]) if "score" in fields else None
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise Unmapped("the score is no number")
+    return float(value) / mapping.score_scale
+
+
+def _slots(value: PlainValue) -> tuple[tuple[str, str], ...]:
+    """Slots as an object, name: value, or as a list of objects with slotName (or name, entity) and value (Hermes)."""
+    match value:
+        case None:
+            return ()
+        case dict():
+            return tuple((name, _slot_value(one)) for name, one in value.items())
+        case list():
+            return tuple(_slot(one) for one in value)
+    raise Unmapped("the slots are neither an object nor a list")
+
+
+def _own_slots(document: PlainValue, fields: dict[str, str]) -> tuple[tuple[str, str], ...]:
+    """Slots that a mapping points at one by one, slot_NAME: /pointer; those that the message lacks are left out."""
+    found: list[tuple[str, str]] = []
+    for name, pointer in fields.items():
+        if name.startswith(SLOT):
+            with contextlib.suppress(Unmapped):
+                found.append((name.removeprefix(SLOT), _slot_value(pointed(document, pointer))))
+    return tuple(found)
+
+
+def _slot(value: PlainValue) -> tuple[str, str]:
+    if isinstance(value, dict):
+        for key in ("slotName", "name", "entity"):
+            if isinstance(name := value.get(key), str):
+                return name, _slot_value(value.get("value"))
+    raise Unmapped("a slot has no name")
+
+
+def _slot_value(value: PlainValue) -> str:
+    """The value itself; of Hermes' {kind, value}, its value."""
+    return _text(value["value"]) if isinstance(value, dict) and "value" in value else _text(value)
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is no JSON")

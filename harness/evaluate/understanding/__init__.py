@@ -1,1 +1,0 @@
-"""Predicted intents and slots against gold ones."""

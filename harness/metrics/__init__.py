@@ -1,1 +1,0 @@
-"""Pure arithmetic over the model."""

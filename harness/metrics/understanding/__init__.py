@@ -1,1 +1,0 @@
-"""Counts and figures of intents and slots."""

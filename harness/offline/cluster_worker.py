@@ -1,0 +1,206 @@
+"""What a worker of a cluster does: plays a task's files in a supervised child, whose engine is kept for the next task.
+
+An engine that crashes there costs a file, as it does on one machine, and never the cluster's worker. Nothing but bytes,
+texts and dicts goes over the network.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from harness import __version__
+from harness.model.errors import EngineError, HarnessError
+from harness.model.offline import EngineFacts, ListedFile
+from harness.offline.cluster_order import Order, likeness
+from harness.offline.journal_lines import file_of
+from harness.offline.plain_json import plain
+from harness.offline.pool import Pool
+from harness.offline.run import Playing, no_progress
+
+IDLE_S = 60.0
+"""An engine that is given nothing for so long is let go of."""
+TICK_S = 0.2
+
+_lock = threading.Lock()
+_idle: dict[str, list[Seat]] = {}
+_stops: dict[str, threading.Event] = {}
+
+
+def introduce(told: bytes) -> dict[str, Any]:
+    """What this worker is: `facts` of the engine that it loaded, or in `misfit` why it is no use for the evaluation."""
+    return _with_seat(told, lambda seat, order: {"facts": plain(seat.facts)})
+
+
+def play(told: bytes, lines: bytes) -> dict[str, Any]:
+    """Outcomes of files: `lines`, as a journal has them, in the order in which they came; fewer after `dismiss`.
+
+    `misfit` where this worker is no use; `told`: lines for people. lines: of files, as `file_line` makes them.
+    """
+    return _with_seat(told, lambda seat, order: seat.play(list(map(file_of, lines.splitlines())), proven=order.proven))
+
+
+def dismiss(run: str) -> None:
+    """The evaluation has ended: engines of it are let go of, and tasks of it in work stop within 2 s."""
+    _stop_of(run).set()
+    with _lock:
+        seats = _idle.pop(run, [])
+    for seat in seats:
+        seat.close()
+
+
+def _with_seat(told: bytes, ask: Callable[[Seat, Order], dict[str, Any]]) -> dict[str, Any]:
+    theirs = json.loads(told)["version"]
+    answer: dict[str, Any] = {"version": __version__, "address": _address()}
+    if theirs != __version__:
+        return answer | {"misfit": f"it has version {__version__} of the harness, and this evaluation {theirs}"}
+    order = Order.of(told)
+    if _stop_of(order.run).is_set():
+        return answer | {"lines": b""}
+    seat = _taken(order)
+    try:
+        misfit = seat.misfit(order)
+        answer |= {"misfit": misfit} if misfit else ask(seat, order)
+    except HarnessError as error:
+        # Its pool may be in any state.
+        seat.close()
+        return answer | {"misfit": str(error), "told": seat.told()}
+    except BaseException:
+        seat.close()
+        raise
+    answer["told"] = seat.told()
+    if misfit or _stop_of(order.run).is_set():
+        seat.close()
+    else:
+        _given_back(seat)
+    return answer
+
+
+class Seat:
+    """An engine in a child, and the thread that looks after it: the child ends with the thread that started it."""
+
+    def __init__(self, order: Order) -> None:
+        self.order = order
+        self.facts: EngineFacts | None = None
+        self._stop = _stop_of(order.run)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="harness")
+        self._pool: Pool | None = None
+        self._told: list[str] = []
+        self._timer: threading.Timer | None = None
+        self._welcome = False
+
+    def misfit(self, order: Order) -> str:
+        """Why this worker is no use; "" when it is. Loads the engine."""
+        if self.facts is None:
+            self.facts = self._thread.submit(self._load).result()
+        if not self._welcome:
+            unseen = order.unseen()
+            if unseen:
+                return unseen
+            if order.likeness and likeness(self.facts) != order.likeness:
+                return f"its engine is another: version {self.facts.version}, fingerprint {self.facts.fingerprint[:12]}"
+            self._welcome = bool(order.likeness)
+        return ""
+
+    def play(self, files: Sequence[ListedFile], *, proven: bool) -> dict[str, Any]:
+        kept = self._thread.submit(self._play, files, proven).result()
+        return {"lines": b"".join(kept.lines), "lost": kept.losses}
+
+    def told(self) -> list[str]:
+        """Lines for people since the last time."""
+        lines, self._told[:] = list(self._told), []
+        return lines
+
+    def rest(self, idle_s: float) -> None:
+        """It closes unless it is woken before."""
+        self._timer = threading.Timer(idle_s, _forgotten, [self])
+        self._timer.daemon = True
+        self._timer.start()
+
+    def wake(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def close(self) -> None:
+        self.wake()
+        self._thread.submit(self._close)
+        self._thread.shutdown(wait=False)
+
+    def _load(self) -> EngineFacts:
+        self._pool = Pool(self.order.evaluation, 1, self.order.limits, now_s=time.monotonic, told=self._told.append)
+        while self._pool.facts is None:
+            if self._stop.is_set():
+                raise EngineError("the evaluation was stopped while its engine loaded")
+            self._pool.step(TICK_S, lambda _: 0.0)
+        return self._pool.facts
+
+    def _play(self, files: Sequence[ListedFile], proven: bool) -> _Kept:
+        assert self._pool is not None
+        kept = _Kept()
+        playing = Playing(self.order.evaluation, files, self._pool, kept, None, time.monotonic, proven=proven)
+        playing.play(self._stop, no_progress)
+        return kept
+
+    def _close(self) -> None:
+        if self._pool is not None:
+            self._pool.close(at_once=self._stop.is_set())
+            self._pool = None
+
+
+class _Kept:
+    """Outcomes until the task answers; the journal is where the evaluation was started."""
+
+    before = None
+
+    def __init__(self) -> None:
+        self.lines: list[bytes] = []
+        self.losses: list[str] = []
+
+    def lost(self, why: str) -> None:
+        self.losses.append(why)
+
+    def append_lines(self, lines: bytes) -> None:
+        self.lines.append(lines)
+
+    def tick(self) -> None:
+        """Nothing waits for a disk."""
+
+
+def _address() -> str:
+    from distributed import get_worker
+
+    return str(get_worker().address)
+
+
+def _stop_of(run: str) -> threading.Event:
+    with _lock:
+        return _stops.setdefault(run, threading.Event())
+
+
+def _taken(order: Order) -> Seat:
+    with _lock:
+        idle = _idle.get(order.run)
+        seat = idle.pop() if idle else None
+    if seat is None:
+        return Seat(order)
+    seat.wake()
+    return seat
+
+
+def _given_back(seat: Seat) -> None:
+    with _lock:
+        _idle.setdefault(seat.order.run, []).append(seat)
+        seat.rest(IDLE_S)
+
+
+def _forgotten(seat: Seat) -> None:
+    with _lock:
+        idle = _idle.get(seat.order.run, [])
+        if seat not in idle:
+            return
+        idle.remove(seat)
+    seat.close()

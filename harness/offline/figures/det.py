@@ -1,0 +1,158 @@
+"""Detection error tradeoff: false rejects against false accepts an hour by threshold, and points chosen on it.
+
+Every figure is that of a threshold that was counted; none lies between two of them. Source of the form: Martin et al.,
+The DET curve in assessment of detection task performance, Eurospeech (1997), with false accepts an hour on the x axis.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import betaincinv, gammaincinv
+
+from harness.model.choices import TWV_BETA as TWV_BETA
+from harness.model.choices import ChosenBy
+from harness.statistics.intervals import CONFIDENCE
+
+Floats = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int64]
+Band = tuple[Floats, Floats]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Det:
+    """Counts at thresholds, the strictest (highest) first; all arrays have shape (n,).
+
+    misses: of `files` with the phrase. hours: in which the false accepts were counted, which may depend on the
+    threshold. `targets` are utterances within those hours (they are no chances to accept falsely).
+    """
+
+    thresholds: npt.NDArray[np.float32]
+    misses: Counts
+    files: int
+    false_accepts: Counts
+    hours: Floats
+    targets: int = 0
+
+    def __post_init__(self) -> None:
+        if np.any(np.diff(self.thresholds) >= 0):
+            raise ValueError("thresholds go from the strictest to the most lenient, each once")
+        if self.misses.min(initial=0) < 0 or self.misses.max(initial=0) > self.files:
+            raise ValueError(f"misses are 0 to {self.files}")
+        if self.false_accepts.min(initial=0) < 0 or self.hours.min(initial=0) < 0:
+            raise ValueError("negative counts")
+
+    def __len__(self) -> int:
+        return len(self.thresholds)
+
+    @property
+    def has_rejects(self) -> bool:
+        """Were there files with the phrase? Without, a share of false rejects is of nothing."""
+        return self.files > 0
+
+    @property
+    def has_accepts(self) -> bool:
+        """Was there audio without the phrase?"""
+        return bool(len(self) and self.hours.min() > 0)
+
+    def false_rejects(self) -> Floats:
+        """Shares 0–1, nan over nothing."""
+        if not self.files:
+            return np.full(len(self), np.nan)
+        shares: Floats = self.misses / self.files
+        return shares
+
+    def per_hour(self) -> Floats:
+        """False accepts an hour, nan over nothing."""
+        nothing = np.full(len(self), np.nan)
+        rates: Floats = np.divide(self.false_accepts, self.hours, out=nothing, where=self.hours > 0)
+        return rates
+
+    def false_reject_band(self, confidence: float = CONFIDENCE) -> Band:
+        """Exact intervals of the shares, as `clopper_pearson`; nan over nothing."""
+        if not self.files:
+            return np.full(len(self), np.nan), np.full(len(self), np.nan)
+        counts, tail = self.misses.astype(np.float64), (1 - confidence) / 2
+        rest = self.files - counts
+        low = np.where(counts > 0, betaincinv(np.maximum(counts, 1), rest + 1, tail), 0.0)
+        high = np.where(rest > 0, betaincinv(counts + 1, np.maximum(rest, 1), 1 - tail), 1.0)
+        return low, high
+
+    def per_hour_band(self, confidence: float = CONFIDENCE) -> Band:
+        """Exact intervals of the rates, as `garwood`; nan over nothing."""
+        counts, tail = self.false_accepts.astype(np.float64), (1 - confidence) / 2
+        hours = np.where(self.hours > 0, self.hours, np.nan)
+        low = np.where(counts > 0, gammaincinv(np.maximum(counts, 1), tail), 0.0) / hours
+        return low, gammaincinv(counts + 1, 1 - tail) / hours
+
+
+def so_far(values: Floats) -> Floats:
+    """The most that any threshold as strict, or stricter, has.
+
+    Far below its working range a detector hardly ever falls silent, and its false accepts run into one: they get
+    fewer, and it is no better. What a choice goes by is therefore never less than what a stricter threshold had.
+    """
+    most: Floats = np.maximum.accumulate(values)
+    return most
+
+
+def at_most_false_accepts(det: Det, per_hour: float, by: ChosenBy = ChosenBy.ESTIMATE) -> int | None:
+    """Index of the fewest false rejects among thresholds that keep `per_hour`; of equals the strictest.
+
+    None where none keeps it, or where there is nothing to divide by.
+    """
+    rates = det.per_hour() if by is ChosenBy.ESTIMATE else det.per_hour_band()[1]
+    if not (det.has_accepts and det.has_rejects):
+        return None
+    return _least(det.misses.astype(np.float64), so_far(rates) <= per_hour)
+
+
+def at_most_false_rejects(det: Det, share: float, by: ChosenBy = ChosenBy.ESTIMATE) -> int | None:
+    """Index of the fewest false accepts an hour among thresholds that keep `share`; of equals fewest false rejects."""
+    shares = det.false_rejects() if by is ChosenBy.ESTIMATE else det.false_reject_band()[1]
+    if not (det.has_accepts and det.has_rejects):
+        return None
+    kept = shares <= share
+    rates = so_far(det.per_hour())
+    if not kept.any():
+        return None
+    return _least(det.misses.astype(np.float64), kept & (rates <= rates[kept].min()))
+
+
+def least_cost(det: Det, of_miss: float, of_false_accept: float, uses_per_hour: float) -> int | None:
+    """Index of the least expected cost an hour: uses · FR · of_miss + FA/h · of_false_accept; of equals the strictest.
+
+    Source: the detection cost function of Martin et al. (1997), with rates in place of trials.
+    """
+    if not (det.has_accepts and det.has_rejects):
+        return None
+    costs = uses_per_hour * det.false_rejects() * of_miss + so_far(det.per_hour()) * of_false_accept
+    return _least(costs, np.isfinite(costs))
+
+
+def term_weighted_value(det: Det, beta: float = TWV_BETA, speech_s: float | None = None) -> Floats:
+    """1 − (P(miss) + beta · P(false accept)) at each threshold; 1 is perfect, 0 is silence, less is worse than silence.
+
+    A false accept's chances are as many as there are seconds of speech without the phrase: speech_s (or else the time
+    in which false accepts were counted) less the utterances in it. nan over nothing. The largest is the MTWV; that at
+    a threshold which was settled beforehand is the ATWV. The detector is one term, whatever its phrases are.
+    Source: NIST, OpenKWS13 Keyword Search Evaluation Plan, section on term-weighted value; Fiscus et al. (2007).
+    """
+    chances = (det.hours * 3600 if speech_s is None else np.full(len(det), float(speech_s))) - det.targets
+    accepts = np.divide(so_far(det.false_accepts.astype(np.float64)), chances,
+                        out=np.full(len(det), np.nan), where=chances > 0)  # fmt: skip
+    found: Floats = 1 - (det.false_rejects() + beta * accepts)
+    return found
+
+
+def best_twv(values: Floats) -> int | None:
+    """Index of the MTWV, of equals the strictest; None over nothing."""
+    return _least(-values, np.isfinite(values))
+
+
+def _least(values: Floats, allowed: npt.NDArray[np.bool_]) -> int | None:
+    if not allowed.any():
+        return None
+    return int(np.argmin(np.where(allowed, values, np.inf)))

@@ -1,0 +1,86 @@
+"""Figures of an offline evaluation: the totals of its log, and how sure they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.model.offline import Counting
+from harness.offline.figures.counts import OfflineCounts, Tally
+from harness.statistics.clustered_rates import Clustering, clustering
+from harness.statistics.exact import Interval, clopper_pearson, garwood
+from harness.statistics.intervals import wilson
+from harness.statistics.word_intervals import wer_interval
+from harness.wake.wake_totals import StatedWords, wake_totals
+
+CLUSTERED_P = 0.05
+BOOTSTRAP_SEED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Totals by the log's keys, without those over nothing, and 95 % intervals: a rate's an hour, a share's 0–1.
+
+    clustering: of false accepts over files, an hour.
+    """
+
+    counts: OfflineCounts
+    counting: Counting
+    totals: dict[str, float]
+    false_accepts: Interval | None = None
+    false_rejects: Interval | None = None
+    false_rejects_wilson: Interval | None = None
+    with_substitutions: Interval | None = None
+    with_substitutions_wilson: Interval | None = None
+    word_errors: Interval | None = None
+    clustering: Clustering | None = None
+
+    @property
+    def clustered(self) -> bool:
+        """Is Garwood's interval too narrow, since false accepts come in clusters?"""
+        return self.clustering is not None and self.clustering.index > 1 and self.clustering.p < CLUSTERED_P
+
+
+def totals(counts: OfflineCounts, counting: Counting) -> dict[str, float]:
+    """The log's totals: rates over the hours as the log has them, and none over nothing."""
+    lines = {key.value: count for key, count in counts.lines.items()}
+    said = counts.words
+    words = StatedWords(said.words, said.substitutions, said.insertions, said.deletions)
+    hours = counts.exposure_hours(counting)
+    return wake_totals(lines, hours, count_in_vocabulary=counting.count_in_vocabulary, words=words)
+
+
+def figures(tally: Tally, counting: Counting) -> Figures:
+    """The figures of what was counted."""
+    counts = tally.counts
+    hours = counts.exposure_hours(counting)
+    files = counts.true_accepts + counts.rejects_and_substitutions
+    missed, wrong = counts.false_rejects, counts.rejects_and_substitutions
+    referenced = counts.has_references
+    return Figures(
+        counts,
+        counting,
+        totals(counts, counting),
+        garwood(counts.false_accepts(counting), hours) if hours > 0 else None,
+        clopper_pearson(missed, files),
+        wilson(missed, files),
+        clopper_pearson(wrong, files) if referenced else None,
+        wilson(wrong, files) if referenced else None,
+        _word_errors(tally),
+        _clustering(tally),
+    )
+
+
+def _word_errors(tally: Tally) -> Interval | None:
+    if not len(tally.words):
+        return None
+    return wer_interval(np.frombuffer(tally.word_errors, np.uint32), np.frombuffer(tally.words, np.uint32))
+
+
+def _clustering(tally: Tally) -> Clustering | None:
+    if not len(tally.false_accepts):
+        return None
+    counts = np.frombuffer(tally.false_accepts, np.uint32)
+    hours = np.frombuffer(tally.exposure_s, np.float64) / 3600
+    return clustering(counts, hours, seed=BOOTSTRAP_SEED)

@@ -1,0 +1,284 @@
+"""A session's stimuli, live against offline: what a device did, and what an engine makes of the same sound.
+
+Both sides are counted by the same functions (docs/wake-figures.md); the offline side as if the sound had been injected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from harness.model.offline import OfflineSpot
+from harness.model.record import ReviewWord
+from harness.model.scenario import TrialKind
+from harness.model.time import Measured, Stamp
+from harness.statistics.comparison import Discordance
+from harness.statistics.latency import LatencyFigures, latency_figures
+from harness.statistics.paired_difference import PairedDifference, paired_difference
+from harness.wake.counting import Window, match_events
+from harness.wake.wake import WakeFigures
+from harness.wake.wake_comparison import discordance
+from harness.wake.wake_plays import Heard, Play, PlayState, Reading, read
+
+TOGETHER_S = 1.0
+"""A live and an offline event of ambient sound that lie no further apart are the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeardOffline:
+    """What an engine found in one stimulus. spots: in samples at rate_hz from the stimulus's first one.
+
+    peak: highest score where the phrase's event may lie, or None without scores. before_s: where the last spot before
+    this stimulus lies (negative), when the engine's state was carried over.
+    """
+
+    spots: tuple[OfflineSpot, ...]
+    rate_hz: int
+    peak: float | None = None
+    before_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side of a trial. score: of its event; without one the highest that an engine had. extra: further events."""
+
+    woke: bool
+    delay: Measured | None = None
+    score: float | None = None
+    extra: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedTrial:
+    """A wake or command trial on both sides. clip: file name of its stimulus, or "". notes: what may explain it."""
+
+    trial_id: str
+    kind: TrialKind
+    conditions: tuple[tuple[str, str], ...]
+    live: Side
+    offline: Side
+    clip: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def differs(self) -> bool:
+        return self.live.woke is not self.offline.woke
+
+
+@dataclass(frozen=True, slots=True)
+class AmbientEvent:
+    """A false accept. offset_s: of the segment's sound. live, offline: on which side it was."""
+
+    trial_id: str
+    offset_s: float
+    live: bool
+    offline: bool
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AmbientCounts:
+    """False accepts on the same segments. live_s: exposure that was proven; offline_s: all of the sound."""
+
+    segments: int = 0
+    live_s: float = 0.0
+    offline_s: float = 0.0
+    events: tuple[AmbientEvent, ...] = ()
+
+    @property
+    def counts(self) -> Discordance:
+        """Events, not stimuli: there is no `neither`."""
+        both = sum(one.live and one.offline for one in self.events)
+        live, offline = sum(one.live for one in self.events), sum(one.offline for one in self.events)
+        return Discordance(both, live - both, offline - both)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceComparison:
+    """One device against the engine. through_air: some stimuli went through the air. left_out: trial → why."""
+
+    device: str
+    trials: tuple[ComparedTrial, ...]
+    ambient: AmbientCounts
+    live_delays: LatencyFigures
+    offline_delays: LatencyFigures
+    delay_differences: LatencyFigures
+    through_air: bool
+    noise: bool
+    left_out: tuple[tuple[str, str], ...] = ()
+    conditions: tuple[tuple[str, Discordance], ...] = field(default=())
+
+    def counts(self, kind: TrialKind) -> Discordance:
+        """Trials of a kind by who woke: first is live, second is offline."""
+        return _counts(one for one in self.trials if one.kind is kind)
+
+    def difference(self, kind: TrialKind) -> PairedDifference | None:
+        """Share that woke live less share that woke offline."""
+        return paired_difference(self.counts(kind))
+
+
+def compare_device(
+    figures: WakeFigures,
+    device: str,
+    heard: Mapping[str, HeardOffline],
+    *,
+    clips: Mapping[str, str],
+    notes: Mapping[str, Sequence[str]],
+    why_not: Mapping[str, str],
+    threshold: float | None = None,
+) -> DeviceComparison:
+    """Trial by trial. heard, why_not: by play_id; clips: file name by the stimulus's hash; notes: by trial."""
+    trials: list[ComparedTrial] = []
+    segments: list[tuple[Play, Reading]] = []
+    left_out: list[tuple[str, str]] = []
+    differences: list[Measured] = []
+    live_delays: list[Measured] = []
+    offline_delays: list[Measured] = []
+    plays = [play for play in figures.plays(device) if play.kind is not TrialKind.PROBE]
+    for play in plays:
+        found = heard.get(play.row.play_id)
+        if found is None:
+            left_out.append((play.trial.id, why_not.get(play.row.play_id, "it was not put through the engine")))
+            continue
+        offline = read_offline(play, found)
+        if play.kind is TrialKind.AMBIENT:
+            segments.append((play, offline))
+            continue
+        trials.append(_trial(play, offline, found, clips, notes.get(play.trial.id, ()), threshold))
+        live_delay, offline_delay = play.reading.delay, offline.delay
+        if live_delay is not None and offline_delay is not None:
+            live_delays.append(live_delay)
+            offline_delays.append(offline_delay)
+            differences.append(Measured(live_delay.value_s - offline_delay.value_s, live_delay.error_s))
+    return DeviceComparison(
+        device=device,
+        trials=tuple(trials),
+        ambient=_ambient(figures, device, segments),
+        live_delays=latency_figures(live_delays),
+        offline_delays=latency_figures(offline_delays),
+        delay_differences=latency_figures(differences),
+        through_air=any(not play.target.injected for play in plays),
+        noise=any(play.trial.recipe.noise is not None for play in plays),
+        left_out=tuple(left_out),
+        conditions=_by_condition(one for one in trials if one.kind is TrialKind.WAKE),
+    )
+
+
+def read_offline(play: Play, found: HeardOffline) -> Reading:
+    """What spots in a stimulus amount to, by the counting of a play that was injected."""
+    duration_s = play.row.duration_s
+    shadow = Play(
+        play.trial,
+        replace(play.target, player=play.target.connection),
+        play.row,
+        play.settings,
+        play.kind,
+        started=Stamp(0.0),
+        ended=Stamp(duration_s),
+        audio_start_s=0.0,
+        audio_end_s=duration_s,
+        state=PlayState.COUNTED,
+    )
+    for number, spot in enumerate(found.spots):
+        at_s = spot.end / found.rate_hz
+        shadow.add(Heard(number, Stamp(at_s), 0.0, spot.phrase, spot.score, at_s))
+    return read(shadow, [(0.0, duration_s)], found.before_s)
+
+
+def _trial(
+    play: Play,
+    offline: Reading,
+    found: HeardOffline,
+    clips: Mapping[str, str],
+    told: Sequence[str],
+    threshold: float | None,
+) -> ComparedTrial:
+    live = play.reading
+    made = ComparedTrial(
+        play.trial.id,
+        play.kind,
+        play.trial.conditions,
+        _side(live),
+        _side(offline, found.peak),
+        clips.get(play.row.stimulus_sha256, ""),
+    )
+    if not made.differs:
+        return made
+    notes = [*told, *_outside("live", play, live), *_outside("offline", play, offline, of_line=False)]
+    score = made.offline.score
+    if score is not None and threshold is not None:
+        side = "above" if score > threshold else "below"
+        notes.append(f"offline it scored {score:.3f}, {abs(score - threshold):.3f} {side} the threshold")
+    return replace(made, notes=tuple(notes))
+
+
+def _side(reading: Reading, peak: float | None = None) -> Side:
+    hit = reading.hit
+    score = hit.score if hit is not None else peak
+    return Side(hit is not None, reading.delay, score, len(reading.unmatched))
+
+
+def _outside(side: str, play: Play, reading: Reading, *, of_line: bool = True) -> list[str]:
+    """Events of a side that missed the window, as notes."""
+    if reading.hit is not None:
+        return []
+    near_s = play.row.query_end_s
+    places = [(play.place(one) - play.start_s) if of_line else (one.audio_s or 0.0) for one in reading.unmatched]
+    notes = [
+        f"{side} an event lies {place - near_s:+.2f} s from the phrase's end, outside its window" for place in places
+    ]
+    if reading.suppressed:
+        notes.append(f"{side} {reading.suppressed} events were within the refractory time of another one")
+    return notes
+
+
+def _ambient(figures: WakeFigures, device: str, segments: Sequence[tuple[Play, Reading]]) -> AmbientCounts:
+    of_trial: dict[str, list[tuple[float, float | None]]] = {}
+    faults: dict[str, list[float]] = {}
+    for event in figures.unmatched(device):
+        if event.trial_id is None or event.offset_s is None:
+            continue
+        if figures.false_accept(event, True):
+            of_trial.setdefault(event.trial_id, []).append((event.offset_s, event.score))
+        elif event.word is ReviewWord.STIMULUS_FAULT:
+            faults.setdefault(event.trial_id, []).append(event.offset_s)
+    events: list[AmbientEvent] = []
+    for play, offline in segments:
+        live = sorted(of_trial.get(play.trial.id, []), key=lambda one: one[0])
+        # The phrase that somebody heard in the recording is in the recording offline, too.
+        known = faults.get(play.trial.id, ())
+        found = [(one.audio_s or 0.0, one.score) for one in offline.unmatched]
+        spots = sorted((one for one in found if not _near(one[0], known)), key=lambda one: one[0])
+        windows = [Window(at_s - TOGETHER_S, at_s + TOGETHER_S, at_s) for at_s, _ in live]
+        pairs = dict(match_events(windows, [at_s for at_s, _ in spots], 0.0).pairs)
+        paired = set(pairs.values())
+        for number, (at_s, score) in enumerate(live):
+            events.append(AmbientEvent(play.trial.id, at_s, True, number in pairs, score))
+        for number, (at_s, score) in enumerate(spots):
+            if number not in paired:
+                events.append(AmbientEvent(play.trial.id, at_s, False, True, score))
+    return AmbientCounts(
+        segments=len(segments),
+        live_s=sum(play.reading.exposure_s for play, _ in segments),
+        offline_s=sum(play.row.duration_s for play, _ in segments),
+        events=tuple(events),
+    )
+
+
+def _near(at_s: float, places: Iterable[float]) -> bool:
+    return any(abs(at_s - place) <= TOGETHER_S for place in places)
+
+
+def _by_condition(trials: Iterable[ComparedTrial]) -> tuple[tuple[str, Discordance], ...]:
+    """Cells of one axis beside each other, in the order in which they first occurred."""
+    cells: dict[str, dict[str, list[ComparedTrial]]] = {}
+    for one in trials:
+        for axis, label in one.conditions:
+            cells.setdefault(axis, {}).setdefault(label, []).append(one)
+    return tuple((f"{axis}={label}", _counts(of)) for axis, labels in cells.items() for label, of in labels.items())
+
+
+def _counts(trials: Iterable[ComparedTrial]) -> Discordance:
+    found = list(trials)
+    live = {one.trial_id: one.live.woke for one in found}
+    return discordance(live, {one.trial_id: one.offline.woke for one in found})

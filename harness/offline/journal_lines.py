@@ -1,0 +1,170 @@
+"""The lines of a journal: its header, outcomes, and marks. One JSON object a line, ASCII.
+
+Its last key is `crc`: the CRC-32 (zlib's, 8 hexadecimal digits) of what stands before it, from the line's beginning up
+to and without the comma. Journals of before have none, and are read without.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from harness.model.offline import FileOutcome, ListedFile, ListKind, OfflineSpot, RejectReason, Said
+from harness.offline.journal_header import JournalHeader
+from harness.offline.plain_json import plain, restored
+
+FORMAT = 1
+KINDS = (ListKind.INV, ListKind.REFERENCED, ListKind.OOV)
+"""In the order of their lines in a log."""
+_JSON = json.JSONEncoder(separators=(",", ":"))
+"""Made once: `json.dumps` makes one a call unless it is asked for nothing special."""
+_CHECK = b',"crc":"%08x"}\n'
+_CHECK_BYTES = len(_CHECK % 0)
+_CHECK_KEY = _CHECK[: _CHECK.index(b"%")]
+_OUTCOME = re.compile(rb'\{"k":"(%s)","n":(\d{1,12}),' % b"|".join(one.value.encode() for one in KINDS))
+
+
+class Mark(StrEnum):
+    """What a line says that is no outcome. LOST: a worker ended or hung, and another took its place; `why` says how."""
+
+    BEGUN = "begun"
+    SO_FAR = "so far"
+    LOST = "lost"
+    COMPLETE = "complete"
+    PARTIAL = "partial"
+
+
+@dataclass(frozen=True, slots=True)
+class MarkLine:
+    """A mark: when (wall clock), and how long this sitting has gone on by then."""
+
+    mark: Mark
+    at_s: float
+    duration_s: float = 0.0
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class JournalledOutcome:
+    """An outcome, and what the list calls the file, which is what a log calls it."""
+
+    outcome: FileOutcome
+    listed: str
+
+
+def _line(told: Mapping[str, Any]) -> bytes:
+    inner = _JSON.encode(told)[:-1].encode("ascii")
+    return inner + _CHECK % zlib.crc32(inner)
+
+
+def has_check(line: bytes) -> bool:
+    """Whether a line tells its CRC. ValueError when it does not fit: the line has changed."""
+    if not line.startswith(_CHECK_KEY, -_CHECK_BYTES):
+        return False
+    if not line.endswith(_CHECK % zlib.crc32(line[:-_CHECK_BYTES])):
+        raise ValueError("it is not what was written: its CRC does not fit")
+    return True
+
+
+def header_line(header: JournalHeader) -> bytes:
+    return _line({"journal": FORMAT, **plain(header)})
+
+
+def header_of(line: bytes) -> JournalHeader:
+    """ValueError when it is no header of a journal, or one of a later format."""
+    try:
+        told = json.loads(line)
+        written = told["journal"]
+        if written != FORMAT:
+            raise ValueError(f"it has format {written!r}, and this version reads {FORMAT}")
+        return restored(JournalHeader, told)
+    except (TypeError, KeyError) as error:
+        raise ValueError(f"its first line is no header: {error}") from error
+
+
+def mark_line(mark: MarkLine) -> bytes:
+    return _line({"mark": mark.mark.value, **plain(mark)})
+
+
+def mark_of(line: bytes) -> MarkLine:
+    """ValueError when the line is no mark."""
+    try:
+        return restored(MarkLine, json.loads(line))
+    except (TypeError, KeyError) as error:
+        raise ValueError(f"no mark: {error}") from error
+
+
+def outcome_line(outcome: FileOutcome, listed: str) -> bytes:
+    """A line of an outcome; what is empty or nought is left out."""
+    told: dict[str, Any] = {"k": outcome.kind.value, "n": outcome.number, "file": listed}
+    for name in ("samples", "rate_hz", "engine_rate_hz", "reference", "detail", "error", "sha256"):
+        value = getattr(outcome, name)
+        if value:
+            told[name] = value
+    if outcome.cpu_s:
+        told["cpu_s"] = round(outcome.cpu_s, 6)
+    if outcome.spots:
+        told["spots"] = [[one.phrase, one.start, one.end, one.score] for one in outcome.spots]
+    if outcome.said is not None:
+        told["said"] = [outcome.said.text, outcome.said.start, outcome.said.end, outcome.said.score]
+    if outcome.rejected is not None:
+        told["rejected"] = outcome.rejected.value
+    return _line(told)
+
+
+def place_of(line: bytes) -> tuple[int, int] | None:
+    """Which list (its place in KINDS) and number an outcome line is of; None when it is another line.
+
+    Looks at the beginning of the line alone.
+    """
+    found = _OUTCOME.match(line)
+    if found is None or not line.endswith(b"}\n"):
+        return None
+    return KINDS.index(ListKind(found[1].decode())), int(found[2])
+
+
+def outcome_of(line: bytes) -> JournalledOutcome:
+    """ValueError when the line is no outcome, or has been changed."""
+    has_check(line)
+    try:
+        told = json.loads(line)
+        said, rejected = told.get("said"), told.get("rejected")
+        return JournalledOutcome(
+            FileOutcome(
+                ListKind(told["k"]),
+                told["n"],
+                told.get("samples", 0),
+                told.get("rate_hz", 0),
+                told.get("engine_rate_hz", 0),
+                tuple(OfflineSpot(*one) for one in told.get("spots", ())),
+                None if said is None else Said(*said),
+                told.get("reference", ""),
+                None if rejected is None else RejectReason(rejected),
+                told.get("detail", ""),
+                told.get("error", ""),
+                told.get("cpu_s", 0.0),
+                told.get("sha256", ""),
+            ),
+            told["file"],
+        )
+    except (TypeError, KeyError) as error:
+        raise ValueError(f"no outcome: {error}") from error
+
+
+def file_line(file: ListedFile) -> bytes:
+    """A file to be evaluated, for another process."""
+    reason = None if file.rejected is None else file.rejected.value
+    told = [file.kind.value, file.number, file.listed, file.path, file.line, file.reference, reason]
+    return _JSON.encode(told).encode("ascii") + b"\n"
+
+
+def file_of(line: bytes) -> ListedFile:
+    """The file that `file_line` tells of."""
+    kind, number, listed, path, place, reference, reason = json.loads(line)
+    rejected = None if reason is None else RejectReason(reason)
+    return ListedFile(ListKind(kind), number, listed, path, place, reference, rejected)

@@ -1,0 +1,277 @@
+"""The worker processes of a run: started, watched, and replaced when they crash or hang."""
+
+from __future__ import annotations
+
+import json
+import selectors
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from harness.model import errors
+from harness.model.choices import HANG_AFTER_S
+from harness.model.errors import EngineError, HarnessError
+from harness.model.offline import EngineFacts, Evaluation, RejectReason
+from harness.offline.answers import Answer, answers_of
+from harness.offline.frames import Frame
+from harness.offline.plain_json import restored
+from harness.offline.worker_process import Standing, WorkerProcess
+
+STARTS = 3
+"""So many workers in a row that end before they have loaded their engine end the run."""
+SLOWER = 20.0
+"""A file hangs when it takes so many times what it should at the speed measured, and the time set on top of that."""
+END_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """hang_after_s: what a file may take over what its length explains; load_within_s: what an engine may take to load.
+    nice: how much less than others a worker is to be given of the processor."""
+
+    hang_after_s: float = HANG_AFTER_S
+    load_within_s: float = 300.0
+    nice: int = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What a worker found in a file. position: of the file in the run's."""
+
+    worker: WorkerProcess
+    position: int
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A worker that is no more. guilty: the file that it was at; others: what else it had in hand; why, for people."""
+
+    worker: WorkerProcess
+    guilty: int | None
+    others: tuple[int, ...]
+    reason: RejectReason
+    why: str
+
+
+class _Pipe(Enum):
+    ANSWERS = "answers"
+    WORDS = "words"
+    TASKS = "tasks"
+
+
+class Pool:
+    """The workers. The run's loop calls `step` again and again, and does with what happened what there is to do."""
+
+    def __init__(
+        self,
+        evaluation: Evaluation,
+        jobs: int,
+        limits: Limits,
+        *,
+        now_s: Callable[[], float],
+        told: Callable[[str], None],
+    ) -> None:
+        self._evaluation = evaluation
+        self._limits = limits
+        self._now_s = now_s
+        self.told = told
+        self._selector = selectors.DefaultSelector()
+        self._failed_starts = 0
+        self._busy_s = self._played_s = 0.0
+        self._answers = 0
+        self.workers: list[WorkerProcess] = []
+        self.facts: EngineFacts | None = None
+        try:
+            for _ in range(jobs):
+                self._start()
+        except BaseException:
+            self.close(at_once=True)
+            raise
+
+    @property
+    def speed(self) -> float | None:
+        """Audio time over time at work, of one worker; None before anything was measured."""
+        return self._played_s / self._busy_s if self._busy_s > 0 and self._played_s else None
+
+    @property
+    def files_per_s(self) -> float:
+        """Of one worker at work."""
+        return self._answers / self._busy_s if self._busy_s > 0 else 0.0
+
+    def give(self, worker: WorkerProcess, positions: Sequence[int], lines: bytes, *, last: bool = False) -> None:
+        """Files for a worker. last: its sequence ends with them."""
+        worker.give(positions, lines, self._now_s())
+        if last:
+            worker.end_sequence()
+        self._write(worker)
+
+    def step(self, wait_s: float, rough_s: Callable[[int], float]) -> list[Answered | Lost]:
+        """What happened within wait_s. EngineError, or the engine's own error, when no worker can be had."""
+        happened: list[Answered | Lost] = []
+        for key, _ in self._selector.select(wait_s):
+            worker, pipe = key.data
+            if worker.standing is Standing.GONE:
+                continue
+            match pipe:
+                case _Pipe.ANSWERS:
+                    happened += self._read(worker)
+                case _Pipe.WORDS if not worker.read_words():
+                    self._forget(worker.words)
+                case _Pipe.TASKS:
+                    self._write(worker)
+        now_s = self._now_s()
+        for worker in list(self.workers):
+            worker.look(now_s)
+            if worker.exited:
+                happened += self._buried(worker)
+            elif self._late(worker, now_s, rough_s):
+                happened.append(self._lose(worker, RejectReason.HANG, "did not answer in time"))
+        return happened
+
+    def close(self, *, at_once: bool) -> None:
+        """Ends all workers; without at_once they are given 2 s to let go of what they hold."""
+        if not at_once:
+            until_s = self._now_s() + END_S
+            for worker in self.workers:
+                self._forget(worker.tasks)
+                worker.no_more()
+            for worker in self.workers:
+                worker.wait(until_s - self._now_s())
+        for worker in self.workers:
+            worker.ended()
+        self.workers.clear()
+        self._selector.close()
+
+    def _start(self) -> None:
+        worker = WorkerProcess(self._evaluation, nice=self._limits.nice, now_s=self._now_s())
+        self.workers.append(worker)
+        self._selector.register(worker.answers, selectors.EVENT_READ, (worker, _Pipe.ANSWERS))
+        self._selector.register(worker.words, selectors.EVENT_READ, (worker, _Pipe.WORDS))
+        self._write(worker)
+
+    def _write(self, worker: WorkerProcess) -> None:
+        worker.write()
+        registered = worker.tasks in self._selector.get_map()
+        if worker.wants_writing and not registered:
+            self._selector.register(worker.tasks, selectors.EVENT_WRITE, (worker, _Pipe.TASKS))
+        elif registered and not worker.wants_writing:
+            self._selector.unregister(worker.tasks)
+
+    def _forget(self, descriptor: int) -> None:
+        if descriptor in self._selector.get_map():
+            self._selector.unregister(descriptor)
+
+    def _read(self, worker: WorkerProcess) -> list[Answered | Lost]:
+        happened: list[Answered | Lost] = []
+        worker.look(self._now_s())
+        try:
+            frames = worker.read()
+            if frames is None:
+                # The pipe ends before the process does, and how it ended is worth the wait.
+                worker.wait(END_S)
+                return self._died(worker)
+            for kind, content in frames:
+                happened += self._take(worker, kind, content)
+        except ValueError as error:
+            happened.append(self._lose(worker, RejectReason.CRASH, f"answered what cannot be: {error}"))
+        return happened
+
+    def _buried(self, worker: WorkerProcess) -> list[Answered | Lost]:
+        """Of a worker whose process has ended: what it said before, and its loss.
+
+        What it started may hold its pipe open, so that the pipe's end alone would not show it.
+        """
+        happened = self._read(worker)
+        return happened if worker not in self.workers else happened + self._died(worker)
+
+    def _died(self, worker: WorkerProcess) -> list[Answered | Lost]:
+        return [self._lose(worker, RejectReason.CRASH)]
+
+    def _take(self, worker: WorkerProcess, kind: Frame, content: bytes) -> list[Answered | Lost]:
+        match kind:
+            case Frame.READY:
+                self.facts = self.facts or restored(EngineFacts, json.loads(content))
+                worker.standing = Standing.READY
+                self._failed_starts = 0
+            case Frame.REFUSED:
+                self._refused(worker, _error(content))
+            case Frame.TOLD:
+                self.told(content.decode("utf-8", "replace"))
+            case Frame.OUTCOMES:
+                return list(self._outcomes(worker, content))
+            case _:
+                raise ValueError(f"a frame {kind}")
+        return []
+
+    def _outcomes(self, worker: WorkerProcess, content: bytes) -> list[Answered]:
+        found = []
+        now_s = self._now_s()
+        for answer in answers_of(content):
+            if not worker.hands:
+                raise ValueError("an outcome of a file that it does not have")
+            worker.answered += 1
+            self._answers += 1
+            self._played_s += answer.seconds
+            found.append(Answered(worker, worker.hands.popleft(), answer))
+        self._busy_s += now_s - worker.busy_since_s
+        worker.busy_since_s = now_s
+        return found
+
+    def _late(self, worker: WorkerProcess, now_s: float, rough_s: Callable[[int], float]) -> bool:
+        taken_s = now_s - worker.since_s
+        if worker.standing is Standing.LOADING:
+            return taken_s > self._limits.load_within_s
+        if not worker.hands:
+            return False
+        at = worker.in_work
+        length_s = rough_s(worker.hands[0] if at is None else at)
+        return taken_s > self._limits.hang_after_s + SLOWER * length_s / (self.speed or 1.0)
+
+    def _lose(self, worker: WorkerProcess, reason: RejectReason, how: str = "") -> Lost:
+        guilty = worker.in_work
+        if worker.standing is not Standing.READY:
+            return self._unborn(worker, reason, how)
+        why = self._end(worker, how)
+        self._start()
+        others = tuple(position for position in worker.hands if position != guilty)
+        return Lost(worker, guilty, others, reason, why)
+
+    def _unborn(self, worker: WorkerProcess, reason: RejectReason, how: str) -> Lost:
+        """A worker ended before its engine was loaded: another is tried, some times."""
+        why = self._end(worker, how)
+        self._failed_starts += 1
+        if (self._failed_starts >= STARTS and not self.workers) or self.facts is None:
+            raise EngineError(
+                f"the engine of {self._evaluation.task.name} does not load: its process {why}",
+                remedy="Try it on one file; `harness engines` lists what it needs",
+            )
+        if self._failed_starts < STARTS:
+            self._start()
+        else:
+            self.told(f"going on with {len(self.workers)} workers")
+        return Lost(worker, None, (), reason, f"{why} while its engine loaded")
+
+    def _refused(self, worker: WorkerProcess, error: HarnessError) -> None:
+        """An engine that does not load ends the run where there is no other; what goes wrong later always does."""
+        loading = worker.standing is Standing.LOADING
+        self._end(worker, "")
+        if self.facts is None or not self.workers or not loading:
+            raise error
+        self.told(f"going on with {len(self.workers)} workers: another could not load its engine: {error}")
+
+    def _end(self, worker: WorkerProcess, how: str) -> str:
+        for descriptor in (worker.answers, worker.words, worker.tasks):
+            self._forget(descriptor)
+        self.workers.remove(worker)
+        ended = worker.ended()
+        words = worker.last_words
+        return f"{how or ended}{': ' + words if words else ''}"
+
+
+def _error(content: bytes) -> HarnessError:
+    name, what, remedy = json.loads(content)
+    kind = getattr(errors, name, EngineError)
+    usual = isinstance(kind, type) and issubclass(kind, HarnessError) and kind is not errors.InputProblems
+    error: HarnessError = (kind if usual else EngineError)(what, remedy=remedy)
+    return error

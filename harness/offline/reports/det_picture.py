@@ -1,0 +1,195 @@
+"""A DET curve as a picture: false accepts an hour (log) against false rejects (probit), with intervals and points.
+
+The line is a stair, for between two thresholds there is none: it shows the fewest false rejects that a threshold has
+whose false accepts an hour are at most so many. None at all, and all (100 %), stand on edges of their own,
+since these axes have neither. Colours are those of Okabe & Ito, and lines differ in more than colour.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from harness.model.errors import LogError, PluginError
+from harness.model.offline import OperatingPoint
+from harness.offline.figures.chosen_point import ChosenPoint, PointFigures, figures
+from harness.offline.figures.det import Det, so_far
+from harness.offline.reports.det_csv import threshold_text, turning
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Floats = npt.NDArray[np.float64]
+BLUE, ORANGE, RED, GREY = "#0072B2", "#E69F00", "#D55E00", "#555555"
+TICKS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.98, 0.99)
+ENDINGS = ("png", "svg")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curve:
+    """A list's curve, as the key of the picture calls it."""
+
+    name: str
+    det: Det
+
+
+def draw(
+    path: Path,
+    title: str,
+    curve: Curve,
+    points: Sequence[OperatingPoint],
+    developed: Curve | None = None,
+    chosen: ChosenPoint | None = None,
+) -> None:
+    """Writes a PNG or an SVG, by the path's ending. PluginError without matplotlib, LogError when it cannot be written.
+
+    developed: the curve of the development list; chosen: a point that was chosen on it (or on the only list).
+    """
+    try:
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise PluginError(
+            "pictures are drawn by matplotlib, which is not installed",
+            remedy="pip install 'voice-harness[pictures]'; the table is there without it",
+        ) from error
+    # Text stays text, and two pictures of the same curve are the same bytes.
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "det", "font.size": 11}):
+        figure = Figure(figsize=(9.6, 6.4), layout="constrained")
+        _Picture(figure, [one for one in (developed, curve) if one is not None]).draw(title, curve, points, chosen)
+        dates = {"Date": None} if path.suffix == ".svg" else {}
+        try:
+            figure.savefig(path, dpi=130, metadata=dates)
+        except OSError as error:
+            raise LogError(f"the picture {path} cannot be written: {error.strerror or error}") from error
+
+
+class _Picture:
+    def __init__(self, figure: Figure, curves: Sequence[Curve]) -> None:
+        self._figure = figure
+        self._axes: Axes = figure.add_subplot()
+        self._curves = curves
+        rates = np.concatenate([one.det.per_hour()[one.det.false_accepts > 0] for one in curves])
+        shares = np.concatenate([one.det.false_rejects()[one.det.misses > 0] for one in curves])
+        fewest = min((1 / one.det.hours.max() for one in curves), default=1.0)
+        self._left = math.floor(math.log10(min(rates.min(initial=fewest), fewest)) - 0.05)
+        # What is measured below 200 an hour is what anybody chooses from; further out the curve only trails off.
+        self._right = max(self._left + 2.0, math.log10(min(rates.max(initial=10.0), 200.0) * 1.2))
+        self._zero_x = self._left - 0.35
+        least = min(shares.min(initial=0.5), 0.2)
+        self._low = next((one for one in reversed(TICKS) if one <= least), TICKS[0])
+        self._high = next((one for one in TICKS if one >= min(0.9, shares.max(initial=0.4))), 0.9)
+        self._zero_y = float(ndtri(self._low)) - 0.22
+        self._all_y = float(ndtri(self._high)) + 0.22
+
+    def draw(self, title: str, main: Curve, points: Sequence[OperatingPoint], chosen: ChosenPoint | None) -> None:
+        for curve in self._curves:
+            self._curve(curve, main is curve)
+        self._points(main.det, points)
+        if chosen is not None:
+            self._chosen(chosen, two=len(self._curves) > 1)
+        self._scales()
+        self._axes.set_title(title, loc="left", fontsize=12)
+        self._figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=10)
+
+    def _x(self, rates: Floats) -> Floats:
+        with np.errstate(divide="ignore"):
+            return np.where(rates > 0, np.maximum(np.log10(rates), self._zero_x), self._zero_x)
+
+    def _y(self, shares: Floats) -> Floats:
+        with np.errstate(divide="ignore"):
+            found: Floats = np.where(shares > 0, np.clip(ndtri(shares), self._zero_y, self._all_y), self._zero_y)
+        return found
+
+    def _curve(self, curve: Curve, main: bool) -> None:
+        det = curve.det
+        # Beyond its most false accepts a detector is stuck rather than lenient.
+        rows = turning(det, ())
+        rows = rows[rows <= int(np.argmax(det.per_hour()))]
+        x = self._x(so_far(det.per_hour())[rows])
+        # The fewest false rejects so far: what one gets who may have so many false accepts.
+        shares, (lows, highs) = det.false_rejects()[rows], det.false_reject_band()
+        best = np.minimum.accumulate(shares)
+        firsts = np.maximum.accumulate(np.where(shares == best, np.arange(len(rows)), 0))
+        low, high = lows[rows][firsts], highs[rows][firsts]
+        x, best, low, high = (np.append(one, one[-1]) for one in (x, best, low, high))
+        x[-1] = max(x[-1], self._right + 1)
+        colour, style = (BLUE, "-") if main else (ORANGE, "--")
+        self._axes.fill_between(x, self._y(low), self._y(high), step="post", color=colour, alpha=0.18, linewidth=0)
+        hours = f"{det.hours.max():.3g} h"
+        label = f"{curve.name}: {det.files} utterances, {hours} (band: 95 %)"
+        self._axes.step(x, self._y(best), where="post", color=colour, linestyle=style, linewidth=2, label=label)
+
+    def _points(self, det: Det, points: Sequence[OperatingPoint]) -> None:
+        told: list[tuple[float, float]] = []
+        label: str | None = "operating points"
+        lenient = int(np.argmax(det.per_hour()))
+        for one in points:
+            rows = np.flatnonzero(det.thresholds == np.float32(one.threshold))
+            if not len(rows) or rows[0] > lenient:
+                continue
+            found = figures(det, int(rows[0]), points)
+            x, y = self._place(found)
+            if x > self._right or y >= self._all_y:
+                continue
+            self._axes.plot(x, y, "o", color=BLUE, markersize=5, clip_on=False, zorder=4, label=label)
+            label = None
+            # Numbers that would lie upon each other are left out; the table has all.
+            if all(abs(x - px) > 0.16 or abs(y - py) > 0.13 for px, py in told):
+                told.append((x, y))
+                self._axes.annotate(
+                    str(one.number), (x, y), xytext=(5, 5), textcoords="offset points", fontsize=9, color=BLUE
+                )
+
+    def _place(self, found: PointFigures) -> tuple[float, float]:
+        x = self._x(np.array([found.per_hour or 0.0]))[0]
+        y = self._y(np.array([found.false_rejects or 0.0]))[0]
+        return float(x), float(y)
+
+    def _chosen(self, chosen: ChosenPoint, *, two: bool) -> None:
+        shown = chosen.reported or chosen.chosen
+        if two:
+            x, y = self._place(chosen.chosen)
+            self._axes.plot(x, y, "D", color=ORANGE, markeredgecolor="black", markersize=9, zorder=5, clip_on=False,
+                            label=f"chosen here: threshold {threshold_text(shown.threshold)}")  # fmt: skip
+        x, y = self._place(shown)
+        rates, shares = shown.per_hour_interval, shown.false_reject_interval
+        if rates is not None and shares is not None:
+            across, up = self._x(np.array(rates)), self._y(np.array(shares))
+            self._axes.errorbar(
+                [x], [y], xerr=[[max(0.0, x - across[0])], [max(0.0, across[1] - x)]],
+                yerr=[[max(0.0, y - up[0])], [max(0.0, up[1] - y)]],
+                color=RED, linewidth=2, capsize=5, zorder=5,
+            )  # fmt: skip
+        words = "reported" if chosen.reported is not None else f"chosen: threshold {threshold_text(shown.threshold)}"
+        label = f"{words}: {shown.false_accepts} FA in {shown.hours:.3g} h, {shown.misses} of {shown.files} FR"
+        self._axes.plot(x, y, "*", color=RED, markeredgecolor="black", markersize=16, zorder=6, clip_on=False,
+                        linestyle="none", label=label)  # fmt: skip
+
+    def _scales(self) -> None:
+        axes = self._axes
+        decades = [float(one) for one in range(math.ceil(self._left), math.floor(self._right) + 1)]
+        small = [one + math.log10(more) for one in [decades[0] - 1, *decades] for more in range(2, 10)]
+        axes.set_xticks([self._zero_x, *decades], ["0", *(f"{10**one:g}" for one in decades)])
+        axes.set_xticks([one for one in small if self._left <= one <= self._right], minor=True)
+        axes.set_xlim(self._zero_x - 0.12, self._right)
+        ticks = [one for one in TICKS if self._low <= one <= self._high]
+        places = [self._zero_y, *map(float, ndtri(ticks)), self._all_y]
+        axes.set_yticks(places, ["0", *(f"{100 * one:g}" for one in ticks), "100"])
+        axes.set_ylim(self._zero_y - 0.08, self._all_y + 0.08)
+        # Between an edge of nothing and the axis there is no scale.
+        axes.axvspan(self._zero_x - 0.12, self._zero_x + 0.12, color=GREY, alpha=0.10, linewidth=0)
+        axes.axhspan(self._zero_y - 0.08, self._zero_y + 0.08, color=GREY, alpha=0.10, linewidth=0)
+        axes.axhspan(self._all_y - 0.08, self._all_y + 0.08, color=GREY, alpha=0.10, linewidth=0)
+        axes.grid(color="#cccccc", linewidth=0.6)
+        axes.set_axisbelow(True)
+        axes.set_xlabel("false accepts an hour")
+        axes.set_ylabel("false rejects, %")

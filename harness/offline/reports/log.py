@@ -1,0 +1,190 @@
+"""The log of an offline evaluation, written while its outcomes are read: memory does not grow with the lists.
+
+The manual's keys come first, what is ours stands behind x-; docs/wake-log.md describes every line.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TextIO
+
+from harness import __version__
+from harness.model.normalisation import Normalisation
+from harness.offline.figures.counts import OfflineCounts, Tally
+from harness.offline.figures.figures import BOOTSTRAP_SEED, Figures, figures
+from harness.offline.journal_file import JournalFile
+from harness.offline.journal_header import JournalHeader
+from harness.offline.journal_lines import JournalledOutcome
+from harness.offline.reports.lines import happenings
+from harness.statistics.exact import Interval
+from harness.wake.reports.wake_log import FORMULA, FORMULA_WITH_U, TOTALS, Extras, hours_text, moment
+from harness.wake.reports.wake_log_text import ESCAPED, NAMES, info_line, line_of, quoted, total_line
+
+SDK_NAME = "voice-harness"
+ROUNDED_S = 0.01
+"""More than sums of audio differ by, since the log rounds them to milliseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a log says of a run as a whole. outcomes: how many files have one, of header.planned.
+
+    ended_s: wall clock; duration_s: of all sittings; untimed_s: audio that was played when no duration was kept any
+    more, since the run was killed. lost_workers: how workers were lost, in words. more: further INFO lines of ours.
+    """
+
+    header: JournalHeader
+    outcomes: int
+    ended_s: float
+    duration_s: float
+    more: Extras = ()
+    untimed_s: float = 0.0
+    lost_workers: tuple[str, ...] = ()
+
+    @property
+    def partial(self) -> bool:
+        return self.outcomes < self.header.planned
+
+
+def run_of(journal: JournalFile) -> Run:
+    """The run of one journal."""
+    return Run(
+        journal.header,
+        len(journal),
+        journal.ended_s,
+        journal.duration_s,
+        untimed_s=journal.untimed_s,
+        lost_workers=journal.lost_workers,
+    )
+
+
+def write_log(stream: TextIO, run: Run, outcomes: Iterable[JournalledOutcome]) -> Figures:
+    """Writes the log of outcomes that come in list order; its figures. OSError as the stream has it."""
+    counting = run.header.counting
+    for name, detail in ((NAMES, ESCAPED), *_settings(run)):
+        stream.write(info_line(name, detail) + "\n")
+    tally = Tally(counting)
+    for one in outcomes:
+        verdict = tally.add(one.outcome)
+        for happening in happenings(one.outcome, verdict, one.listed):
+            stream.write(line_of(happening) + "\n")
+    found = figures(tally, counting)
+    for name, detail in (*sound_info(found.counts), *_ending(run, found), *interval_info(found)):
+        stream.write(info_line(name, detail) + "\n")
+    for key in TOTALS:
+        if key in found.totals:
+            stream.write(total_line(key, found.totals[key]) + "\n")
+    return found
+
+
+def factor(run: Run, counts: OfflineCounts) -> float | None:
+    """Audio over wall time; None where no time passed, or none that was kept."""
+    played_s = (counts.inv_ms + counts.oov_ms) / 1000 - run.untimed_s
+    timed = run.duration_s > 0 and (not run.untimed_s or played_s > ROUNDED_S)
+    return played_s / run.duration_s if timed else None
+
+
+def _settings(run: Run) -> Iterator[tuple[str, str]]:
+    header, facts, counting = run.header, run.header.facts, run.header.counting
+    evaluation = header.evaluation
+    yield "start-time", moment(header.started_s)
+    yield "sdk-name", SDK_NAME
+    yield "sdk-version", dict(header.versions).get(SDK_NAME, __version__)
+    yield "command-line", shlex.join(header.command_line)
+    if facts.operating_point is not None:
+        yield "operating-point", str(facts.operating_point)
+    if run.partial:
+        yield "x-partial", f"{run.outcomes} of {header.planned} files"
+    if header.shard is not None:
+        yield "x-shard", str(header.shard)
+    yield "x-task", evaluation.task.name
+    yield "x-engine", evaluation.task.engine
+    yield "x-engine-version", facts.version
+    yield "x-engine-fingerprint", facts.fingerprint
+    yield "x-engine-kind", facts.kind.value
+    yield "x-engine-rate-hz", str(facts.rate_hz)
+    for phrase in facts.phrases:
+        yield "x-phrase", quoted(phrase)
+    if facts.licence:
+        yield "x-licence", facts.licence
+    for name, value in facts.settings or evaluation.task.settings:
+        yield "x-setting", f"{name} {value}"
+    if facts.rule is not None:
+        yield "x-threshold", f"{facts.rule.threshold:.9g}"
+        yield "x-refractory-ms", f"{facts.rule.refractory_samples * 1000 / facts.rate_hz:g}"
+    yield "x-lead-in-ms", f"{counting.lead_in_ms:g}"
+    yield "x-lead-in-ref", counting.lead_in_ref.value
+    yield "x-count-in-vocabulary", _yes(counting.count_in_vocabulary)
+    yield "x-false-accept-rate", FORMULA_WITH_U if counting.count_in_vocabulary else FORMULA
+    yield "x-normalisation", (Normalisation.PLAIN if counting.normalise else Normalisation.VERBATIM).value
+    yield "x-resample", _yes(evaluation.resample)
+    yield "x-continuous", _yes(evaluation.continuous)
+    yield "x-vad", _yes(evaluation.vad)
+    for one in header.lists:
+        yield "x-list", f"{one.kind.value} {quoted(one.name)} {one.sha256}"
+    for base in header.bases:
+        yield "x-base", quoted(base)
+    for name, version in header.versions:
+        if name != SDK_NAME:
+            yield "x-version", f"{name} {version}"
+    yield from (*header.more, *run.more)
+
+
+def sound_info(counts: OfflineCounts) -> Iterator[tuple[str, str]]:
+    """The manual's lines of how many files there were, and how much sound."""
+    for part, files, ms in (
+        ("inv", counts.inv_files, counts.inv_ms),
+        ("oov", counts.oov_files, counts.oov_ms),
+        ("inv/oov", None, counts.inv_oov_ms),
+    ):
+        if files is not None:
+            yield f"{part}-files", str(files)
+        yield f"{part}-seconds", f"{ms / 1000:.0f}"
+        yield f"{part}-hours", hours_text(ms / 1000)
+    yield "rejected-files", str(counts.rejected_files)
+
+
+def _ending(run: Run, found: Figures) -> Iterator[tuple[str, str]]:
+    counts = found.counts
+    yield "completion-time", moment(run.ended_s)
+    yield "duration", f"{run.duration_s:.3f}"
+    fast = factor(run, counts)
+    if fast is not None:
+        yield "real-time-factor", f"{fast:.1f}"
+    yield "x-cpu-seconds", f"{counts.cpu_s:.3f}"
+    for why in run.lost_workers:
+        yield "x-lost-worker", quoted(why)
+    yield "x-exposure-hours", f"{counts.exposure_hours(found.counting):.6f}"
+    for reason, count in sorted(counts.rejected.items()):
+        yield "x-rejected", f"{count} {reason.value}"
+
+
+def interval_info(found: Figures) -> Iterator[tuple[str, str]]:
+    """How sure the totals are: 95 % intervals, and whether false accepts come in clusters."""
+    yield from _interval("x-farate-interval", found.false_accepts, 1, "/ hr, Garwood")
+    clustering = found.clustering
+    if clustering is not None:
+        over = f"over {clustering.stretches} files"
+        yield "x-farate-dispersion", f"{clustering.index:.3f}, p {clustering.p:.4f}, {over}"
+        if found.clustered:
+            by_file = f"/ hr, bootstrap by file, seed {BOOTSTRAP_SEED}"
+            yield from _interval("x-farate-interval-by-file", clustering.interval, 1, by_file)
+            yield "x-warning", "false accepts come in clusters: Garwood's interval is too narrow"
+    for name, exact, score in (
+        ("x-frratio-interval", found.false_rejects, found.false_rejects_wilson),
+        ("x-fr+sbratio-interval", found.with_substitutions, found.with_substitutions_wilson),
+    ):
+        yield from _interval(name, exact, 100, "%, Clopper-Pearson")
+        yield from _interval(f"{name}-wilson", score, 100, "%, Wilson")
+    yield from _interval("x-wer-interval", found.word_errors, 100, "%, by file")
+
+
+def _interval(name: str, interval: Interval | None, scale: float, unit: str) -> Iterator[tuple[str, str]]:
+    if interval is not None:
+        yield name, f"{interval[0] * scale:.4f} to {interval[1] * scale:.4f} {unit}, 95 %"
+
+
+def _yes(on: bool) -> str:
+    return "yes" if on else "no"

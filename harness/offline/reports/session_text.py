@@ -1,0 +1,164 @@
+"""A session live against offline, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.base.cells import counted, fit, shown
+from harness.model.offline import EngineFacts
+from harness.model.scenario import TrialKind
+from harness.offline.figures.session_comparison import AmbientCounts, ComparedTrial, DeviceComparison, Side
+from harness.statistics.comparison import Discordance, mcnemar
+from harness.statistics.exact import garwood
+from harness.statistics.latency import LatencyFigures, Quantile
+from harness.statistics.paired_difference import PairedDifference
+
+NAMES = {TrialKind.WAKE: "wake trials", TrialKind.COMMAND: "wake phrases of commands"}
+MOST_DIFFERING = 50
+
+
+def lines(
+    found: DeviceComparison, facts: EngineFacts, task: str, *, continuous: bool, most: int = MOST_DIFFERING
+) -> Iterator[str]:
+    """One device against the engine; `most`: differing trials that are shown, the others are counted."""
+    yield f"device {shown(found.device, 80)} live, {shown(task, 200)} ({shown(facts.version, 80)}) offline"
+    for kind, name in NAMES.items():
+        counts = found.counts(kind)
+        if counts.total:
+            yield from _table(counts, name, found.difference(kind))
+    yield from _conditions(found)
+    if found.ambient.segments:
+        yield from _ambient(found.ambient)
+    yield from _delays(found)
+    yield from _differing(found, most)
+    yield from _left_out(found)
+    yield from _meaning(found, continuous)
+
+
+def _table(counts: Discordance, name: str, difference: PairedDifference | None) -> Iterator[str]:
+    yield ""
+    yield f"  {counts.total} {name}"
+    yield f"    {'':14}{'offline woke':>14}{'did not':>10}{'':4}live"
+    woke, not_woke = counts.both + counts.only_first, counts.only_second + counts.neither
+    yield f"    {'live woke':14}{counts.both:>14}{counts.only_first:>10}    {woke} of {counts.total}"
+    yield f"    {'did not':14}{counts.only_second:>14}{counts.neither:>10}    {not_woke} of {counts.total}"
+    if difference is not None:
+        yield (
+            f"    false rejects live less offline: {-difference.value * 100:+.2f} points"
+            f" (95 % interval {-difference.high * 100:+.2f} to {-difference.low * 100:+.2f});"
+            f" McNemar p = {_p(counts.p)}"
+        )
+
+
+def _conditions(found: DeviceComparison) -> Iterator[str]:
+    if not found.conditions:
+        return
+    yield ""
+    rows: list[tuple[str, ...]] = [("condition", "n", "FR live", "offline", "only live", "only offline", "p")]
+    for name, cell in found.conditions:
+        live, offline = cell.only_second + cell.neither, cell.only_first + cell.neither
+        counts = (cell.total, live, offline, cell.only_first, cell.only_second)
+        rows.append((name, *map(str, counts), _p(cell.p)))
+    widths = [max(map(len, column)) for column in zip(*(row[1:] for row in rows), strict=True)]
+    for row in rows:
+        cells = "".join(f"  {cell:>{width}}" for cell, width in zip(row[1:], widths, strict=True))
+        yield f"  {fit(row[0], 32)}{cells}"
+
+
+def _ambient(found: AmbientCounts) -> Iterator[str]:
+    counts = found.counts
+    yield ""
+    yield f"  false accepts in {counted(found.segments, 'ambient segment')}, on the same audio"
+    yield f"    live     {_rate(counts.both + counts.only_first, found.live_s)}, of proven exposure, after review"
+    yield f"    offline  {_rate(counts.both + counts.only_second, found.offline_s)}"
+    yield (
+        f"    of {counts.total} events both had {counts.both}, only live {counts.only_first}, only offline "
+        f"{counts.only_second}; equally many: p = {_p(mcnemar(counts.only_first, counts.only_second))}"
+    )
+
+
+def _delays(found: DeviceComparison) -> Iterator[str]:
+    if not found.live_delays.total:
+        return
+    yield ""
+    yield f"  wake delay, {counted(found.live_delays.total, 'trial')} that both woke to"
+    yield f"    live                 {_quantiles(found.live_delays)}"
+    yield f"    offline              {_quantiles(found.offline_delays)}"
+    yield f"    live less offline    {_quantiles(found.delay_differences)}"
+
+
+def _differing(found: DeviceComparison, most: int) -> Iterator[str]:
+    differing = [one for one in found.trials if one.differs]
+    if not differing:
+        return
+    yield ""
+    yield f"  {counted(len(differing), 'trial')} on which they differ"
+    for one in differing[:most]:
+        yield from _trial(one)
+    if len(differing) > most:
+        yield f"    and {len(differing) - most} more: --csv or --json has them all"
+
+
+def _trial(one: ComparedTrial) -> Iterator[str]:
+    side = "live" if one.live.woke else "offline"
+    conditions = ", ".join(f"{axis}={label}" for axis, label in one.conditions)
+    within = f" ({shown(conditions, 200)})" if conditions else ""
+    clip = f"  clips/{one.clip}" if one.clip else ""
+    yield f"    only {side}: {shown(one.trial_id, 80)}{within}{shown(clip, 120)}"
+    scores = [
+        f"{name} {score}" for name, score in (("live", _score(one.live)), ("offline", _score(one.offline))) if score
+    ]
+    for note in (*([f"scores: {', '.join(scores)}"] if scores else []), *one.notes):
+        yield f"      {shown(note, 300)}"
+
+
+def _left_out(found: DeviceComparison) -> Iterator[str]:
+    if not found.left_out:
+        return
+    yield ""
+    yield f"  {counted(len(found.left_out), 'trial')} left out"
+    for trial_id, why in found.left_out[:10]:
+        yield f"    {shown(trial_id, 80)}: {shown(why, 300)}"
+    if len(found.left_out) > 10:
+        yield f"    and {len(found.left_out) - 10} more"
+
+
+def _meaning(found: DeviceComparison, continuous: bool) -> Iterator[str]:
+    """What the comparison can tell, and what it cannot."""
+    yield ""
+    if found.through_air:
+        yield "  Live the sound went through the air. Where device and engine run the same model, the difference is"
+        yield "  what loudspeaker, room and microphones cost; else it is that and the models' difference together."
+    else:
+        yield "  Live the sound went over a wire: what differs is no room's doing, but the device's path and memory."
+    if found.noise:
+        yield "  Noise of the scenario is in both, as it was mixed; noise of the room is in the live side alone."
+    if not continuous:
+        yield "  Offline each stimulus met a fresh engine; with --continuous it remembers, as a device does."
+
+
+def _rate(count: int, exposure_s: float) -> str:
+    hours = exposure_s / 3600
+    interval = garwood(count, hours)
+    if interval is None:
+        return f"{count} in 0 h: n/a"
+    return f"{count} in {hours:.3f} h = {count / hours:.3g}/h (95 % exact {interval[0]:.3g} to {interval[1]:.3g})"
+
+
+def _quantiles(figures: LatencyFigures) -> str:
+    if figures.p50 is None or figures.p95 is None:
+        return "n/a"
+    return f"median {_quantile(figures.p50)}, p95 {_quantile(figures.p95)}"
+
+
+def _quantile(value: Quantile) -> str:
+    low, high = ("?" if end is None else f"{end * 1000:.0f}" for end in (value.low_s, value.high_s))
+    return f"{value.value_s * 1000:.0f} ms ({low} to {high})"
+
+
+def _score(side: Side) -> str:
+    return "" if side.score is None else f"{side.score:.3f}"
+
+
+def _p(value: float | None) -> str:
+    return "n/a" if value is None else f"{value:.3g}"

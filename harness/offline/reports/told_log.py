@@ -1,0 +1,173 @@
+"""A log that was read, summed up: console lines, intervals, and what its totals do not agree with."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from harness.model.offline import ListKind
+from harness.offline.reports.console import sound_lines
+from harness.statistics.exact import Interval, clopper_pearson, garwood
+from harness.statistics.intervals import wilson
+from harness.statistics.word_intervals import wer_interval
+from harness.wake.reports.wake_log import TOTALS, LineSums, WakeLog, computed, differences, summary
+from harness.wake.reports.wake_log_reading import Info, Total, entries, names_escaped
+
+
+@dataclass(frozen=True, slots=True)
+class ToldLog:
+    """A log's figures by its own lines. false_accepts: an hour; the others are shares 0–1, and 95 % intervals all.
+
+    log: without what happened in files.
+    """
+
+    log: WakeLog
+    summary: str
+    totals: dict[str, float]
+    false_accepts: Interval | None
+    false_rejects: Interval | None
+    false_rejects_wilson: Interval | None
+    word_errors: Interval | None
+    rejected: dict[str, int]
+    errors: int
+    differences: tuple[str, ...]
+
+    @property
+    def with_substitutions(self) -> bool:
+        """Is the false-reject ratio of all that went wrong, as it is with references?"""
+        return "FR+SBCOUNT" in self.totals
+
+
+def read_sums(path: Path, name: str) -> tuple[WakeLog, LineSums]:
+    """A log without what happened in files, and what that adds up to; memory does not grow with the log.
+
+    name: what to call it in errors. OSError when it cannot be read; InputError with the line that is none of a log.
+    """
+    info: list[tuple[str, str]] = []
+    totals: list[Total] = []
+    sums = LineSums()
+    for _, one in entries(path, name, escaped=names_escaped(path, name)):
+        match one:
+            case Info():
+                info.append((one.name, one.detail))
+            case Total():
+                totals.append(one)
+            case _:
+                sums.add(one)
+    stated = tuple((one.key, one.value) for one in totals)
+    return WakeLog(tuple(info), (), stated, tuple((one.key, one.decimals) for one in totals)), sums
+
+
+def told(log: WakeLog, sums: LineSums) -> ToldLog:
+    """Sums a log up."""
+    found = computed(log, sums)
+    hours = (log.seconds("oov") + (log.seconds("inv/oov") if log.counts_in_vocabulary else 0.0)) / 3600
+    wrong = int(found.get("FR+SBCOUNT", found.get("FRCOUNT", 0)))
+    files = int(found.get("TACOUNT", 0)) + wrong
+    return ToldLog(
+        log,
+        summary(log, sums),
+        found,
+        garwood(int(found["FACOUNT"]), hours) if hours > 0 else None,
+        clopper_pearson(wrong, files),
+        wilson(wrong, files),
+        _word_errors(sums),
+        dict(sorted(sums.rejected.items())),
+        sums.lines["ERROR"],
+        (*differences(log, sums), *_file_differences(log, sums.lines)),
+    )
+
+
+def lines(found: ToldLog) -> Iterator[str]:
+    """For people: the console's lines first."""
+    log = found.log
+    partial, shard = log.about("x-partial"), log.about("x-shard")
+    if partial is not None:
+        yield f"Partial: {partial}."
+    if shard is not None:
+        yield f"Shard {shard}."
+    yield from sound_lines(
+        log, inv=_has(log, "inv", ListKind.INV, ListKind.REFERENCED), oov=_has(log, "oov", ListKind.OOV)
+    )
+    point = log.about("operating-point")
+    if point is not None:
+        yield f"Using operating point {point}."
+    yield found.summary
+    if found.false_accepts is not None:
+        low, high = found.false_accepts
+        yield f"False accepts: 95 % interval {low:.4g} to {high:.4g} per hour (Garwood)."
+    for interval, source in ((found.false_rejects, "Clopper-Pearson"), (found.false_rejects_wilson, "Wilson")):
+        if interval is not None:
+            what = "False rejects and substitutions" if found.with_substitutions else "False rejects"
+            yield f"{what}: 95 % interval {100 * interval[0]:.4g} to {100 * interval[1]:.4g} % ({source})."
+    if found.word_errors is not None:
+        low, high = found.word_errors
+        yield f"WER: 95 % interval {100 * low:.4g} to {100 * high:.4g} % (by file)."
+    for reason, count in found.rejected.items():
+        yield f"Rejected: {count} {reason}."
+    if found.errors:
+        yield f"Errors: {found.errors}."
+    for why in (detail for name, detail in log.info if name == "x-lost-worker"):
+        yield f"Lost and replaced: {why}."
+    for warning in (detail for name, detail in log.info if name == "x-warning"):
+        yield f"Warning: {warning}."
+    for difference in found.differences:
+        yield f"Does not agree: {difference}."
+
+
+def as_json(found: ToldLog) -> dict[str, Any]:
+    """For machines. A total over nothing is null; rates an hour, ratios and WER in per cent as the log has them."""
+    log = found.log
+    return {
+        "summary": found.summary,
+        "partial": log.about("x-partial"),
+        "shard": log.about("x-shard"),
+        "info": [list(one) for one in log.info],
+        "seconds": {part: log.seconds(part) for part in ("inv", "oov", "inv/oov")},
+        "counts_in_vocabulary": log.counts_in_vocabulary,
+        "totals": {key: found.totals.get(key) for key in TOTALS},
+        "stated_totals": dict(log.totals),
+        "intervals_95": {
+            "FARATE": found.false_accepts,
+            "FR+SBRATIO" if found.with_substitutions else "FRRATIO": _per_cent(found.false_rejects),
+            "FR+SBRATIO_wilson" if found.with_substitutions else "FRRATIO_wilson": _per_cent(
+                found.false_rejects_wilson
+            ),
+            "WER": _per_cent(found.word_errors),
+        },
+        "rejected": found.rejected,
+        "errors": found.errors,
+        "differences": list(found.differences),
+    }
+
+
+def _file_differences(log: WakeLog, kinds: Counter[str]) -> Iterator[str]:
+    """Numbers of files that a log of `harness evaluate` states, against the lines that each file has in it."""
+    if log.about("x-task") is None:
+        return
+    outcomes = sum(kinds[key] for key in ("INVTA", "INVFR", "CMDTA", "CMDSB", "CMDFR", "STTTA", "STTSB", "STTFR"))
+    for name, by_lines in (("inv-files", outcomes), ("rejected-files", kinds["REJECT"])):
+        stated = log.about(name)
+        if stated is not None and int(stated) != by_lines:
+            yield f"{name} is {stated}, and its lines come to {by_lines}"
+
+
+def _word_errors(sums: LineSums) -> Interval | None:
+    if not sums.words:
+        return None
+    return wer_interval(np.frombuffer(sums.word_errors, np.int64), np.frombuffer(sums.words, np.int64))
+
+
+def _has(log: WakeLog, part: str, *kinds: ListKind) -> bool:
+    """Was there such a list, though all of its files may have been rejected?"""
+    listed = any(name == "x-list" and detail.partition(" ")[0] in kinds for name, detail in log.info)
+    return listed or bool(int(log.about(f"{part}-files") or 0)) or log.seconds(part) > 0
+
+
+def _per_cent(interval: Interval | None) -> list[float] | None:
+    return None if interval is None else [100 * end for end in interval]

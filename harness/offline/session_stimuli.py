@@ -1,0 +1,240 @@
+"""The sounds of a session's trials, once more, through an engine for files."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.base.folder import SessionFolder
+from harness.base.ports import OfflineEngine, Renders, ScoresSound, SpotsPhrases
+from harness.devices.serial.playing import quantised
+from harness.model.clip import Clip
+from harness.model.errors import EngineError, HarnessError, InputError, LogError
+from harness.model.observation import LogLine, StimulusHeard
+from harness.model.offline import OfflineSpot, ScoreTrack
+from harness.model.record import AttemptFinished, AttemptStarted, Observed, SessionStarted, StimulusStored
+from harness.model.scenario import TrialKind
+from harness.model.stimulus import Waveform
+from harness.model.trial import Outcome
+from harness.offline.figures.session_comparison import HeardOffline
+from harness.offline.scores import scores_of, spots_in, spots_of
+from harness.session.engine.assemble import renderer
+from harness.session.log.clips import read_clip
+from harness.session.log.reader import LogReader
+from harness.wake.wake import WakeFigures
+from harness.wake.wake_plays import Play
+
+WEAK = 0.3
+"""Below this correlation our microphone hardly found the stimulus in what it recorded."""
+_MOST_NOTES = 6
+Progress = Callable[[int, int], None]
+"""How many stimuli are done, of how many."""
+
+
+@dataclass(slots=True)
+class SessionStimuli:
+    """What a session played, from its log. order: play_id → the row at which its attempt began."""
+
+    folder: SessionFolder
+    started: SessionStarted
+    figures: WakeFigures
+    clips: dict[str, Clip] = field(default_factory=dict)
+    order: dict[str, int] = field(default_factory=dict)
+    notes: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        return tuple(one.device for one in self.figures.snapshot().devices)
+
+    def plays(self, devices: Sequence[str]) -> tuple[Play, ...]:
+        """One a stimulus that counts for any of them, in the order of playing; no probes."""
+        found = {
+            play.row.play_id: play
+            for device in devices
+            for play in self.figures.plays(device)
+            if play.kind is not TrialKind.PROBE
+        }
+        return tuple(sorted(found.values(), key=lambda play: self.order[play.row.play_id]))
+
+    def sound(self, play: Play, renders: Renders) -> Waveform:
+        """What was played: made again from its recipe, sample for sample, or else its clip (16 bits).
+
+        LogError when there is neither.
+        """
+        why = "it does not come out the same: a voice or a recording has changed"
+        try:
+            made = renders.render(play.trial.recipe)
+            if made.sha256 == play.row.stimulus_sha256:
+                return made.waveform
+        except HarnessError as error:
+            why = error.what
+        clip = self.clips.get(play.row.stimulus_sha256)
+        if clip is None:
+            raise LogError(
+                f"its sound cannot be made again ({why}), and no clip of it is kept",
+                remedy="Compare where the session was run, with its voices and recordings",
+            )
+        return read_clip(self.folder.clips, clip)
+
+
+def read_stimuli(folder: Path) -> SessionStimuli:
+    """A session from its folder, also while it runs; LogError, InputError when it has no listening trials."""
+    found: SessionStimuli | None = None
+    figures = WakeFigures()
+    with LogReader(folder) as reader:
+        for entry in reader.entries():
+            figures.add(entry)
+            if isinstance(entry.record, SessionStarted):
+                found = SessionStimuli(SessionFolder(folder), entry.record, figures)
+            if found is None:
+                continue
+            match entry.record:
+                case StimulusStored(sha256=sha256, clip=clip):
+                    found.clips[sha256] = clip
+                case AttemptStarted() as row:
+                    found.order[row.play_id] = entry.seq
+                case _:
+                    for trial_id, text in _notes(entry.record):
+                        of_trial = found.notes.setdefault(trial_id, [])
+                        if text not in of_trial and len(of_trial) < _MOST_NOTES:
+                            of_trial.append(text)
+    if found is None or not found.devices:
+        raise InputError(
+            "the session has no wake, command or ambient trials", remedy="Nothing to compare; try: harness show"
+        )
+    return found
+
+
+def hear(
+    engine: OfflineEngine,
+    stimuli: SessionStimuli,
+    devices: Sequence[str],
+    *,
+    continuous: bool = False,
+    progress: Progress = lambda done, of: None,
+) -> tuple[dict[str, HeardOffline], dict[str, str]]:
+    """What an engine finds in each stimulus, by play_id; and why others were not heard.
+
+    continuous: one engine state over all of them in the order of playing, as a device over a wire has heard them; else
+    a fresh one for each. InputError for an engine that finds no wake phrases; EngineError in one state over all.
+    """
+    plays = stimuli.plays(devices)
+    renders = renderer()
+    failed: dict[str, str] = {}
+    if continuous:
+        return _in_one_go(engine, stimuli, plays, renders, progress, failed), failed
+    heard: dict[str, HeardOffline] = {}
+    rate_hz = engine.facts.rate_hz
+    for done, play in enumerate(plays):
+        progress(done, len(plays))
+        try:
+            samples = quantised(stimuli.sound(play, renders), rate_hz)
+            spots, tracks = _tried(engine, samples)
+        except (EngineError, LogError) as error:
+            failed[play.row.play_id] = str(error)
+            continue
+        heard[play.row.play_id] = HeardOffline(spots, rate_hz, _peak(tracks, play, 0, len(samples), rate_hz))
+    progress(len(plays), len(plays))
+    return heard, failed
+
+
+def _in_one_go(
+    engine: OfflineEngine,
+    stimuli: SessionStimuli,
+    plays: Sequence[Play],
+    renders: Renders,
+    progress: Progress,
+    failed: dict[str, str],
+) -> dict[str, HeardOffline]:
+    rate_hz = engine.facts.rate_hz
+    spans: list[tuple[Play, int, int]] = []
+
+    def sounds() -> Iterator[npt.NDArray[np.int16]]:
+        at = 0
+        for done, play in enumerate(plays):
+            progress(done, len(plays))
+            try:
+                samples = quantised(stimuli.sound(play, renders), rate_hz)
+            except LogError as error:
+                failed[play.row.play_id] = str(error)
+                continue
+            spans.append((play, at, at + len(samples)))
+            at += len(samples)
+            yield samples
+        progress(len(plays), len(plays))
+
+    spots, tracks = _found(engine, sounds())
+    heard: dict[str, HeardOffline] = {}
+    for play, start, end in spans:
+        before = [spot.end for spot in spots if spot.end <= start]
+        heard[play.row.play_id] = HeardOffline(
+            tuple(
+                OfflineSpot(spot.phrase, max(0, spot.start - start), spot.end - start, spot.score)
+                for spot in spots
+                if start < spot.end <= end or (end == spans[-1][2] and spot.end > end)
+            ),
+            rate_hz,
+            _peak(tracks, play, start, end, rate_hz),
+            (before[-1] - start) / rate_hz if before else None,
+        )
+    return heard
+
+
+def _tried(
+    engine: OfflineEngine, samples: npt.NDArray[np.int16]
+) -> tuple[tuple[OfflineSpot, ...], tuple[ScoreTrack, ...]]:
+    """One stimulus, once more where an engine's faults say nothing about the sound (a device's link)."""
+    for _ in range(getattr(engine, "more_tries", 0)):
+        with contextlib.suppress(EngineError):
+            return _found(engine, [samples])
+    return _found(engine, [samples])
+
+
+def _found(
+    engine: OfflineEngine, blocks: Iterable[npt.NDArray[np.int16]]
+) -> tuple[tuple[OfflineSpot, ...], tuple[ScoreTrack, ...]]:
+    if isinstance(engine, ScoresSound):
+        rule = engine.facts.rule
+        if rule is None:
+            raise EngineError("the engine has scores and does not say what of them is a spot")
+        tracks = scores_of(engine, blocks)
+        return spots_in(tracks, rule), tracks
+    if isinstance(engine, SpotsPhrases):
+        return spots_of(engine, blocks), ()
+    raise InputError(
+        "this engine understands files and finds no wake phrases in them", remedy="List others: harness engines"
+    )
+
+
+def _peak(tracks: Sequence[ScoreTrack], play: Play, start: int, end: int, rate_hz: int) -> float | None:
+    """The highest score from `window_before_s` before the phrase to `window_after_s` after it."""
+    low, high = start, end
+    if play.kind is not TrialKind.AMBIENT:
+        low = start + round((play.row.query_start_s - play.settings.window_before_s) * rate_hz)
+        high = min(end, start + round((play.row.query_end_s + play.settings.window_after_s) * rate_hz))
+    best: float | None = None
+    for track in tracks:
+        first = max(0, -(-(low - track.first_end) // track.step))
+        last = (high - track.first_end) // track.step + 1
+        inside = track.scores[first : max(first, last)]
+        if len(inside):
+            best = max(float(inside.max()), best if best is not None else float("-inf"))
+    return best
+
+
+def _notes(record: object) -> Iterator[tuple[str, str]]:
+    """What a row says that may explain why a trial came out otherwise."""
+    match record:
+        case AttemptFinished(outcome=Outcome.INTERRUPTED) as row:
+            yield row.trial_id, f"an attempt before was interrupted ({row.cause or 'no cause told'})"
+        case Observed(observation=StimulusHeard(correlation=found), trial_id=str(trial_id)) if found < WEAK:
+            yield trial_id, f"our microphone hardly heard it (correlation {found:.2f})"
+        case Observed(observation=LogLine(source=source, text=text), trial_id=str(trial_id)) if "missing" in text:
+            yield trial_id, f"{source}: {text}"
+        case _:
+            return

@@ -1,0 +1,152 @@
+"""A worker process of an offline run: `python -m harness.offline.worker TASKS ANSWERS BEGUN PARENT NICE`.
+
+Its engine is loaded once; files come in batches on one pipe, outcomes go back on another, in the order of the files.
+How many files it has begun stands in shared memory, so that after a crash it is known which one did it. It ends when
+the pipe does, and is killed with the process that started it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import mmap
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterable
+
+from harness.engines.offline_loading import load_engine
+from harness.model.errors import HarnessError
+from harness.model.offline import Evaluation, FileOutcome, ListedFile, ListKind
+from harness.offline.answers import Answer, answers_told
+from harness.offline.continuous import ContinuousListening
+from harness.offline.frames import BEGUN, Frame, FrameReader, framed
+from harness.offline.journal_lines import file_of
+from harness.offline.one_file import evaluate_file
+from harness.offline.plain_json import plain, restored
+from harness.offline.score_cache import ScoreCache
+
+FLUSH_S = 0.2
+"""Outcomes wait this long at most for others to go with. A message for each would be most of what a short file costs,
+and many lines made at once cost half of those made between two files, when the engine has the caches to itself."""
+_PR_SET_PDEATHSIG = 1
+
+
+class Worker:
+    """The engine, and what it has been given."""
+
+    def __init__(self, answers: int, begun: mmap.mmap, evaluation: Evaluation) -> None:
+        self._answers = answers
+        self._begun = begun
+        self._count = 0
+        self._evaluation = evaluation
+        self._engine = load_engine(evaluation.task)
+        self._cache = ScoreCache(evaluation.cache, self.tell) if evaluation.cache else None
+        self._waiting: list[tuple[FileOutcome, str]] = []
+        self._flushed_s = time.monotonic()
+        self._sequence: ContinuousListening | None = None
+        self._listed: dict[int, str] = {}
+
+    def ready(self) -> None:
+        self._send(Frame.READY, json.dumps(plain(self._engine.facts)).encode())
+
+    def tell(self, line: str) -> None:
+        """A line for people."""
+        self._send(Frame.TOLD, line.encode("utf-8", "replace"))
+
+    def play(self, files: Iterable[ListedFile]) -> None:
+        for file in files:
+            self._count += 1
+            BEGUN.pack_into(self._begun, 0, self._count)
+            if self._evaluation.continuous and file.kind is ListKind.OOV:
+                if self._sequence is None:
+                    self._sequence = ContinuousListening(self._engine, self._evaluation)
+                self._listed[file.number] = file.listed
+                self._answer_sequence(self._sequence.hear(file))
+            else:
+                self._answer(evaluate_file(self._engine, self._evaluation, file, self._cache), file.listed)
+        self.flush()
+
+    def end_sequence(self) -> None:
+        """The last file of a continuous run was heard."""
+        if self._sequence is not None:
+            self._answer_sequence(self._sequence.finish())
+            self._sequence = None
+        self.flush()
+
+    def flush(self) -> None:
+        if self._waiting:
+            self._send(Frame.OUTCOMES, answers_told([Answer.of(*one) for one in self._waiting]))
+            self._waiting.clear()
+        self._flushed_s = time.monotonic()
+
+    def close(self) -> None:
+        self._engine.close()
+
+    def _answer_sequence(self, outcomes: Iterable[FileOutcome]) -> None:
+        for outcome in outcomes:
+            self._answer(outcome, self._listed.pop(outcome.number))
+
+    def _answer(self, outcome: FileOutcome, listed: str) -> None:
+        self._waiting.append((outcome, listed))
+        if time.monotonic() - self._flushed_s >= FLUSH_S:
+            self.flush()
+
+    def _send(self, kind: Frame, content: bytes) -> None:
+        _write(self._answers, framed(kind, content))
+
+
+def _write(descriptor: int, content: bytes) -> None:
+    rest = memoryview(content)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def _die_with(parent: int) -> None:
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(0)
+
+
+def _refused(error: HarnessError) -> bytes:
+    place = str(error.place) + ": " if error.place else ""
+    return json.dumps([type(error).__name__, place + error.what, error.remedy]).encode()
+
+
+def main(arguments: list[str]) -> int:
+    tasks, answers, memory, parent, nice = map(int, arguments)
+    _die_with(parent)
+    os.nice(nice)
+    for descriptor in (tasks, answers, memory):
+        os.set_inheritable(descriptor, False)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    begun = mmap.mmap(memory, BEGUN.size)
+    frames = FrameReader()
+    worker: Worker | None = None
+    try:
+        while piece := os.read(tasks, 1 << 16):
+            for kind, content in frames.feed(piece):
+                match kind:
+                    case Frame.EVALUATION:
+                        worker = Worker(answers, begun, restored(Evaluation, json.loads(content)))
+                        worker.ready()
+                    case Frame.FILES if worker is not None:
+                        worker.play([file_of(line) for line in content.splitlines()])
+                    case Frame.END_OF_SEQUENCE if worker is not None:
+                        worker.end_sequence()
+                    case _:
+                        raise ValueError(f"a worker is not sent {kind}")
+    except HarnessError as error:
+        # The engine does not load, or a device is gone for good: what is no file's fault ends the run.
+        if worker is not None:
+            worker.flush()
+        _write(answers, framed(Frame.REFUSED, _refused(error)))
+        return error.exit_code
+    if worker is not None:
+        worker.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

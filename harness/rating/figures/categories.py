@@ -1,0 +1,223 @@
+"""How often first responses fall into each category, with what is not in that table stated beside it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from harness.model.choices import Derived, Reading
+from harness.model.judgment import Category, SubFlag
+from harness.rating.figures.rated_trials import Basis, Fate, RatedTrial
+from harness.statistics.clustered_shares import Interval, clustered_interval, design_effect
+from harness.statistics.intervals import CONFIDENCE, wilson
+
+TOGETHER = 1 - (1 - CONFIDENCE) / len(Category)
+"""Confidence of each interval where all eleven shall hold at once (Bonferroni)."""
+
+
+MEMBERS: dict[Derived, frozenset[Category]] = {
+    Derived.SATISFIED: frozenset({Category.CORRECT}),
+    Derived.HELPFUL: frozenset(
+        {Category.CORRECT, Category.PARTIALLY_CORRECT, Category.INFERRABLE, Category.FINDABLE},
+    ),
+    Derived.ASKS_BACK: frozenset({Category.CLARIFICATION, Category.SLOT_REQUEST}),
+}
+Figure = Category | Derived
+
+
+class Method(StrEnum):
+    """How the interval of a share comes about, which always speaks of further queries like these.
+
+    WILSON: each query was said once. CLUSTERED: repetitions of a query count as far as they differ. TOO_FEW: one
+    query, repeated; it says nothing of others, and there is no interval.
+    """
+
+    WILSON = "wilson"
+    CLUSTERED = "clustered"
+    TOO_FEW = "too_few_queries"
+
+    @classmethod
+    def of(cls, queries: int, responses: int) -> Method:
+        if queries == responses:
+            return cls.WILSON
+        return cls.CLUSTERED if queries > 1 else cls.TOO_FEW
+
+
+@dataclass(frozen=True, slots=True)
+class CountedShare:
+    """`count` of `total` responses. interval: 95 %; together: such that all eleven hold at once.
+
+    Both are None over nothing, and over one query that was repeated.
+    """
+
+    count: int
+    total: int
+    interval: Interval | None = None
+    together: Interval | None = None
+
+    @property
+    def value(self) -> float | None:
+        return self.count / self.total if self.total else None
+
+
+@dataclass(frozen=True, slots=True)
+class CoreLack:
+    """Admitted defeats on which the readings differ, by who says that a core capability is missing."""
+
+    by_rater: int = 0
+    by_scenario: int = 0
+    by_both: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.by_rater + self.by_scenario + self.by_both
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryFigures:
+    """Of some queries. fates: each of `Fate` with its count; they add up to the queries planned.
+
+    unassessed: of the queries that count as recognised, those whose recognition nobody assessed. shares: by reading,
+    for the eleven and the derived groups. queries: different ones among the responses that have a category.
+    flagged_too: responses with a category that a rater put aside. voices: different raters of the responses.
+    """
+
+    fates: tuple[tuple[Fate, int], ...]
+    unassessed: int
+    bases: tuple[tuple[Basis, int], ...]
+    shares: tuple[tuple[Reading, tuple[tuple[Figure, CountedShare], ...]], ...]
+    core: CoreLack
+    sub_flags: tuple[tuple[SubFlag, int], ...]
+    queries: int
+    method: Method
+    flagged_too: int = 0
+    voices: int = 0
+
+    def count(self, *fates: Fate) -> int:
+        return sum(n for fate, n in self.fates if fate in fates)
+
+    @property
+    def planned(self) -> int:
+        return sum(n for _, n in self.fates)
+
+    @property
+    def asked(self) -> int:
+        """Queries that were played to an end which says something of the device."""
+        return self.planned - self.count(Fate.NOT_PLAYED, Fate.NOT_TESTED)
+
+    @property
+    def recognised(self) -> int:
+        """By evidence, or not assessed."""
+        return self.asked - self.count(Fate.NOT_RECOGNISED, Fate.INCONCLUSIVE)
+
+    @property
+    def answered(self) -> int:
+        """Those with a first response to judge."""
+        return self.recognised - self.count(Fate.SILENT, Fate.NO_RECORDING)
+
+    @property
+    def judged(self) -> int:
+        """Those on which a rater gave a category, the disputed ones included."""
+        return self.count(Fate.CATEGORY, Fate.DISPUTED)
+
+    @property
+    def total(self) -> int:
+        """Responses with a category in the end: what the shares are of."""
+        return self.count(Fate.CATEGORY)
+
+    def share(self, of: Figure, reading: Reading = Reading.ADMITTED) -> CountedShare:
+        return dict(dict(self.shares)[reading])[of]
+
+    @property
+    def why_not(self) -> str:
+        """Why there is no share; "" when there is."""
+        if self.total:
+            return ""
+        if not self.planned:
+            return "no query was planned"
+        if not self.asked:
+            return "no query was played to its end"
+        if not self.answered:
+            return "no query was answered"
+        if self.judged:
+            return f"raters differ on all {self.judged} judged responses, and nobody has settled them"
+        return "nothing was judged"
+
+
+def figures_of(trials: Iterable[RatedTrial]) -> CategoryFigures:
+    """The figures over `trials`, of one session or many."""
+    held = tuple(trials)
+    fates = Counter(one.fate for one in held)
+    with_category = [one for one in held if one.fate is Fate.CATEGORY]
+    by_query: dict[tuple[str, str], list[RatedTrial]] = {}
+    for one in with_category:
+        by_query.setdefault(one.query, []).append(one)
+    method = Method.of(len(by_query), len(with_category))
+    queries = list(by_query.values())
+    totals = [len(of) for of in queries]
+
+    def shares(reading: Reading) -> Iterator[tuple[Figure, CountedShare]]:
+        of_query = [Counter(category_under(one, reading) for one in of) for of in queries]
+        counts: dict[Figure, list[int]] = {one: [held[one] for held in of_query] for one in Category}
+        for derived in Derived:
+            members = [counts[one] for one in Category if one in MEMBERS[derived]]
+            counts[derived] = [sum(of) for of in zip(*members, strict=True)]
+        # Rare categories tell too little of how alike repetitions are; all eleven together tell it.
+        effect = design_effect([counts[figure] for figure in Category], totals)
+        for figure, of in counts.items():
+            yield figure, counted_share(of, totals, effect)
+
+    bases = Counter(one.basis for one in with_category)
+    flags = Counter(flag for one in with_category for flag in one.sub_flags)
+    of_judged = [one.judged for one in held if one.judged is not None]
+    return CategoryFigures(
+        fates=tuple((fate, fates[fate]) for fate in Fate),
+        unassessed=sum(not one.assessed for one in held if _is_recognised(one.fate)),
+        bases=tuple((basis, bases[basis]) for basis in Basis),
+        shares=tuple((reading, tuple(shares(reading))) for reading in Reading),
+        core=_core(with_category),
+        sub_flags=tuple((flag, flags[flag]) for flag in SubFlag),
+        queries=len(by_query),
+        method=method,
+        flagged_too=sum(
+            any(row.flags for row in one.judged.judgments) for one in with_category if one.judged is not None
+        ),
+        voices=len({row.rater for one in of_judged for row in one.submitted}),
+    )
+
+
+def lacks_core(one: RatedTrial) -> tuple[bool, bool]:
+    """Whether an admitted defeat is on a core capability, by its raters, and by its scenario."""
+    if one.category is not Category.ADMITTED_DEFEAT:
+        return False, False
+    return SubFlag.CORE_CAPABILITY_MISSING in one.sub_flags, one.trial.core_capability
+
+
+def category_under(one: RatedTrial, reading: Reading) -> Category | None:
+    """The category that a reading gives it."""
+    return Category.WRONG if reading is Reading.WRONG and any(lacks_core(one)) else one.category
+
+
+def counts_as(one: RatedTrial, figure: Figure, reading: Reading = Reading.ADMITTED) -> bool:
+    found = category_under(one, reading)
+    return found in MEMBERS[figure] if isinstance(figure, Derived) else found is figure
+
+
+def counted_share(counts: Sequence[int], totals: Sequence[int], effect: float | None) -> CountedShare:
+    """The share of sum(totals) responses, from those of each query. effect: `design_effect` of repetitions."""
+    count, total = sum(counts), sum(totals)
+    if Method.of(len(totals), total) is Method.WILSON:
+        return CountedShare(count, total, wilson(count, total), wilson(count, total, TOGETHER))
+    each = clustered_interval(counts, totals, least_effect=effect)
+    return CountedShare(count, total, each, clustered_interval(counts, totals, TOGETHER, effect))
+
+
+def _core(trials: Iterable[RatedTrial]) -> CoreLack:
+    said = Counter(map(lacks_core, trials))
+    return CoreLack(said[True, False], said[False, True], said[True, True])
+
+
+def _is_recognised(fate: Fate) -> bool:
+    return fate not in (Fate.NOT_PLAYED, Fate.NOT_TESTED, Fate.NOT_RECOGNISED, Fate.INCONCLUSIVE)

@@ -1,0 +1,235 @@
+"""What became of each query: how far it came, and which category its first response has in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from harness.model.choices import Grouping
+from harness.model.judgment import Category, Judgment, JudgmentStatus, SubFlag
+from harness.model.trial import Outcome, Recognition, Trial
+from harness.rating.figures.consensus import consensus
+from harness.rating.figures.judged import JudgedResponse
+from harness.session.figures.heard import label_of
+from harness.session.figures.progress import Progress
+from harness.session.figures.trials import TrialProgress
+from harness.statistics.agreement import MISSING
+
+ResponseKey = tuple[str, str, str]
+"""Session, trial and the SHA-256 of the clip: one response."""
+_CATEGORIES = tuple(Category)
+LEAST_RATERS = 3
+"""So many are needed before a consensus settles what they differ on."""
+
+
+class Fate(StrEnum):
+    """Where a query's way ended; each has exactly one, in the order of the way.
+
+    NOT_PLAYED: it is still to come. NOT_TESTED: skipped, aborted or interrupted, which says nothing of the device.
+    NOT_RECOGNISED: misheard, no wake, or silence to the last attempt. INCONCLUSIVE: answered, and nobody knows what it
+    had heard. SILENT: recognised (or not assessed), and nothing was said. NO_RECORDING: answered, and nothing was kept.
+    From here on there is a first response: UNJUDGED, SKIPPED by its raters, FLAGGED (put aside), HELD until its effect
+    is known, DISPUTED (raters differ and nothing settles it), CATEGORY.
+    """
+
+    NOT_PLAYED = "not_played"
+    NOT_TESTED = "not_tested"
+    NOT_RECOGNISED = "not_recognised"
+    INCONCLUSIVE = "inconclusive"
+    SILENT = "silent"
+    NO_RECORDING = "no_recording"
+    UNJUDGED = "unjudged"
+    SKIPPED = "skipped"
+    FLAGGED = "flagged"
+    HELD = "held"
+    DISPUTED = "disputed"
+    CATEGORY = "category"
+
+
+class Basis(StrEnum):
+    """What a category rests on, in the order of preference. ALONE: the word of one rater, with whom nobody differs."""
+
+    ADJUDICATED = "adjudicated"
+    UNANIMOUS = "unanimous"
+    ALONE = "one_rater"
+    CONSENSUS = "consensus"
+
+
+@dataclass(frozen=True, slots=True)
+class RatedTrial:
+    """A planned query with its end. judged: the first response, None without one. category, basis: of Fate.CATEGORY.
+
+    sub_flags: those that at least half of the raters who gave the category gave with it (of an adjudication: its own).
+    """
+
+    session_id: str
+    progress: TrialProgress
+    fate: Fate
+    judged: JudgedResponse | None = None
+    category: Category | None = None
+    basis: Basis | None = None
+    sub_flags: frozenset[SubFlag] = frozenset()
+
+    @property
+    def trial(self) -> Trial:
+        return self.progress.trial
+
+    @property
+    def query(self) -> tuple[str, str]:
+        """Id and text: the same id may stand for other words in another scenario."""
+        return self.trial.query_id, self.trial.reference
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """How it sounded, along every axis."""
+        return tuple(label_of(self.trial, self.trial.device, axis) for axis in AXES)
+
+    @property
+    def assessed(self) -> bool:
+        """Whether there was evidence of what the device heard, and that decided whether it was said again."""
+        take = self.progress.counting
+        by_words = not self.trial.until_understood
+        return by_words and take is not None and take.recognition not in (None, Recognition.NOT_ASSESSED)
+
+    @property
+    def attempts(self) -> int | None:
+        """How often the query was said until it was recognised; None when it never was, or nobody knows."""
+        take = self.progress.counting
+        return take.attempts_to_recognition if take is not None else None
+
+
+AXES = (Grouping.VOICE, Grouping.LEVEL, Grouping.GAP, Grouping.POSITION, Grouping.NOISE)
+
+
+def rows_asked_for(
+    rows: Iterable[Judgment], raters: tuple[str, ...] = (), round_id: str | None = None
+) -> list[Judgment]:
+    """The rows of some raters, or of one round; all when neither is asked for. Rows are oldest first, and stay so.
+
+    Of raters: their own judgments alone, no adjudications. Of a round: its rows, what changes or withdraws them, and
+    the adjudications that settle them.
+    """
+    if not raters and round_id is None:
+        return list(rows)
+    kept: dict[str, Judgment] = {}
+    for one in rows:
+        if raters and (one.adjudicates or one.rater not in raters):
+            continue
+        if round_id is None or one.round == round_id or one.replaces in kept or kept.keys() & set(one.adjudicates):
+            kept[one.id] = one
+    return list(kept.values())
+
+
+def rated_in(
+    progress: Progress,
+    judged: Iterable[JudgedResponse],
+    consensus: Mapping[ResponseKey, Category] | None = None,
+) -> tuple[RatedTrial, ...]:
+    """A session's queries in the order of playing; other kinds of trials, and devices without a voice, are left out.
+
+    judged: `judged_in` of the same session. consensus: of the raters, used where LEAST_RATERS or more of them differ.
+    """
+    by_trial = {one.trial.trial.id: one for one in judged}
+    session_id = progress.session.session_id if progress.session else ""
+    return tuple(
+        _rated(session_id, one, by_trial.get(one.trial.id), consensus or {})
+        for one in progress.trials
+        if one.trial.listening is None and one.trial.memory is None and one.trial.responds
+    )
+
+
+def consensus_of(judged: Iterable[JudgedResponse]) -> dict[ResponseKey, Category]:
+    """What raters say together, by the model of Dawid and Skene over all responses that somebody judged.
+
+    Left out is what has fewer than LEAST_RATERS raters, or no category that leads and is probable enough
+    (`metrics.consensus`).
+    """
+    held = [one for one in judged if one.submitted]
+    row = {name: at for at, name in enumerate(sorted({given.rater for one in held for given in one.submitted}))}
+    labels = np.full((len(row), len(held)), MISSING, np.int64)
+    for column, one in enumerate(held):
+        for given in one.submitted:
+            if given.category is not None:
+                labels[row[given.rater], column] = _CATEGORIES.index(given.category)
+    if all(len(one.submitted) < LEAST_RATERS for one in held):
+        return {}
+    found = consensus(labels, len(_CATEGORIES)).labels.tolist()
+    pairs = zip(held, found, strict=True)
+    return {key_of(one): _CATEGORIES[at] for one, at in pairs if at != MISSING and len(one.submitted) >= LEAST_RATERS}
+
+
+def key_of(one: JudgedResponse) -> ResponseKey:
+    return one.session_id, one.trial.trial.id, one.response.clip.sha256
+
+
+def _rated(
+    session_id: str, one: TrialProgress, judged: JudgedResponse | None, consensus: Mapping[ResponseKey, Category]
+) -> RatedTrial:
+    if judged is None:
+        return RatedTrial(session_id, one, _end_of(one))
+    category, basis = _final(judged, consensus)
+    if category is None:
+        return RatedTrial(session_id, one, _waiting(judged), judged)
+    return RatedTrial(session_id, one, Fate.CATEGORY, judged, category, basis, _sub_flags(judged, category))
+
+
+def _end_of(one: TrialProgress) -> Fate:
+    take = one.counting
+    match one.outcome:
+        case None:
+            return Fate.NOT_PLAYED
+        case Outcome.NO_WAKE | Outcome.MISHEARD:
+            return Fate.NOT_RECOGNISED
+        case Outcome.NO_RESPONSE:
+            heard = take.recognition if take else None
+            return Fate.SILENT if heard in (Recognition.YES, Recognition.NOT_ASSESSED) else Fate.NOT_RECOGNISED
+        case Outcome.INCONCLUSIVE:
+            return Fate.INCONCLUSIVE
+        case Outcome.RESPONDED | Outcome.LATE:
+            return Fate.NO_RECORDING
+        case Outcome.UNDERSTOOD:
+            return Fate.SILENT
+        case Outcome.INTERRUPTED | Outcome.SKIPPED | Outcome.ABORTED | Outcome.COUNTED:
+            return Fate.NOT_TESTED
+
+
+def _final(judged: JudgedResponse, consensus: Mapping[ResponseKey, Category]) -> tuple[Category | None, Basis | None]:
+    if judged.settled is not None:
+        return judged.settled.category, Basis.ADJUDICATED
+    given = judged.submitted
+    if judged.agreed is not None:
+        return judged.agreed, Basis.UNANIMOUS if len(given) > 1 else Basis.ALONE
+    if len(given) >= LEAST_RATERS and (found := consensus.get(key_of(judged))) is not None:
+        return found, Basis.CONSENSUS
+    return None, None
+
+
+def _waiting(judged: JudgedResponse) -> Fate:
+    """Of a response without a category. A flag says more than a hold, and either more than a skip."""
+    if judged.disputed:
+        return Fate.DISPUTED
+    said = {one.status for one in judged.judgments}
+    for status, fate in (
+        (JudgmentStatus.FLAGGED, Fate.FLAGGED),
+        (JudgmentStatus.HELD, Fate.HELD),
+        (JudgmentStatus.SKIPPED, Fate.SKIPPED),
+    ):
+        if status in said:
+            return fate
+    return Fate.UNJUDGED
+
+
+def _sub_flags(judged: JudgedResponse, category: Category) -> frozenset[SubFlag]:
+    if judged.settled is not None:
+        return frozenset(map(SubFlag, judged.settled.sub_flags))
+    who = [one for one in judged.submitted if one.category is category]
+    return frozenset(_half_of([frozenset(map(SubFlag, one.sub_flags)) for one in who]))
+
+
+def _half_of(given: list[frozenset[SubFlag]]) -> Iterator[SubFlag]:
+    for flag in SubFlag:
+        if 2 * sum(flag in one for one in given) >= len(given) > 0:
+            yield flag

@@ -1,0 +1,156 @@
+"""What a rater listens with: one sound at a time, and how far it has got."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from harness.model.errors import SoundError
+from harness.model.stimulus import Waveform
+from harness.model.time import Stamp
+from harness.sound.playback import Playback
+
+OnDone = Callable[[float, bool], None]
+"""(seconds that left the device, whether that was all of it); from a thread of the player's."""
+LAB_OUTPUT = "harness_monitor"
+"""Of the lab's outputs the one that no device hears."""
+
+
+@dataclass(slots=True)
+class _Play:
+    id: str
+    duration_s: float
+    on_done: OnDone | None
+    began_at_s: float | None = None
+
+
+class RaterPlayer:
+    """Plays through PyAudio in a supervised child. The output is opened by the first play, or by `open`.
+
+    A lost output is told by `fault`, and opened again by the next play. Thread-safe.
+    """
+
+    def __init__(self, device: str, sound_server: str) -> None:
+        self._device, self._sound_server = device, sound_server
+        self._playback: Playback | None = None
+        self._opening = threading.Lock()
+        self._lock = threading.Lock()
+        self._plays: dict[str, _Play] = {}
+        self._numbers = itertools.count(1)
+        self._stopped_until = 0
+        self.fault = ""
+        """Why the output was lost; "" while it is there."""
+
+    @property
+    def child_pid(self) -> int | None:
+        """Process that PyAudio lives in; None when there is none."""
+        playback = self._playback
+        return playback.child_pid if playback is not None else None
+
+    def open(self) -> None:
+        """Returns when the output runs, within 5 s; SoundError when it cannot be opened."""
+        with self._opening:
+            if self._playback is not None:
+                return
+            playback = Playback(
+                self._device,
+                self._sound_server,
+                on_started=self._started,
+                on_ended=self._ended,
+                on_fault=lambda at, what: self._lost(playback, what),
+                on_back=lambda at: None,
+                frames_per_buffer=960,
+            )
+            playback.open()
+            self.fault = ""
+            self._playback = playback
+
+    def order(self) -> int:
+        """A place in the order of what is asked for, for a play whose sound has yet to be made."""
+        return next(self._numbers)
+
+    def play(self, waveform: Waveform, on_done: OnDone | None = None, order: int | None = None) -> None:
+        """Begins it in place of what plays; any rate. Waits only while the output must be opened; SoundError.
+
+        A `stop` given meanwhile, or since its `order`, holds: nothing is played, and on_done(0.0, False) is called.
+        """
+        number = next(self._numbers) if order is None else order
+        self.open()
+        play = _Play(f"rater-{number}", waveform.duration_s, on_done)
+        with self._lock:
+            playback = self._playback
+            wanted = playback is not None and number > self._stopped_until
+            if wanted:
+                self._plays[play.id] = play
+        if playback is None or not wanted:
+            if on_done is not None:
+                on_done(0.0, False)
+            return
+        playback.stop()
+        try:
+            playback.play(play.id, waveform)
+        except SoundError:
+            with self._lock:
+                self._plays.pop(play.id, None)
+            raise
+
+    def stop(self) -> None:
+        """Ends what plays, and what waits for the output to open; its `on_done` follows."""
+        with self._lock:
+            self._stopped_until = next(self._numbers)
+            playback = self._playback
+        if playback is not None:
+            playback.stop()
+
+    @property
+    def position_s(self) -> float | None:
+        """Seconds of the latest play that have left the device, by the stream's own clock; None: nothing plays.
+
+        At most one buffer (20 ms) and the error of the stream's stamps behind what is heard.
+        """
+        with self._lock:
+            playback = self._playback
+            latest = next(reversed(self._plays), None)
+        return None if playback is None or latest is None else playback.played_s(latest)
+
+    def close(self) -> None:
+        """Within 1.5 s, in any state; what plays is cut, and nothing is told of it any more."""
+        with self._opening:
+            playback, self._playback = self._playback, None
+            with self._lock:
+                self._plays.clear()
+            if playback is not None:
+                playback.close()
+
+    def _started(self, play_id: str, at: Stamp) -> None:
+        with self._lock:
+            if play_id in self._plays:
+                self._plays[play_id].began_at_s = at.at_s
+
+    def _ended(self, play_id: str, at: Stamp, complete: bool) -> None:
+        with self._lock:
+            play = self._plays.pop(play_id, None)
+        if play is None or play.on_done is None:
+            return
+        played_s = 0.0 if play.began_at_s is None else max(0.0, min(at.at_s - play.began_at_s, play.duration_s))
+        play.on_done(play.duration_s if complete else played_s, complete)
+
+    def _lost(self, playback: Playback, what: str) -> None:
+        self.fault = what
+        if self._playback is playback:
+            self._playback = None
+        # A thread of its own: it is the stream's thread that tells, and it has more to tell before it can end.
+        threading.Thread(target=playback.close, name="rater-player-close", daemon=True).start()
+
+
+def open_player(sound_device: str | None) -> RaterPlayer:
+    """A player on an output of this host; None: the one that the host has chosen. Nothing is opened yet.
+
+    With HARNESS_LAB set, outputs are those of that virtual lab, and None is its monitor, which no device hears.
+    """
+    if os.environ.get("HARNESS_LAB"):
+        return RaterPlayer(sound_device or LAB_OUTPUT, "virtual_lab")
+    return RaterPlayer(sound_device or "", "system")

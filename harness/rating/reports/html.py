@@ -1,0 +1,186 @@
+"""A category report as one page of HTML that needs nothing else: no script, light and dark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from jinja2 import Environment
+
+from harness import __version__
+from harness.base.folder import write_whole
+from harness.base.foreign import plain_text
+from harness.base.page_templates import page_templates
+from harness.model.choices import Derived, Reading
+from harness.model.judgment import Category, JudgmentStatus
+from harness.rating.categories import KEYS
+from harness.rating.figures.categories import CategoryFigures, CountedShare, Figure, category_under
+from harness.rating.figures.category_groups import By, CrossedFigures
+from harness.rating.figures.rated_trials import Fate, RatedTrial
+from harness.rating.reports import columns, summary, tables
+from harness.rating.reports.report import CategoryReport, label_in_words, name_of
+from harness.transcripts.reports.summary import per_cent, points, probability
+
+MOST_LISTED = 500
+MOST_ROWS = 500
+LONGEST_LABEL = 80
+LONGEST_TEXT = 400
+WIDE_ENOUGH = 0.045
+"""Of a bar: a part that is wider has room for its key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Of a stacked bar. key: of the category, "" where there is no room; number: of its colour; width: per cent."""
+
+    key: str
+    number: int
+    width: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """A stacked bar. words: what it shows, for those who do not see it."""
+
+    reading: str
+    parts: tuple[Part, ...]
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A response in a list, in harmless text. said: what each of its raters said; comments: theirs."""
+
+    session: str
+    trial: str
+    device: str
+    query: str
+    answer: str
+    category: str
+    said: str
+    comments: tuple[str, ...]
+
+
+def write_html(report: CategoryReport, path: Path) -> None:
+    """Writes the page, whole or not at all; LogError when it cannot be written."""
+    write_whole(path, page(report).encode("utf-8"))
+
+
+def page(report: CategoryReport) -> str:
+    """The page as text; everything foreign in it is made harmless and escaped."""
+    wrong = [one for one in report.of(Fate.CATEGORY) if category_under(one, Reading.WRONG) is Category.WRONG]
+    disputed = report.of(Fate.DISPUTED)
+    return (
+        _environment()
+        .get_template("categories.html")
+        .render(
+            report=report,
+            figures=report.figures,
+            version=__version__,
+            sessions=[plain_text(one, LONGEST_LABEL) for one in report.sessions],
+            raters=[plain_text(one, LONGEST_LABEL) for one in report.selection.raters],
+            round_id=None if report.selection.round_id is None else plain_text(report.selection.round_id, 80),
+            stages=list(summary.stages(report.figures)),
+            keys=[(key, category, name_of(category)) for key, category in KEYS],
+            derived=[(one, name_of(one)) for one in Derived],
+            readings=list(Reading),
+            stacks=[(_label(one.label), one.figures, _stacks(one.figures)) for one in report.devices()],
+            notes=_notes(report.figures),
+            groups=[(by.value, groups[:MOST_ROWS], len(groups) - MOST_ROWS) for by, groups in report.groups],
+            crossed=[(_crossed(one), one) for one in report.crossed],
+            on=report.selection.on,
+            wrong=[_listed(one) for one in wrong[:MOST_LISTED]],
+            wrong_left=len(wrong) - MOST_LISTED,
+            disputed=[_listed(one) for one in disputed[:MOST_LISTED]],
+            disputed_left=len(disputed) - MOST_LISTED,
+            label=_group_label,
+            name_of=name_of,
+            cell=_cell,
+            whisker=_whisker,
+            span=columns.share_span,
+            wide_span=columns.span,
+            hundredths=columns.hundredths,
+            per_cent=per_cent,
+            points=points,
+            probability=probability,
+            plain=plain_text,
+            words=tables,
+            too_few=columns.TOO_FEW_WHY if tables.has_too_few(report) else "",
+            disputed_of=lambda of: of.count(Fate.DISPUTED),
+        )
+    )
+
+
+def _environment() -> Environment:
+    """The templates; colours and tables are those of the other pages."""
+    return page_templates("harness.rating.reports", "harness.transcripts.reports")
+
+
+def _stacks(figures: CategoryFigures) -> tuple[Stack, ...]:
+    """Under both readings, where they differ."""
+    readings = tuple(Reading) if figures.core.total else (Reading.ADMITTED,)
+    return tuple(_stack(figures, reading) for reading in readings) if figures.total else ()
+
+
+def _stack(figures: CategoryFigures, reading: Reading) -> Stack:
+    shares = [(key, number, category, figures.share(category, reading)) for number, (key, category) in enumerate(KEYS)]
+    held = [(key, number, category, share) for key, number, category, share in shares if share.count]
+    parts = tuple(
+        Part(key if (share.value or 0.0) >= WIDE_ENOUGH else "", number, 100 * (share.value or 0.0))
+        for key, number, _, share in held
+    )
+    words = ", ".join(f"{name_of(category)} {per_cent(share.value, 0)}" for _, _, category, share in held)
+    return Stack(reading.value.upper(), parts, words)
+
+
+def _notes(figures: CategoryFigures) -> list[str]:
+    """The sentences of the summary."""
+    found: list[str] = []
+    for line in summary.notes(figures, 10_000):
+        name, _, text = line.partition(" ")
+        found.append(f"{name[:1].upper()}{name[1:]}: {text.strip()}.")
+    return found
+
+
+def _whisker(share: CountedShare) -> tuple[float, float, float] | None:
+    if share.value is None or share.interval is None:
+        return None
+    return 100 * share.interval[0], 100 * share.value, 100 * share.interval[1]
+
+
+def _cell(figures: CategoryFigures, of: Figure, reading: Reading) -> CountedShare:
+    return figures.share(of, reading)
+
+
+def _crossed(found: CrossedFigures) -> tuple[tuple[str, ...], list[tuple[str, tuple[CategoryFigures | None, ...]]]]:
+    heads = tuple(_group_label(label, found.by[1]) for label in found.columns)
+    rows = zip(found.rows, found.cells, strict=True)
+    return heads, [(_group_label(label, found.by[0]), cells) for label, cells in rows]
+
+
+def _group_label(label: str, by: By) -> str:
+    return _label(label_in_words(label, by))
+
+
+def _label(label: str) -> str:
+    return plain_text(label, LONGEST_LABEL)
+
+
+def _listed(one: RatedTrial) -> Listed:
+    judged = one.judged
+    rows = judged.judgments if judged else ()
+    comments: Sequence[str] = [row.comment for row in rows if row.comment and row.status is not JudgmentStatus.SKIPPED]
+    category = "" if one.category is None else name_of(one.category)
+    lacks = " (core capability, wrong under B)" if one.category is Category.ADMITTED_DEFEAT else ""
+    flags = "".join(f", {flag.value.replace('_', ' ')}" for flag in sorted(one.sub_flags))
+    return Listed(
+        _label(one.session_id),
+        plain_text(one.trial.id, 120),
+        _label(one.trial.device),
+        plain_text(one.trial.reference, LONGEST_TEXT),
+        plain_text(judged.response.transcript or "", LONGEST_TEXT) if judged else "",
+        category + lacks + flags,
+        summary.given(one),
+        tuple(plain_text(text, LONGEST_TEXT) for text in comments),
+    )

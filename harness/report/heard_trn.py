@@ -1,0 +1,79 @@
+"""What devices heard as NIST trn files, so that any scorer can score a session again.
+
+Both stand as the words that were compared, normalised: each transcript, and the reference or alternative that fits it
+best. The speaker is the voice. Lists beside them say of each id what `harness show --wer` groups by. docs/sessions.md
+says more.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from harness.base.foreign import plain_text
+from harness.model.choices import Grouping
+from harness.session.figures.heard import HeardTrial, Said, group_of
+from harness.transcripts.recognition import recognised
+
+# What a trn file would take for an id, an alternative or a comment stands as its twin of full width.
+_TWINS = str.maketrans("(){}/;@<>", "（）｛｝／；＠＜＞")
+LONGEST_WORD, LONGEST_LABEL = 10_000, 200
+ID = "id"
+
+
+def trn_files(trials: Sequence[HeardTrial]) -> Mapping[str, str]:
+    """File name → content: `first.ref.trn`, `first.trn` and `first.groups.csv` of first attempts, `final.…` of those
+    that decided.
+
+    Only attempts with a transcript, and the same ids in all three.
+    """
+    ids = tuple(_ids(trials))
+    first = [(id_, one, one.first) for id_, one in zip(ids, trials, strict=True)]
+    final = [(id_, one, one.final) for id_, one in zip(ids, trials, strict=True) if one.final is not None]
+    # With one axis its own column says the same.
+    crossed = any(len(one.trial.conditions) > 1 for one in trials)
+    groupings = [one for one in Grouping if crossed or one is not Grouping.CONDITION]
+    return {**_files("first", first, groupings), **_files("final", final, groupings)}
+
+
+def _files(
+    name: str, attempts: Iterable[tuple[str, HeardTrial, Said]], groupings: Sequence[Grouping]
+) -> dict[str, str]:
+    reference: list[str] = []
+    hypothesis: list[str] = []
+    groups = io.StringIO()
+    table = csv.writer(groups, lineterminator="\n")
+    table.writerow([ID, *(grouping.value for grouping in groupings)])
+    for id_, one, said in attempts:
+        if said.heard is not None:
+            judged = recognised(one.trial, said.heard)
+            reference.append(_line(judged.reference, id_))
+            hypothesis.append(_line(judged.heard, id_))
+            table.writerow([id_, *(plain_text(group_of(one, grouping), LONGEST_LABEL) for grouping in groupings)])
+    return {
+        f"{name}.ref.trn": "".join(reference),
+        f"{name}.trn": "".join(hypothesis),
+        f"{name}.groups.csv": groups.getvalue(),
+    }
+
+
+def _line(words: Sequence[str], id_: str) -> str:
+    return " ".join([*(plain_text(word, LONGEST_WORD).translate(_TWINS) for word in words), f"({id_})"]) + "\n"
+
+
+def _ids(trials: Iterable[HeardTrial]) -> Iterator[str]:
+    """VOICE-TRIAL, with the device behind a command's; unique whatever their case."""
+    taken: set[str] = set()
+    for one in trials:
+        # The scheme spu_id takes for the speaker what stands before the first hyphen.
+        voice = re.sub(r"[^A-Za-z0-9]+", ".", group_of(one, Grouping.VOICE)).strip(".") or "voice"
+        name = one.trial.id if one.trial.listening is None else f"{one.trial.id}.{one.device}"
+        stem = f"{voice}-{re.sub(r'[^A-Za-z0-9._+-]+', '_', name)}"
+        found, count = stem, 1
+        while found.lower() in taken:
+            count += 1
+            found = f"{stem}.{count}"
+        taken.add(found.lower())
+        yield found

@@ -1,0 +1,362 @@
+"""A session as JUnit: a suite for each device and kind of trial, one for limits and tests, and one for the run itself.
+
+What passes and what fails is told in docs/ci.md.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.base.folder import write_whole
+from harness.base.foreign import plain_text
+from harness.model.choices import Grouping
+from harness.model.errors import HarnessError, InputError
+from harness.model.record import EndReason, Entry, FaultMet, TrialFinished, TrialStarted
+from harness.model.scenario import Limits, Scenario, SequentialTest, Stopping, TrialKind
+from harness.model.time import Measured
+from harness.model.trial import Outcome
+from harness.report import junit_frames
+from harness.report.junit_xml import Case, Properties, Reason, Report, Suite, Verdict, as_xml
+from harness.session.engine.resolved import read_resolved
+from harness.session.figures.heard import Heard, group_of, heard_in, words_of
+from harness.session.figures.limits import LimitVerdict, check_limits
+from harness.session.figures.progress import Progress, SessionFigures, normalisation_of
+from harness.session.figures.trials import TrialProgress
+from harness.session.log.judgment_log import later_rows
+from harness.session.log.reader import LogReader
+from harness.wake.wake import WakeFigures
+from harness.wake.wake_plays import CommandWord, Play
+from harness.wake.wake_plays import Heard as WakeHeard
+from harness.wake.wake_progress import DeviceWake, Interval, WakeEvent
+
+FAULTS_SHOWN = 20
+EVENTS_SHOWN = 50
+_FAILED = {
+    Outcome.LATE: "it answered too late",
+    Outcome.MISHEARD: "it understood something else",
+    Outcome.NO_WAKE: "it did not wake",
+    Outcome.NO_RESPONSE: "it did not answer",
+}
+_ERRORS = {Outcome.INTERRUPTED: "interrupted for good", Outcome.ABORTED: "aborted"}
+_NO_VERDICT = {
+    Outcome.INCONCLUSIVE: "it answered, and nothing says whether it had understood",
+    Outcome.SKIPPED: "skipped",
+}
+
+
+def junit(folder: Path) -> bytes:
+    """The report of a session, running, ended or cut off; LogError, InputError."""
+    with LogReader(folder) as reader:
+        return as_xml(report_of(reader.entries(), read_resolved(folder).scenario, later_rows(folder)))
+
+
+def write(path: Path, report: bytes) -> None:
+    """Puts a report there whole or not at all, so that a CI server never finds half of one; LogFull, LogError."""
+    write_whole(path, report)
+
+
+def report_of(entries: Iterable[Entry], scenario: Scenario, later: Iterable[Entry] = ()) -> Report:
+    """From a session's rows, and the scenario for what it limits; InputError when the rows do not begin with a plan.
+
+    later: what people have said of effects since, which a limit may be on (`log.judgment_log.later_rows`).
+    """
+    return _Gathered.of(entries, later).report(scenario.limits, scenario.stopping)
+
+
+def not_begun(name: str, why: HarnessError | str) -> bytes:
+    """The report of a run that came to no session: an error, or what the bench lacks (then it is skipped)."""
+    skipped = isinstance(why, HarnessError) and why.exit_code == 0
+    verdict, word = (Verdict.SKIPPED, "unmet_need") if skipped else (Verdict.ERROR, "not_begun")
+    lines = str(why).splitlines() or [""]
+    reason = Reason(verdict, word, lines[0], "\n".join(lines))
+    case = Case("run", f"{name}.session", reason=reason)
+    return as_xml(Report(name, (Suite("session", (case,)),), time.time(), host=socket.gethostname()))
+
+
+@dataclass(slots=True)
+class _Gathered:
+    """faults: the last ones. spans: wall time of a take, from its start to its end."""
+
+    progress: Progress
+    wake: WakeFigures
+    first_s: float = 0.0
+    last_s: float = 0.0
+    faults: deque[str] = field(default_factory=lambda: deque(maxlen=FAULTS_SHOWN))
+    spans: dict[tuple[str, int], tuple[float, float]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, entries: Iterable[Entry], later: Iterable[Entry] = ()) -> _Gathered:
+        figures, found = SessionFigures(), cls(Progress(), WakeFigures())
+        for entry in entries:
+            figures.add(entry)
+            found.wake.add(entry)
+            found.first_s = found.first_s or entry.wall_s
+            found.last_s = entry.wall_s
+            match entry.record:
+                case TrialStarted(trial_id=trial_id, take=take):
+                    found.spans[trial_id, take] = entry.wall_s, entry.wall_s
+                case TrialFinished(trial_id=trial_id, take=take):
+                    begun_s, _ = found.spans.get((trial_id, take), (entry.wall_s, 0.0))
+                    found.spans[trial_id, take] = begun_s, entry.wall_s
+                case FaultMet(source=source, what=what):
+                    found.faults.append(f"fault: {plain_text(source, 80)}: {plain_text(what)}")
+                case _:
+                    pass
+        for entry in later:
+            figures.add_later(entry)
+        found.progress = figures.snapshot()
+        if found.progress.session is None:
+            raise InputError("the session has no plan", remedy="Check it: harness show SESSION --check")
+        return found
+
+    @property
+    def name(self) -> str:
+        return self.progress.session.scenario_id if self.progress.session else ""
+
+    def report(self, limits: Limits, stopping: Stopping) -> Report:
+        wake = self.wake.snapshot()
+        verdicts = check_limits(limits, self.progress.totals, wake, stopping)
+        suites = [self._session(), *self._limits(verdicts, stopping), *self._trials(verdicts)]
+        shared = self._properties()
+        suites = [Suite(one.name, one.cases, (*shared, *one.properties)) for one in suites]
+        took_s = self.last_s - self.first_s
+        return Report(self.name, tuple(suites), self.first_s, took_s, socket.gethostname())
+
+    def _properties(self) -> Properties:
+        if (one := self.progress.session) is None:
+            return ()
+        return (
+            ("session", one.session_id),
+            ("scenario", one.scenario_id),
+            ("scenario_sha256", one.scenario_sha256),
+            ("bench", one.bench_id),
+            ("bench_sha256", one.bench_sha256),
+            ("seed", str(one.seed)),
+            ("sound_path", one.sound_path),
+            *((f"firmware {board.source}", board.firmware) for board in self.progress.boards if board.firmware),
+            *((f"serial {board.source}", board.serial) for board in self.progress.boards if board.serial),
+        )
+
+    def _session(self) -> Suite:
+        """Did the run come to its end?"""
+        progress, reason = self.progress, None
+        said = (f"{progress.totals.finished} of {progress.totals.planned} trials finished", *self.faults)
+        if progress.finished is not EndReason.COMPLETED:
+            word = "not_finished" if progress.finished is None else progress.finished.value
+            reason = Reason(Verdict.ERROR, word, f"the run did not come to its end: {word}", "\n".join(said))
+        case = Case("run", f"{self.name}.session", self.last_s - self.first_s, reason, said)
+        versions = progress.session.versions if progress.session else ()
+        return Suite("session", (case,), tuple((f"version {name}", version) for name, version in versions))
+
+    def _limits(self, verdicts: Iterable[LimitVerdict], stopping: Stopping) -> Iterator[Suite]:
+        """What sets the exit status: limits, and the sequential tests of each device, decided or not."""
+        limits, tests = [], []
+        for one in verdicts:
+            if one.of_test:
+                tests.append(_sequential(one, stopping, f"{self.name}.tests"))
+            else:
+                limits.append(_limit(one, f"{self.name}.limits"))
+        if limits:
+            yield Suite("limits", tuple(limits))
+        if tests:
+            yield Suite("sequential tests", tuple(tests))
+
+    def _trials(self, verdicts: Sequence[LimitVerdict]) -> Iterator[Suite]:
+        suites: dict[tuple[str, str], list[Case]] = {}
+        plays = {one.device: {play.trial.id: play for play in self.wake.plays(one.device)} for one in
+                 self.wake.snapshot().devices}  # fmt: skip
+        events = {name: {event.seq: event for event in self.wake.unmatched(name)} for name in plays}
+        for one in self.progress.trials:
+            if (listening := one.trial.listening) is None:
+                kind = _asking(one)
+                suites.setdefault((one.trial.device, kind), []).append(self._query(one, kind))
+                continue
+            for device in (target.device for target in listening.targets):
+                kind, play = listening.kind.value, plays[device].get(one.trial.id)
+                limits = [verdict for verdict in verdicts if verdict.name.endswith(f"[{device}]")]
+                cases = suites.setdefault((device, kind), [])
+                cases.append(self._listening(one, device, kind, play, events[device], limits))
+        wake = self.wake.snapshot()
+        heard = heard_in(self.progress.trials, self.wake)
+        for (device, kind), cases in suites.items():
+            of = words_of(one for one in heard if (one.device, group_of(one, Grouping.KIND)) == (device, kind))
+            figures = _words(of, normalisation_of(self.progress))
+            if kind == TrialKind.UNDERSTAND:
+                asked = [one for one in self.progress.trials if one.trial.device == device]
+                figures = (*junit_frames.figures(asked), *figures)
+            elif kind != TrialKind.QUERY:
+                figures = (*_figures(kind, wake.device(device)), *figures)
+            yield Suite(f"{device}.{kind}", tuple(cases), (("device", device), ("kind", kind), *figures))
+
+    def _case(self, one: TrialProgress, device: str, kind: str, reason: Reason | None, said: Iterable[str]) -> Case:
+        begun_s, ended_s = self.spans.get((one.trial.id, one.counting.take if one.counting else 0), (0.0, 0.0))
+        conditions = [f"{axis}: {plain_text(label, 80)}" for axis, label in one.trial.conditions]
+        if one.trial.recording:
+            conditions.append(f"recording: {plain_text(one.trial.recording, 80)}")
+        class_name = f"{self.name}.{device}.{kind}"
+        return Case(one.trial.id, class_name, ended_s - begun_s, reason, (*conditions, *said))
+
+    def _query(self, one: TrialProgress, kind: str) -> Case:
+        take, said = one.counting, []
+        if one.trial.reference:
+            said.append(f"asked: {plain_text(one.trial.reference)}")
+        verdict = take.deciding.verdict if take and take.deciding else None
+        if take and verdict is None and take.attempts:
+            verdict = take.attempts[-1].verdict
+        if verdict and verdict.heard is not None:
+            said.append(f"heard: {plain_text(verdict.heard)}")
+        if verdict and verdict.latency:
+            said.append(f"latency: {_milliseconds(verdict.latency)}")
+        if (response := one.answer) is not None and response.transcript is not None:
+            said.append(f"answered (by our transcription): {plain_text(response.transcript)}")
+        said += junit_frames.said(one)
+        cause = (take.cause or (verdict.cause if verdict else "")) if take else ""
+        reason = junit_frames.reason(one, said) or _of_outcome(one.outcome, cause, said)
+        return self._case(one, one.trial.device, kind, reason, said)
+
+    def _listening(
+        self, one: TrialProgress, device: str, kind: str, play: Play | None, events: dict[int, WakeEvent],
+        limits: list[LimitVerdict],
+    ) -> Case:  # fmt: skip
+        if play is None:
+            cause = one.counting.cause if one.counting else ""
+            outcome = Outcome.INTERRUPTED if one.outcome is Outcome.COUNTED else one.outcome
+            return self._case(one, device, kind, _of_outcome(outcome, cause, ()), ())
+        false = [
+            event
+            for event in play.reading.unmatched
+            if event.seq in events and self.wake.false_accept(events[event.seq], reviewed=True)
+        ]
+        said = list(_heard(play, events))
+        reason = _of_play(play, said)
+        bounded = any("false_reject" in limit.name for limit in limits)
+        if bounded and reason is not None and reason.type == "false_reject":
+            reason = None  # how many are too many is declared, and has a case of its own
+        broken = [verdict.name for verdict in limits if not verdict.ok and "false_accepts" in verdict.name]
+        if reason is None and false and broken:
+            message = f"{len(false)} false accept{'s' if len(false) > 1 else ''}, and {', '.join(broken)} does not hold"
+            reason = Reason(Verdict.FAILURE, "false_accept", message, "\n".join(said))
+        return self._case(one, device, kind, reason, said)
+
+
+def _asking(one: TrialProgress) -> str:
+    """The kind of a trial that one device answers; the two queries of memory probes are queries like others."""
+    return (TrialKind.QUERY if one.trial.memory is not None else one.trial.kind).value
+
+
+def _figures(kind: str, of: DeviceWake | None) -> Properties:
+    """What the cases of a suite come to; false accepts are those after review, as for limits."""
+    if of is None:
+        return ()
+    if kind == TrialKind.COMMAND:
+        return (("commands_understood", f"{of.commands.count} of {of.commands.total}"),)
+    if kind == TrialKind.WAKE:
+        share = of.false_rejects.share
+        counts = (("false_rejects", f"{share.count} of {share.total}"), ("voices", str(of.false_rejects.speakers or 1)))
+        return (*counts, *_interval("share", of.false_rejects.interval))
+    accepts = of.after_review
+    counts = (("false_accepts", str(accepts.count)), ("exposure_hours", f"{accepts.hours:.6f}"))
+    return (*counts, *_interval("per_hour", accepts.interval))
+
+
+def _words(of: Heard, normalisation: str) -> Properties:
+    """What was heard against what was said; nothing where nothing could be heard."""
+    if not of.first.attempts:
+        return ()
+    found: list[tuple[str, str]] = [("normalisation", normalisation)]
+    for name, words in (("first_attempt", of.first), ("final_attempt", of.final)):
+        counts = words.counts
+        found.append((f"{name}_word_errors", f"{counts.errors} of {counts.words}"))
+        found.append((f"{name}_wer", "n/a" if counts.wer is None else f"{counts.wer:.6g}"))
+        if words.interval is not None:
+            found += _interval(f"{name}_wer", words.interval)
+            found.append((f"{name}_wer_interval_over", words.unit.value))
+        found.append((f"{name}_transcripts", f"{counts.sentences} of {words.attempts}"))
+        if words.typed:
+            found.append((f"{name}_transcripts_typed", str(words.typed)))
+    return tuple(found)
+
+
+def _interval(name: str, interval: Interval | None) -> Properties:
+    return () if interval is None else ((f"{name}_interval_95", f"{interval[0]:.6g} to {interval[1]:.6g}"),)
+
+
+def _sequential(one: LimitVerdict, stopping: Stopping, class_name: str) -> Case:
+    figure = one.name.partition("_test[")[0]
+    test: SequentialTest | None = getattr(stopping, figure)
+    declared = "" if test is None else f"good {test.good:g}, bad {test.bad:g}"
+    reason = None
+    if one.found is None:
+        verdict = Verdict.SKIPPED if one.ok else Verdict.FAILURE
+        reason = Reason(verdict, "undecided", "the run ended before the test had decided", declared)
+    elif not one.ok:
+        reason = Reason(Verdict.FAILURE, "failed", f"{figure}: nearer to bad than to good", declared)
+    return Case(one.name, class_name, 0.0, reason, (declared,) if declared else ())
+
+
+def _limit(one: LimitVerdict, class_name: str) -> Case:
+    found = "n/a" if one.found is None else f"{one.found:.4g}"
+    told = f"wanted {'at least' if one.name.startswith('min_') else 'at most'} {one.wanted:g}, found {found}"
+    reason = None if one.ok else Reason(Verdict.FAILURE, "limit", f"{one.name}: {told}")
+    return Case(one.name, class_name, 0.0, reason, (told,))
+
+
+def _of_outcome(outcome: Outcome | None, cause: str, said: Iterable[str]) -> Reason | None:
+    """Why a trial did not pass; None when it did."""
+    if outcome is None:
+        return Reason(Verdict.SKIPPED, "not_played", "the run ended before it")
+    because = f" ({plain_text(cause)})" if cause else ""
+    for verdict, words in ((Verdict.FAILURE, _FAILED), (Verdict.ERROR, _ERRORS), (Verdict.SKIPPED, _NO_VERDICT)):
+        if outcome in words:
+            return Reason(verdict, outcome.value, words[outcome] + because, "\n".join(said))
+    return None
+
+
+def _of_play(play: Play, said: list[str]) -> Reason | None:
+    reading, text = play.reading, "\n".join(said)
+    match play.kind, reading.command:
+        case TrialKind.WAKE, _ if reading.hit is None:
+            return Reason(Verdict.FAILURE, "false_reject", "it did not wake", text)
+        case TrialKind.COMMAND, CommandWord.SUBSTITUTION:
+            message = f"it understood something else: {plain_text(reading.heard, 200)}"
+            return Reason(Verdict.FAILURE, "substitution", message, text)
+        case TrialKind.COMMAND, CommandWord.MISSING:
+            return Reason(Verdict.FAILURE, "missing", "it understood nothing", text)
+        case TrialKind.AMBIENT, _ if reading.exposure_s <= 0 and not reading.unmatched:
+            return Reason(Verdict.SKIPPED, "unproven", "nothing shows that it was listening", text)
+        case _:
+            return None
+
+
+def _heard(play: Play, events: dict[int, WakeEvent]) -> Iterator[str]:
+    """What a device made of one stimulus."""
+    reading = play.reading
+    if play.kind is not TrialKind.AMBIENT:
+        delay = f", {_milliseconds(reading.delay)} after the phrase" if reading.delay else ""
+        yield f"woke{delay}" if reading.hit else "did not wake"
+    else:
+        yield f"exposure: {reading.exposure_s:.3f} s, unproven: {reading.unproven_s:.3f} s"
+    if play.kind is TrialKind.COMMAND:
+        yield f"said: {plain_text(play.trial.reference)}"
+        yield f"heard: {plain_text(reading.heard) if reading.command is not CommandWord.MISSING else 'nothing'}"
+    for event in reading.unmatched[:EVENTS_SHOWN]:
+        yield _event(play, event, events.get(event.seq))
+    if len(reading.unmatched) > EVENTS_SHOWN:
+        yield f"… and {len(reading.unmatched) - EVENTS_SHOWN} more unmatched events"
+
+
+def _event(play: Play, event: WakeHeard, dressed: WakeEvent | None) -> str:
+    score = "" if event.score is None else f", score {event.score:g}"
+    clip = f", clips/{dressed.clip.name}" if dressed and dressed.clip else ""
+    word = "unreviewed" if dressed is None or dressed.word is None else dressed.word.value
+    at_s = play.place(event) - play.start_s
+    return f"unmatched event at {at_s:.3f} s: {plain_text(event.phrase, 80)}{score}, {word}{clip}"
+
+
+def _milliseconds(value: Measured) -> str:
+    return f"{value.value_s * 1000:.0f} ms ± {value.error_s * 1000:.1f} ms"

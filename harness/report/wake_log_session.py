@@ -1,0 +1,234 @@
+"""A live session as wake-evaluation logs, one a device.
+
+Wake trials are in-vocabulary files, commands files with a reference, ambient trials out-of-vocabulary files; the files
+are the clips of their stimuli. docs/wake-log.md says what stands where.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness import __version__
+from harness.model.record import ReviewWord
+from harness.model.scenario import TrialKind
+from harness.model.transcript import WordCounts
+from harness.report.wake_session import WakeSession
+from harness.statistics.exact import clopper_pearson, garwood
+from harness.transcripts.recognition import recognised, words_of
+from harness.wake.reports.wake_log import (
+    FORMULA,
+    FORMULA_WITH_U,
+    TOTALS,
+    Command,
+    Extras,
+    Happening,
+    ManySpots,
+    Missed,
+    Spot,
+    WakeLog,
+    Words,
+    computed,
+    hours_text,
+    moment,
+)
+from harness.wake.reports.wake_log_text import quoted
+from harness.wake.wake_plays import CommandWord, Heard, Play
+from harness.wake.wake_progress import Interval, WakeEvent
+
+
+def wake_log(
+    session: WakeSession, device: str, *, reviewed: bool = False, command_line: str = "", words: bool = False
+) -> WakeLog:
+    """The log of one device. reviewed: reviews decide what a false accept is, not the rules alone.
+
+    words: commands are told by their words, STT lines with counts, where the device tells its words; else by CMD lines.
+    """
+    return _Writer(session, device, reviewed, words).log(command_line)
+
+
+class _Writer:
+    def __init__(self, session: WakeSession, device: str, reviewed: bool, words: bool) -> None:
+        self._session, self._device, self._reviewed, self._words = session, device, reviewed, words
+        # A probe shows that the device listens; it is a file of no list.
+        plays = session.figures.plays(device)
+        self._plays = tuple(play for play in plays if play.kind is not TrialKind.PROBE)
+        self._events = {event.seq: event for event in session.figures.unmatched(device)}
+        self._settings = session.figures.settings
+
+    def log(self, command_line: str) -> WakeLog:
+        happenings = tuple(line for play in self._plays for line in self._lines(play))
+        bare = WakeLog(tuple(self._info(command_line)), happenings)
+        found = computed(bare)
+        intervals = tuple(self._intervals(bare, found))
+        totals = tuple((key, found[key]) for key in TOTALS if key in found)
+        return WakeLog((*bare.info, *intervals, *self._set_aside()), happenings, totals)
+
+    def _file(self, play: Play) -> str:
+        if play.kind is TrialKind.AMBIENT:
+            source = play.trial.listening.source if play.trial.listening else ""
+            return f"{play.trial.id}/{source}" if source else play.trial.id
+        clip = self._session.clips.get(play.row.stimulus_sha256)
+        return clip.name if clip else play.trial.id
+
+    def _lines(self, play: Play) -> Iterator[Happening]:
+        file, reading = self._file(play), play.reading
+        trial: Extras = (("x-trial", play.trial.id),)
+        if play.trial.recording:
+            trial = (*trial, ("x-recording", play.trial.recording))
+        spots: list[tuple[float, Happening]] = []
+        for event in reading.unmatched:
+            if self._false(self._events[event.seq]):
+                at_ms = self._ms(play, event)
+                in_vocabulary = play.kind is not TrialKind.AMBIENT
+                phrase, extras = event.phrase, _extras(event, trial)
+                spot = Spot("INVFA" if in_vocabulary else "OOVFA", file, at_ms, at_ms, phrase, extras=extras)
+                spots.append((at_ms, spot))
+        start_ms = play.row.query_start_s * 1000
+        expected = play.trial.listening.phrase if play.trial.listening else ""
+        if play.kind is TrialKind.WAKE and reading.hit is not None:
+            at_ms = self._ms(play, reading.hit)
+            phrase, extras = reading.hit.phrase or expected, _extras(reading.hit, trial)
+            spots.append((at_ms, Spot("INVTA", file, min(start_ms, at_ms), at_ms, phrase, extras=extras)))
+        yield from (spot for _, spot in sorted(spots, key=lambda one: one[0]))
+        if play.kind is TrialKind.WAKE and reading.hit is None:
+            yield Missed("INVFR", file, extras=trial)
+        yield from self._command(play, file, trial)
+        if play.kind is TrialKind.WAKE and len(spots) > 1:
+            yield ManySpots(file, len(spots), trial)
+
+    def _command(self, play: Play, file: str, trial: Extras) -> Iterator[Happening]:
+        """The line of a command, by what it came to or by its words."""
+        reading, reference = play.reading, play.trial.reference
+        if reading.command is None:
+            return
+        if reading.command is CommandWord.MISSING:
+            if self._words and play.transcribes:
+                yield Missed("STTFR", file, " ".join(words_of(reference, play.trial.recognised)), trial)
+            else:
+                yield Missed("CMDFR", file, reference, trial)
+            return
+        said_ms = round(max(0.0, (reading.heard_s or 0.0) * 1000), 3)
+        span = min(play.row.query_start_s * 1000, said_ms), said_ms
+        if reading.counts is not None and self._words:
+            yield _words(file, span, play, trial)
+            return
+        match = reading.command is CommandWord.MATCH
+        extras = (*trial, *_counts(reading.counts))
+        yield Command("CMDTA" if match else "CMDSB", file, *span, reading.heard, reference, extras=extras)
+
+    def _ms(self, play: Play, event: Heard) -> float:
+        return round((play.place(event) - play.start_s) * 1000, 3)
+
+    def _false(self, event: WakeEvent) -> bool:
+        """Is it a false accept; in-vocabulary lines are always written, whether they count or not."""
+        if not event.exposed:
+            return False
+        return event.word in (None, ReviewWord.FALSE_ACCEPT) if self._reviewed else event.rule is None
+
+    def _info(self, command_line: str) -> Iterator[tuple[str, str]]:
+        session, started, settings = self._session, self._session.started, self._settings
+        took_s = session.last_s - session.first_s
+        spoken = [play for play in self._plays if play.kind is not TrialKind.AMBIENT]
+        ambient = [play for play in self._plays if play.kind is TrialKind.AMBIENT]
+        inv_s = sum(play.end_s - play.start_s for play in spoken)
+        oov_s = sum(play.reading.exposure_s for play in ambient)
+        rest_s = sum(play.end_s - play.start_s - play.reading.spot_s for play in spoken)
+        yield "start-time", moment(session.first_s)
+        yield "sdk-name", "voice-harness"
+        yield "sdk-version", __version__
+        yield "command-line", command_line
+        for part, files, seconds in (
+            ("inv", len(spoken), inv_s),
+            ("oov", len(ambient), oov_s),
+            ("inv/oov", None, rest_s),
+        ):
+            if files is not None:
+                yield f"{part}-files", str(files)
+            yield f"{part}-seconds", f"{seconds:.0f}"
+            yield f"{part}-hours", hours_text(seconds)
+        yield "rejected-files", "0"
+        yield "x-session", started.session_id
+        yield "x-scenario", f"{started.scenario_id} {started.scenario_sha256}"
+        yield "x-bench", f"{started.bench_id} {started.bench_sha256}"
+        yield "x-device", self._device
+        yield "x-seed", str(started.seed)
+        yield "x-sound-path", started.sound_path
+        yield "x-review", "after" if self._reviewed else "before"
+        yield "x-count-in-vocabulary", "yes" if settings.count_in_vocabulary else "no"
+        yield "x-false-accept-rate", FORMULA_WITH_U if settings.count_in_vocabulary else FORMULA
+        if any(play.transcribes for play in self._plays):
+            rule = next(play.trial.recognised for play in self._plays if play.transcribes)
+            yield "x-normalisation", rule.name
+            yield "x-words-allowed-wrong", f"{rule.wer:g}"
+        yield "x-window-seconds", f"{settings.window_before_s:g} before, {settings.window_after_s:g} after"
+        yield "x-refractory-seconds", f"{settings.refractory_s:g}"
+        yield "x-proof-within-seconds", f"{settings.proof_within_s:g}"
+        yield "x-unproven-seconds", f"{sum(play.reading.unproven_s for play in ambient):.3f}"
+        yield "x-suppressed-events", str(sum(play.reading.suppressed for play in self._plays))
+        for play in ambient:
+            yield "x-oov-file", f"{quoted(self._file(play))} {play.reading.exposure_s:.3f}"
+        for name, how in session.not_counted.items():
+            yield "x-not-counted", f"{quoted(name)} {how.value}"
+        yield "completion-time", moment(session.last_s)
+        yield "duration", f"{took_s:.3f}"
+        if took_s > 0:
+            yield "real-time-factor", f"{(inv_s + oov_s) / took_s:.1f}"
+
+    def _intervals(self, log: WakeLog, found: dict[str, float]) -> Iterator[tuple[str, str]]:
+        if "FARATE" in found:
+            parts = ("oov", "inv/oov") if log.counts_in_vocabulary else ("oov",)
+            hours = sum(log.seconds(part) for part in parts) / 3600
+            yield from _interval("x-farate-interval", garwood(int(found["FACOUNT"]), hours), 1.0, "/ hr, Garwood")
+        files = sum(1 for play in self._plays if play.kind is not TrialKind.AMBIENT)
+        for name, count in (("x-frratio-interval", "FRCOUNT"), ("x-fr+sbratio-interval", "FR+SBCOUNT")):
+            if count in found:
+                yield from _interval(name, clopper_pearson(int(found[count]), files), 100.0, "%, Clopper-Pearson")
+
+    def _set_aside(self) -> Iterator[tuple[str, str]]:
+        """Events that are no false accept: what they were, so that nothing is left out in silence."""
+        for event in self._events.values():
+            if self._false(event):
+                continue
+            what = (event.word if self._reviewed else event.rule) or "outside_exposure"
+            where = quoted(event.trial_id or "between trials")
+            yield "x-event", f"{where} {moment(event.wall_s)} {quoted(event.phrase)} {what} {event.why}".rstrip()
+
+
+def _words(file: str, span: tuple[float, float], play: Play, trial: Extras) -> Words:
+    """Words of a command as they were compared: normalised, against the reference or alternative that fits best."""
+    judged = recognised(play.trial, play.reading.heard)
+    counts = judged.counts
+    return Words(
+        "STTSB" if counts.errors else "STTTA",
+        file,
+        *span,
+        " ".join(judged.heard),
+        " ".join(judged.reference),
+        words=counts.words,
+        substitutions=counts.substitutions,
+        additions=counts.insertions,
+        deletions=counts.deletions,
+        wer=100 * counts.wer if counts.wer is not None else 0.0,
+        extras=trial,
+    )
+
+
+def _counts(counts: WordCounts | None) -> Extras:
+    if counts is None:
+        return ()
+    named = (
+        ("x-words", counts.words),
+        ("x-substitutions", counts.substitutions),
+        ("x-insertions", counts.insertions),
+        ("x-deletions", counts.deletions),
+    )
+    return tuple((name, str(value)) for name, value in named)
+
+
+def _interval(name: str, interval: Interval | None, scale: float, unit: str) -> Iterator[tuple[str, str]]:
+    if interval is not None:
+        yield name, f"{interval[0] * scale:.4f} to {interval[1] * scale:.4f} {unit}, 95 %"
+
+
+def _extras(event: Heard, more: Extras) -> Extras:
+    return (*([("x-score", f"{event.score:g}")] if event.score is not None else []), *more)

@@ -1,1 +1,0 @@
-"""Figures on the categories of first responses, for people and programs."""

@@ -1,1 +1,0 @@
-"""Judgments as files: comma-separated text, JSON lines, Parquet."""

@@ -1,1 +1,0 @@
-"""Reports of scored transcripts: summary, alignments, confusions, JSON and HTML."""

@@ -1,1 +1,0 @@
-"""Figures of understanding, and annotated utterances, as files: text, JSON, pages, corpora."""

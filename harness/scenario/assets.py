@@ -1,0 +1,176 @@
+"""Files that a scenario names, most of them sounds: under its own folder or a named asset root, and nowhere else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from harness.base.findings import Findings, nearest
+from harness.base.findings import Path as KeyPath
+from harness.model.errors import InputError
+from harness.model.scenario import RecordingFacts
+from harness.scenario.recording_list import phrase_end_s, read_list
+from harness.sound.recordings import check as check_recording
+
+SOUND_SUFFIXES = (".wav", ".flac", ".ogg", ".opus", ".mp3", ".aiff")
+_GLOB = re.compile(r"[*?\[]")
+
+
+class Assets:
+    """The scenario's folder and its asset roots; problems are noted in `found`."""
+
+    def __init__(self, folder: Path, found: Findings) -> None:
+        self._folder = folder
+        self._found = found
+        self._roots: dict[str, Path] = {}
+        self._broken: set[str] = set()
+
+    def add_roots(self, written: Mapping[str, str], extra: Mapping[str, Path]) -> None:
+        """The roots that the file names (relative to its folder), and those from elsewhere, which win."""
+        for name, text in written.items():
+            if name in extra:
+                continue
+            if Path(text).is_absolute():
+                self._refuse_root(name, f"{text!r} is an absolute path", "Write it relative to the scenario's folder")
+            elif not _is_folder(self._folder / text):
+                self._refuse_root(
+                    name, f"there is no folder {text!r} beside the scenario", "Create it, or correct the path"
+                )
+            else:
+                self._roots[name] = (self._folder / text).resolve()
+        self._roots.update({name: path.resolve() for name, path in extra.items()})
+
+    def _refuse_root(self, name: str, what: str, remedy: str) -> None:
+        self._broken.add(name)
+        self._found.add(("assets", name), what, remedy)
+
+    def sound(self, written: str, at: KeyPath) -> str:
+        """The absolute path of a recording that can be played; "" when there was a problem, which is noted."""
+        root, named, inner = self._root(written, at)
+        if root is None:
+            return ""
+        return "" if self._seconds(root, inner, named, at) is None else str((root / inner).resolve())
+
+    def file(self, written: str, at: KeyPath) -> Path | None:
+        """The absolute path of a file of any kind that is there; None when there was a problem, which is noted."""
+        root, named, inner = self._root(written, at)
+        if root is None:
+            return None
+        problem = _not_there(root, inner, named, "a file")
+        if problem:
+            self._found.add(at, *problem)
+            return None
+        return (root / inner).resolve()
+
+    def sounds(self, written: str, at: KeyPath) -> dict[str, float]:
+        """Absolute paths of the sound files that a file's, a folder's or a pattern's name means, with durations in s.
+
+        In the order of their names; only those that can be played. Problems are noted.
+        """
+        root, named, inner = self._root(written, at)
+        if root is None:
+            return {}
+        if Path(inner).is_absolute():
+            self._found.add(at, f"{inner!r} is an absolute path", "Write it relative, or name an asset root")
+            return {}
+        try:
+            if (root / inner).is_dir():
+                meant = sorted(one for one in (root / inner).iterdir() if one.suffix.lower() in SOUND_SUFFIXES)
+            elif _GLOB.search(inner):
+                meant = sorted(one for one in root.glob(inner) if one.suffix.lower() in SOUND_SUFFIXES)
+            else:
+                meant = [root / inner]
+        except (OSError, ValueError, NotImplementedError) as error:
+            self._found.add(at, f"{inner!r} cannot be read: {error}", "Check the path and its rights")
+            return {}
+        if not meant:
+            what = f"{inner!r} in {named} means no sound file"
+            self._found.add(at, what, f"Name a folder or a pattern with files of: {', '.join(SOUND_SUFFIXES)}")
+        found: dict[str, float] = {}
+        for path in meant:
+            if (seconds := self._seconds(root, str(path.relative_to(root)), named, at)) is not None:
+                found[str(path.resolve())] = seconds
+        return found
+
+    def recordings(self, written: str, at: KeyPath) -> dict[str, RecordingFacts]:
+        """What is known of each file that `sounds` finds: the columns of a list (.csv), else what the file says."""
+        if not written.lower().endswith(".csv"):
+            known = self.sounds(written, at)
+            return {path: RecordingFacts(self._stated(path, duration_s, at)) for path, duration_s in known.items()}
+        if (path := self.file(written, at)) is None:
+            return {}
+        try:
+            rows = read_list(path)
+        except InputError as error:
+            self._found.problems.append(error)
+            return {}
+        found: dict[str, RecordingFacts] = {}
+        beside = written[: max(written.rfind("/"), written.rfind(":")) + 1]
+        for row in rows:
+            before = len(self._found.problems)
+            for sound, duration_s in self.sounds(beside + row.path, at).items():
+                facts = row.facts
+                if facts.phrase_end_s is None:
+                    facts = replace(facts, phrase_end_s=self._stated(sound, duration_s, at))
+                elif facts.phrase_end_s > duration_s:
+                    what = f"the phrase ends at {facts.phrase_end_s:g} s, and {row.path!r} is {duration_s:.3f} s long"
+                    self._found.add_at(row.place, what, "Correct phrase_end_ms, or the recording")
+                found[sound] = facts
+            for problem in self._found.problems[before:]:
+                problem.place = row.place
+        return found
+
+    def _stated(self, path: str, duration_s: float, at: KeyPath) -> float | None:
+        """Where the phrase ends by the file's own comment, s; an impossible place is noted."""
+        ends_s = phrase_end_s(Path(path))
+        if ends_s is not None and not 0 < ends_s <= duration_s:
+            what = f"the comment of {Path(path).name!r} says that the phrase ends at {ends_s:g} s of {duration_s:.3f} s"
+            self._found.add(at, what, "Correct the comment of the file")
+        return ends_s
+
+    def _seconds(self, root: Path, inner: str, named: str, at: KeyPath) -> float | None:
+        """How long a recording is, which is read whole; None when there was a problem, which is noted."""
+        problem = _not_there(root, inner, named, "a sound file")
+        if problem is None:
+            try:
+                return check_recording(str((root / inner).resolve()))
+            except InputError as error:
+                problem = error.what.replace("the recording", repr(inner), 1), error.remedy
+        self._found.add(at, *problem)
+        return None
+
+    def _root(self, written: str, at: KeyPath) -> tuple[Path | None, str, str]:
+        """The folder that a path is relative to, how it is called, and the path in it."""
+        if ":" not in written:
+            return self._folder.resolve(), "the scenario's folder", written
+        name, inner = written.split(":", 1)
+        if name not in self._roots and name not in self._broken:
+            self._found.add(at, f"no asset root is called {name!r}", nearest(name, self._roots, listed="Asset roots"))
+        return self._roots.get(name), f"the asset root {name!r}", inner
+
+
+def _not_there(root: Path, inner: str, named: str, wanted: str) -> tuple[str, str] | None:
+    """Why a path is no file in its root. wanted: what should be named."""
+    if Path(inner).is_absolute():
+        return f"{inner!r} is an absolute path", "Write it relative, or name an asset root: `assets: {name: folder}`"
+    try:
+        path = (root / inner).resolve()
+        if not path.is_relative_to(root):
+            return f"{inner!r} leaves {named}", "Name its folder as an asset root: `assets: {name: folder}`"
+        if not path.exists():
+            beside = [child.name for child in path.parent.iterdir()] if path.parent.is_dir() else []
+            return f"there is no file {inner!r} in {named}", nearest(path.name, sorted(beside), listed="In that folder")
+        if not path.is_file():
+            return f"{inner!r} is not a file", f"Name {wanted}"
+    except (OSError, RuntimeError, ValueError) as error:
+        return f"{inner!r} cannot be read: {error}", "Check the path and its rights"
+    return None
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:
+        return False

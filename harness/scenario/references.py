@@ -1,0 +1,116 @@
+"""What should have been heard of a stimulus, and how it is compared with what was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from harness.base.findings import Findings
+from harness.base.findings import Path as KeyPath
+from harness.model.bench import Bench
+from harness.model.errors import InputError, InputProblems
+from harness.model.rewriting import Rewriting
+from harness.model.scenario import Normalisation, Query, Recognised, Scenario
+from harness.model.stimulus import VoiceSpec
+from harness.scenario.assets import Assets
+from harness.scenario.scenario_file import RecognisedKeys, StimulusKeys
+from harness.transcripts import snor
+from harness.transcripts.files.normalisation_file import load_normalisation
+from harness.transcripts.rewriting import rewrite
+from harness.transcripts.spoken_words import says_numerals
+from harness.transcripts.sro import split_id
+from harness.transcripts.words import normalise
+
+Fill = Callable[[str, KeyPath], str]
+AT = ("recognised", "normalisation")
+
+
+def read_recognised(keys: RecognisedKeys, assets: Assets, found: Findings) -> Recognised:
+    """When a transcript counts as right; what is wrong with a normalisation file is noted with its own place."""
+    if isinstance(keys.normalisation, Normalisation):
+        return Recognised(keys.normalisation, keys.wer)
+    rewriting = _rewriting(keys.normalisation, assets, found)
+    return Recognised(wer=keys.wer) if rewriting is None else Recognised(rewriting.base, keys.wer, rewriting)
+
+
+def _rewriting(written: str, assets: Assets, found: Findings) -> Rewriting | None:
+    path = assets.file(written, AT)
+    if path is None:
+        return None
+    try:
+        return load_normalisation(path)
+    except InputError as error:
+        for one in error.problems if isinstance(error, InputProblems) else (error,):
+            found.add_at(one.place or found.place(AT), one.what, one.remedy)
+        return None
+
+
+def read_reference(keys: StimulusKeys, at: KeyPath, fill: Fill, found: Findings) -> str:
+    """The words that count as said: of `sro` as Lexical SNOR, else the transcript of a recording or the text."""
+    if keys.sro is None:
+        return fill(keys.transcript or "", (*at, "transcript")) if keys.text is None else fill(keys.text, (*at, "text"))
+    here = (*at, "sro")
+    if keys.transcript is not None:
+        found.add(here, "a transcript and an sro both say what is said", "Remove one of the two", key=True)
+    try:
+        words = snor.words(fill(keys.sro, here))
+    except InputError as error:
+        _note(error, here, found)
+        return ""
+    if not words:
+        found.add(here, "no word of it is said", "Events, pauses and false starts are no words: write what is said")
+    return " ".join(words)
+
+
+def notes(scenario: Scenario, benches: Iterable[Bench]) -> Iterator[str]:
+    """What is no mistake and should be known: languages in which numerals cannot be read.
+
+    A voice that names no language speaks that of the bench's devices.
+    """
+    if scenario.recognised.normalisation is not Normalisation.SPOKEN:
+        return
+    own = (*(one.voice for one in scenario.queries), *(one.voice for one in scenario.trials))
+    varied = (value for axis in scenario.matrix.axes for value in axis.values)
+    voices = [voice for voice in (scenario.defaults.voice, *own, *varied) if isinstance(voice, VoiceSpec)]
+    languages = dict.fromkeys(voice.language for voice in voices)
+    if VoiceSpec().language in languages:
+        languages |= dict.fromkeys(device.profile.language for bench in benches for device in bench.devices)
+    for language in languages:
+        if not says_numerals(language):
+            yield (
+                f"numerals cannot be read in {language}: under spoken, digits match only digits. "
+                "Write in `alternatives` what else may be heard"
+            )
+
+
+def check_queries(queries: Iterable[tuple[Query, StimulusKeys, KeyPath]], rule: Recognised, found: Findings) -> None:
+    """Notes references and alternatives that the normalisation cannot read, or leaves no word of."""
+    for query, keys, at in queries:
+        of = "sro" if keys.sro is not None else "text" if keys.text is not None else "transcript"
+        if of == "sro" and rule.normalisation is Normalisation.VERBATIM:
+            what = f"an sro is in capitals, and case counts under {rule.name!r}"
+            found.add((*at, "sro"), what, "Write `recognised: {normalisation: snor}`, or plain or spoken")
+        texts = ((one, (*at, "alternatives", number)) for number, one in enumerate(query.alternatives))
+        for text, place in ((query.reference, (*at, of)), *texts):
+            _check(text, place, rule, found)
+
+
+def _check(text: str, at: KeyPath, rule: Recognised, found: Findings) -> None:
+    if not text:
+        return  # why there is none was noted where it was looked for
+    if rule.normalisation is Normalisation.SNOR and (id_ := split_id(text)[1]):
+        what = f"({id_}) would be an utterance id under {rule.name!r}, and only an sro has one"
+        found.add(at, what, "Take the brackets off, or the word out; or write it as `sro: …`")
+        return
+    try:
+        words = normalise(text, rule.normalisation)
+    except InputError as error:
+        _note(error, at, found)
+        return
+    if not (words if rule.rewriting is None else rewrite(words, rule.rewriting)):
+        found.add(at, f"nothing is left of it to recognise under {rule.name!r}", "Write words that are spoken")
+
+
+def _note(error: InputError, at: KeyPath, found: Findings) -> None:
+    # Quotes and variables of the file move signs: the column is told as one of the text.
+    sign = f" (sign {error.place.column} of the text)" if error.place and error.place.column else ""
+    found.add(at, f"{error.what}{sign}", error.remedy)

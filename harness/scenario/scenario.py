@@ -1,0 +1,376 @@
+"""Scenario files: read, checked as a whole, and made the model's Scenario."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+
+from harness.base import file_kinds as kinds
+from harness.base import plugins, strict_yaml
+from harness.base.findings import Findings, Keys, KeysT, attempt, nearest
+from harness.base.findings import Path as KeyPath
+from harness.base.strict_yaml import Plain
+from harness.model.choices import FileKind
+from harness.model.scenario import (
+    AxisValue,
+    CloseDialogue,
+    Defaults,
+    Limits,
+    Matrix,
+    Query,
+    Recognised,
+    RecordingFacts,
+    RepromptRule,
+    Scenario,
+    TrialTemplate,
+    WakeSettings,
+    axes_of,
+)
+from harness.model.stimulus import NoiseKind, NoiseSpec, Recording, SpokenText, VoiceSpec
+from harness.scenario import effects, expecting, listening, memory
+from harness.scenario.asking_file import CloseDialogueKeys, NoiseKeys, RepromptKeys, VoiceKeys
+from harness.scenario.assets import Assets
+from harness.scenario.matrix import Labelled, cells, label, read_matrix
+from harness.scenario.references import check_queries, read_recognised, read_reference
+from harness.scenario.scenario_file import (
+    DefaultsKeys,
+    LimitsKeys,
+    MatrixKeys,
+    RecognisedKeys,
+    ScenarioKeys,
+    StimulusKeys,
+    StoppingKeys,
+    WakeKeys,
+)
+from harness.scenario.texts import expanded, filled_in
+from harness.scenario.trial_file import TrialKeys
+
+MAX_TRIALS = 100_000
+_NO_ASSETS: Mapping[str, Path] = MappingProxyType({})
+
+
+def load_scenario(path: Path | str, *, extra_assets: Mapping[str, Path] = _NO_ASSETS) -> Scenario:
+    """The scenario of a file; InputProblems with all that is wrong with it, InputError when it is not even YAML.
+
+    extra_assets: further asset roots by name (absolute folders); they win over the file's own.
+    """
+    path = Path(path)
+    content = strict_yaml.read_bytes(path)
+    tree = strict_yaml.parse(content, str(path))
+    kinds.expect(FileKind.SCENARIO, tree, str(path))
+    found = Findings(str(path), tree)
+    found.refuse_empty(tree, _null_may_stand)
+    written = tree.plain()
+    found.check(ScenarioKeys, written)
+    reader = _Reader(path, written, found, extra_assets)
+    recognised = reader.recognised()
+    matrix = reader.matrix()
+    queries, trials, defaults = reader.queries(), reader.trials(), reader.defaults()
+    planned = sum(planned_of(trial, matrix) for trial in trials)
+    stopping = listening.stopping(_section_or(StoppingKeys, written, "stopping"), found)
+    if planned > MAX_TRIALS:
+        found.add(("trials",), f"{planned} trials are planned", f"Run at most {MAX_TRIALS} at a time", key=True)
+    found.refuse()
+    keys = ScenarioKeys.model_validate(written)
+    return Scenario(
+        id=keys.scenario,
+        title=keys.title or keys.scenario,
+        path=str(path.absolute()),
+        sha256=hashlib.sha256(content).hexdigest(),
+        queries=queries,
+        trials=trials,
+        tags=tuple(keys.tags),
+        defaults=defaults,
+        recognised=recognised,
+        matrix=matrix,
+        limits=_limits(keys.limits),
+        needs=tuple(keys.needs),
+        seed=keys.seed,
+        wake=WakeSettings(**keys.wake.model_dump()),
+        stopping=stopping,
+    )
+
+
+def planned_of(trial: TrialTemplate, matrix: Matrix) -> int:
+    """How many trials a template becomes: repetitions, cells of the matrix that concern it, segments, waits (two each).
+
+    Positions are taken to make a difference, as they do for devices that hear the trial through the air.
+    """
+    axes = axes_of(trial)
+    own = {tuple(part for part in cell if part[0] in axes) for cell in cells(matrix)}
+    if trial.memory is not None:
+        return trial.repeat * len(own) * 2 * len(trial.memory.waits_s)
+    return trial.repeat * len(own) * (trial.ambient.segments if trial.ambient else 1)
+
+
+def planned_trials(scenario: Scenario) -> tuple[int, int]:
+    """How many trials a cell of the matrix has, repetitions included, and how many cells are run.
+
+    For a scenario of trials that ask only; others are multiplied by the axes that concern them: `planned_of`.
+    """
+    whole = Matrix()
+    of_cell = (planned_of(trial, whole) if trial.memory else trial.repeat for trial in scenario.trials)
+    return sum(of_cell), len(cells(scenario.matrix))
+
+
+def _null_may_stand(path: KeyPath) -> bool:
+    """Null says: no noise, dialogues are not closed by us, or any value of a piece of state."""
+    match tuple(path):
+        case (
+            ("defaults", "noise" | "close_dialogue")
+            | ("matrix", "axes", "noise", int())
+            | ("matrix", "exclude", int(), "noise")
+            | ("trials", int(), "effect", "state", str())
+            | ("trials", int(), "expects", "slots", str())
+        ):
+            return True
+    return False
+
+
+class _Reader:
+    """Reads section by section; a section whose shape is wrong is passed over, since that has been noted already."""
+
+    def __init__(self, path: Path, written: Plain, found: Findings, extra_assets: Mapping[str, Path]) -> None:
+        self._written = written if isinstance(written, dict) else {}
+        self._found = found
+        texts = {name: text for name, text in self._mapping("variables").items() if isinstance(text, str)}
+        self._variables = expanded(texts, found)
+        self._assets = Assets(path.absolute().parent, found)
+        roots = {name: text for name, text in self._mapping("assets").items() if isinstance(text, str)}
+        self._assets.add_roots(roots, extra_assets)
+        ids = (one.get("id") for one in self._entries("stimuli") if isinstance(one, dict))
+        self._queries = dict.fromkeys(name for name in ids if isinstance(name, str))
+        self._voice_names = tuple(self._mapping("voices"))
+        self._voices: dict[str, VoiceSpec] = {}
+        self._rule = Recognised()
+        for name, one in self._mapping("voices").items():
+            if keys := attempt(VoiceKeys, one):
+                self._voices[name] = self._voice_spec(keys, ("voices", name))
+        defaults = self._section("defaults", DefaultsKeys)
+        self._wake = WakeSettings(**_section_or(WakeKeys, written, "wake").model_dump())
+        self._default_voice = (self._voice(defaults.voice, ("defaults", "voice")) if defaults else None) or VoiceSpec()
+        self._default_reprompt = _reprompt(defaults.reprompt, RepromptRule()) if defaults else RepromptRule()
+
+    def _mapping(self, key: str) -> dict[str, Plain]:
+        section = self._written.get(key)
+        return section if isinstance(section, dict) else {}
+
+    def _entries(self, key: str) -> list[Plain]:
+        section = self._written.get(key)
+        return section if isinstance(section, list) else []
+
+    def _section(self, key: str, model: type[KeysT]) -> KeysT | None:
+        return attempt(model, self._written.get(key, {}))
+
+    def defaults(self) -> Defaults:
+        keys = self._section("defaults", DefaultsKeys)
+        if keys is None:
+            return Defaults()
+        at = ("defaults",)
+        return Defaults(
+            voice=self._voice(keys.voice, (*at, "voice")) or VoiceSpec(),
+            level_dbfs=keys.level_dbfs,
+            gap_ms=keys.gap_ms,
+            noise=self._noise(keys.noise, (*at, "noise")) if keys.noise else None,
+            evidence=keys.evidence,
+            reprompt=self._default_reprompt,
+            close_dialogue=self._close_dialogue(keys.close_dialogue, (*at, "close_dialogue")),
+            between_trials_s=keys.between_trials_s,
+            life_check_after=keys.life_check_after,
+        )
+
+    def recognised(self) -> Recognised:
+        keys = self._section("recognised", RecognisedKeys)
+        self._rule = read_recognised(keys, self._assets, self._found) if keys else Recognised()
+        return self._rule
+
+    def queries(self) -> tuple[Query, ...]:
+        """After `recognised`, whose rule the references must suit."""
+        self._refuse_twins("stimuli", "stimulus")
+        read: list[tuple[Query, StimulusKeys, KeyPath]] = []
+        for number, one in enumerate(self._entries("stimuli")):
+            keys, at = attempt(StimulusKeys, one), ("stimuli", number)
+            if keys is not None and (query := self._query(keys, at)) is not None:
+                read.append((query, keys, at))
+        check_queries(read, self._rule, self._found)
+        return tuple(query for query, _, _ in read)
+
+    def _query(self, keys: StimulusKeys, at: KeyPath) -> Query | None:
+        match keys.text, keys.recording:
+            case str() as text, None:
+                if keys.transcript is not None:
+                    remedy = "Remove it: the text is what is said"
+                    self._found.add((*at, "transcript"), "a transcript belongs to a recording", remedy, key=True)
+                utterance: SpokenText | Recording = SpokenText(self._text(text, (*at, "text")))
+            case None, str() as recording:
+                utterance = Recording(self._assets.sound(recording, (*at, "recording")))
+                if keys.transcript is None and keys.sro is None:
+                    remedy = "Add `transcript: …`, the words that are said in it, or `sro: …`"
+                    self._found.add((*at, "recording"), "the recording has no transcript", remedy, key=True)
+            case None, None:
+                remedy = "Add `text: …`, or `recording: …` and `transcript: …`"
+                self._found.add(at, f"the stimulus {keys.id!r} has neither text nor recording", remedy)
+                return None
+            case _:
+                what = f"the stimulus {keys.id!r} has both text and recording"
+                self._found.add(
+                    (*at, "recording"), what, "Remove one; the words of a recording are its `transcript`", key=True
+                )
+                return None
+        reference = read_reference(keys, at, self._text, self._found)
+        alternatives = (self._text(text, (*at, "alternatives", n)) for n, text in enumerate(keys.alternatives))
+        return Query(keys.id, utterance, reference, tuple(alternatives), self._voice(keys.voice, (*at, "voice")))
+
+    def trials(self) -> tuple[TrialTemplate, ...]:
+        self._refuse_twins("trials", "trial")
+        trials = (self._trial(one, ("trials", number)) for number, one in enumerate(self._entries("trials")))
+        return tuple(trial for trial in trials if trial)
+
+    def _trial(self, written: Plain, at: KeyPath) -> TrialTemplate | None:
+        query = written.get("query") if isinstance(written, dict) else None
+        if isinstance(written, dict):
+            listening.check_wanted(written, at, self._found)
+            memory.check_follow_up(written, self._queries, at, self._found)
+        if isinstance(query, str) and query not in self._queries:
+            remedy = nearest(query, self._queries, listed="Stimuli")
+            self._found.add((*at, "query"), f"no stimulus is called {query!r}", remedy)
+        keys = attempt(TrialKeys, written)
+        if keys is None:
+            return None
+        listening.check_kind(keys, at, self._found)
+        expecting.check_rule(keys, self._section("defaults", DefaultsKeys), at, self._found)
+        paths: tuple[str, ...] = ()
+        facts: tuple[RecordingFacts, ...] = ()
+        if keys.recordings is not None:
+            paths, facts = listening.recordings(keys.recordings, (*at, "recordings"), self._assets)
+        template = TrialTemplate(
+            id=keys.id or listening.name_of(keys),
+            query=keys.query or "",
+            kind=keys.kind,
+            devices=tuple(keys.devices or ()),
+            route=keys.route,
+            phrase=self._text(keys.phrase, (*at, "phrase")) if keys.phrase is not None else None,
+            recordings=paths,
+            recording_facts=facts,
+            as_recorded=keys.level is not None,
+            lead_in_s=listening.lead_in(keys, self._wake),
+            tail_s=keys.tail_s if keys.tail_s is not None else TrialTemplate("", "").tail_s,
+            ambient=listening.ambient(keys, at, self._assets, self._found, self._voice, self._text),
+            repeat=keys.repeat,
+            device=keys.device,
+            wake=keys.wake,
+            voice=self._voice(keys.voice, (*at, "voice")),
+            level_dbfs=keys.level_dbfs,
+            gap_ms=keys.gap_ms,
+            evidence=keys.evidence,
+            reprompt=_reprompt(keys.reprompt, self._default_reprompt) if keys.reprompt else None,
+            close_dialogue=self._close_dialogue(keys.close_dialogue, (*at, "close_dialogue")),
+            query_class=keys.query_class,
+            core_capability=keys.core_capability,
+            note=keys.note,
+            effect=effects.effect(keys, at, self._found, self._text),
+            memory=memory.memory(keys, at, self._found, self._text),
+            expects=expecting.expected(keys, at, self._found, self._text),
+        )
+        template = replace(template, ambient=listening.spoken_by_default(template, self._default_voice))
+        axes = self._mapping("matrix").get("axes")
+        for axis in axes_of(template) & set(axes if isinstance(axes, dict) else ()):
+            if axis in keys.model_fields_set:
+                remedy = f"Remove one of the two; the matrix varies {axis} for every trial"
+                self._found.add((*at, axis), f"the trial fixes {axis}, which the matrix varies", remedy, key=True)
+        return template
+
+    def _refuse_twins(self, section: str, what: str) -> None:
+        first: dict[str, int] = {}
+        for number, one in enumerate(self._entries(section)):
+            name = one.get("id", one.get("query", one.get("kind"))) if isinstance(one, dict) else None
+            if not isinstance(name, str):
+                continue
+            if name in first:
+                line = self._found.place((section, first[name])).line
+                remedy = f"Give it an id of its own (the other one is in line {line})"
+                self._found.add((section, number, "id"), f"a second {what} is called {name!r}", remedy)
+            first.setdefault(name, number)
+
+    def matrix(self) -> Matrix:
+        keys = self._section("matrix", MatrixKeys) if "matrix" in self._written else None
+        axes = self._mapping("matrix").get("axes")
+        if keys is None or not isinstance(axes, dict):
+            return Matrix()
+        return read_matrix(keys, tuple(axes), self._axis_value, self._found)
+
+    def _axis_value(self, axis: str, written: object, at: KeyPath) -> Labelled | None:
+        value: AxisValue
+        match written:
+            case str() if axis == "voice":
+                spec = self._voice(written, at)
+                return (spec, written) if spec else None
+            case VoiceKeys():
+                value = self._voice_spec(written, at)
+            case NoiseKeys():
+                value = self._noise(written, at)
+            case str() | int() | float() | None:
+                value = written
+            case _:
+                return None
+        return value, label(value)
+
+    def _voice(self, written: str | VoiceKeys | None, at: KeyPath) -> VoiceSpec | None:
+        match written:
+            case None:
+                return None
+            case VoiceKeys():
+                return self._voice_spec(written, at)
+        if written not in self._voice_names:
+            self._found.add(at, f"no voice is called {written!r}", nearest(written, self._voice_names, listed="Voices"))
+        return self._voices.get(written)
+
+    def _voice_spec(self, keys: VoiceKeys, at: KeyPath) -> VoiceSpec:
+        engines = plugins.names(plugins.Group.VOICES)
+        if keys.engine not in engines:
+            remedy = nearest(keys.engine, engines, listed="Installed")
+            self._found.add((*at, "engine"), f"no voice engine is called {keys.engine!r}", remedy)
+        return VoiceSpec(keys.engine, keys.name, keys.rate_wpm, keys.pitch, keys.language)
+
+    def _noise(self, keys: NoiseKeys, at: KeyPath) -> NoiseSpec:
+        if (keys.recording is None) == (keys.kind is NoiseKind.RECORDING):
+            remedy = "Write {kind: recording, recording: file.wav, snr_db: …}, or {kind: pink, snr_db: …}"
+            self._found.add(at, "kind recording and the key recording belong together", remedy)
+        path = self._assets.sound(keys.recording, (*at, "recording")) if keys.recording else ""
+        return NoiseSpec(keys.kind, keys.snr_db, path)
+
+    def _close_dialogue(self, keys: CloseDialogueKeys | None, at: KeyPath) -> CloseDialogue | None:
+        if keys is None:
+            return None
+        if (keys.say is None) == (keys.wait_s is None):
+            self._found.add(
+                at, "close_dialogue is either say or wait_s", "Write {say: cancel} or {wait_s: 8}", key=True
+            )
+            return None
+        if keys.say is not None:
+            return CloseDialogue(say=self._text(keys.say, (*at, "say")))
+        return CloseDialogue(wait_s=keys.wait_s if keys.wait_s is not None else CloseDialogue().wait_s)
+
+    def _text(self, text: str, at: KeyPath) -> str:
+        return filled_in(text, self._variables, self._found, at)
+
+
+def _section_or(model: type[KeysT], written: Plain, key: str) -> KeysT:
+    """A section as its model, with its defaults when it is missing or wrong (which was noted)."""
+    section = written.get(key, {}) if isinstance(written, dict) else {}
+    return attempt(model, section) or model()
+
+
+def _given(keys: Keys) -> dict[str, object]:
+    return {name: getattr(keys, name) for name in keys.model_fields_set}
+
+
+def _reprompt(keys: RepromptKeys, base: RepromptRule) -> RepromptRule:
+    return replace(base, **_given(keys))  # type: ignore[arg-type]
+
+
+def _limits(keys: LimitsKeys) -> Limits:
+    return Limits(**_given(keys))  # type: ignore[arg-type]

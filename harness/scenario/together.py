@@ -1,0 +1,199 @@
+"""Whether a scenario can be run on a bench: known before anything is played."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from harness.base import strict_yaml
+from harness.base.findings import Findings, nearest
+from harness.base.strict_yaml import Mark, Node
+from harness.model.bench import Bench, Device, ObservationKind, OperatorPresence
+from harness.model.errors import InputError, Place, UnmetNeed
+from harness.model.scenario import Evidence, Need, Normalisation, Route, Scenario, TrialKind, TrialTemplate
+from harness.scenario.effects import demand_state
+from harness.scenario.expecting import demand_intents
+from harness.scenario.memory import demand_evidence
+from harness.transcripts.words import normalise
+
+ADD: dict[Need, str] = {
+    Need.LOUDSPEAKER: "Add `loudspeakers: {near: {driver: loudspeaker, …}}` to the bench; a board that takes sound "
+    "over its wire says so in its profile (`audio`), and needs none",
+    Need.MICROPHONE: "Add `microphone: {driver: microphone, …}` to the bench",
+    Need.TRANSCRIPTS: "Use a device with a connection, whose profile reports transcript",
+    Need.WAKE_EVENTS: "Use a device with a connection, whose profile reports wake",
+    Need.OPERATOR: "Write `operator: auto` or `operator: present` in the bench",
+    Need.MONITOR: "Add `monitor: {driver: loudspeaker, …}` to the bench",
+    Need.NOISE: "Add a loudspeaker to the bench: noise is played with the stimulus",
+    Need.INJECTION: "Use a device whose connection carries audio, by serial or mqtt",
+    Need.INTENTS: "Use a device with a connection, whose profile reports intent",
+    Need.POSITIONS: "Add a second loudspeaker at another position to the bench",
+}
+"""What to do about a need that is not met."""
+
+
+def check_together(scenario: Scenario, bench: Bench) -> None:
+    """InputProblems when the scenario names what the bench has not; then UnmetNeed for the first need not met."""
+    found = Findings(scenario.path, _tree(scenario))
+    devices = _check_devices(scenario, bench, found)
+    _check_positions(scenario, bench, found)
+    _check_listening(scenario, bench, found)
+    found.refuse()
+    by_loudspeaker = () if _all_injected(scenario, bench) else (Need.LOUDSPEAKER,)
+    for need in (*by_loudspeaker, *scenario.needs):
+        if not _met(need, bench, devices):
+            asked = ("needs", scenario.needs.index(need)) if need in scenario.needs else ("scenario",)
+            what = f"the bench {bench.id!r} does not offer {need.value!r}, which {scenario.id!r} needs"
+            raise UnmetNeed(what, place=found.place(asked), remedy=ADD[need])
+    for number, trial in enumerate(scenario.trials):
+        if trial.kind.asks:
+            device = _device(trial.device, bench)
+            wanted = trial.evidence or scenario.defaults.evidence
+            if trial.expects is not None:
+                demand_intents(trial, scenario, device, bench, found.place(("trials", number)))
+                continue
+            if wanted is Evidence.DEVICE and not _reports(device, ObservationKind.TRANSCRIPT):
+                what = (
+                    f"the trial {trial.id!r} wants the device's own evidence, and {device.id!r} reports no transcript"
+                )
+                remedy = "Write `evidence: auto` or `operator`"
+                raise UnmetNeed(what, place=found.place(("trials", number)), remedy=remedy)
+            demand_state(trial, device, found.place(("trials", number, "effect")))
+            if trial.memory is not None:
+                demand_evidence(trial, scenario, device, bench, found.place(("trials", number)))
+        else:
+            _demand_wake_events(trial, bench, found.place(("trials", number)))
+
+
+def _demand_wake_events(trial: TrialTemplate, bench: Bench, place: Place) -> None:
+    """UnmetNeed when a device that is to listen reports no wake events, or cannot be reached as it should be."""
+    listening = _listening(trial, bench)
+    if not listening:
+        what = f"the trial {trial.id!r} counts wake events, and no device of the bench {bench.id!r} reports any"
+        raise UnmetNeed(what, place=place, remedy=ADD[Need.WAKE_EVENTS])
+    for device in listening:
+        if not _reports(device, ObservationKind.WAKE):
+            what = f"the trial {trial.id!r} counts the wake events of {device.id!r}, which reports none"
+            raise UnmetNeed(what, place=place, remedy=ADD[Need.WAKE_EVENTS])
+        if trial.route is Route.INJECTION and not (device.connection and device.connection.injects):
+            driver = device.connection.driver if device.connection else "none"
+            what = f"the trial {trial.id!r} injects sound into {device.id!r}, whose connection ({driver}) carries none"
+            raise UnmetNeed(what, place=place, remedy=ADD[Need.INJECTION])
+
+
+def _listening(trial: TrialTemplate, bench: Bench) -> list[Device]:
+    named = trial.devices or ((trial.device,) if trial.device else ())
+    if named:
+        return [device for device in bench.devices if device.id in named]
+    return [device for device in bench.devices if _reports(device, ObservationKind.WAKE)]
+
+
+def _hearing(trial: TrialTemplate, bench: Bench) -> list[Device]:
+    return [_device(trial.device, bench)] if trial.kind.asks else _listening(trial, bench)
+
+
+def _all_injected(scenario: Scenario, bench: Bench) -> bool:
+    """Whether no trial needs a loudspeaker."""
+    return all(
+        (trial.expects is not None or not trial.kind.asks)
+        and trial.route is not Route.LOUDSPEAKER
+        and (
+            trial.route is Route.INJECTION  # what lacks it is named below
+            or all(device.connection and device.connection.injects for device in _hearing(trial, bench))
+        )
+        for trial in scenario.trials
+    )
+
+
+def _check_listening(scenario: Scenario, bench: Bench, found: Findings) -> None:
+    """Devices agree on a phrase, and no ambient text has it."""
+    phrases: set[str] = set()
+    for number, trial in enumerate(scenario.trials):
+        if trial.kind.asks:
+            continue
+        devices = _listening(trial, bench)
+        own = {next(iter(device.profile.wake_phrases), "") for device in devices}
+        probe = trial.ambient.probe if trial.ambient else None
+        phrase = probe.phrase if probe else trial.phrase
+        phrases |= {phrase} if phrase else own
+        says_it = trial.kind is not TrialKind.AMBIENT or probe is not None
+        if says_it and not phrase and devices and (len(own) > 1 or "" in own):
+            said = ", ".join(f"{one.id}: {next(iter(one.profile.wake_phrases), 'none')}" for one in devices)
+            what = f"the devices of the trial {trial.id!r} do not wake to one phrase ({said})"
+            where = ("trials", number, "probe") if probe else ("trials", number)
+            found.add(where, what, "Write `phrase: …`, or a trial for each with `devices: [...]`")
+    for number, trial in enumerate(scenario.trials):
+        for at, source in enumerate(trial.ambient.sources if trial.ambient else ()):
+            for line, text in enumerate(source.texts):
+                heard = next((phrase for phrase in sorted(phrases - {""}) if _holds(text, phrase)), None)
+                if heard is not None:
+                    what = f"an ambient text says the wake phrase {heard!r}: a device that wakes to it is right"
+                    found.add(("trials", number, "sources", at, "texts", line), what, "Leave it out")
+
+
+def _holds(text: str, phrase: str) -> bool:
+    words, wanted = normalise(text, Normalisation.PLAIN), normalise(phrase, Normalisation.PLAIN)
+    return any(words[at : at + len(wanted)] == wanted for at in range(len(words) - len(wanted) + 1))
+
+
+def _check_devices(scenario: Scenario, bench: Bench, found: Findings) -> list[Device]:
+    names = [device.id for device in bench.devices]
+    devices: list[Device] = []
+    for number, trial in enumerate(scenario.trials):
+        if trial.device is not None and trial.device not in names:
+            what = f"the bench {bench.id!r} has no device {trial.device!r}"
+            found.add(("trials", number, "device"), what, nearest(trial.device, names, listed="Devices"))
+            continue
+        for at, name in enumerate(trial.devices):
+            if name not in names:
+                what = f"the bench {bench.id!r} has no device {name!r}"
+                found.add(("trials", number, "devices", at), what, nearest(name, names, listed="Devices"))
+        devices += _hearing(trial, bench)
+    return devices
+
+
+def _check_positions(scenario: Scenario, bench: Bench, found: Findings) -> None:
+    positions = sorted({speaker.position for speaker in bench.loudspeakers if speaker.position})
+    for axis in scenario.matrix.axes:
+        for number, value in enumerate(axis.values if axis.name == "position" else ()):
+            if value not in positions:
+                what = f"the bench {bench.id!r} has no loudspeaker at position {value!r}"
+                remedy = nearest(value, positions, listed="Positions")
+                found.add(("matrix", "axes", "position", number), what, remedy)
+
+
+def _device(name: str | None, bench: Bench) -> Device:
+    return bench.devices[0] if name is None else bench.device(name)
+
+
+def _reports(device: Device, kind: ObservationKind) -> bool:
+    return device.connection is not None and kind in device.profile.reports
+
+
+def _met(need: Need, bench: Bench, devices: list[Device]) -> bool:
+    match need:
+        case Need.LOUDSPEAKER | Need.NOISE:
+            return bool(bench.loudspeakers)
+        case Need.MICROPHONE:
+            return bench.microphone is not None
+        case Need.TRANSCRIPTS:
+            return any(_reports(device, ObservationKind.TRANSCRIPT) for device in devices)
+        case Need.INTENTS:
+            return any(_reports(device, ObservationKind.INTENT) for device in devices)
+        case Need.WAKE_EVENTS:
+            return any(_reports(device, ObservationKind.WAKE) for device in devices)
+        case Need.OPERATOR:
+            return bench.operator is not OperatorPresence.ABSENT
+        case Need.MONITOR:
+            return bench.monitor is not None
+        case Need.POSITIONS:
+            return len({speaker.position for speaker in bench.loudspeakers}) > 1
+        case Need.INJECTION:
+            return any(device.connection is not None and device.connection.injects for device in devices)
+
+
+def _tree(scenario: Scenario) -> Node:
+    """The scenario's file once more, for places; nothing but its beginning when it is gone or broken by now."""
+    try:
+        return strict_yaml.parse(strict_yaml.read_bytes(Path(scenario.path)), scenario.path)
+    except InputError:
+        return Node({}, Mark(0, 0))

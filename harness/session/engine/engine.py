@@ -1,0 +1,366 @@
+"""The engine: one process that runs one session, and tells its clients.
+
+`python -m harness.session.engine.engine FOLDER` starts it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import tempfile
+import threading
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+from harness import __version__
+from harness.base.folder import SessionFolder
+from harness.base.ports import Clock, Driver, Hears, Stimulates
+from harness.model.bench import Bench, Equipment, OperatorPresence
+from harness.model.clip import Clip
+from harness.model.errors import DeviceError, HarnessError, LogError
+from harness.model.feed import Answered, Command, Goodbye, Meters, Replay, StateChanged, StateWord, Welcome
+from harness.model.observation import LinkBack, LinkLost, Observation
+from harness.model.record import (
+    EndReason,
+    EngineStarted,
+    Entry,
+    EventClipped,
+    FaultMet,
+    NoteWritten,
+    ResponseFrozen,
+    StimulusStored,
+)
+from harness.session.conductor import Conductor
+from harness.session.engine.assemble import IN_PROCESS, assemble, clock_of, renderer, script_words
+from harness.session.engine.engine_place import boot_id, publish, this_process, withdraw
+from harness.session.engine.feed_server import FeedServer, Reply
+from harness.session.engine.monitor import Monitor
+from harness.session.engine.resolved import Resolved, equipment_of, read_resolved
+from harness.session.engine.transcriber import Transcriber, installed_recogniser
+from harness.session.figures.limits import check_limits
+from harness.session.figures.progress import SessionFigures
+from harness.session.log.judgment_log import later_rows
+from harness.session.log.writer import SqliteLog
+from harness.session.resumption import Resumption
+from harness.session.stage import Nudge, Stage
+from harness.wake.wake import WakeFigures, due_decisions, needless
+from harness.wake.wake_progress import WakeProgress
+
+METERS_EVERY_S = 0.1
+CLIENT_WITHIN_S = 2.0
+DONE, LIMIT_FAILED, FAULT = 0, 1, 3
+
+
+class Engine:
+    """Runs one session from where its log stands until its end, a stop or an abort."""
+
+    def __init__(self, folder: Path, resolved: Resolved, log_clock: Clock) -> None:
+        self._folder = SessionFolder(folder)
+        self._resolved = resolved
+        self._clock = log_clock
+        self._figures = SessionFigures()
+        self._wake = WakeFigures()
+        self._counting = threading.Lock()
+        self._clips: dict[str, Clip] = {}
+        self._state = StateChanged(StateWord.PREPARING, log_clock.now_s())
+        self._conductor: Conductor | None = None
+        self._monitor: Monitor | None = None
+        self._stopped: signal.Signals | None = None
+        self._server: FeedServer | None = None
+        self._log: SqliteLog | None = None
+
+    def run(self) -> int:
+        """The exit status, which clients are told too; HarnessError when the log cannot be had."""
+        with ExitStack() as stack:
+            log = stack.enter_context(
+                SqliteLog(
+                    self._folder.path, now_s=self._clock.now_s, wall_s=self._clock.wall_s, on_commit=self._committed
+                )
+            )
+            self._log = log
+            history = list(log.entries())
+            for entry in history:
+                self._take_in(entry)
+            place = this_process(self._folder.path)
+            server = FeedServer(Path(place.socket), self._folder.path, self._welcome, self._command, self._nudge)
+            server.start_at(log.last_seq)
+            self._server = server
+            stack.callback(withdraw, place)
+            goodbye = Goodbye(FAULT, "the engine was broken off")
+            try:
+                signal.signal(signal.SIGTERM, self._asked_to_stop)  # before anybody can know whom to ask
+                publish(place)
+                goodbye = self._run_session(log, history)
+            except HarnessError as error:
+                sys.stderr.write(f"{error}\n")
+                with contextlib.suppress(LogError):
+                    log.append(FaultMet("engine", str(error)))
+                goodbye = Goodbye(error.exit_code or FAULT, str(error))
+            except Exception as error:  # noqa: BLE001 - told to the clients, with its traceback in the file
+                traceback.print_exc()  # before anybody is sent to read it
+                sys.stderr.flush()
+                goodbye = Goodbye(FAULT, f"the engine failed: {error!r}; see {self._folder.engine_output}")
+            finally:
+                # A run can be over before whoever started it has connected; they are to hear how it ended.
+                server.wait_for_a_client(CLIENT_WITHIN_S)
+                server.close(goodbye)
+            return goodbye.exit_code
+
+    def _run_session(self, log: SqliteLog, history: list[Entry]) -> Goodbye:
+        bench, scenario = self._resolved.bench, self._resolved.scenario
+        started = self._figures.snapshot().session
+        if started is None:
+            raise LogError(f"{self._folder.database} holds no plan", remedy="Begin a new session: harness run")
+        with ExitStack() as stack:
+            scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="voice-harness-")))
+            drivers = assemble(bench, self._clock, started.seed, scratch)
+            transcriber = self._transcriber(log, bench)
+            if transcriber is not None:
+                stack.callback(transcriber.close)
+            microphone = cast(Hears, drivers[bench.microphone.id]) if bench.microphone else None
+            stage = Stage(
+                loudspeakers={one.id: cast(Stimulates, drivers[one.id]) for one in _players(bench)},
+                microphone=microphone,
+                log=log,
+                renders=renderer(),
+                clock=self._clock,
+                on_state=self._changed_state,
+                answer=self._answer,
+                attended=self._attended,
+                transcribe=transcriber.transcribe if transcriber else None,
+                recogniser_name=transcriber.name if transcriber else "",
+                on_rendered=script_words(drivers),
+                linger=self._attended_by_a_client,
+                between_trials_s=scenario.defaults.between_trials_s,
+                life_check_after=scenario.defaults.life_check_after,
+                needless=lambda trial: needless(trial, self._wake_progress(), scenario.stopping),
+                decisions=lambda: due_decisions(self._wake_progress(), scenario.stopping),
+                explained=self._explained,
+            )
+            conductor = Conductor(started.trials, stage, Resumption.of(history))
+            self._conductor = conductor
+            log.append(
+                EngineStarted(
+                    1 + max((entry.run for entry in history), default=0), os.getpid(), boot_id(), self._clock.speed
+                )
+            )
+            stack.enter_context(self._opened(drivers))
+            self._monitor = Monitor(self._monitor_of(drivers), self._folder.clips, self._clips)
+            stack.enter_context(self._metering(drivers, microphone))
+            if self._stopped is not None:
+                conductor.stop(self._why_stopped())
+            try:
+                reason = conductor.run()
+            finally:
+                self._conductor = None
+        return self._goodbye(reason)
+
+    def _goodbye(self, reason: EndReason) -> Goodbye:
+        for entry in later_rows(self._folder.path):  # what people said of effects while it was stopped counts too
+            self._figures.add_later(entry)
+        progress = self._figures.snapshot()
+        if reason is EndReason.ABORTED:
+            return Goodbye(FAULT, "aborted")
+        if reason is EndReason.STOPPED and progress.left:
+            return Goodbye(FAULT, "stopped")
+        scenario = self._resolved.scenario
+        verdicts = check_limits(scenario.limits, progress.totals, self._wake_progress(), scenario.stopping)
+        failed = [verdict.name for verdict in verdicts if not verdict.ok]
+        return Goodbye(LIMIT_FAILED, f"failed: {', '.join(failed)}") if failed else Goodbye(DONE, "")
+
+    @contextlib.contextmanager
+    def _opened(self, drivers: Mapping[str, Driver]) -> Iterator[None]:
+        """The drivers, open; whatever was opened is closed again."""
+        places = {one.id: one.place for one in equipment_of(self._resolved.bench)}
+        with ExitStack() as stack:
+            for driver in drivers.values():
+                stack.callback(_close, driver)
+                try:
+                    driver.open(self._sink_for(driver))
+                except DeviceError as error:
+                    error.place = error.place or places.get(driver.id)
+                    raise
+            yield
+
+    def _sink_for(self, driver: Driver) -> _Sink:
+        # What the monitor plays is no stimulus: only its loss and return concern the session.
+        bench = self._resolved.bench
+        heard = {one.id for one in _players(bench)}
+        only_links = bench.monitor is not None and driver.id == bench.monitor.id and driver.id not in heard
+        return _Sink(self, only_links)
+
+    def observed(self, observation: Observation) -> None:
+        """Takes what a driver saw; any thread."""
+        conductor = self._conductor
+        if conductor is not None:
+            conductor.inbox(observation)
+
+    def _monitor_of(self, drivers: Mapping[str, Driver]) -> Stimulates | None:
+        monitor = self._resolved.bench.monitor
+        return None if monitor is None else cast(Stimulates, drivers[monitor.id])
+
+    @contextlib.contextmanager
+    def _metering(self, drivers: Mapping[str, Driver], microphone: Hears | None) -> Iterator[None]:
+        """Levels to the clients that want them, ten times a second."""
+        speakers = [cast(Stimulates, drivers[one.id]) for one in _players(self._resolved.bench)]
+        ending = threading.Event()
+
+        def measure() -> None:
+            while not ending.wait(METERS_EVERY_S):
+                if self._server is not None and self._server.wants_meters:
+                    levels = [level for one in speakers if (level := one.level_dbfs()) is not None]
+                    self._server.publish(
+                        Meters(
+                            speaker_dbfs=max(levels, default=None),
+                            microphone_dbfs=microphone.level_dbfs() if microphone else None,
+                            noise_floor_dbfs=microphone.noise_floor_dbfs() if microphone else None,
+                        )
+                    )
+
+        thread = threading.Thread(target=measure, name="meters", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ending.set()
+            thread.join()
+
+    def _transcriber(self, log: SqliteLog, bench: Bench) -> Transcriber | None:
+        name = installed_recogniser()
+        if name is None or all(one.driver == IN_PROCESS for one in equipment_of(bench)):
+            return None  # nothing to do it with, or no real sound to transcribe
+
+        def note(text: str) -> None:
+            sys.stderr.write(f"{text}\n")
+            with contextlib.suppress(LogError):  # a note is not worth a run
+                log.append(NoteWritten(text, by="harness"))
+
+        return Transcriber(name, note)
+
+    def _attended(self) -> bool:
+        match self._resolved.bench.operator:
+            case OperatorPresence.PRESENT:
+                return True
+            case OperatorPresence.ABSENT:
+                return False
+            case OperatorPresence.AUTO:
+                return self._attended_by_a_client()
+
+    def _attended_by_a_client(self) -> bool:
+        return self._server is not None and self._server.attended
+
+    def _wake_progress(self) -> WakeProgress:
+        with self._counting:  # rows are added on the log's thread
+            return self._wake.snapshot()
+
+    def _explained(self, seq: int) -> bool | None:
+        with self._counting:
+            return self._wake.explained(seq)
+
+    def _take_in(self, entry: Entry) -> None:
+        self._figures.add(entry)
+        with self._counting:
+            self._wake.add(entry)
+        if isinstance(entry.record, ResponseFrozen | EventClipped | StimulusStored):
+            self._clips[entry.record.clip.name] = entry.record.clip
+
+    def _committed(self, entry: Entry) -> None:
+        self._take_in(entry)
+        if self._server is not None:
+            self._server.committed(entry)
+
+    def _changed_state(self, state: StateChanged) -> None:
+        self._state = state
+        if self._server is not None:
+            self._server.publish(state)
+
+    def _welcome(self) -> Welcome:
+        assert self._log is not None, "clients come after the log is open"
+        return Welcome(
+            session_id=self._folder.path.name,
+            session_folder=str(self._folder.path.resolve()),
+            engine_pid=os.getpid(),
+            last_seq=self._log.last_seq,
+            state=self._state,
+            tool_version=__version__,
+            has_monitor=self._resolved.bench.monitor is not None,
+        )
+
+    def _command(self, command: Command, reply: Reply) -> None:
+        """Called on a client's thread."""
+        conductor = self._conductor
+        if isinstance(command, Replay):
+            why = self._monitor.replay(command.clip_name) if self._monitor else "the session is still being prepared"
+            reply(Answered(command.id, not why, why))
+        elif conductor is None:
+            reply(Answered(getattr(command, "id", ""), False, "the session is being prepared, or has ended"))
+        else:
+            conductor.inbox(command)
+
+    def _answer(self, command_id: str, ok: bool, why: str) -> None:
+        if self._server is not None:
+            self._server.publish(Answered(command_id, ok, why))
+
+    def _nudge(self) -> None:
+        if self._conductor is not None:
+            self._conductor.inbox(Nudge())
+
+    def _asked_to_stop(self, number: int, frame: object) -> None:
+        self._stopped = signal.Signals(number)
+        if self._conductor is not None:
+            self._conductor.stop(self._why_stopped())
+
+    def _why_stopped(self) -> str:
+        return f"stopped: the engine was asked to end ({self._stopped.name if self._stopped else 'unknown'})"
+
+
+class _Sink:
+    """Where one driver puts what it saw."""
+
+    def __init__(self, engine: Engine, only_links: bool) -> None:
+        self._engine = engine
+        self._only_links = only_links
+
+    def __call__(self, observation: Observation) -> None:
+        if not self._only_links or isinstance(observation, LinkLost | LinkBack):
+            self._engine.observed(observation)
+
+
+def _players(bench: Bench) -> tuple[Equipment, ...]:
+    """What can bring a stimulus to a device: loudspeakers, and connections that carry audio."""
+    connections = (device.connection for device in bench.devices)
+    return (*bench.loudspeakers, *(one for one in connections if one is not None and one.injects))
+
+
+def _close(driver: Driver) -> None:
+    try:
+        driver.close()
+    except DeviceError as error:
+        sys.stderr.write(f"{error}\n")
+
+
+def main(arguments: list[str]) -> int:
+    """Runs the session in the folder that is named; the exit status."""
+    if len(arguments) not in (1, 2) or arguments[1:] not in ([], ["--unattended"]):
+        sys.stderr.write("usage: python -m harness.session.engine.engine FOLDER [--unattended]\n")
+        return 2
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is for the client, which asks us to stop
+    try:
+        folder = SessionFolder(Path(arguments[0])).demand().path
+        resolved = read_resolved(folder)
+        if arguments[1:]:
+            resolved = replace(resolved, bench=replace(resolved.bench, operator=OperatorPresence.ABSENT))
+        return Engine(folder, resolved, clock_of(resolved.bench)).run()
+    except HarnessError as error:
+        sys.stderr.write(f"{error}\n")
+        return error.exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

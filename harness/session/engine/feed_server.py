@@ -1,0 +1,300 @@
+"""The engine's side of its socket: tells clients what happened, takes their commands, waits for none of them."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import socket
+import threading
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+
+from harness.base.codec import COMMANDS, MESSAGES, CodecError, decode, encode
+from harness.model.errors import EngineError, LogError
+from harness.model.feed import Answered, Command, Goodbye, Hello, Logged, Message, Meters, StateChanged, Welcome
+from harness.model.record import Entry
+from harness.session.engine.lines import LineTooLong, lines
+from harness.session.log.reader import LogReader
+
+MOST_CLIENTS = 32
+MOST_WAITING = 2000
+SEND_WITHIN_S = 10.0
+HELLO_WITHIN_S = 10.0
+LONGEST_COMMAND = 1 << 16
+
+Reply = Callable[[Answered], None]
+
+
+class FeedServer:
+    """Serves one session on a local socket (mode 0600).
+
+    Each client has two threads of its own, so one that is slow, frozen or hostile holds up nobody. Rows are taken from
+    what is committed, never queued per client; a client that leaves other messages waiting is dropped and may come
+    back with `since_seq`.
+
+    welcome: makes the first message. on_command: called on a client's thread; its answer goes to that client.
+    on_people: called when a client has come or gone. Neither may block for long.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        folder: Path,
+        welcome: Callable[[], Welcome],
+        on_command: Callable[[Command, Reply], None],
+        on_people: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._path = path
+        self._folder = folder
+        self._welcome = welcome
+        self._on_command = on_command
+        self._on_people = on_people
+        self._changed = threading.Condition()
+        self._recent: deque[Entry] = deque(maxlen=MOST_WAITING)
+        self._last_seq = 0
+        self._clients: list[_Client] = []
+        self._met_a_client = threading.Event()
+        self._goodbye: Goodbye | None = None
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            path.unlink(missing_ok=True)
+            self._listener.bind(str(path))
+            path.chmod(0o600)
+            self._listener.listen(MOST_CLIENTS)
+        except OSError as error:
+            self._listener.close()
+            raise EngineError(
+                f"no socket at {path}: {error}", remedy="Set HARNESS_RUNTIME to a folder with a short path"
+            ) from error
+        self._accepting = threading.Thread(target=self._accept, name="feed-accept", daemon=True)
+        self._accepting.start()
+
+    @property
+    def attended(self) -> bool:
+        """Whether a client is connected that says a person is there."""
+        with self._changed:
+            return any(client.hello is not None and client.hello.attended for client in self._clients)
+
+    @property
+    def wants_meters(self) -> bool:
+        with self._changed:
+            return any(client.hello is not None and client.hello.meters for client in self._clients)
+
+    @property
+    def clients(self) -> int:
+        """Connections that said Hello and are still there."""
+        with self._changed:
+            return sum(client.hello is not None for client in self._clients)
+
+    def wait_for_a_client(self, timeout_s: float) -> bool:
+        """Whether there ever was one."""
+        return self._met_a_client.wait(timeout_s)
+
+    def committed(self, entry: Entry) -> None:
+        """Tells of a row; called in order of seq. Never blocks."""
+        with self._changed:
+            self._recent.append(entry)
+            self._last_seq = entry.seq
+            self._changed.notify_all()
+
+    def publish(self, message: StateChanged | Meters | Answered) -> None:
+        """Tells all clients. Never blocks."""
+        with self._changed:
+            for client in self._clients:
+                client.take(message)
+            self._changed.notify_all()
+
+    def close(self, goodbye: Goodbye, within_s: float = 3.0) -> None:
+        """Says goodbye after all rows, lets clients read it, removes the socket. A second call does nothing."""
+        with self._changed:
+            if self._goodbye is not None:
+                return
+            self._goodbye = goodbye
+            for client in self._clients:
+                client.take(goodbye)
+            clients = list(self._clients)
+            self._changed.notify_all()
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self._accepting.join()
+        for client in clients:
+            client.writing.join(within_s)
+            client.disconnect()
+            client.reading.join()
+        self._path.unlink(missing_ok=True)
+
+    def rows_after(self, seq: int) -> list[Entry]:
+        """Some committed rows after a seq, in order; [] when there are none yet. LogError."""
+        with self._changed:
+            if seq >= self._last_seq:
+                return []
+            if self._recent and self._recent[0].seq <= seq + 1:
+                return [entry for entry in self._recent if entry.seq > seq]
+        found: list[Entry] = []
+        with LogReader(self._folder) as reader:
+            for entry in reader.entries(seq):
+                found.append(entry)
+                if len(found) >= MOST_WAITING:
+                    break
+        return found
+
+    def start_at(self, last_seq: int) -> None:
+        """Rows up to this one were committed before the server was there."""
+        with self._changed:
+            self._last_seq = last_seq
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return  # closed by close()
+            with self._changed:
+                if self._goodbye is not None or len(self._clients) >= MOST_CLIENTS:
+                    connection.close()
+                    continue
+                client = _Client(self, connection)
+                self._clients.append(client)
+            client.start()
+
+    def _forget(self, client: _Client) -> None:
+        with self._changed:
+            if client in self._clients:
+                self._clients.remove(client)
+            self._changed.notify_all()
+        self._on_people()
+
+
+class _Client:
+    """One connection. Its fields are changed under the server's condition."""
+
+    def __init__(self, server: FeedServer, connection: socket.socket) -> None:
+        self._server = server
+        self._connection = connection
+        self._waiting: deque[Message] = deque()
+        self._meters: Meters | None = None
+        self._gone = False
+        self._threads = 2
+        self.hello: Hello | None = None
+        self.reading = threading.Thread(target=self._read, name="feed-read", daemon=True)
+        self.writing = threading.Thread(target=self._write, name="feed-write", daemon=True)
+
+    def start(self) -> None:
+        self.writing.start()
+        self.reading.start()
+
+    def take(self, message: Message) -> None:
+        """Leaves a message for the writing thread; one that leaves too many waiting is dropped."""
+        if isinstance(message, Meters):
+            if self.hello is not None and self.hello.meters:
+                self._meters = message  # only the newest level is of use
+        elif self.hello is not None:
+            self._waiting.append(message)
+            if len(self._waiting) > MOST_WAITING:
+                self.disconnect()
+
+    def disconnect(self) -> None:
+        self._gone = True
+        with contextlib.suppress(OSError):
+            self._connection.shutdown(socket.SHUT_RDWR)
+
+    def _read(self) -> None:
+        self._connection.settimeout(HELLO_WITHIN_S)
+        try:
+            for line in lines(self._connection, LONGEST_COMMAND):
+                try:
+                    command = decode(COMMANDS, line)
+                except CodecError as error:
+                    self._answer(Answered("", False, error.what))
+                    continue
+                if isinstance(command, Hello):
+                    self._connection.settimeout(None)
+                    self._greet(command)
+                elif self.hello is None:
+                    return  # who does not say Hello first is no client of ours
+                else:
+                    self._server._on_command(command, self._answer)
+        except (OSError, LineTooLong):
+            pass  # gone, silent for too long, or hostile: it is let go below
+        finally:
+            self._leave()
+
+    def _greet(self, hello: Hello) -> None:
+        with self._server._changed:
+            first = self.hello is None
+            self.hello = hello
+            if first:
+                self._waiting.append(self._server._welcome())
+                if self._server._goodbye is not None:
+                    self._waiting.append(self._server._goodbye)
+            self._server._changed.notify_all()
+        self._server._met_a_client.set()
+        self._server._on_people()
+
+    def _answer(self, answered: Answered) -> None:
+        with self._server._changed:
+            self.take(answered)
+            self._server._changed.notify_all()
+
+    def _leave(self) -> None:
+        """The last of the two threads closes the connection; the first one wakes it."""
+        with self._server._changed:
+            self.disconnect()
+            self._threads -= 1
+            if not self._threads:
+                self._connection.close()
+        self._server._forget(self)
+
+    def _write(self) -> None:
+        sent = -1
+        try:
+            while True:
+                with self._server._changed:
+                    while not (self._gone or self._ready(sent)):
+                        if self._server._goodbye is not None and sent >= self._server._last_seq:
+                            return
+                        self._server._changed.wait(1.0)
+                    if self._gone:
+                        return
+                    messages: list[Message] = list(self._waiting)
+                    self._waiting.clear()
+                    if self._meters is not None:
+                        messages.append(self._meters)
+                        self._meters = None
+                if sent < 0 and self.hello is not None:
+                    self._send(messages[:1])  # the welcome
+                    messages = messages[1:]
+                    sent = max(0, self.hello.since_seq)
+                # Rows go first: an answer and a goodbye come after what they speak of.
+                while rows := self._server.rows_after(sent):
+                    self._send([Logged(entry) for entry in rows])
+                    sent = rows[-1].seq
+                self._send(messages)
+        except (OSError, LogError):
+            pass  # the client is gone or frozen, or the log cannot be read: it may come back
+        finally:
+            self._leave()
+
+    def _ready(self, sent: int) -> bool:
+        if self.hello is None:
+            return False
+        return bool(self._waiting) or self._meters is not None or 0 <= sent < self._server._last_seq
+
+    def _send(self, messages: list[Message]) -> None:
+        if messages:
+            text = b"".join(encode(MESSAGES, message) + b"\n" for message in messages)
+            _send_within(self._connection, text, SEND_WITHIN_S)
+
+
+def _send_within(connection: socket.socket, text: bytes, timeout_s: float) -> None:
+    """Sends it all, each piece within timeout_s; TimeoutError for a client that has stopped reading."""
+    poll = select.poll()
+    poll.register(connection, select.POLLOUT)
+    view = memoryview(text)
+    while view:
+        if not poll.poll(timeout_s * 1000):
+            raise TimeoutError("the client does not read")
+        with contextlib.suppress(BlockingIOError):
+            view = view[connection.send(view[:65536], socket.MSG_DONTWAIT) :]

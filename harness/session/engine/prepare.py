@@ -1,0 +1,183 @@
+"""A scenario and a bench become a session's folder: whatever is wrong is refused here, before any sound."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from harness import __version__
+from harness.base import plugins
+from harness.base.folder import SessionFolder, disk_errors, sync_folder, write_whole
+from harness.base.ports import NamesHostParts
+from harness.base.whole_file import unfinished
+from harness.model.bench import Bench, OperatorPresence
+from harness.model.errors import InputError
+from harness.model.record import SessionStarted
+from harness.model.scenario import Scenario
+from harness.model.stimulus import Ambience, StimulusRecipe, VoiceSpec
+from harness.model.trial import Trial
+from harness.scenario.bench import load_bench
+from harness.scenario.scenario import load_scenario
+from harness.scenario.together import check_together
+from harness.session.engine.assemble import clock_of, renderer, sound_path
+from harness.session.engine.rehearsal import refuse_unplayable
+from harness.session.engine.resolved import Resolved, write_resolved
+from harness.session.log.writer import SqliteLog
+from harness.session.plan import plan
+
+PACKAGES = ("numpy", "scipy", "soundfile", "soxr", "pyaudio", "webrtcvad-wheels", "paho-mqtt", "pydantic")
+
+
+def prepare(
+    scenario_path: Path,
+    bench_path: Path,
+    sessions_root: Path,
+    *,
+    seed: int | None = None,
+    operator: OperatorPresence | None = None,
+    extra_assets: Mapping[str, Path] | None = None,
+) -> Path:
+    """The new session's folder, with its plan as the first row; nothing is played.
+
+    seed: of the order and of simulated parts; None takes the scenario's. operator: instead of what the bench says.
+    InputError, InputProblems, PluginError, VoiceError for what is wrong; UnmetNeed when the bench lacks something.
+    """
+    scenario = load_scenario(scenario_path, extra_assets=extra_assets or {})
+    bench = load_bench(bench_path)
+    if operator is not None:
+        bench = replace(bench, operator=operator)
+    check_together(scenario, bench)
+    _demand_host(bench)
+    if seed is not None:
+        scenario = replace(scenario, seed=seed)
+    trials = plan(scenario, bench, seed)
+    if not trials:
+        raise InputError(f"{scenario.id!r} plans no trial", remedy="Its matrix excludes them all, or `trials` is empty")
+    refuse_unplayable(scenario, trials)
+    started = SessionStarted(
+        session_id="",
+        scenario_id=scenario.id,
+        title=scenario.title,
+        scenario_sha256=scenario.sha256,
+        bench_id=bench.id,
+        bench_sha256=bench.sha256,
+        seed=scenario.seed,
+        sound_path=sound_path(bench, trials),
+        versions=_versions(trials),
+        trials=trials,
+    )
+    return _write_folder(sessions_root, Resolved(scenario, bench), started)
+
+
+def _voices(recipe: StimulusRecipe) -> Iterator[VoiceSpec]:
+    """Those that speak in it."""
+    match recipe.query:
+        case Ambience(sayings=sayings):
+            yield from (saying.voice for saying in sayings)
+        case _:
+            yield recipe.voice
+
+
+def _demand_host(bench: Bench) -> None:
+    """InputError for a port or a password that the bench names and this host has not."""
+    parts = [*bench.loudspeakers, bench.microphone, bench.monitor, *(device.connection for device in bench.devices)]
+    for part in parts:
+        driver = None if part is None else plugins.load(plugins.Group.DRIVERS, part.driver)
+        if part is not None and isinstance(driver, NamesHostParts):
+            try:
+                driver.demand_host(part.options)
+            except InputError as error:
+                error.place = error.place or part.place
+                raise
+
+
+def _write_folder(root: Path, resolved: Resolved, started: SessionStarted) -> Path:
+    with disk_errors(f"{root} cannot be made"):
+        root.mkdir(parents=True, exist_ok=True)
+    stem = f"{time.strftime('%Y-%m-%d-%H%M%S')}-{resolved.scenario.id}"
+    # A folder with its own name is whole; one that is being written has another.
+    with unfinished(root / stem) as part:
+        with disk_errors(f"{part} cannot be written"):
+            part.mkdir()
+        final = _free_name(root, stem)
+        started = replace(started, session_id=final.name)
+        _copy_inputs(SessionFolder(part).inputs, resolved.scenario, resolved.bench)
+        write_resolved(part, resolved)
+        write_whole(SessionFolder(part).summary, _summary(started, resolved.bench))
+        started = replace(started, files=tuple(_hashes(part)))
+        clock = clock_of(resolved.bench)
+        with SqliteLog(part, now_s=clock.now_s, wall_s=clock.wall_s) as log:
+            log.append(started)
+        with disk_errors(f"{final} cannot be made"):
+            part.rename(final)
+            sync_folder(root)
+    return final
+
+
+def _hashes(folder: Path) -> Iterator[tuple[str, str]]:
+    """All files of a folder, by their names in it."""
+    for path in sorted(one for one in folder.rglob("*") if one.is_file()):
+        with disk_errors(f"{path} cannot be read"):
+            yield str(path.relative_to(folder)), hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _free_name(root: Path, stem: str) -> Path:
+    found, count = root / stem, 1
+    while found.exists():
+        count += 1
+        found = root / f"{stem}-{count}"
+    return found
+
+
+def _copy_inputs(folder: Path, scenario: Scenario, bench: Bench) -> None:
+    with disk_errors(f"{folder} cannot be made"):
+        (folder / "profiles").mkdir(parents=True)
+    _copy(scenario.path, scenario.sha256, folder / "scenario.yaml")
+    _copy(bench.path, bench.sha256, folder / "bench.yaml")
+    for device in bench.devices:
+        _copy(device.profile.path, device.profile.sha256, folder / "profiles" / f"{device.profile.id}.yaml")
+
+
+def _copy(source: str, sha256: str, target: Path) -> None:
+    with disk_errors(f"{source} cannot be read"):
+        content = Path(source).read_bytes()
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise InputError(f"{source} was changed while it was read", remedy="Run again")
+    write_whole(target, content)
+
+
+def _summary(started: SessionStarted, bench: Bench) -> bytes:
+    content = {
+        "format": 1,
+        "session": started.session_id,
+        "made": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        "scenario": {"id": started.scenario_id, "title": started.title, "sha256": started.scenario_sha256},
+        "bench": {"id": started.bench_id, "sha256": started.bench_sha256, "labels": dict(bench.labels)},
+        "profiles": {device.profile.id: device.profile.sha256 for device in bench.devices},
+        "seed": started.seed,
+        "sound_path": started.sound_path,
+        "trials": len(started.trials),
+        "versions": dict(started.versions),
+    }
+    return json.dumps(content, indent=2, ensure_ascii=False).encode() + b"\n"
+
+
+def _versions(trials: Iterable[Trial]) -> tuple[tuple[str, str], ...]:
+    """Of what the figures depend on; VoiceError, PluginError for a voice that is not installed."""
+    found = {"voice-harness": __version__, "python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    renders = renderer()
+    for engine in sorted({voice.engine for trial in trials for voice in _voices(trial.recipe)}):
+        found[f"voice {engine}"] = renders.voice(engine).version()
+    return tuple(sorted(found.items()))

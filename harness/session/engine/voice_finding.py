@@ -1,0 +1,191 @@
+"""Finds a voice that wakes a device: a session of wake trials that ends at the first which woke it every time."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import statistics
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import chain, islice, zip_longest
+from pathlib import Path
+
+from harness.base.findings import nearest
+from harness.base.plugins import Group, load, names
+from harness.model.bench import Device, OperatorPresence
+from harness.model.errors import EngineError, HarnessError, InputError, Place, UnmetNeed
+from harness.model.feed import Goodbye, Hello, Logged, Message
+from harness.model.record import SessionStarted, TrialFinished
+from harness.model.stimulus import SpokenText, StimulusRecipe, VoiceSpec
+from harness.scenario.bench import load_bench
+from harness.session.engine.assemble import renderer
+from harness.session.engine.client import EngineClient
+from harness.session.engine.engine_place import EnginePlace
+from harness.session.engine.launch import start_engine
+from harness.session.engine.prepare import prepare
+from harness.sound.stimuli.voices.text import same_language
+from harness.wake.wake import WakeFigures
+
+TIMES = 3
+"""So often each voice says the phrase; one that is to prove that a device listens wakes it every time."""
+ENDS_WITHIN_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceTried:
+    """What came of one voice. delay_s: end of phrase → event, the median. trouble: why it was not tried in full."""
+
+    voice: VoiceSpec
+    heard: int = 0
+    said: int = 0
+    delay_s: float | None = None
+    trouble: str = ""
+
+    @property
+    def wakes(self) -> bool:
+        return self.heard == self.said == TIMES
+
+
+def listener(bench_path: Path, device_id: str) -> tuple[Device, str]:
+    """The device, and what it wakes to; InputError when it is not on the bench or has no wake phrase."""
+    bench = load_bench(bench_path)
+    found = next((one for one in bench.devices if one.id == device_id), None)
+    if found is None:
+        remedy = nearest(device_id, [one.id for one in bench.devices], listed="Devices")
+        raise InputError(f"the bench {bench.id!r} has no device {device_id!r}", place=Place(bench.path), remedy=remedy)
+    if not found.profile.wake_phrases:
+        what = f"nothing is known that {device_id!r} wakes to"
+        raise InputError(what, place=Place(found.profile.path), remedy="Add `wake_phrases: [...]` to its profile")
+    return found, found.profile.wake_phrases[0]
+
+
+def find_voice(
+    bench_path: Path, device_id: str, *, at_most: int, within_s: float, tried: Callable[[VoiceTried], None]
+) -> VoiceTried | None:
+    """The first voice that woke the device TIMES of TIMES; None when none of `at_most` did, or not in time.
+
+    tried: told of each voice, in the order of trying. InputError when the bench cannot be used for it; EngineError and
+    what drivers raise when the session fails.
+    """
+    device, phrase = listener(bench_path, device_id)
+    speaking: list[VoiceSpec] = []
+    for voice in islice(voices_for(device.profile.language), at_most):
+        try:
+            renderer().render(StimulusRecipe(SpokenText(phrase), None, voice))
+        except HarnessError as error:
+            tried(VoiceTried(voice, trouble=error.what))
+            continue
+        speaking.append(voice)
+    if not speaking:
+        return None
+    with tempfile.TemporaryDirectory(prefix="voice-harness-", ignore_cleanup_errors=True) as scratch:
+        scenario = Path(scratch) / "find_voice.yaml"
+        scenario.write_text(json.dumps(_scenario(device_id, speaking)), encoding="utf-8")
+        try:
+            folder = prepare(scenario, bench_path, Path(scratch), operator=OperatorPresence.ABSENT)
+        except UnmetNeed as error:
+            raise InputError(f"{device_id!r} cannot be called: {error.what}", remedy=error.remedy) from error
+        place = start_engine(folder)
+        try:
+            return _listen(place, device_id, time.monotonic() + within_s, tried)
+        finally:
+            _end(place)
+
+
+def voices_for(language: str) -> Iterator[VoiceSpec]:
+    """The voices that speak a language: one of each engine in turn, plain ones first, then variants."""
+    spoken: list[list[VoiceSpec]] = []
+    for engine in names(Group.VOICES):
+        try:
+            voice = load(Group.VOICES, engine)()
+            own = [name for name in voice.names() if same_language(language, (voice.language_of(name),))]
+        except HarnessError:  # not installed, as the checks of the host say
+            continue
+        near = sorted(own, key=lambda name: ("+" in name, _region(name, language)))
+        spoken.append([VoiceSpec(engine, name, language=language) for name in near])
+    return (one for one in chain.from_iterable(zip_longest(*spoken)) if one is not None)
+
+
+def _region(name: str, language: str) -> int:
+    """0 for a voice of the language's own region, as far as names say."""
+    return int(name.partition("+")[0].casefold() != language.casefold())
+
+
+def _scenario(device_id: str, voices: list[VoiceSpec]) -> dict[str, object]:
+    called = {f"voice{at}": {"engine": one.engine, "name": one.name} for at, one in enumerate(voices)}
+    return {
+        "scenario": "find_voice",
+        "voices": called,
+        # A voice that it does not wake to is what is looked for, and no sign of a dead device.
+        "defaults": {"life_check_after": 0},
+        "trials": [{"id": "call", "kind": "wake", "devices": [device_id], "repeat": TIMES}],
+        "matrix": {"axes": {"voice": list(called)}},
+    }
+
+
+def _listen(
+    place: EnginePlace, device_id: str, until_s: float, tried: Callable[[VoiceTried], None]
+) -> VoiceTried | None:
+    """Follows the session until a voice is found, time is over, or every voice has spoken."""
+    arrived: queue.SimpleQueue[Message | str] = queue.SimpleQueue()
+    client = EngineClient(Path(place.socket), Hello("doctor", 0, attended=False), arrived.put, arrived.put)
+    figures, done = WakeFigures(), Counter[VoiceSpec]()
+    voice_of: dict[str, VoiceSpec] = {}
+    try:
+        while (left_s := until_s - time.monotonic()) > 0:
+            try:
+                message = arrived.get(timeout=left_s)
+            except queue.Empty:
+                break
+            match message:
+                case Logged(entry):
+                    figures.add(entry)
+                    if isinstance(entry.record, SessionStarted):
+                        voice_of = {trial.id: trial.recipe.voice for trial in entry.record.trials}
+                    if isinstance(entry.record, TrialFinished):
+                        voice = voice_of[entry.record.trial_id]
+                        done[voice] += 1
+                        if done[voice] == TIMES:
+                            tried(one := _outcome(figures, device_id, voice))
+                            if one.wakes:
+                                return one
+                case Goodbye(exit_code=0):
+                    break
+                case Goodbye(reason=reason):
+                    raise EngineError(reason)
+                case str():
+                    raise EngineError(message or "the engine closed the connection")
+                case _:
+                    pass
+    finally:
+        client.close()
+    return None
+
+
+def _outcome(figures: WakeFigures, device_id: str, voice: VoiceSpec) -> VoiceTried:
+    plays = [play for play in figures.plays(device_id) if play.trial.recipe.voice == voice]
+    heard = [play.reading for play in plays if play.reading.hit is not None]
+    delays = [one.delay.value_s for one in heard if one.delay is not None]
+    return VoiceTried(
+        voice,
+        len(heard),
+        len(plays),
+        statistics.median(delays) if delays else None,
+        "" if len(plays) == TIMES else "interrupted",
+    )
+
+
+def _end(place: EnginePlace) -> None:
+    """Ends the session, whose folder is about to be deleted."""
+    if place.alive:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(place.pid, signal.SIGTERM)
+    deadline_s = time.monotonic() + ENDS_WITHIN_S
+    while place.alive and time.monotonic() < deadline_s:
+        time.sleep(0.02)

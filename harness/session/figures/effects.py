@@ -1,0 +1,245 @@
+"""What became of the effects that queries should have had: from a session's rows, by the device or by a person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import tzinfo
+
+from harness.model.bench import ObservationKind
+from harness.model.effect import EffectCheck, EffectEvidence, EffectSource, EffectWord, StateWanted
+from harness.model.observation import LinkLost, StateTold, StimulusHeard, StimulusStarted
+from harness.model.record import (
+    AttemptFinished,
+    AttemptStarted,
+    EffectAnswered,
+    EngineStarted,
+    Entry,
+    Observed,
+    ResponseFrozen,
+    SessionFinished,
+    SessionStarted,
+    chronological,
+)
+from harness.model.trial import Trial
+from harness.statistics.intervals import Share
+from harness.transcripts.times_of_day import next_time_of_day
+
+Key = tuple[str, int, int]
+"""Trial, take, attempt."""
+
+
+@dataclass(slots=True)
+class _Look:
+    """One attempt: when its query ended, and what its device told after that. cut_s: nothing was seen from then on."""
+
+    trial: Trial
+    row: AttemptStarted
+    started_s: float | None = None
+    heard_s: float | None = None
+    told: list[tuple[StateTold, float]] = field(default_factory=list)
+    cut_s: float | None = None
+    cut: str = ""
+    answered: bool = False
+    response_wall_s: float | None = None
+    response_ends_s: float | None = None
+
+    @property
+    def opens_s(self) -> float | None:
+        """The end of the query."""
+        origin_s = self.started_s if self.heard_s is None else self.heard_s
+        return None if origin_s is None else origin_s + self.row.query_end_s
+
+    @property
+    def closes_s(self) -> float | None:
+        """The device may tell it until then."""
+        check = self.trial.effect
+        if self.opens_s is None or check is None:
+            return None
+        by_check_s = self.opens_s + check.within_s
+        return by_check_s if self.response_ends_s is None else max(by_check_s, self.response_ends_s)
+
+    def cut_off(self, at_s: float, why: str) -> None:
+        """The device was not seen any more, or was asked something else, from that moment on."""
+        if self.cut_s is None and (self.closes_s is None or at_s < self.closes_s):
+            self.cut_s, self.cut = at_s, why
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """What the device's reports amount to; word None: nothing yet, or nothing that counts."""
+
+    word: EffectWord | None
+    said: str
+
+
+class EffectRows:
+    """Takes a session's rows in their order, and gives the evidence when asked; not thread-safe.
+
+    Evidence is of attempts that were answered and have a check, or on which a person has said something. A device's
+    state counts when it is told between the end of the query and `within_s` later (or the end of its response, should
+    that be later), by the clock of the session: what was so before, retained messages among it, counts only when it
+    is told again.
+    """
+
+    def __init__(self) -> None:
+        self._trials: dict[str, Trial] = {}
+        self._looks: dict[Key, _Look] = {}
+        self._plays: dict[str, _Look] = {}
+        self._at: dict[str, _Look] = {}
+        self._answers: list[Entry] = []
+        self._checked = False
+        self._now_s = 0.0
+
+    def add(self, entry: Entry) -> None:
+        """Takes one row."""
+        match entry.record:
+            case SessionStarted(trials=trials):
+                self._trials = {trial.id: trial for trial in trials}
+                self._checked = any(trial.effect is not None for trial in trials)
+            case EngineStarted():
+                self._cut_off_all("the run was cut off")
+            case SessionFinished():
+                self._now_s = max(self._now_s, entry.at_s)
+                self._cut_off_all("the session ended")
+            case AttemptStarted() as row:
+                self._begin(row, entry.at_s)
+            case Observed(observation=StimulusStarted(play_id=play_id, at=at)) if play_id in self._plays:
+                self._plays[play_id].started_s = at.at_s
+            case Observed(observation=StimulusHeard(play_id=play_id, at=at)) if play_id in self._plays:
+                self._plays[play_id].heard_s = at.at_s
+            case Observed(observation=StateTold() as told) if told.source in self._at:
+                look = self._at[told.source]
+                checked = look.trial.effect is not None  # else a talkative device would fill the memory
+                if checked and (opens_s := look.opens_s) is not None and told.at.at_s + told.at.error_s >= opens_s:
+                    look.told.append((told, told.at.at_s - opens_s))
+            case Observed(observation=LinkLost(source=source, at=at)) if source in self._at:
+                self._at[source].cut_off(at.at_s, f"the link to {source} was lost")
+            case ResponseFrozen() as frozen:
+                if (found := self._looks.get((frozen.trial_id, frozen.take, frozen.attempt))) is not None:
+                    found.response_wall_s, found.response_ends_s = entry.wall_s, frozen.ends.at_s
+            case AttemptFinished() as row:
+                if (found := self._looks.get((row.trial_id, row.take, row.attempt))) is not None:
+                    found.answered = row.outcome.answered
+            case EffectAnswered():
+                self._answers.append(entry)
+            case _:
+                pass
+        # A run that goes on after a reboot begins its clock anew.
+        self._now_s = entry.at_s if isinstance(entry.record, EngineStarted) else max(self._now_s, entry.at_s)
+
+    def evidence(self, answers: Iterable[Entry] = (), zone: tzinfo | None = None) -> dict[Key, EffectEvidence]:
+        """What is known of each. answers: further rows, of judgments beside the log; zone: for times of day."""
+        said: dict[Key, list[EffectAnswered]] = {}
+        for entry in chronological(self._answers, answers):
+            if isinstance(entry.record, EffectAnswered):
+                row = entry.record
+                said.setdefault((row.trial_id, row.take, row.attempt), []).append(row)
+        found: dict[Key, EffectEvidence] = {}
+        if not (self._checked or said):
+            return found
+        for key, look in self._looks.items():
+            if look.response_wall_s is None or not look.answered:
+                continue
+            if look.trial.effect is not None or key in said:
+                found[key] = self._evidence(look, said.get(key, []), zone)
+        return found
+
+    def _begin(self, row: AttemptStarted, at_s: float) -> None:
+        trial = self._trials.get(row.trial_id)
+        if trial is None:
+            return
+        look = _Look(trial, row)
+        self._looks[row.trial_id, row.take, row.attempt] = self._plays[row.play_id] = look
+        for source in _sources(trial):
+            if (before := self._at.get(source)) is not None:
+                before.cut_off(at_s, "it was asked something else")
+            self._at[source] = look
+
+    def _cut_off_all(self, why: str) -> None:
+        for look in self._at.values():
+            look.cut_off(self._now_s, why)
+        self._at.clear()
+
+    def _evidence(self, look: _Look, answers: list[EffectAnswered], zone: tzinfo | None) -> EffectEvidence:
+        check = look.trial.effect or EffectCheck("")
+        device = self._by_device(look, check)
+        due_wall_s = due(check, look.response_wall_s, zone)
+        if answers and (answers[-1].word is not EffectWord.UNKNOWN or device.word is None):
+            last = answers[-1]
+            said = _in_words(last, device)
+            return EffectEvidence(check, last.word, EffectSource.OPERATOR, said, due_wall_s)
+        if device.word is not None:
+            unsure = f"; {answers[-1].by} could not tell{_detail(answers[-1])}" if answers else ""
+            return EffectEvidence(check, device.word, EffectSource.DEVICE, device.said + unsure, due_wall_s)
+        return EffectEvidence(check, said=device.said, due_wall_s=due_wall_s)
+
+    def _by_device(self, look: _Look, check: EffectCheck) -> _Word:
+        if not check.state:
+            return _Word(None, "")
+        if not look.trial.connection or ObservationKind.STATE not in look.trial.reports:
+            return _Word(None, "the device tells no state")
+        until_s = check.within_s
+        if look.closes_s is not None and look.opens_s is not None:
+            ends_s = look.closes_s if look.cut_s is None else min(look.closes_s, look.cut_s)
+            until_s = ends_s - look.opens_s
+        told = [(one, after_s) for one, after_s in look.told if after_s - one.at.error_s <= until_s]
+        words = [_told(wanted, told) for wanted in check.state]
+        met = sum(fits for fits, _ in words)
+        said = "; ".join(text for _, text in words)
+        if met == len(words):
+            return _Word(EffectWord.RIGHT, said)
+        if look.closes_s is None or look.cut_s is not None:
+            return _Word(None, f"{look.cut or 'its sound was not heard'} before it had told all of it")
+        if self._now_s < look.closes_s:
+            return _Word(None, "it still has time to tell it")
+        return _Word(EffectWord.PARTIAL if met else EffectWord.WRONG, f"{said}, within {until_s:.3g} s")
+
+
+def right_of_known(evidence: Iterable[EffectEvidence]) -> Share:
+    """Effects that are right, of those of which somebody could say it; open ones and "cannot tell" are left out."""
+    known = [one.word for one in evidence if one.word is not EffectWord.UNKNOWN]
+    return Share(known.count(EffectWord.RIGHT), len(known))
+
+
+def due(check: EffectCheck, response_wall_s: float | None, zone: tzinfo | None = None) -> float | None:
+    """The Unix time from which a person can look; None where nobody is asked, or there is no response."""
+    if response_wall_s is None or not check.question:
+        return None
+    if check.at is not None:
+        return next_time_of_day(check.at, response_wall_s, zone)
+    return response_wall_s + (check.after_s or 0.0)
+
+
+def _sources(trial: Trial) -> tuple[str, ...]:
+    """Whose state an attempt may change: the trial's device, or every one that hears it."""
+    if trial.listening is not None:
+        return tuple(target.connection for target in trial.listening.targets if target.connection)
+    return (trial.connection,) if trial.connection else ()
+
+
+def _told(wanted: StateWanted, told: list[tuple[StateTold, float]]) -> tuple[bool, str]:
+    of_name = [(one, after_s) for one, after_s in told if one.name == wanted.name]
+    for one, after_s in of_name:
+        if wanted.fits(one.name, one.value):
+            return True, f"told {_shown(one.name, one.value)} {max(0.0, after_s):.1f} s after the query"
+    aim = f" instead of “{wanted.value}”" if wanted.value else " instead of nothing" if wanted.value == "" else ""
+    if of_name:
+        return False, f"told {_shown(of_name[-1][0].name, of_name[-1][0].value)}{aim}"
+    return False, f"told nothing of {wanted.name}"
+
+
+def _shown(name: str, value: str) -> str:
+    return f"{name}: “{value}”" if value else f"{name}: nothing"
+
+
+def _in_words(answer: EffectAnswered, device: _Word) -> str:
+    said = f"{answer.by} looked: {answer.word.value}{_detail(answer)}"
+    if device.word is None:
+        return said
+    does = "says so too" if device.word is answer.word else f"says otherwise: {device.word.value}"
+    return f"{said}; the device {does} ({device.said})"
+
+
+def _detail(answer: EffectAnswered) -> str:
+    return f", “{answer.detail}”" if answer.detail else ""

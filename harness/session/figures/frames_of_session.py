@@ -1,0 +1,110 @@
+"""What devices were asked and what they understood, as annotated corpora: gold and predicted, of sessions' logs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from harness.model.choices import Which
+from harness.model.trial import Trial
+from harness.model.understanding import Corpus, Slot, Utterance
+from harness.session.figures.heard import TESTED
+from harness.session.figures.progress import Progress
+from harness.session.figures.trials import AttemptProgress, TrialProgress
+from harness.session.figures.understood import frame_of, tested
+from harness.understanding.scoring.understood_counts import normalised
+
+Groups = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionCorpora:
+    """gold, predicted: an utterance for each trial whose frame is known, in the same order and with the same ids.
+
+    unknown: ids of trials that tested the device, and of which nothing says what it understood (an operator's yes or no
+    does not either); in neither corpus. A device that stayed silent to the query has understood nothing: its prediction
+    has no intents and no slots.
+    """
+
+    gold: Corpus
+    predicted: Corpus
+    unknown: tuple[str, ...] = ()
+
+
+def session_corpora(sessions: Iterable[Progress], which: Which = Which.DECIDING) -> SessionCorpora:
+    """The corpora of one session or several; of several, ids begin with the session's.
+
+    Of each understand trial its latest finished take, if that says something of the device. id: of the trial. words: of
+    the reference. groups: device, query_class, query, session, attempt (its number) and every condition of the matrix.
+    Slots have no place; their values, on both sides, are after the scenario's normalisation. Where the trial does not
+    look at slots, the gold has none (None).
+    """
+    found = list(sessions)
+    gold: list[Utterance] = []
+    predicted: list[Utterance] = []
+    unknown: list[str] = []
+    names: list[str] = []
+    for number, progress in enumerate(found, start=1):
+        name = progress.session.session_id if progress.session else str(number)
+        if name in names:  # the same session twice: its ids still stand once each
+            name = f"{name}~{number}"
+        names.append(name)
+        for one in progress.trials:
+            attempt = _counting(one, which)
+            if attempt is None:
+                continue
+            trial = one.trial
+            trial_id = trial.id if len(found) == 1 else f"{name}:{trial.id}"
+            groups = _groups(trial, name, attempt.attempt)
+            heard = _understood(trial, attempt, trial_id, groups)
+            if heard is None:
+                unknown.append(trial_id)
+                continue
+            gold.append(_expected(trial, trial_id, groups))
+            predicted.append(heard)
+    path = ", ".join(names)
+    return SessionCorpora(Corpus(path, tuple(gold)), Corpus(path, tuple(predicted)), tuple(unknown))
+
+
+def _counting(one: TrialProgress, which: Which) -> AttemptProgress | None:
+    """The attempt that counts; None where the trial expects nothing, or says nothing of the device."""
+    take = one.counting
+    if one.trial.expects is None or take is None or take.outcome not in TESTED:
+        return None
+    attempts = tested(take)
+    if which is Which.FIRST:
+        return attempts[0] if attempts else None
+    return next((attempt for attempt in attempts if attempt.attempt == take.deciding_attempt), None)
+
+
+def _expected(trial: Trial, trial_id: str, groups: Groups) -> Utterance:
+    assert trial.expects is not None, trial.id
+    words, expected = tuple(trial.reference.split()), trial.expects
+    slots = None if expected.slots is None else _normalised(expected.slots, trial)
+    return Utterance(trial_id, words, expected.intents, None, slots, groups)
+
+
+def _understood(trial: Trial, attempt: AttemptProgress, trial_id: str, groups: Groups) -> Utterance | None:
+    """What the device told; nothing where it was silent, None where nobody knows."""
+    told = attempt.verdict.understood if attempt.verdict else None
+    words = tuple(trial.reference.split())
+    if told is not None and told.intents is not None:
+        return Utterance(trial_id, words, told.intents, None, _normalised(told.slots or (), trial), groups)
+    silent = frame_of(attempt).right is False and (told is None or told.right is None)
+    return Utterance(trial_id, words, (), None, (), groups) if silent else None
+
+
+def _normalised(slots: Sequence[Slot], trial: Trial) -> tuple[Slot, ...]:
+    rule = trial.recognised
+    return tuple(Slot(slot.concept, None if slot.value is None else normalised(slot.value, rule)) for slot in slots)
+
+
+def _groups(trial: Trial, session: str, attempt: int) -> Groups:
+    return (
+        ("device", trial.device),
+        ("query_class", trial.query_class),
+        ("query", trial.query_id),
+        ("session", session),
+        ("attempt", str(attempt)),
+        *trial.conditions,
+    )

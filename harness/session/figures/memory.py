@@ -1,0 +1,308 @@
+"""How long devices remember: the pairs of a session's context-memory probes, and what they come to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from harness.model.observation import ResponseText, Wake
+from harness.model.record import (
+    AttemptFinished,
+    AttemptStarted,
+    Entry,
+    Observed,
+    ResponseFrozen,
+    ResponseTranscribed,
+    SessionStarted,
+    TrialFinished,
+)
+from harness.model.scenario import Recognised
+from harness.model.trial import Outcome, Trial
+from harness.session.figures.memory_counts import Forgotten, Level, MemoryLength, Pair, forgotten, levels, memory_length
+from harness.transcripts.readings import without
+from harness.transcripts.recognition import readings_of
+
+TO_S = 0.1
+"""Waits are told apart to this: about the error with which a microphone finds the end of an answer."""
+GUARD_S = 0.5
+"""A text may be told up to this much before the follow-up has been said; an earlier one is of the prime."""
+MOST_LATE_S = 0.3
+"""A pair counts among those of its planned wait up to this much above it, for a warning of waits not reached."""
+
+
+class Teller(StrEnum):
+    """Who says what was answered: the device itself, or our transcription of its first response."""
+
+    DEVICE = "device"
+    TRANSCRIPTION = "transcription"
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPoint:
+    """One pair. planned_s, waited_s: from the last sound of the answer to the prime to the start of the follow-up.
+
+    error_s: of that last sound's time. woke_s: from the same moment to the wake event of the follow-up, where it is
+    told. shown: whether the answer shows memory; None when nobody can say, and `why`.
+    """
+
+    trial: Trial
+    planned_s: float
+    waited_s: float | None = None
+    error_s: float = 0.0
+    woke_s: float | None = None
+    shown: bool | None = None
+    answer: str = ""
+    teller: Teller | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryFinding:
+    """What the pairs of one device (and one label of an axis) come to; metrics over nothing are None.
+
+    to_wake: as `length`, with waits that count to the wake event; None unless every pair that counts has one.
+    why: why there is no wait to recommend; "" when there is one.
+    """
+
+    device: str
+    group: str
+    points: tuple[MemoryPoint, ...]
+    levels: tuple[Level, ...]
+    length: MemoryLength | None
+    to_wake: MemoryLength | None
+    forgotten: Forgotten | None
+    why: str
+
+    @property
+    def counted(self) -> int:
+        """Pairs that count."""
+        return sum(level.shown.total for level in self.levels)
+
+    @property
+    def left_out(self) -> tuple[tuple[str, int], ...]:
+        """Why pairs do not count, and how many of them, by code."""
+        return tuple(Counter(point.why.partition(":")[0] for point in self.points if point.shown is None).items())
+
+
+@dataclass(slots=True)
+class _Take:
+    """What the rows say of one take of a trial, by attempt."""
+
+    started: dict[int, AttemptStarted] = field(default_factory=dict)
+    sounded_s: dict[int, float] = field(default_factory=dict)
+    asked_s: dict[int, float] = field(default_factory=dict)
+    ended: dict[int, AttemptFinished] = field(default_factory=dict)
+    texts: dict[int, list[str]] = field(default_factory=dict)
+    heard: dict[int, str] = field(default_factory=dict)
+    woke_s: dict[int, float] = field(default_factory=dict)
+    frozen: dict[int, ResponseFrozen] = field(default_factory=dict)
+    finished: TrialFinished | None = None
+
+
+class MemoryFigures:
+    """Takes a log's rows in their order; rows of other trials are passed over.
+
+    plan: for a log whose first row does not list the trials.
+    """
+
+    def __init__(self, plan: Iterable[Trial] = ()) -> None:
+        self._trials = {trial.id: trial for trial in plan if trial.memory is not None}
+        self._takes: dict[str, dict[int, _Take]] = {}
+        self._seq = 0
+
+    @classmethod
+    def of(cls, entries: Iterable[Entry], plan: Iterable[Trial] = ()) -> MemoryFigures:
+        """Those of all rows of a log."""
+        found = cls(plan)
+        for entry in entries:
+            found.add(entry)
+        return found
+
+    @property
+    def planned(self) -> int:
+        """Pairs of the plan."""
+        return sum(bool(trial.memory and trial.memory.primed_by) for trial in self._trials.values())
+
+    def add(self, entry: Entry) -> None:
+        """Takes one row; one that was seen already is left out."""
+        if entry.seq <= self._seq:
+            return
+        self._seq = entry.seq
+        match entry.record:
+            case SessionStarted(trials=trials):
+                self._trials = {trial.id: trial for trial in trials if trial.memory is not None}
+            case TrialFinished() as row if row.trial_id in self._trials:
+                self._take(row.trial_id, row.take).finished = row
+            case AttemptStarted() as row if row.trial_id in self._trials:
+                take = self._take(row.trial_id, row.take)
+                take.started[row.attempt] = row
+                take.asked_s[row.attempt] = entry.at_s + row.query_end_s
+                if row.waited_s is not None:
+                    take.sounded_s[row.attempt] = entry.at_s - row.waited_s
+            case AttemptFinished() as row if row.trial_id in self._trials:
+                self._take(row.trial_id, row.take).ended[row.attempt] = row
+            case ResponseFrozen() as row if row.trial_id in self._trials:
+                self._take(row.trial_id, row.take).frozen[row.attempt] = row
+            case ResponseTranscribed() as row if row.trial_id in self._trials:
+                self._take(row.trial_id, row.take).heard[row.attempt] = row.text
+            case Observed(trial_id=str() as trial_id, take=int() as number, attempt=int() as attempt) as row:
+                if trial_id in self._trials:
+                    self._observe(row, self._take(trial_id, number), attempt)
+            case _:
+                pass
+
+    def points(self) -> tuple[MemoryPoint, ...]:
+        """One for each pair whose follow-up has ended, in the order of the plan, by its latest take that has."""
+        return tuple(
+            self._point(trial, takes[max(takes)])
+            for trial in self._trials.values()
+            if trial.memory is not None and trial.memory.primed_by
+            if (takes := {n: one for n, one in self._takes.get(trial.id, {}).items() if one.finished is not None})
+        )
+
+    def _take(self, trial_id: str, number: int) -> _Take:
+        return self._takes.setdefault(trial_id, {}).setdefault(number, _Take())
+
+    @staticmethod
+    def _observe(row: Observed, take: _Take, attempt: int) -> None:
+        match row.observation:
+            case ResponseText(text=text, at=at) if at.at_s >= take.asked_s.get(attempt, 0.0) - GUARD_S:
+                take.texts.setdefault(attempt, []).append(text)
+            case Wake(at=at):
+                take.woke_s.setdefault(attempt, at.at_s)
+            case _:
+                pass
+
+    def _point(self, trial: Trial, take: _Take) -> MemoryPoint:
+        part, ended = trial.memory, take.finished
+        assert part is not None
+        assert ended is not None
+        attempt = ended.deciding_attempt
+        started = None if attempt is None else take.started.get(attempt)
+        if attempt is None or started is None or started.waited_s is None:
+            return MemoryPoint(trial, part.wait_s, why=ended.cause or ended.outcome.value)
+        woke_s, sounded_s = take.woke_s.get(attempt), take.sounded_s[attempt]
+        text, teller = _answer(take, attempt)
+        shown, why = _shown(trial, take.ended.get(attempt), text)
+        return MemoryPoint(
+            trial=trial,
+            planned_s=part.wait_s,
+            waited_s=started.waited_s,
+            error_s=self._error_s(part.primed_by),
+            woke_s=None if woke_s is None or woke_s < sounded_s else woke_s - sounded_s,
+            shown=shown,
+            answer=text,
+            teller=teller,
+            why=why,
+        )
+
+    def _error_s(self, prime: str) -> float:
+        """Of the moment at which the answer to the prime ended, in the latest take of it that was answered."""
+        for _, take in sorted(self._takes.get(prime, {}).items(), reverse=True):
+            if take.frozen:
+                return take.frozen[max(take.frozen)].ends.error_s
+        return 0.0
+
+
+def findings(points: Iterable[MemoryPoint], axis: str | None = None) -> tuple[MemoryFinding, ...]:
+    """What the pairs of each device come to, in the order of the plan; axis: of each device and label of that axis."""
+    groups: dict[tuple[str, str], list[MemoryPoint]] = {}
+    for point in points:
+        label = dict(point.trial.conditions).get(axis, "") if axis else ""
+        groups.setdefault((point.trial.device, label), []).append(point)
+    return tuple(finding(device, label, of) for (device, label), of in groups.items())
+
+
+def finding(device: str, group: str, points: Sequence[MemoryPoint]) -> MemoryFinding:
+    """What these pairs come to."""
+    pairs = _pairs((point.waited_s, point.shown) for point in points)
+    to_wake = _pairs((point.woke_s, point.shown) for point in points)
+    length = memory_length(pairs)
+    found = None if length is None else forgotten(pairs, length)
+    if not any(pair.shown for pair in pairs):
+        found = None
+    return MemoryFinding(
+        device=device,
+        group=group,
+        points=tuple(points),
+        levels=levels(pairs) if pairs else (),
+        length=length,
+        to_wake=memory_length(to_wake) if len(to_wake) == len(pairs) else None,
+        forgotten=found,
+        why="" if found is not None else _why_none(pairs, length),
+    )
+
+
+def _pairs(of: Iterable[tuple[float | None, bool | None]]) -> list[Pair]:
+    return [
+        Pair(round(round(wait_s / TO_S) * TO_S, 3), shown)
+        for wait_s, shown in of
+        if wait_s is not None and shown is not None
+    ]
+
+
+def _why_none(pairs: Sequence[Pair], length: MemoryLength | None) -> str:
+    if length is None:
+        return "no pair tells anything"
+    shortest_s, longest_s = min(pair.wait_s for pair in pairs), max(pair.wait_s for pair in pairs)
+    if not any(pair.shown for pair in pairs):
+        return f"no memory seen, even after {shortest_s:g} s"
+    if length.bracket[1] is None:
+        return f"it remembers for longer than {longest_s:g} s, the longest wait"
+    if length.interval[1] is None:
+        return f"it may remember for longer than {longest_s:g} s: more pairs or longer waits are needed"
+    return f"after every wait from {length.interval[1]:g} s on too many pairs show memory: longer waits are needed"
+
+
+def _answer(take: _Take, attempt: int) -> tuple[str, Teller | None]:
+    """What was answered, by the device's own word, else by our transcription."""
+    told = [text for text in take.texts.get(attempt, ()) if text.strip()]
+    if told:
+        return " ".join(told), Teller.DEVICE
+    heard = take.heard.get(attempt, "")
+    return heard, Teller.TRANSCRIPTION if heard.strip() else None
+
+
+def _shown(trial: Trial, row: AttemptFinished | None, answer: str) -> tuple[bool | None, str]:
+    """Whether an answer shows memory, else why nobody can say.
+
+    Words of `shows` are evidence whatever is known of recognition: no device says them that did not understand. Their
+    absence is evidence only when the follow-up was understood.
+    """
+    part = trial.memory
+    assert part is not None
+    shows = _holds(answer, part.shows, trial.recognised)
+    forgets = _holds(answer, part.forgets, trial.recognised)
+    if shows and forgets:
+        return None, "both: the answer has words of shows and of forgets"
+    if shows:
+        return True, ""
+    if row is None or not row.outcome.answered:
+        outcome = Outcome.INTERRUPTED if row is None else row.outcome
+        return None, f"{outcome.value}: {row.cause}" if row is not None and row.cause else outcome.value
+    if not answer.strip():
+        return None, "no_text: the device told no answer, and ours could not be transcribed"
+    if forgets or not part.forgets:
+        return False, ""
+    return None, "neither: the answer has words of neither shows nor forgets"
+
+
+def _holds(answer: str, phrases: Iterable[str], rule: Recognised) -> bool:
+    words = readings_of(answer, rule)
+    wanted = (readings_of(phrase, rule) for phrase in phrases)
+    return any(without(words[at:], one) is not None for one in wanted if one for at in range(len(words)))
+
+
+def unreached(points: Iterable[MemoryPoint]) -> Mapping[float, float]:
+    """Planned waits that were not kept, as a pause or a slow device makes them longer → the mean of what was waited."""
+    kept: dict[float, list[float]] = {}
+    for point in points:
+        if point.waited_s is not None:
+            kept.setdefault(point.planned_s, []).append(point.waited_s)
+    return {
+        planned_s: sum(waits) / len(waits)
+        for planned_s, waits in sorted(kept.items())
+        if sum(waits) / len(waits) > planned_s + MOST_LATE_S
+    }

@@ -1,0 +1,211 @@
+"""Reading a session log, while it is being written or long after."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from pydantic import TypeAdapter
+
+from harness.base.chain import COLUMN, ChainCheck, Seal, is_chained, read_seal, seal_of
+from harness.base.codec import RECORDS, CodecError, decode
+from harness.base.folder import SessionFolder, disk_errors
+from harness.model.errors import LogError
+from harness.model.record import Entry, RatingRecord, Record, SessionStarted
+from harness.session.log.clips import ClipFinding, clip_damage, named_clips
+from harness.session.log.database import SESSION, Content, explained, missing_guards, open_for_reading, rows
+
+
+class LogReader:
+    """Read-only view of a session log; may be used while a writer runs, and never disturbs it. LogError."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = SessionFolder(folder).demand()
+        self._connection = open_for_reading(self.folder.database)
+
+    def entries(self, after_seq: int = 0) -> Iterator[Entry]:
+        """Committed rows after a seq, in order; LogError naming a row that cannot be read."""
+        return rows(self._connection, self.folder.database, after_seq)
+
+    def last_seq(self) -> int:
+        """seq of the last committed row; 0 when there is none."""
+        with explained(self.folder.database):
+            (last,) = self._connection.execute("SELECT coalesce(max(seq), 0) FROM entries").fetchone()
+        return int(last)
+
+    def records(self) -> Iterator[Record]:
+        """The rows' records."""
+        for entry in self.entries():
+            yield entry.record
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What `check` found. damage: evidence is lost or altered. notes: left-overs that mean nothing bad, and what cannot
+    be shown. clips: None of what has none. sealed: whether every row carries its hash. ends: the last row with its
+    hash, of each file of rows that has hashes.
+    """
+
+    rows: int
+    clips: int | None
+    damage: tuple[str, ...]
+    notes: tuple[str, ...]
+    sealed: bool
+    ends: tuple[tuple[str, Seal], ...]
+
+
+def check(folder: Path) -> Findings:
+    """Checks a session folder whole: databases, seq without gaps, readable rows as they were written, clips as stored,
+    the files that the session began with. Changes nothing. LogError when there is no log to check, or it is of another
+    version.
+    """
+    session = SessionFolder(folder)
+    log = checked(session.demand().database, SESSION, RECORDS)
+    damage, entries = list(log.damage), log.entries
+    damage += _files_damage(session, entries, log.sealed)
+    clips = list(named_clips(entries))
+    wrong = [ClipFinding(seq, clip.name, what) for seq, clip in clips if (what := clip_damage(session.clips, clip))]
+    damage += [f"row {finding.seq}: clip {finding.name} {finding.what}" for finding in wrong]
+    of_files = [log]
+    if session.judgments.exists():
+        try:
+            judged = checked(session.judgments, SESSION, RECORDS, may_be_blank=True)
+        except LogError as error:
+            damage.append(f"{session.judgments.name}{error.what.removeprefix(str(session.judgments))}")
+        else:
+            foreign = [one for one in judged.entries if not isinstance(one.record, RatingRecord)]
+            wrong_place = [f"row {one.seq} ({one.record.kind}) has no place there" for one in foreign]
+            damage += [f"{session.judgments.name}: {line}" for line in (*judged.damage, *wrong_place)]
+            of_files.append(judged)
+    remarks = [*notes(of_files), *_left_overs(folder, {clip.name for _, clip in clips})]
+    return findings(of_files, len(clips), damage, remarks)
+
+
+def clips_without_rows(folder: Path) -> tuple[str, ...]:
+    """Names of whole clips that no row names (the process ended between the two); LogError."""
+    with LogReader(folder) as reader:
+        named = {clip.name for _, clip in named_clips(reader.entries())}
+        found = reader.folder.clips.glob("*.flac")
+    return tuple(sorted(path.name for path in found if path.name not in named))
+
+
+def _database_damage(connection: sqlite3.Connection) -> list[str]:
+    try:
+        answers = [row[0] for row in connection.execute("PRAGMA integrity_check(20)")]
+    except sqlite3.DatabaseError as error:
+        return [f"the database is damaged: {error}"]
+    return [] if answers == ["ok"] else [f"the database is damaged: {answer}" for answer in answers]
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file of rows: those that can be read, and what is wrong with it. sealed: whether its rows carry hashes."""
+
+    name: str
+    rows: int
+    entries: list[Entry]
+    damage: list[str]
+    notes: list[str]
+    sealed: bool
+    end: Seal | None
+
+
+def checked(path: Path, content: Content, adapter: TypeAdapter[Any], *, may_be_blank: bool = False) -> _File:
+    """LogError when it is no such file."""
+    damage: list[str] = []
+    seal = None
+    try:
+        seal = read_seal(path)  # before the rows: a writer can be at it
+    except LogError as error:
+        damage.append(f"{seal_of(path).name} cannot be read: {error.what}")
+    connection = open_for_reading(path, may_be_blank=may_be_blank, content=content)
+    try:
+        damage += _database_damage(connection)
+        chain = ChainCheck(seal)
+        count, entries, unreadable = _read_all(connection, chain, adapter)
+    finally:
+        connection.close()
+    damage += [*unreadable, *chain.damage()]
+    sealed = chain.sealed_from == 1 or not count
+    return _File(path.name, count, entries, damage, list(chain.notes()), sealed, chain.end)
+
+
+def _read_all(
+    connection: sqlite3.Connection, chain: ChainCheck, adapter: TypeAdapter[Any]
+) -> tuple[int, list[Entry], list[str]]:
+    """Every row that can be read, and what is wrong with the others. chain: takes them all."""
+    damage: list[str] = []
+    entries: list[Entry] = []
+    count = 0
+    expected = 1
+    try:
+        damage += [f"the trigger {name}, which keeps rows as they are, is gone" for name in missing_guards(connection)]
+        column = COLUMN if is_chained(connection) else "NULL"
+        for seq, run, at_s, wall_s, kind, body, link in connection.execute(
+            f"SELECT seq, run, at_s, wall_s, kind, body, {column} FROM entries ORDER BY seq"
+        ):
+            count += 1
+            if seq != expected:
+                damage.append(f"rows {expected} to {seq - 1} are missing")
+            expected = seq + 1
+            chain.take((seq, run, at_s, wall_s, kind, body), link)
+            try:
+                record = decode(adapter, body)
+            except CodecError as error:
+                damage.append(f"row {seq} ({kind}) cannot be read: {error.what}")
+                continue
+            entries.append(Entry(seq, run, at_s, wall_s, record))
+    except sqlite3.DatabaseError as error:
+        damage.append(f"rows from {expected} on cannot be read: {error}")
+    return count, entries, damage
+
+
+def _files_damage(session: SessionFolder, entries: list[Entry], sealed: bool) -> Iterator[str]:
+    """What is wrong with the files that the first row names."""
+    started = entries[0].record if entries else None
+    if not isinstance(started, SessionStarted):
+        return
+    if started.files and not sealed:
+        yield "the rows were sealed, and their SHA-256 are gone"
+    for name, sha256 in started.files:
+        with disk_errors(f"{session.path / name} cannot be read"):
+            if not (session.path / name).is_file():
+                yield f"{name} is missing"
+            elif hashlib.sha256((session.path / name).read_bytes()).hexdigest() != sha256:
+                yield f"{name} is not what the session began with: its SHA-256 differs"
+
+
+def notes(files: list[_File]) -> Iterator[str]:
+    for one in files:
+        yield from (f"{one.name}: {note}" for note in one.notes)
+
+
+def findings(files: list[_File], clips: int | None, damage: list[str], notes: list[str]) -> Findings:
+    ends = tuple((one.name, one.end) for one in files if one.end is not None)
+    sealed = all(one.sealed for one in files)
+    return Findings(sum(one.rows for one in files), clips, tuple(damage), tuple(notes), sealed, ends)
+
+
+def _left_overs(folder: Path, named: set[str]) -> Iterator[str]:
+    clips = SessionFolder(folder).clips
+    for path in sorted(clips.glob("*.flac")):
+        if path.name not in named:
+            yield f"clip {path.name} is named by no row: the engine ended before it could"
+    for path in sorted(clips.glob(".*.part")):
+        yield f"{path.name} is half of a clip: the engine ended while it was written; the next run removes it"

@@ -1,0 +1,276 @@
+"""The process that PyAudio lives in: `python -m harness.sound.child capture|playback|devices …`.
+
+A sound server that freezes hangs PortAudio's calls, and closing under a reader can crash; so the engine never calls
+PortAudio itself, and ends this process when it falls silent. Kept to the standard library, so that it starts fast.
+It ends when its standard input does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping
+from queue import SimpleQueue
+from typing import Any
+
+from harness.model.errors import SoundError
+from harness.sound.device_names import PULSE, SoundDevice, find, of_server
+from harness.sound.packets import Packet, PacketReader, Word
+
+SAMPLE_BYTES = 2
+REALTIME_PRIORITY = 5
+PACTL_LIMIT_S = 1.0
+BACKLOG_LIMIT_S = 30.0
+"""How much is held for an engine that does not read; more is dropped and told."""
+
+_ErrorHandler = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p)
+_JackHandler = ctypes.CFUNCTYPE(None, ctypes.c_char_p)
+
+
+def _no_alsa_chatter(_file: bytes, _line: int, _function: bytes, _error: int, _text: bytes) -> None:
+    """ALSA writes a line for every device that PortAudio probes in vain."""
+
+
+def _no_jack_chatter(_text: bytes) -> None:
+    """JACK says at length that it does not run."""
+
+
+# Kept here: a handler that Python has freed would be called all the same.
+_ALSA_HANDLER = _ErrorHandler(_no_alsa_chatter)
+_JACK_HANDLER = _JackHandler(_no_jack_chatter)
+
+
+def silence() -> None:
+    """Keeps the libraries below PortAudio off standard error; a library that is not there has nothing to say."""
+    for library, setters, handler in (
+        ("libasound.so.2", ("snd_lib_error_set_handler",), _ALSA_HANDLER),
+        ("libjack.so.0", ("jack_set_error_function", "jack_set_info_function"), _JACK_HANDLER),
+    ):
+        try:
+            loaded = ctypes.CDLL(library)
+        except OSError:
+            continue
+        for setter in setters:
+            getattr(loaded, setter)(handler)
+
+
+def hurry() -> None:
+    """Goes before ordinary processes where the host allows it: a busy one delays sound by tens of milliseconds."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(REALTIME_PRIORITY))
+    except OSError:
+        # Not allowed: an ordinary priority, and larger buffers if need be.
+        return
+
+
+class Outlet:
+    """Packets on their way to the engine: put by callbacks, which must never wait, written by the main thread."""
+
+    def __init__(self, backlog: int) -> None:
+        self._queue: SimpleQueue[Packet] = SimpleQueue()
+        self._backlog = backlog
+        self._lost = 0
+
+    def put(self, packet: Packet) -> None:
+        if packet.word is Word.BLOCK and self._queue.qsize() > self._backlog:
+            self._lost += packet.frames
+            return
+        if self._lost:
+            self._queue.put(Packet(Word.LOST, frames=self._lost))
+            self._lost = 0
+        self._queue.put(packet)
+
+    def write_for_ever(self) -> None:
+        while True:
+            rest = memoryview(self._queue.get().encode())
+            while rest:
+                rest = rest[os.write(1, rest) :]
+
+
+class Player:
+    """The playback callback: silence, and plays one after the other."""
+
+    def __init__(self, outlet: Outlet, carry_on: int) -> None:
+        self._outlet = outlet
+        self._carry_on = carry_on
+        self._sample = 0
+        self._plays: deque[tuple[int, memoryview]] = deque()
+        self._at = 0
+        self._stop_until = 0
+
+    def play(self, number: int, samples: bytes) -> None:
+        self._plays.append((number, memoryview(samples)))
+
+    def stop(self) -> None:
+        """Ends every play that was given so far, and none that is given from now on."""
+        if self._plays:
+            self._stop_until = self._plays[-1][0]
+
+    def callback(self, _in: object, frames: int, time_info: Mapping[str, float], status: int) -> tuple[bytes, int]:
+        moment_s = time.monotonic()
+        self._cut()
+        wanted = frames * SAMPLE_BYTES
+        parts: list[bytes | memoryview] = []
+        while wanted and self._plays:
+            number, samples = self._plays[0]
+            position = self._sample + frames - wanted // SAMPLE_BYTES
+            if self._at == 0:
+                self._outlet.put(Packet(Word.STARTED, number, first_sample=position))
+            part = samples[self._at : self._at + wanted]
+            parts.append(part)
+            wanted -= len(part)
+            self._at += len(part)
+            if self._at >= len(samples):
+                end = position + len(part) // SAMPLE_BYTES
+                self._outlet.put(Packet(Word.ENDED, number, frames=1, first_sample=end))
+                self._plays.popleft()
+                self._at = 0
+        parts.append(bytes(wanted))
+        reported_s = time_info["output_buffer_dac_time"] - time_info["current_time"]
+        self._outlet.put(Packet(Word.TICK, status, frames, self._sample, moment_s, reported_s))
+        self._sample += frames
+        return b"".join(parts), self._carry_on
+
+    def _cut(self) -> None:
+        """Ends what is to be stopped, before the block that is asked for now."""
+        while self._plays and self._plays[0][0] <= self._stop_until:
+            number, _ = self._plays.popleft()
+            self._outlet.put(Packet(Word.ENDED, number, frames=0, first_sample=self._sample))
+            self._at = 0
+
+
+class Recorder:
+    """The capture callback."""
+
+    def __init__(self, outlet: Outlet, carry_on: int) -> None:
+        self._outlet = outlet
+        self._carry_on = carry_on
+        self._sample = 0
+
+    def callback(self, samples: bytes, frames: int, time_info: Mapping[str, float], status: int) -> tuple[None, int]:
+        moment_s = time.monotonic()
+        reported_s = time_info["input_buffer_adc_time"] - time_info["current_time"]
+        self._outlet.put(Packet(Word.BLOCK, status, frames, self._sample, moment_s, reported_s, samples))
+        self._sample += frames
+        return None, self._carry_on
+
+
+def obey(player: Player | None) -> None:
+    """Carries out what comes on standard input, and ends the process when that does."""
+    packets = PacketReader()
+    while chunk := os.read(0, 1 << 16):
+        for packet in packets.feed(chunk):
+            match packet.word:
+                case Word.PLAY if player is not None:
+                    player.play(packet.number, packet.payload)
+                case Word.STOP if player is not None:
+                    player.stop()
+                case _:
+                    break
+    # Not sys.exit: closing a stream of a frozen server hangs.
+    os._exit(0)
+
+
+def devices(portaudio: Any) -> list[SoundDevice]:
+    """What PortAudio finds, in its order."""
+    found = []
+    for index in range(portaudio.get_device_count()):
+        told = portaudio.get_device_info_by_index(index)
+        inputs, outputs = int(told["maxInputChannels"]), int(told["maxOutputChannels"])
+        found.append(SoundDevice(index, str(told["name"]), inputs, outputs, int(told["defaultSampleRate"])))
+    if any(device.name == PULSE for device in found):
+        found += of_server(found, _of_server("sinks"), _of_server("sources"))
+    return found
+
+
+def _of_server(kind: str) -> list[str]:
+    """Names of the sinks or sources that PulseAudio, or PipeWire in its place, has; none without it or its tool."""
+    try:
+        done = subprocess.run(
+            ["pactl", "list", "short", kind], capture_output=True, timeout=PACTL_LIMIT_S, check=False, text=True
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    rows = (line.split("\t") for line in done.stdout.splitlines())
+    return [row[1] for row in rows if len(row) > 1] if done.returncode == 0 else []
+
+
+def stream(arguments: argparse.Namespace, outlet: Outlet) -> None:
+    """Opens the stream and leaves it running; SoundError or OSError otherwise."""
+    import pyaudio  # loads PortAudio, which reads the environment: not before
+
+    plays = arguments.what == "playback"
+    player = Player(outlet, pyaudio.paContinue) if plays else None
+    # Before PortAudio, whose calls may hang: the end of standard input must always end the process.
+    threading.Thread(target=obey, args=(player,), name="obey", daemon=True).start()
+    silence()
+    hurry()
+    portaudio = pyaudio.PyAudio()
+    # No name: the output that the host has chosen.
+    chosen = find(devices(portaudio), arguments.device, plays=plays) if arguments.device or not plays else None
+    index = None if chosen is None else chosen.index
+    if chosen is not None and chosen.server_name:
+        # Read by libpulse when the stream is opened.
+        os.environ["PULSE_SINK" if plays else "PULSE_SOURCE"] = chosen.server_name
+    opened = portaudio.open(
+        rate=arguments.rate_hz,
+        channels=1,
+        format=pyaudio.paInt16,
+        input=not plays,
+        output=plays,
+        input_device_index=None if plays else index,
+        output_device_index=index if plays else None,
+        frames_per_buffer=arguments.frames_per_buffer,
+        stream_callback=player.callback if player else Recorder(outlet, pyaudio.paContinue).callback,
+    )
+    latency_s = opened.get_output_latency() if plays else opened.get_input_latency()
+    outlet.put(Packet(Word.OPENED, reported_s=latency_s))
+
+
+def list_devices() -> None:
+    """Prints the devices as one JSON line."""
+    import pyaudio  # loads PortAudio, which reads the environment: not before
+
+    silence()
+    found = devices(pyaudio.PyAudio())
+    told = [[one.index, one.name, one.inputs, one.outputs, one.rate_hz, one.server_name] for one in found]
+    sys.stdout.write(json.dumps(told) + "\n")
+    sys.stdout.flush()
+    os._exit(0)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="harness.sound.child")
+    parser.add_argument("what", choices=("capture", "playback", "devices"))
+    parser.add_argument("--device", default="")
+    parser.add_argument("--rate-hz", type=int, default=48000)
+    parser.add_argument("--frames-per-buffer", type=int, default=480)
+    arguments = parser.parse_args()
+    if arguments.what == "devices":
+        list_devices()
+        return
+    outlet = Outlet(int(BACKLOG_LIMIT_S * arguments.rate_hz / arguments.frames_per_buffer))
+    try:
+        stream(arguments, outlet)
+    except SoundError as error:
+        told = {"what": error.what, "remedy": error.remedy}
+        outlet.put(Packet(Word.FAILED, payload=json.dumps(told).encode()))
+    except OSError as error:
+        named = repr(arguments.device) if arguments.device else "the host's own output"
+        told = {"what": f"{named} cannot be opened: {error.args[0]}", "remedy": ""}
+        outlet.put(Packet(Word.FAILED, payload=json.dumps(told).encode()))
+    try:
+        outlet.write_for_ever()
+    except BrokenPipeError:
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

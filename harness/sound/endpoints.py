@@ -1,0 +1,238 @@
+"""Where speech begins and ends: decisions of a detector, times from the energy of the sound. No I/O, no clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from harness.sound.earcons import is_tonal
+from harness.sound.frames import FRAME_S, Frame
+
+
+@dataclass(frozen=True, slots=True)
+class Began:
+    """Speech began at frame position `start` (fractional frames since reset); snr_db over the noise floor."""
+
+    start: float
+    level_dbfs: float
+    snr_db: float
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """… and ended at frame position `end` (its first moment without speech)."""
+
+    end: float
+    snr_db: float
+
+
+@dataclass(frozen=True, slots=True)
+class Tone:
+    """A short, tonal sound from `start` to `end`."""
+
+    start: float
+    end: float
+    level_dbfs: float
+    snr_db: float
+
+
+Found = Began | Finished | Tone
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointRules:
+    """What counts as speech. Milliseconds and dB.
+
+    min_speech_ms: of frames that the detector calls speech. bridge_ms: pauses inside one span. hold_ms: how long an
+    onset is watched before it is told. earcon_max_ms: a tonal sound that lasts longer is told as speech. rise_db: over
+    the noise floor. depth_db: below the loudest frame; what is quieter is no part of the speech.
+    """
+
+    min_speech_ms: int = 60
+    bridge_ms: int = 200
+    hold_ms: int = 400
+    earcon_max_ms: int = 800
+    rise_db: float = 5.0
+    depth_db: float = 32.0
+
+
+def _count(milliseconds: float) -> int:
+    return max(1, round(milliseconds / 1000 / FRAME_S))
+
+
+class Endpoints:
+    """Fed frames in order, gives what was found, late by a known and bounded time; the positions are true.
+
+    A stretch of sound above the floor becomes speech when the detector says so often enough and it is not tones only.
+    Its onset is the first frame of the rise of energy that leads up to the detector's first word.
+    """
+
+    def __init__(self, rules: EndpointRules | None = None) -> None:
+        self.rules = rules or EndpointRules()
+        self._bridge = _count(self.rules.bridge_ms)
+        self._hold = _count(self.rules.hold_ms)
+        self._earcon_max = _count(self.rules.earcon_max_ms)
+        self._min_speech = _count(self.rules.min_speech_ms)
+        self.reset()
+
+    def reset(self) -> None:
+        self._stretch: list[Frame] = []
+        self._began: Began | None = None
+        self._peak_dbfs = -200.0
+        self._last_loud = 0
+        self._last_speech = 0
+
+    @property
+    def speaking(self) -> bool:
+        """True between a Began and its Finished."""
+        return self._began is not None
+
+    def forget_from(self, frame: float) -> None:
+        """Drops what is not yet told and began at or after this frame: it was our own voice."""
+        if self._began is None and self._stretch and self._stretch[-1].index >= frame:
+            kept = [item for item in self._stretch if item.index < frame]
+            self.reset()
+            if kept and self._loudest(kept) > kept[-1].floor_dbfs + self.rules.rise_db:
+                self._stretch = kept
+                self._peak_dbfs = self._loudest(kept)
+                self._last_loud = self._last_speech = kept[-1].index
+
+    def feed(self, frame: Frame) -> Iterator[Found]:
+        """What this frame decides; nothing most of the time."""
+        loud = self._is_loud(frame)
+        if not self._stretch:
+            if not loud:
+                return
+            self._peak_dbfs = -200.0
+            self._last_speech = frame.index
+        self._stretch.append(frame)
+        if frame.speech:
+            self._last_speech = frame.index
+        if loud:
+            self._last_loud = frame.index
+            self._peak_dbfs = max(self._peak_dbfs, frame.level_dbfs)
+        quiet = frame.index - self._last_loud >= self._bridge
+        mute = frame.index - self._last_speech >= 3 * self._bridge
+        if self._began is None:
+            yield from self._undecided(frame, quiet, mute)
+        elif quiet or mute:
+            yield self._finish()
+            self.reset()
+        elif len(self._stretch) > 400:
+            del self._stretch[:200]
+
+    def _is_loud(self, frame: Frame) -> bool:
+        floor = frame.floor_dbfs + self.rules.rise_db
+        if self._stretch:
+            floor = max(floor, self._peak_dbfs - self.rules.depth_db)
+        return not frame.masked and frame.level_dbfs > floor
+
+    def _undecided(self, frame: Frame, quiet: bool, mute: bool) -> Iterator[Found]:
+        """The stretch is speech, tones or nothing; told as soon as it is sure."""
+        length = frame.index - self._stretch[0].index + 1
+        if not quiet and length < self._hold:
+            return
+        pieces = self._pieces()
+        tones = [piece for piece in pieces if self._tonal(piece)]
+        voiced = [piece for piece in pieces if piece not in tones]
+        first = self._first_speech() if self._enough(voiced) else None
+        if voiced and first is not None and not self._only_tones(tones, length, quiet):
+            lead = [piece for piece in tones if piece[-1].index < voiced[0][0].index]
+            yield from (self._tone(piece) for piece in lead[:1] if len(piece) >= 5)
+            self._began = self._onset(max(first, voiced[0][0].index), voiced[0][0].index if lead else None)
+            yield self._began
+            if quiet:
+                yield self._finish()
+                self.reset()
+        elif quiet:
+            if tones and tones[-1][-1].index - tones[0][0].index < self._earcon_max:
+                yield self._tone([item for piece in tones for item in piece])
+            self.reset()
+        elif tones and length > self._earcon_max:
+            self._began = self._onset(self._stretch[0].index, self._stretch[0].index)
+            yield self._began
+        elif mute and not tones and length > 3 * self._bridge:
+            # Noise that is no speech may go on for long: only its last part can lead up to speech.
+            del self._stretch[: -2 * self._bridge]
+
+    def _only_tones(self, tones: list[list[Frame]], length: int, quiet: bool) -> bool:
+        """Undecided still: almost all of the stretch is tones, the rest may be their decay."""
+        tonal = sum(map(len, tones))
+        loud = sum(map(len, self._pieces()))
+        return tonal > 0.8 * loud and (quiet or length <= self._earcon_max)
+
+    def _pieces(self) -> list[list[Frame]]:
+        """Runs of loud frames, split where the sound drops out for 40 ms and more."""
+        threshold = self._threshold()
+        pieces: list[list[Frame]] = []
+        for frame in self._stretch:
+            if frame.masked or frame.level_dbfs <= threshold:
+                continue
+            if pieces and frame.index - pieces[-1][-1].index <= 4:
+                pieces[-1].append(frame)
+            else:
+                pieces.append([frame])
+        return pieces
+
+    def _tonal(self, piece: list[Frame]) -> bool:
+        # The first windows still hold the silence before, the last the decay: both look broader than they are.
+        inner = piece[3:-1] if len(piece) >= 8 else piece[2:]
+        return is_tonal([frame.filled for frame in inner])
+
+    def _threshold(self) -> float:
+        return max(self._stretch[-1].floor_dbfs + self.rules.rise_db, self._peak_dbfs - self.rules.depth_db)
+
+    def _enough(self, voiced: list[list[Frame]]) -> bool:
+        """Whether there is speech enough besides tones and our own voice: the decay of a tone is none."""
+        return sum(frame.speech for piece in voiced for frame in piece) >= self._min_speech
+
+    def _first_speech(self) -> int | None:
+        """The first frame of the detector's first dense run; None when it found too little."""
+        speech = [frame.index for frame in self._stretch if frame.speech]
+        for position, index in enumerate(speech):
+            dense = sum(other < index + 2 * self._min_speech for other in speech[position:])
+            if dense >= self._min_speech:
+                return index
+        return None
+
+    def _onset(self, first: int, not_before: int | None) -> Began:
+        """Back from the detector's first word through the rise of energy, over gaps (stops) of up to 80 ms."""
+        threshold = self._threshold()
+        start = first
+        gap = 0
+        for frame in reversed([item for item in self._stretch if first - 40 <= item.index <= first]):
+            if not_before is not None and frame.index < not_before:
+                break
+            if not frame.masked and frame.level_dbfs > threshold:
+                start, gap = frame.index, 0
+            else:
+                gap += 1
+                if gap > 8:
+                    break
+        if start == first:
+            # The detector was early: the sound begins where the energy does.
+            later = [item.index for item in self._stretch if item.index >= first and item.level_dbfs > threshold]
+            start = later[0] if later else first
+        loud = [item.level_dbfs for item in self._stretch if item.index >= start and item.level_dbfs > threshold]
+        level = sum(loud) / len(loud) if loud else self._peak_dbfs
+        return Began(float(start), level, self._snr_db())
+
+    def _finish(self) -> Finished:
+        threshold = self._threshold()
+        last = self._last_loud
+        for frame in reversed(self._stretch):
+            if not frame.masked and frame.level_dbfs > threshold and frame.index <= self._last_speech + 30:
+                last = frame.index
+                break
+        return Finished(float(last + 1), self._snr_db())
+
+    def _tone(self, piece: list[Frame]) -> Tone:
+        level = sum(frame.level_dbfs for frame in piece) / len(piece)
+        return Tone(float(piece[0].index), float(piece[-1].index + 1), level, self._snr_db())
+
+    def _snr_db(self) -> float:
+        return self._peak_dbfs - self._stretch[-1].floor_dbfs if self._stretch else 0.0
+
+    @staticmethod
+    def _loudest(frames: list[Frame]) -> float:
+        return max(frame.level_dbfs for frame in frames)

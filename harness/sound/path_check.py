@@ -1,0 +1,149 @@
+"""The check of a sound path: chirps from a loudspeaker, looked for in what a microphone records."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+
+import numpy as np
+
+from harness.model.errors import SoundError
+from harness.model.stimulus import Waveform
+from harness.model.time import Stamp
+from harness.sound.capture import Capture
+from harness.sound.chirp import chirp, find
+from harness.sound.level import rms_dbfs
+from harness.sound.playback import Playback
+from harness.sound.ring import Ring
+
+HEARD_FROM = 0.5
+"""Correlation from which a chirp counts as heard; noise alone stays below 0.1."""
+LEAD_S = 0.25
+TAIL_S = 0.75
+"""Where a chirp is looked for: from before its start to the longest path that is thought of (wireless: 0.5 s)."""
+START_LIMIT_S = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class ChirpHeard:
+    """One chirp. round_trip_ms: from the call to play to its arrival at the microphone; path_ms: from the stamp of its
+    leaving; level_dbfs: RMS of the recording over the chirp."""
+
+    round_trip_ms: float
+    path_ms: float
+    correlation: float
+    level_dbfs: float
+
+
+@dataclass(frozen=True, slots=True)
+class PathCheck:
+    """What a check found. stamp_error_ms: what the stamps themselves claim; xruns: on both streams together."""
+
+    speaker: str
+    microphone: str
+    played: int
+    heard: tuple[ChirpHeard, ...]
+    best_correlation: float
+    noise_dbfs: float
+    stamp_error_ms: float
+    xruns: int
+    faults: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Every chirp was heard, and the path was never lost."""
+        return len(self.heard) == self.played and not self.faults
+
+
+def percentiles(values: list[float]) -> tuple[float, float, float]:
+    """The 5th, 50th and 95th."""
+    low, middle, high = (float(value) for value in np.percentile(values, (5, 50, 95)))
+    return low, middle, high
+
+
+def check_path(
+    speaker: str,
+    microphone: str,
+    sound_server: str,
+    *,
+    count: int = 10,
+    frames_per_buffer: int = 480,
+    on_chirp: Callable[[int], None] = lambda number: None,
+) -> PathCheck:
+    """Plays `count` chirps, one after the other, and finds them; SoundError when a device cannot be opened."""
+    ring = Ring(30.0)
+    started: SimpleQueue[Stamp] = SimpleQueue()
+    faults: list[str] = []
+    overruns: list[int] = []
+    capture = Capture(
+        microphone,
+        sound_server,
+        on_block=ring.put,
+        on_fault=lambda at, what: faults.append(what),
+        on_back=lambda at: None,
+        on_overrun=overruns.append,
+        frames_per_buffer=frames_per_buffer,
+    )
+    playback = Playback(
+        speaker,
+        sound_server,
+        on_started=lambda play_id, at: started.put(at),
+        on_ended=lambda play_id, at, complete: None,
+        on_fault=lambda at, what: faults.append(what),
+        on_back=lambda at: None,
+        on_overrun=overruns.append,
+        frames_per_buffer=frames_per_buffer,
+    )
+    known = chirp()
+    heard: list[ChirpHeard] = []
+    best = 0.0
+    error_s = 0.0
+    try:
+        capture.open()
+        playback.open()
+        listened_s = time.monotonic()
+        quiet, _ = ring.cut(listened_s, listened_s + 0.5)
+        for number in range(count):
+            on_chirp(number)
+            called_s = time.monotonic()
+            playback.play(str(number), known)
+            try:
+                at = started.get(timeout=START_LIMIT_S)
+            except Empty:
+                raise SoundError(f"{speaker!r} did not begin to play", remedy="; ".join(faults)) from None
+            error_s = max(error_s, at.error_s)
+            one = _look_for(known, ring, called_s, at)
+            best = max(best, one.correlation)
+            if one.correlation >= HEARD_FROM:
+                heard.append(one)
+    finally:
+        playback.close()
+        capture.close()
+    return PathCheck(
+        speaker=speaker,
+        microphone=microphone,
+        played=count,
+        heard=tuple(heard),
+        best_correlation=best,
+        noise_dbfs=rms_dbfs(quiet.samples),
+        stamp_error_ms=error_s * 1000,
+        xruns=sum(overruns),
+        faults=tuple(faults),
+    )
+
+
+def _look_for(known: Waveform, ring: Ring, called_s: float, at: Stamp) -> ChirpHeard:
+    # Not before the call: the chirp before this one would be found again.
+    from_s = max(called_s, at.at_s - LEAD_S)
+    recording, exact_s = ring.cut(from_s, at.at_s + known.duration_s + TAIL_S, wait_s=TAIL_S + 2.0)
+    found = find(recording.samples, known.samples)
+    first = round(found.sample)
+    arrived_s = exact_s + found.sample / recording.rate_hz
+    return ChirpHeard(
+        round_trip_ms=(arrived_s - called_s) * 1000,
+        path_ms=(arrived_s - at.at_s) * 1000,
+        correlation=found.correlation,
+        level_dbfs=rms_dbfs(recording.samples[first : first + len(known.samples)]),
+    )

@@ -1,0 +1,223 @@
+"""Playing to a sound device, with the host times at which a sound began and ended."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import soxr
+
+from harness.model.errors import SoundError
+from harness.model.stimulus import Samples, Waveform
+from harness.model.time import Stamp
+from harness.sound.level import rms_dbfs
+from harness.sound.packets import Packet, Word
+from harness.sound.stream_clock import RATE_HZ, Latency, StreamClock
+from harness.sound.supervised_stream import OnBack, OnFault, OnOverrun, SupervisedStream
+
+_UNDERFLOWS = 0x4 | 0x8
+"""PortAudio's flags paOutputUnderflow and paOutputOverflow."""
+_SETTLE_LIMIT_S = 3.0
+_LAB_EXTRA_S = 0.013
+_LAB_ERROR_S = 0.009
+"""The lab's sinks add 6 to 12 ms to PortAudio's two buffers, on a busy host a block of 10 ms more, constant within a
+stream; its reports are unusable."""
+
+_METER_S = 0.1
+
+OnStarted = Callable[[str, Stamp], None]
+OnEnded = Callable[[str, Stamp, bool], None]
+
+
+@dataclass(slots=True, eq=False)
+class _Play:
+    play_id: str
+    samples: Samples
+    start: int | None = None
+    end: int | None = None
+    complete: bool = True
+    told_start: bool = False
+
+
+class Playback:
+    """Plays mono at 48 kHz on a stream that runs all the time, silent in between; device "": the host's own output.
+
+    Plays follow one another in the order in which they were given. on_started(play_id, stamp) and
+    on_ended(play_id, stamp, complete) come when the sample has left (never with a time to come), from one thread of
+    ours. A play that the stream's loss cuts, or that is given while it is gone, ends with complete=False.
+    """
+
+    def __init__(
+        self,
+        device: str,
+        sound_server: str,
+        *,
+        on_started: OnStarted,
+        on_ended: OnEnded,
+        on_fault: OnFault,
+        on_back: OnBack,
+        on_overrun: OnOverrun = lambda count: None,
+        frames_per_buffer: int = 480,
+    ) -> None:
+        self._on_started = on_started
+        self._on_ended = on_ended
+        self._on_fault = on_fault
+        self._on_back = on_back
+        self._on_overrun = on_overrun
+        self._frames_per_buffer = frames_per_buffer
+        self._stream = SupervisedStream("playback", device, sound_server, frames_per_buffer, self)
+        self._in_lab = sound_server == "virtual_lab"
+        self._clock = self._new_clock(2 * frames_per_buffer / RATE_HZ)
+        self._lock = threading.Lock()
+        self._plays: dict[int, _Play] = {}
+        self._number = 0
+        self._due: deque[int] = deque()
+        self._flowing = threading.Event()
+        self._coming_back = False
+        self._now_s = 0.0
+
+    @property
+    def child_pid(self) -> int | None:
+        """Process that PyAudio lives in; None when closed or between two."""
+        return self._stream.child_pid
+
+    @property
+    def latency_s(self) -> float:
+        """From the callback that asks for a sample to its leaving, as far as it is known."""
+        return self._clock.latency.shift_s
+
+    def open(self) -> None:
+        """Returns when the stream runs and its clock has settled (some 0.4 s); SoundError when it cannot be opened."""
+        self._flowing.clear()
+        self._stream.open()
+        if not self._flowing.wait(_SETTLE_LIMIT_S):
+            self._stream.close()
+            raise SoundError("the device was opened, but takes no sound", remedy="harness sound list")
+
+    def close(self) -> None:
+        """Ends everything, in any state, within 1.5 s; what plays is cut, and nothing is told of it any more."""
+        self._stream.close()
+        with self._lock:
+            self._plays.clear()
+
+    def play(self, play_id: str, waveform: Waveform) -> None:
+        """Returns at once; resamples when the waveform is not at 48 kHz. SoundError when it is empty or not open."""
+        samples = waveform.samples
+        if waveform.rate_hz != RATE_HZ:
+            samples = soxr.resample(samples, waveform.rate_hz, RATE_HZ).astype(np.float32)
+        if not len(samples):
+            raise SoundError(f"the sound of {play_id} is empty")
+        if not self._stream.is_open:
+            raise SoundError("the loudspeaker is not open")
+        words = np.clip(np.rint(samples * np.float32(32768)), -32768, 32767).astype("<i2")
+        with self._lock:
+            self._number += 1
+            number = self._number
+            self._plays[number] = _Play(play_id, samples)
+        if not self._stream.send(Packet(Word.PLAY, number, payload=words.tobytes())):
+            self._cut(Stamp(self._now_s), only=number)
+
+    def stop(self) -> None:
+        """Ends what plays and what was to follow; on_ended(complete=False) follows. Nothing playing: does nothing."""
+        self._stream.send(Packet(Word.STOP))
+
+    def played_s(self, play_id: str) -> float | None:
+        """Seconds of a play that had left at the latest callback; None: it has not begun to, or is over."""
+        with self._lock:
+            play = next((one for one in self._plays.values() if one.play_id == play_id), None)
+        if play is None or play.start is None or not self._clock.settled:
+            return None
+        left = self._clock.sample_at(self._now_s) - play.start
+        return None if left < 0 else min(left, len(play.samples)) / RATE_HZ
+
+    def level_dbfs(self) -> float | None:
+        """RMS of the last 100 ms that left, in dBFS (full sine: −3.01, silence: −120); None when closed or lost."""
+        if not self._stream.running or not self._clock.settled:
+            return None
+        end = self._clock.sample_at(self._now_s)
+        meter = np.zeros(int(_METER_S * RATE_HZ), dtype=np.float32)
+        with self._lock:
+            plays = [play for play in self._plays.values() if play.start is not None]
+        for play in plays:
+            start = play.start or 0
+            first = end - len(meter)
+            low, high = max(start, first), min(start + len(play.samples), end, play.end or end)
+            if low < high:
+                meter[low - first : high - first] = play.samples[low - start : high - start]
+        return rms_dbfs(meter)
+
+    def opened(self, packet: Packet, again: bool) -> None:
+        self._coming_back = again
+        self._clock = self._new_clock(packet.reported_s)
+
+    def received(self, packet: Packet) -> None:
+        match packet.word:
+            case Word.TICK:
+                self._tick(packet)
+            case Word.STARTED:
+                with self._lock:
+                    if packet.number in self._plays:
+                        self._plays[packet.number].start = packet.first_sample
+            case Word.ENDED:
+                with self._lock:
+                    if packet.number in self._plays:
+                        play = self._plays[packet.number]
+                        play.end = packet.first_sample
+                        play.complete = bool(packet.frames)
+            case _:
+                raise SoundError(f"a playback stream does not send {packet.word.name}")
+
+    def faulted(self, at: Stamp, what: str) -> None:
+        self._on_fault(at, what)
+        self._cut(at)
+
+    def _new_clock(self, stated_s: float) -> StreamClock:
+        """A clock for a stream whose buffers hold `stated_s`, as PortAudio says."""
+        if self._in_lab:
+            return StreamClock(Latency(stated_s + _LAB_EXTRA_S, _LAB_ERROR_S), None)
+        buffer_s = self._frames_per_buffer / RATE_HZ
+        return StreamClock(Latency(stated_s + 2 * buffer_s, 2 * buffer_s), buffer_s)
+
+    def _tick(self, packet: Packet) -> None:
+        self._now_s = packet.moment_s
+        missing_s = self._clock.observe(packet)
+        if missing_s or packet.number & _UNDERFLOWS:
+            self._on_overrun(1)
+        if not self._clock.settled:
+            return
+        self._flowing.set()
+        if self._coming_back:
+            self._coming_back = False
+            self._on_back(Stamp(packet.moment_s))
+        self._tell_due(packet.moment_s)
+
+    def _tell_due(self, now_s: float) -> None:
+        """Tells the starts and ends whose samples have left by now, in order."""
+        for number in sorted(self._plays):
+            play = self._plays[number]
+            if play.start is None and play.end is None:
+                return
+            if play.start is not None and not play.told_start:
+                at = Stamp(*self._clock.left(play.start))
+                if at.at_s > now_s:
+                    return
+                play.told_start = True
+                self._on_started(play.play_id, at)
+            if play.end is not None:
+                at = Stamp(*self._clock.left(play.end))
+                if at.at_s > now_s:
+                    return
+                with self._lock:
+                    self._plays.pop(number, None)
+                self._on_ended(play.play_id, at, play.complete)
+
+    def _cut(self, at: Stamp, only: int | None = None) -> None:
+        """Ends plays that cannot go on."""
+        with self._lock:
+            numbers = [only] if only is not None else sorted(self._plays)
+            cut = [play for number in numbers if (play := self._plays.pop(number, None)) is not None]
+        for play in cut:
+            self._on_ended(play.play_id, at, False)

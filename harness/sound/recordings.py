@@ -1,0 +1,135 @@
+"""Recordings that are played: what a file must be, the same for `validate` and for a run.
+
+Other than for an evaluation (sound_files) any encoding and rate will do; what is refused is what no listener could make
+sense of, and what was cut short.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import soundfile
+
+from harness.model.errors import InputError, Place
+from harness.model.stimulus import Waveform
+from harness.sound.containers import demand_whole
+from harness.sound.pcm_source import NO_TOTAL, Forward, decoded
+from harness.sound.sound_files import RATES_HZ
+from harness.sound.wave_file import UnusableSound
+
+Block = npt.NDArray[np.float32]
+
+SILENCE_PEAK = 1e-5
+"""A waveform that never exceeds this (−100 dBFS) is silent: below the last bit of 16-bit sound."""
+LONGEST_S = 3600.0
+_BLOCK = 1 << 18
+
+
+def read(path: str) -> Waveform:
+    """The file's samples at its own rate; InputError as `check`, and when it is longer than an hour."""
+    with opened(path, Forward) as file:
+        if file.frames < NO_TOTAL and file.frames > LONGEST_S * file.samplerate:
+            raise InputError(
+                "the recording is longer than an hour", place=Place(path), remedy="Cut it to the utterance"
+            )
+        return Waveform(np.concatenate(list(_blocks(file, path))), int(file.samplerate))
+
+
+def check(path: str) -> float:
+    """Reads the whole file, a block at a time, once as long as it does not change; its duration in seconds.
+
+    InputError: missing, no sound file, more than one channel, a rate that no sound has, empty, cut short, damaged,
+    NaN or infinite, silent.
+    """
+    try:
+        standing = os.stat(path)
+    except (OSError, ValueError) as error:
+        raise InputError("there is no such recording", place=Place(path), remedy="Check the path") from error
+    found = _checked(path, standing.st_mtime_ns, standing.st_size, standing.st_ino)
+    if isinstance(found, InputError):
+        raise found
+    return found
+
+
+@lru_cache(maxsize=100_000)
+def _checked(path: str, *_: int) -> float | InputError:
+    try:
+        with opened(path, Forward) as file:
+            return sum(len(block) for block in _blocks(file, path)) / int(file.samplerate)
+    except InputError as error:
+        return error
+
+
+@contextmanager
+def opened(path: str, kind: type[soundfile.SoundFile] = soundfile.SoundFile) -> Iterator[soundfile.SoundFile]:
+    """The file, whose head has been looked at: mono, of a rate, not cut short as far as the head shows; InputError.
+
+    kind: `Forward` where it is read from its beginning to its end.
+    """
+    place = Place(path)
+    try:
+        with open(path, "rb") as file:
+            demand_whole(file, file.seek(0, os.SEEK_END))
+        sound = kind(path)
+    except UnusableSound as error:
+        raise _refused(path, error.detail) from error
+    except soundfile.LibsndfileError as error:
+        raise InputError(
+            f"the recording is not a sound file that can be read: {error.error_string}",
+            place=place,
+            remedy="Use WAV or FLAC",
+        ) from error
+    except FileNotFoundError as error:
+        raise InputError("there is no such recording", place=place, remedy="Check the path") from error
+    except (OSError, ValueError) as error:
+        said = getattr(error, "strerror", None) or error
+        raise InputError(f"the recording cannot be read: {said}", place=place, remedy="Check the path") from error
+    with sound:
+        if sound.channels != 1:
+            raise InputError(
+                f"the recording has {sound.channels} channels; which one was meant, is not ours to guess",
+                place=place,
+                remedy="Keep one: sox IN OUT remix 1 (the first), or remix 1,2 (their mean)",
+            )
+        if sound.samplerate not in RATES_HZ:
+            raise InputError(
+                f"the recording has {sound.samplerate} samples a second; sound has {RATES_HZ[0]} to {RATES_HZ[-1]}",
+                place=place,
+                remedy="Export it again with its true rate",
+            )
+        if not sound.frames:
+            raise InputError("the recording is empty: it contains no sound", place=place, remedy="Record it again")
+        try:
+            yield sound
+        except soundfile.LibsndfileError as error:
+            words = error.error_string.removeprefix("Error : ").strip().rstrip(".")
+            raise _refused(path, f"damaged: {words}") from error
+
+
+def _blocks(file: soundfile.SoundFile, path: str) -> Iterator[Block]:
+    """All of an open file; InputError at the end when it was less than its head says, or silent."""
+    count, peak = 0, 0.0
+    for block in decoded(file, file.frames, _BLOCK, "float32"):
+        loudest = float(np.abs(block).max())
+        if not np.isfinite(loudest):
+            what = "the recording holds samples that are no numbers (NaN or infinite)"
+            raise InputError(what, place=Place(path), remedy="Export it again")
+        count, peak = count + len(block), max(peak, loudest)
+        yield block
+    if file.frames < NO_TOTAL and count != file.frames:
+        raise _refused(path, f"cut off: the head says {file.frames} samples, {count} are there")
+    if not count:
+        raise InputError("the recording is empty: it contains no sound", place=Place(path), remedy="Record it again")
+    if peak <= SILENCE_PEAK:
+        raise InputError("the recording is silent", place=Place(path), remedy="Record it again, or check its export")
+
+
+def _refused(path: str, detail: str) -> InputError:
+    what = f"the recording is {detail}" if detail.startswith(("cut off", "damaged")) else detail
+    return InputError(what, place=Place(path), remedy=f"Copy or export {Path(path).name} again")

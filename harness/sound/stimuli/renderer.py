@@ -1,0 +1,237 @@
+"""Recipes to sound: wake phrase, gap and query as one stimulus with the sample positions of each."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import soxr
+
+from harness.base.plugins import Group, load
+from harness.base.ports import Voice
+from harness.model.errors import InputError
+from harness.model.stimulus import (
+    Ambience,
+    NoiseKind,
+    Part,
+    Recording,
+    RenderedStimulus,
+    Role,
+    Samples,
+    Saying,
+    Sound,
+    SpokenText,
+    StimulusRecipe,
+    Utterance,
+    Waveform,
+)
+from harness.sound import recordings
+from harness.sound.stimuli import noise, recording
+from harness.sound.stimuli.ambience import Ambiences
+from harness.sound.stimuli.cache import RenderCache, content_hash
+from harness.sound.stimuli.level import active_speech_level, at_level, refuse_clipping
+from harness.sound.stimuli.span import cut_speech
+
+RENDERER_VERSION = 1
+"""Raise it with every change that alters samples: it is part of the cache key."""
+LEAD_S = 0.05
+RATES_HZ = (8000, 192_000)
+LONGEST_GAP_MS = 60_000
+LONGEST_PAUSE_S = 600.0
+FLOOR_DBFS = -78.0
+"""White noise in lead-ins, tails and pauses of wake and ambient stimuli: a microphone never gives digital silence."""
+
+
+class Renderer:
+    """Renders recipes, each once: with a cache folder, what was rendered before is read instead.
+
+    Threads and processes may share a folder. Wake phrase and query are brought to the same active speech level, cut
+    to their speech (20 ms around it, 100 ms for recordings, with 5 ms fades) and joined with gap_ms from active end to
+    active start, with 50 ms of silence before and after; then the level of the whole is set and the noise added.
+    """
+
+    def __init__(self, cache: Path | None) -> None:
+        self._cache = RenderCache(cache) if cache is not None else None
+        self._voices: dict[str, Voice] = {}
+        self._ambiences = Ambiences()
+        self._lock = threading.Lock()
+
+    def render(self, recipe: StimulusRecipe) -> RenderedStimulus:
+        """The stimulus; same recipe, same samples, same sha256.
+
+        VoiceError when the voice cannot speak a text, InputError for a recording that is no good, for settings out
+        of range and for a level at which the sound would clip (with the highest level possible), PluginError for an
+        unknown engine.
+        """
+        _check(recipe)
+        content = self._content(recipe)
+        key = hashlib.sha256(content.encode()).hexdigest()
+        if isinstance(recipe.query, Ambience):
+            sound = self._ambience(recipe.query, recipe, seed=int(key[:16], 16))
+            return RenderedStimulus(sound, (), content_hash(key, sound, ()))
+        if self._cache is not None and (known := self._cache.get(key)) is not None:
+            return known
+        waveform, parts = self._make(recipe, seed=int(key[:16], 16))
+        rendered = RenderedStimulus(waveform, parts, content_hash(key, waveform, parts))
+        if self._cache is not None:
+            self._cache.put(key, rendered)
+        return rendered
+
+    def voice(self, engine: str) -> Voice:
+        """The engine of that name, constructed once; PluginError when there is none."""
+        with self._lock:
+            if engine not in self._voices:
+                self._voices[engine] = load(Group.VOICES, engine)()
+            return self._voices[engine]
+
+    def _content(self, recipe: StimulusRecipe) -> str:
+        """All that decides the samples, as canonical JSON; files by their content, so that a folder may move."""
+        spoken = any(isinstance(said, SpokenText) for said in (recipe.query, recipe.wake_phrase))
+        fields: dict[str, Any] = asdict(recipe)
+        if not recipe.lead_in_s and not recipe.tail_s:  # so that sounds of queries keep the keys that they have
+            del fields["lead_in_s"], fields["tail_s"]
+        if not recipe.as_recorded:
+            del fields["as_recorded"]
+        for name in ("query", "wake_phrase"):
+            if fields[name] is not None and fields[name].get("phrase_end_s") is None:
+                fields[name].pop("phrase_end_s", None)
+        if isinstance(recipe.query, Ambience):
+            for piece in fields["query"]["pieces"]:
+                piece["path"] = recording.content_sha256(piece["path"])
+            engines = {saying.voice.engine for saying in recipe.query.sayings}
+            fields["query"]["made_by"] = {engine: self.voice(engine).version() for engine in sorted(engines)}
+        for name in ("query", "wake_phrase", "noise"):
+            if fields[name] is not None and fields[name].get("path"):
+                fields[name]["path"] = recording.content_sha256(fields[name]["path"])
+        fields["voice"] = asdict(recipe.voice) if spoken else None
+        fields["made_by"] = {
+            "voice": self.voice(recipe.voice.engine).version() if spoken else None,
+            "renderer": RENDERER_VERSION,
+            "numpy": np.__version__,
+            "soxr": soxr.__version__,
+        }
+        return json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+    def _make(self, recipe: StimulusRecipe, seed: int) -> tuple[Waveform, tuple[Part, ...]]:
+        rate = recipe.rate_hz
+        assert not isinstance(recipe.query, Ambience)
+        pieces = [(Role.QUERY, recipe.query)]
+        if recipe.wake_phrase is not None:
+            pieces.insert(0, (Role.WAKE_PHRASE, recipe.wake_phrase))
+        lead = round(LEAD_S * rate)
+        listening = bool(recipe.lead_in_s or recipe.tail_s)
+        gap = round(recipe.gap_ms * rate / 1000)
+        placed: list[tuple[int, Samples]] = []
+        parts: list[Part] = []
+        for role, utterance in pieces:
+            samples, start, end = self._speech(utterance, recipe)
+            if parts:
+                active_at = parts[-1].end_sample + gap
+                parts.append(Part(Role.GAP, parts[-1].end_sample, active_at))
+            else:
+                active_at = max(lead + start, round(recipe.lead_in_s * rate))
+            placed.append((active_at - start, samples))
+            parts.append(Part(role, active_at, active_at + end - start, _text(utterance)))
+        length = max(placed[-1][0] + len(placed[-1][1]) + lead, parts[-1].end_sample + round(recipe.tail_s * rate))
+        whole = np.zeros(length, dtype=np.float32)
+        for at, samples in placed:
+            whole[at : at + len(samples)] += samples
+        waveform, level_dbfs = Waveform(whole, rate), recipe.level_dbfs
+        if recipe.as_recorded:
+            found = active_speech_level(waveform)
+            level_dbfs = found.level_dbfs if found else level_dbfs
+        else:
+            waveform = at_level(waveform, level_dbfs, _label(recipe))
+        # Named before the noise, so that the advice holds for what can be changed.
+        refuse_clipping(waveform, level_dbfs, _label(recipe))
+        if listening:
+            waveform = Waveform(_with_floor(waveform.samples, seed), rate)
+        if recipe.noise is None:
+            return waveform, tuple(parts)
+        margin = 0 if listening else round(noise.MARGIN_S * rate)
+        level = level_dbfs - recipe.noise.snr_db
+        under = noise.make(recipe.noise, length + 2 * margin, rate, level, seed)
+        mixed = under.samples.copy()
+        mixed[margin : margin + length] += waveform.samples
+        loud = Waveform(mixed, rate)
+        refuse_clipping(loud, level_dbfs, f"{_label(recipe)} with its noise")
+        moved = (Part(p.role, p.start_sample + margin, p.end_sample + margin, p.text) for p in parts)
+        return loud, tuple(moved)
+
+    def _ambience(self, ambience: Ambience, recipe: StimulusRecipe, seed: int) -> Waveform:
+        made = self._ambiences.make(ambience, recipe.rate_hz, recipe.level_dbfs, partial(self._saying, recipe))
+        return Waveform(made if ambience.noise is not None else _with_floor(made, seed), recipe.rate_hz)
+
+    def _saying(self, recipe: StimulusRecipe, saying: Saying) -> Samples:
+        """A text at the recipe's level and rate, kept on the disk like the sound of a query."""
+        spoken = StimulusRecipe(
+            SpokenText(saying.text), None, saying.voice, level_dbfs=recipe.level_dbfs, rate_hz=recipe.rate_hz
+        )
+        return self.render(spoken).waveform.samples
+
+    def _speech(self, utterance: Utterance, recipe: StimulusRecipe) -> tuple[Samples, int, int]:
+        """An utterance at the recipe's rate and level, cut to its speech, and the span of the speech in it."""
+        ends_at: int | None = None
+        match utterance:
+            case SpokenText(text=text):
+                what, recorded = repr(text), False
+                source = self.voice(recipe.voice.engine).speak(text, recipe.voice)
+            case Recording(path=path, phrase_end_s=phrase_end_s):
+                what, recorded = path, True
+                source = recordings.read(path)
+                if phrase_end_s is not None:
+                    ends_at = round(phrase_end_s * recipe.rate_hz)
+        sound = recording.at_rate(source, recipe.rate_hz)
+        as_it_is = recorded and recipe.as_recorded
+        if not as_it_is:
+            sound = at_level(sound, recipe.level_dbfs, what)
+        cut = cut_speech(sound, recorded=recorded, ends_at=ends_at, whole=as_it_is)
+        if cut is None:
+            raise InputError(f"no speech is to be found in {what}", remedy="Use another recording or text")
+        return cut
+
+
+def _check(recipe: StimulusRecipe) -> None:
+    wrong = [
+        f"{name} {value:g} is out of range ({low:g} to {high:g})"
+        for name, value, low, high in (
+            ("rate_hz", recipe.rate_hz, *RATES_HZ),
+            ("gap_ms", recipe.gap_ms, 0, LONGEST_GAP_MS),
+            ("level_dbfs", recipe.level_dbfs, -90.0, 0.0),
+            ("lead_in_s", recipe.lead_in_s, 0.0, LONGEST_PAUSE_S),
+            ("tail_s", recipe.tail_s, 0.0, LONGEST_PAUSE_S),
+            ("noise.snr_db", recipe.noise.snr_db if recipe.noise else 0.0, -40.0, 100.0),
+        )
+        if not low <= value <= high
+    ]
+    if recipe.noise is not None and (recipe.noise.kind is NoiseKind.RECORDING) != bool(recipe.noise.path):
+        wrong.append("noise.path belongs to kind recording, and only to that")
+    if wrong:
+        raise InputError("; ".join(wrong), remedy="Correct the stimulus")
+
+
+def _with_floor(samples: Samples, seed: int) -> Samples:
+    """The sound over a noise floor, the same for the same seed; a sample at full scale stays there."""
+    floor = np.random.Generator(np.random.PCG64(seed)).standard_normal(len(samples), dtype=np.float32)
+    floor *= np.float32(10 ** (FLOOR_DBFS / 20))
+    return np.asarray(np.clip(samples + floor, -1.0, 1.0), dtype=np.float32)
+
+
+def _text(utterance: Sound) -> str:
+    return utterance.text if isinstance(utterance, SpokenText) else ""
+
+
+def _label(recipe: StimulusRecipe) -> str:
+    match recipe.query:
+        case SpokenText(text=text):
+            return f"the stimulus {text[:60]!r} ({recipe.voice.label()})"
+        case Recording(path=path):
+            return f"the stimulus {path}"
+        case Ambience():
+            return "the ambient sound"

@@ -1,0 +1,96 @@
+"""eSpeak NG: formant synthesis, about 130 languages and 100 variants of each voice."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from typing import ClassVar
+
+from harness.model.errors import VoiceError
+from harness.model.stimulus import VoiceSpec, Waveform
+from harness.sound.stimuli.level import refuse_silence
+from harness.sound.stimuli.voices import program, wav
+from harness.sound.stimuli.voices.text import checked_range, one_line, same_language, unknown_name, wrong_language
+
+REMEDY = "Install it: apt-get install espeak-ng"
+# The program takes less than 80 as 80 without a word; 450 is the documented end.
+RATE_WPM = (80, 450)
+
+
+class EspeakVoice:
+    """Speaks with `espeak-ng`. A name is a language code (`en-us`), with a variant if wished (`en-us+f3`).
+
+    rate_wpm 80–450, pitch 0–99. Markup, entities, `[[phonemes]]` and embedded commands are read out or dropped,
+    never obeyed: the text of a stimulus is its reference transcript.
+    """
+
+    licence: ClassVar[str] = "GPL-3.0-or-later"
+    remedy: ClassVar[str] = REMEDY
+
+    def names(self) -> tuple[str, ...]:
+        """Language codes first, then every code with every variant; VoiceError when espeak-ng is not installed."""
+        plain = sorted(self._languages)
+        return (*plain, *(f"{code}+{variant}" for code in plain for variant in sorted(self._variants)))
+
+    def version(self) -> str:
+        return self._version
+
+    def language_of(self, name: str) -> str:
+        """BCP 47 tag that the voice speaks; VoiceError when there is no such voice."""
+        return self._split(name)[0]
+
+    def speak(self, text: str, voice: VoiceSpec) -> Waveform:
+        """22,050 Hz mono. VoiceError: unknown name, rate or pitch out of range, other language, nothing to hear."""
+        code, variant = self._split(voice.name)
+        if not same_language(voice.language, self._languages[code]):
+            raise wrong_language("espeak", voice.name, voice.language, code)
+        argv = [self._program, "-b", "1", "--stdin", "--stdout", "-v", f"{code}+{variant}" if variant else code]
+        if voice.rate_wpm is not None:
+            argv += ["-s", str(checked_range("espeak", "rate_wpm", voice.rate_wpm, *RATE_WPM))]
+        if voice.pitch is not None:
+            argv += ["-p", str(checked_range("espeak", "pitch", voice.pitch, 0, 99))]
+        # "[[" opens phoneme mnemonics and no option turns that off; a blank between the brackets does.
+        line = re.sub(r"\[(?=\[)", "[ ", one_line(text, "espeak"))
+        return refuse_silence(wav.parse(program.run(argv, line), "espeak"), "espeak", text)
+
+    def _split(self, name: str) -> tuple[str, str]:
+        code, plus, variant = name.partition("+")
+        if code not in self._languages:
+            raise unknown_name("espeak", name, self._languages)
+        # The program takes an unknown variant without a word and speaks with the plain voice.
+        if plus and variant not in self._variants:
+            raise unknown_name("espeak", name, (f"{code}+{known}" for known in self._variants))
+        return code, variant
+
+    @property
+    def _program(self) -> str:
+        return program.found("espeak-ng", REMEDY)
+
+    @cached_property
+    def _version(self) -> str:
+        said = program.run([self._program, "--version"], timeout_s=10).decode(errors="replace")
+        number = re.search(r"text-to-speech: (\S+)", said)
+        if number is None:
+            raise VoiceError(f"espeak-ng --version says {said[:80]!r}", remedy=REMEDY)
+        return f"espeak-ng {number[1]}"
+
+    @cached_property
+    def _languages(self) -> Mapping[str, frozenset[str]]:
+        """Voices by code, with the languages that each speaks."""
+        voices: dict[str, frozenset[str]] = {}
+        for row in self._table("--voices"):
+            code, others = row[1], re.findall(r"\((\S+) \d+\)", " ".join(row[5:]))
+            voices[code] = voices.get(code, frozenset()) | {code, *others}
+        if not voices:
+            raise VoiceError("espeak-ng lists no voices", remedy="Install its data: apt-get install espeak-ng-data")
+        return voices
+
+    @cached_property
+    def _variants(self) -> frozenset[str]:
+        files = (row[4] for row in self._table("--voices=variant") if len(row) > 4)
+        return frozenset(name.removeprefix("!v/") for name in files if name.startswith("!v/"))
+
+    def _table(self, option: str) -> list[list[str]]:
+        said = program.run([self._program, option], timeout_s=10).decode(errors="replace")
+        return [row for line in said.splitlines()[1:] if len(row := line.split()) >= 4]

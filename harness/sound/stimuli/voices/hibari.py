@@ -1,0 +1,110 @@
+"""hibari: a small neural English voice whose model travels in its package."""
+
+from __future__ import annotations
+
+import os
+import threading
+import unicodedata
+from functools import cached_property
+from importlib import import_module
+from importlib.metadata import version as package_version
+from typing import Any, ClassVar
+
+import numpy as np
+
+from harness.model.errors import VoiceError
+from harness.model.stimulus import VoiceSpec, Waveform
+from harness.sound.stimuli.level import refuse_silence
+from harness.sound.stimuli.voices.text import (
+    checked_range,
+    excerpt,
+    one_line,
+    same_language,
+    unknown_name,
+    wrong_language,
+)
+
+REMEDY = "Install the extra: pip install 'voice-harness[neural-voice]'"
+# Its rate at speed 1 on eSpeak's scale (benchmarks/bench_voices.py --rates).
+OWN_RATE_WPM = 179.0
+SEED = 0
+
+
+class HibariVoice:
+    """Speaks with hibari-tts, in this process. Only voices whose model is here are offered: nothing is downloaded.
+
+    rate_wpm 90–270 (where its speed follows the setting); no pitch. English only.
+    """
+
+    licence: ClassVar[str] = "Apache-2.0"
+    remedy: ClassVar[str] = REMEDY
+
+    def __init__(self) -> None:
+        self._models: dict[str, Any] = {}
+        self._lock = threading.Lock()
+
+    def names(self) -> tuple[str, ...]:
+        """Voices in the package or in hibari's own folder; VoiceError when the package is not installed."""
+        return tuple(name for name, here in self._catalogue if here)
+
+    def version(self) -> str:
+        """Package, runtime and the hashes of the models that are here."""
+        registry = self._package.voices.VOICES
+        models = " ".join(f"{name}={registry[name]['sha256'][:12]}" for name in self.names())
+        return f"hibari-tts {package_version('hibari-tts')} onnxruntime {package_version('onnxruntime')} {models}"
+
+    def language_of(self, name: str) -> str:
+        """BCP 47 tag that the voice speaks; VoiceError when there is no such voice."""
+        if name not in self.names():
+            raise unknown_name("hibari", name, self.names())
+        return str(self._package.voices.VOICES[name]["language"])
+
+    def speak(self, text: str, voice: VoiceSpec) -> Waveform:
+        """24 kHz mono. VoiceError: unknown name, a pitch, rate out of range, not English, nothing to hear."""
+        spoken = self.language_of(voice.name)
+        if voice.pitch is not None:
+            raise VoiceError("hibari: pitch cannot be set", remedy="Leave pitch out, or use espeak")
+        if not same_language(voice.language, (spoken,)):
+            raise wrong_language("hibari", voice.name, voice.language, spoken)
+        speed = 1.0
+        if voice.rate_wpm is not None:
+            speed = checked_range("hibari", "rate_wpm", voice.rate_wpm, 90, 270) / OWN_RATE_WPM
+        line = one_line(text, "hibari")
+        # The model drops what it does not know without a word.
+        foreign = sorted({character for character in line if _foreign(character)})
+        if foreign:
+            raise VoiceError(
+                f"hibari cannot pronounce {' '.join(foreign[:10])} in {excerpt(text)}",
+                remedy="Write it in English letters, or use espeak",
+            )
+        # "[word](/phonemes/)" would be obeyed; apart, its brackets are read as text.
+        samples = self._model(voice.name)(line.replace("](", "] ("), speed=speed, seed=SEED)
+        return refuse_silence(Waveform(np.asarray(samples, dtype=np.float32), 24_000), "hibari", text)
+
+    def _model(self, name: str) -> Any:
+        with self._lock:
+            if name not in self._models:
+                self._models[name] = self._package.Hibari(voice=name)
+            return self._models[name]
+
+    @cached_property
+    def _package(self) -> Any:
+        try:
+            return import_module("hibari")
+        except ImportError as error:
+            raise VoiceError(f"hibari-tts is not installed: {error}", remedy=REMEDY) from error
+
+    @cached_property
+    def _catalogue(self) -> tuple[tuple[str, bool], ...]:
+        voices = self._package.voices
+        return tuple(
+            (name, bool(entry.get("bundled")) or os.path.exists(os.path.join(voices.cache_dir(), entry["file"])))
+            for name, entry in voices.VOICES.items()
+        )
+
+
+def _foreign(character: str) -> bool:
+    if character.isascii():
+        return False
+    category = unicodedata.category(character)
+    return category == "So" or (category[0] in "LM" and "LATIN" not in unicodedata.name(character, ""))

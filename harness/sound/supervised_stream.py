@@ -1,0 +1,295 @@
+"""A sound stream in a child process, and the thread that watches over it.
+
+The child is ended by its process id when no callback came for 0.6 s, and started again until the stream runs. All
+callbacks to the owner come from the one watching thread. Nothing here waits for the child without a limit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import IO, Protocol
+
+from harness.base import places
+from harness.model.errors import DeviceError, LabError, SoundError
+from harness.model.time import Stamp
+from harness.sound.packets import Packet, PacketReader, Word
+
+SILENT_S = 0.6
+"""No callback for so long: the sound server is dead or frozen."""
+OPEN_LIMIT_S = 4.0
+BACK_OFF_S = (0.05, 0.1, 0.2, 0.3)
+CLOSE_LIMIT_S = 1.5
+
+OnFault = Callable[[Stamp, str], None]
+OnBack = Callable[[Stamp], None]
+OnOverrun = Callable[[int], None]
+
+
+class StreamOwner(Protocol):
+    """What is done with the packets of a stream; called by the watching thread only."""
+
+    def opened(self, packet: Packet, again: bool) -> None:
+        """A child's stream runs: the first, or a new one after a fault; sample counts begin at 0."""
+        ...
+
+    def received(self, packet: Packet) -> None: ...
+
+    def faulted(self, at: Stamp, what: str) -> None:
+        """The stream is gone; `opened` follows when it is back."""
+        ...
+
+
+class SupervisedStream:
+    """One direction of one sound device, by a child that may be killed at any time."""
+
+    def __init__(self, what: str, device: str, sound_server: str, frames_per_buffer: int, owner: StreamOwner) -> None:
+        self._what = what
+        self._device = device
+        self._sound_server = sound_server
+        self._frames_per_buffer = frames_per_buffer
+        self._owner = owner
+        self._child: subprocess.Popen[bytes] | None = None
+        self._complaints: IO[bytes] | None = None
+        self._outbox: deque[memoryview] = deque()
+        self._outbox_lock = threading.Lock()
+        self._closing = threading.Event()
+        self._first_answer = threading.Event()
+        self._failure: SoundError | None = None
+        self._thread: threading.Thread | None = None
+        self._wake_in, self._wake_out = -1, -1
+        self._running = False
+
+    @property
+    def child_pid(self) -> int | None:
+        child = self._child
+        return child.pid if child is not None else None
+
+    @property
+    def running(self) -> bool:
+        """True while callbacks come."""
+        return self._running
+
+    @property
+    def is_open(self) -> bool:
+        """True between `open` and `close`, also while the stream is lost."""
+        return self._thread is not None
+
+    def open(self) -> None:
+        """Returns when the stream runs; SoundError when it cannot, or does not within 4 s."""
+        if self._thread is not None:
+            raise SoundError(f"the stream of {self._device!r} is open already")
+        self._environment()
+        self._closing.clear()
+        self._first_answer.clear()
+        self._failure = None
+        self._wake_in, self._wake_out = os.pipe()
+        os.set_blocking(self._wake_out, False)
+        self._thread = threading.Thread(target=self._watch, name=f"sound-{self._what}-{self._device}", daemon=True)
+        self._thread.start()
+        self._first_answer.wait(OPEN_LIMIT_S + 1.0)
+        if not self._running:
+            failure = self._failure or SoundError(
+                f"the sound server does not open {self._device!r}",
+                remedy="harness sound list shows the devices that answer",
+            )
+            self.close()
+            raise failure
+
+    def close(self) -> None:
+        """Ends the child and the watching thread, in any state, within 1.5 s."""
+        thread = self._thread
+        if thread is None:
+            return
+        self._closing.set()
+        self._wake()
+        if thread is not threading.current_thread():
+            thread.join(CLOSE_LIMIT_S)
+        self._thread = None
+        wake_in, wake_out = self._wake_in, self._wake_out
+        self._wake_in, self._wake_out = -1, -1
+        if not thread.is_alive():
+            os.close(wake_in)
+            os.close(wake_out)
+
+    def send(self, packet: Packet) -> bool:
+        """Leaves a packet for the child; never waits. False when there is no running stream to take it."""
+        with self._outbox_lock:
+            if not self._running:
+                return False
+            self._outbox.append(memoryview(packet.encode()))
+        self._wake()
+        return True
+
+    def _wake(self) -> None:
+        # Full: it is awake already. Closed: nobody is there to wake.
+        with contextlib.suppress(BlockingIOError, OSError):
+            os.write(self._wake_out, b"!")
+
+    def _environment(self) -> dict[str, str]:
+        """The child's environment; SoundError when the lab is not up."""
+        try:
+            return {**os.environ, **places.sound_environment(self._sound_server)}
+        except LabError as error:
+            raise SoundError(error.what, remedy=error.remedy) from error
+
+    def _spawn(self) -> subprocess.Popen[bytes]:
+        environment = self._environment()
+        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as the child
+        child = subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "harness.sound.child",
+                self._what,
+                f"--device={self._device}",
+                f"--frames-per-buffer={self._frames_per_buffer}",
+            ],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._complaints,
+            start_new_session=True,
+        )
+        assert child.stdin is not None
+        assert child.stdout is not None
+        os.set_blocking(child.stdin.fileno(), False)
+        self._child = child
+        return child
+
+    def _reap(self) -> str:
+        """Ends the child; returns the last line that it wrote to standard error."""
+        child, complaints = self._child, self._complaints
+        with self._outbox_lock:
+            self._running = False
+            self._outbox.clear()
+        self._child, self._complaints = None, None
+        if child is None or complaints is None:
+            return ""
+        assert child.stdin is not None
+        assert child.stdout is not None
+        child.kill()
+        child.wait()
+        for pipe in (child.stdin, child.stdout):
+            with contextlib.suppress(OSError):
+                pipe.close()
+        complaints.seek(0)
+        said = complaints.read().decode("utf-8", "replace").strip().splitlines()
+        complaints.close()
+        return said[-1] if said else ""
+
+    def _watch(self) -> None:
+        """The watching thread: one child after the other, until the stream is closed."""
+        attempt = 0
+        lost = False
+        try:
+            while not self._closing.is_set():
+                what, ran = self._live_one_life(lost)
+                if self._closing.is_set():
+                    return
+                if ran:
+                    attempt, lost = 0, True
+                elif not lost:
+                    # It never ran: `open` reports it, and gives up.
+                    self._failure = self._failure or SoundError(what)
+                    return
+                self._closing.wait(BACK_OFF_S[min(attempt, len(BACK_OFF_S) - 1)])
+                attempt += 1
+        finally:
+            self._reap()
+            self._first_answer.set()
+
+    def _live_one_life(self, lost: bool) -> tuple[str, bool]:
+        """Runs one child to its end; returns why it ended, and whether its stream ever ran."""
+        try:
+            child = self._spawn()
+        except (DeviceError, OSError) as error:
+            return str(error), False
+        assert child.stdout is not None
+        packets = PacketReader()
+        last_s = time.monotonic()
+        limit_s = OPEN_LIMIT_S
+        ran = False
+        why = ""
+        with selectors.DefaultSelector() as selector:
+            selector.register(child.stdout, selectors.EVENT_READ)
+            selector.register(self._wake_in, selectors.EVENT_READ)
+            while not self._closing.is_set() and not why:
+                ready = {key.fileobj for key, _ in selector.select(self._patience(selector, child, last_s + limit_s))}
+                if self._wake_in in ready:
+                    os.read(self._wake_in, 4096)
+                if child.stdout in ready:
+                    chunk = os.read(child.stdout.fileno(), 1 << 18)
+                    if not chunk:
+                        why = f"the sound process ended with status {child.wait()}"
+                    for packet in packets.feed(chunk):
+                        if packet.word is Word.FAILED:
+                            why = self._failed(packet)
+                            break
+                        if packet.word is Word.OPENED:
+                            ran, limit_s = True, SILENT_S
+                            self._start_running(packet, lost)
+                        else:
+                            self._owner.received(packet)
+                    last_s = time.monotonic()
+                elif time.monotonic() - last_s >= limit_s:
+                    why = f"no sound for {limit_s} s: the sound server is gone or frozen"
+                self._write_outbox(child)
+        said = self._reap()
+        if ran and not self._closing.is_set():
+            now_s = time.monotonic()
+            middle = Stamp((last_s + now_s) / 2, (now_s - last_s) / 2)
+            self._owner.faulted(middle, f"{why} ({said})" if said else why)
+        elif said:
+            why = f"{why} ({said})"
+        return why, ran
+
+    def _patience(self, selector: selectors.BaseSelector, child: subprocess.Popen[bytes], until_s: float) -> float:
+        """Seconds to wait for; while something is to be written, also for room in the pipe to the child."""
+        assert child.stdin is not None
+        writing = child.stdin in selector.get_map()
+        if self._outbox and not writing:
+            selector.register(child.stdin, selectors.EVENT_WRITE)
+        elif not self._outbox and writing:
+            selector.unregister(child.stdin)
+        return max(0.0, until_s - time.monotonic())
+
+    def _start_running(self, packet: Packet, lost: bool) -> None:
+        with self._outbox_lock:
+            self._running = True
+        self._owner.opened(packet, lost)
+        self._first_answer.set()
+
+    def _failed(self, packet: Packet) -> str:
+        told = json.loads(packet.payload)
+        self._failure = SoundError(told["what"], remedy=told["remedy"])
+        return str(self._failure)
+
+    def _write_outbox(self, child: subprocess.Popen[bytes]) -> None:
+        assert child.stdin is not None
+        while True:
+            with self._outbox_lock:
+                if not self._outbox:
+                    return
+                rest = self._outbox[0]
+                try:
+                    sent = os.write(child.stdin.fileno(), rest[: 1 << 16])
+                except BlockingIOError:
+                    return
+                except BrokenPipeError:
+                    # Its end is seen on the other pipe.
+                    self._outbox.clear()
+                    return
+                if sent == len(rest):
+                    self._outbox.popleft()
+                else:
+                    self._outbox[0] = rest[sent:]

@@ -1,0 +1,236 @@
+"""How far raters agree, and how much of it chance would bring about.
+
+A table of labels has a row for each rater and a column for each item; a label is the number of a category from 0 up,
+and MISSING where a rater gave none. An item that two or more raters labelled is *shared*; only such items tell of
+agreement. All-equal labels, a single rater and items that nobody shares have figures without a value, with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.statistics.exact import Interval
+from harness.statistics.intervals import Share
+from harness.statistics.label_sums import (
+    Counts,
+    ac1_chance,
+    alpha_chance,
+    bca,
+    columns_of,
+    figures_of,
+    resampled,
+    without_disagreement,
+)
+from harness.statistics.word_intervals import wer_interval
+
+Labels = NDArray[np.integer]
+
+MISSING = -1
+RESAMPLES = 2000
+SEED = 20200920
+
+NOTHING_JUDGED = "nothing was judged"
+ONE_RATER = "one rater alone has nobody to agree with"
+NO_OVERLAP = "no item was judged by two raters"
+ALL_EQUAL = "every label is the same, so agreement by chance is 100 %"
+TOO_ALIKE = "too few labels differ for an interval"
+NEVER_GIVEN = "nobody gave it to an item that two raters judged"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure of agreement, at most 1. why_not: the reason where there is no value, or no interval."""
+
+    value: float | None
+    interval: Interval | None = None
+    why_not: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryAgreement:
+    """Specific agreement: when one rater says this category, how often another one says it, too.
+
+    labels: so many were given on shared items, by all raters. items: shared items on which somebody gave it.
+    Source: Cicchetti & Feinstein, J. Clin. Epidemiol. 43 (1990); for many raters Uebersax, Biometrics 38 (1982).
+    """
+
+    labels: int
+    items: int
+    agreement: Figure
+
+
+@dataclass(frozen=True, slots=True)
+class PairAgreement:
+    """Two raters, by their rows of the table, on the items that both judged. confusion[c, k]: first c, second k.
+
+    kappa: Cohen's, Educ. Psychol. Meas. 20 (1960).
+    """
+
+    first: int
+    second: int
+    agreed: Share
+    kappa: Figure
+    confusion: Counts
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Of one table. items: with any label; shared: with two or more. labels: all of them, shared_labels: on shared.
+
+    raw: the mean over shared items of the share of pairs of labels that are equal, so that each item counts once,
+    however many raters it has. alpha: Krippendorff's, nominal. ac1: Gwet's, over all categories of the scheme.
+    categories: one for each category of the scheme. confusion[c, k]: pairs of labels on shared items of which one is
+    c and the other k, symmetric; its diagonal counts pairs that agree.
+    Intervals are of further items judged by these raters: they say nothing of other raters.
+    """
+
+    raters: int
+    items: int
+    shared: int
+    labels: int
+    shared_labels: int
+    raw: Figure
+    alpha: Figure
+    ac1: Figure
+    categories: tuple[CategoryAgreement, ...]
+    confusion: Counts
+
+
+def agreement(labels: Labels, categories: int, *, resamples: int = RESAMPLES, seed: int = SEED) -> Agreement:
+    """All figures of a table (raters × items) of a scheme of so many categories; ValueError for other labels.
+
+    Sources: Krippendorff, Content Analysis, 11; Gwet, Br. J. Math. Stat. Psychol. 61 (2008). Intervals are
+    bootstrapped over items (`label_sums.bca`), but where items agree as a whole or not at all: Wilson's for raw, and
+    exact ones of alpha and AC1 where nobody disagrees.
+    """
+    counts = label_counts(labels, categories)
+    given = counts.sum(axis=1)
+    shared = counts[given >= 2]
+    raters = int((labels != MISSING).any(axis=1).sum()) if labels.size else 0
+    if why_not := _nothing_shared(raters, int(given.sum()), len(shared)):
+        none = Figure(None, why_not=why_not)
+        overall = none, none, none
+    else:
+        overall = _overall(counts[given > 0], resamples, seed)
+    return Agreement(
+        raters,
+        int((given > 0).sum()),
+        len(shared),
+        int(given.sum()),
+        int(shared.sum()),
+        *overall,
+        tuple(_of_category(shared, category, why_not) for category in range(categories)),
+        _pairs_of_labels(shared),
+    )
+
+
+def label_counts(labels: Labels, categories: int) -> Counts:
+    """How often each item (row) got each category (column)."""
+    if labels.ndim != 2:
+        raise ValueError(f"a table has raters and items, not the shape {labels.shape}")
+    if labels.size and (labels.min() < MISSING or labels.max() >= categories):
+        raise ValueError(f"labels are numbers below {categories}, or {MISSING}")
+    counts = np.empty((labels.shape[1], categories), np.int64)
+    for category in range(categories):
+        counts[:, category] = (labels == category).sum(axis=0)
+    return counts
+
+
+def alpha_of(labels: Labels, categories: int) -> float | None:
+    """Krippendorff's alpha for nominal categories; None where it has no value."""
+    counts = label_counts(labels, categories)
+    found = float(figures_of(columns_of(counts).sum(axis=0))[1])
+    return None if np.isnan(found) else found
+
+
+def pairs(labels: Labels, categories: int) -> tuple[PairAgreement, ...]:
+    """Every two raters that share an item."""
+    found = []
+    for first, second in combinations(range(len(labels)), 2):
+        both = (labels[first] != MISSING) & (labels[second] != MISSING)
+        if not both.any():
+            continue
+        joined = labels[first][both].astype(np.int64) * categories + labels[second][both]
+        confusion = np.bincount(joined, minlength=categories**2).reshape(categories, categories)
+        agreed = Share(int(np.trace(confusion)), int(confusion.sum()))
+        found.append(PairAgreement(first, second, agreed, _kappa(confusion), confusion))
+    return tuple(found)
+
+
+def confusions(confusion: Counts) -> Sequence[tuple[int, int, int]]:
+    """The pairs of different categories that were taken for one another, the most frequent first: c, k, how often."""
+    first, second = np.triu_indices(len(confusion), 1)
+    often = confusion[first, second]
+    order = np.argsort(-often, kind="stable")
+    return [(int(first[at]), int(second[at]), int(often[at])) for at in order if often[at]]
+
+
+def _nothing_shared(raters: int, labels: int, shared: int) -> str:
+    if not labels:
+        return NOTHING_JUDGED
+    if raters < 2:
+        return ONE_RATER
+    return "" if shared else NO_OVERLAP
+
+
+def _overall(counts: Counts, resamples: int, seed: int) -> tuple[Figure, Figure, Figure]:
+    # Items with the same counts are the same to every figure: what is drawn is how many of each sort there are.
+    sorts, many = np.unique(counts, axis=0, return_counts=True)
+    columns = columns_of(sorts)
+    sums = many @ columns
+    raw, alpha, ac1 = map(float, figures_of(sums))
+    shared = columns[:, 0] > 0
+    unequal = np.repeat(1 - columns[shared, 1], many[shared])
+    wholly = (unequal == 0) | (unequal == 1)
+    of_raw = Figure(raw, Share(int((unequal == 0).sum()), len(unequal)).interval)
+    if not unequal.any():
+        items = len(unequal)
+        of_alpha = Figure(None, why_not=ALL_EQUAL)
+        if not np.isnan(alpha):
+            of_alpha = Figure(alpha, without_disagreement(items, float(alpha_chance(sums))))
+        return of_raw, of_alpha, Figure(ac1, without_disagreement(items, float(ac1_chance(sums))))
+    drawn = resampled(columns, many, resamples, seed)
+    left_out = figures_of(sums - columns)
+    found = []
+    for at, value in enumerate((raw, alpha, ac1)):
+        interval = bca(value, drawn[:, at], left_out[:, at], many)
+        found.append(Figure(value, interval, "" if interval else TOO_ALIKE))
+    # Where each item agrees as a whole or not at all, as with two raters, raw agreement is a share of items.
+    return of_raw if wholly.all() else found[0], found[1], found[2]
+
+
+def _of_category(shared: Counts, category: int, why_not: str) -> CategoryAgreement:
+    said = shared[:, category]
+    others = shared.sum(axis=1) - 1
+    said, others = said[said > 0], others[said > 0]
+    if not len(said):
+        return CategoryAgreement(0, 0, Figure(None, why_not=why_not or NEVER_GIVEN))
+    asked = said * others
+    denied = asked - said * (said - 1)
+    value = 1 - float(denied.sum()) / float(asked.sum())
+    # That a category is the same again is a ratio of sums over items, as a word error rate is one over utterances.
+    return CategoryAgreement(int(said.sum()), len(said), Figure(value, _turned(wer_interval(denied, asked))))
+
+
+def _turned(interval: Interval | None) -> Interval | None:
+    """Of a share, from that of its complement."""
+    return None if interval is None else (max(0.0, 1 - interval[1]), min(1.0, 1 - interval[0]))
+
+
+def _pairs_of_labels(shared: Counts) -> Counts:
+    together = shared.T @ shared
+    np.fill_diagonal(together, (shared * (shared - 1) // 2).sum(axis=0))
+    return together
+
+
+def _kappa(confusion: Counts) -> Figure:
+    total = float(confusion.sum())
+    by_chance = float((confusion.sum(axis=0) / total) @ (confusion.sum(axis=1) / total))
+    if by_chance > 1 - 1e-12:
+        return Figure(None, why_not=ALL_EQUAL)
+    return Figure((float(np.trace(confusion)) / total - by_chance) / (1 - by_chance))

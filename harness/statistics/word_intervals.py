@@ -1,0 +1,200 @@
+"""How far a word error rate, or the difference of two, may be off: errors come in bad utterances and bad speakers.
+
+The units that vary freely are utterances, or whole speakers where those are given; words within them do not. Which
+it is decides what the interval speaks of: further utterances of these speakers, or further speakers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import count
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from harness.statistics import special
+from harness.statistics.exact import Interval
+from harness.statistics.intervals import CONFIDENCE
+from harness.statistics.swapping import in_keeping, swapped
+
+Clusters = Sequence[str] | NDArray[np.integer[Any]]
+"""The speaker of each utterance: a name, or a number from 0 up, which is much quicker."""
+Sums = NDArray[Any]
+
+MOST_EXACT = 100
+"""Units that differ up to which a difference is tested exactly, where at least as many do not differ."""
+FEWEST_UNITS = 10
+"""Of fewer units Student's t is wide enough by itself."""
+
+_BLOCK = 8192
+"""Units at a time: what fits the caches is quicker than columns of new memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class WerDifference:
+    """The first system's WER less the second's. p: two-sided, that such a difference comes by chance; exact: by every
+    way of swapping the two within units."""
+
+    difference: float
+    interval: Interval
+    p: float
+    exact: bool = False
+
+
+def wer_interval(
+    errors: ArrayLike, words: ArrayLike, clusters: Clusters | None = None, confidence: float = CONFIDENCE
+) -> Interval | None:
+    """Interval of a WER from the errors and reference words of each utterance; None over no words or one utterance.
+
+    A single cluster counts as none given. Below a WER of 1 the ends are those of the exact interval of a share over
+    as many words as would vary alike. Without errors utterances stand for words, each wrong or right as a whole.
+    Sources: Korn & Graubard, Survey Methodology 24 (1998); the delete-one variance of a ratio, Cochran, Sampling
+    Techniques; degrees of freedom by Carter, Schnepel & Steigerwald, Rev. Econ. Stat. 99 (2017).
+    """
+    wrong, of = _columns(errors, words)
+    total = float(of.sum())
+    if not total or len(of) < 2:
+        return None
+    tail = (1 - confidence) / 2
+    rate = float(wrong.sum()) / total
+    if rate == 0:
+        return 0.0, _above_nothing(len(of), tail)
+    found = _vary(*_units(wrong, of, clusters))
+    t = float(special.stdtrit(found.degrees, 1 - tail))
+    # Never surer than if each error came by itself.
+    spread = t * math.sqrt(max(found.variance, rate / total))
+    if rate >= 1:
+        return max(0.0, rate - spread), rate + spread
+    narrowing = (float(special.stdtrit(max(1.0, total - 1), 1 - tail)) / t) ** 2
+    # min() also takes the words when nothing varies.
+    alike = min(total, rate * (1 - rate) * narrowing / found.variance if found.variance else total)
+    low = float(special.betaincinv(rate * alike, (1 - rate) * alike + 1, tail))
+    high = float(special.betaincinv(rate * alike + 1, (1 - rate) * alike, 1 - tail))
+    # A share ends at 1; a WER does not, which matters once it is near.
+    return low, high if rate <= 0.5 else max(high, rate + spread)
+
+
+def wer_difference(
+    first: ArrayLike,
+    second: ArrayLike,
+    words: ArrayLike,
+    clusters: Clusters | None = None,
+    confidence: float = CONFIDENCE,
+) -> WerDifference | None:
+    """Two systems' errors on the same utterances, which have `words`; None over no words or one utterance.
+
+    What the two share (a hard utterance, a bad speaker) falls out. Units and sources as in `wer_interval`. Where few
+    units differ the sum of their differences is not normal: p is then that of the exact test of swapping, and the
+    interval that of two Poisson sums, which agrees with it on 0.
+    """
+    left, of = _columns(first, words)
+    right, _ = _columns(second, words)
+    total = float(of.sum())
+    if not total or len(of) < 2:
+        return None
+    tail = (1 - confidence) / 2
+    apart = left.astype(np.float64) - right
+    difference = float(apart.sum()) / total
+    if not apart.any():
+        most = _above_nothing(len(of), tail)
+        return WerDifference(0.0, (-most, most), 1.0)
+    by_unit = _units(apart, of, clusters)
+    if (few := _few_differ(*by_unit, confidence)) is not None:
+        return few
+    found = _vary(*by_unit)
+    error = math.sqrt(max(found.variance, abs(difference) / total))
+    if not error:
+        # Every cluster's errors even out exactly: only single utterances tell how much they vary.
+        error = math.sqrt(float((apart**2).sum())) / total
+    spread = float(special.stdtrit(found.degrees, 1 - tail)) * error
+    p = 2 * float(special.stdtr(found.degrees, -abs(difference) / error))
+    return WerDifference(difference, (difference - spread, difference + spread), p)
+
+
+def _columns(errors: ArrayLike, words: ArrayLike) -> tuple[Sums, Sums]:
+    wrong, of = np.asarray(errors), np.asarray(words)
+    if wrong.shape != of.shape or wrong.ndim != 1:
+        raise ValueError(f"errors of shape {wrong.shape} for words of shape {of.shape}")
+    if min(wrong.min(initial=0), of.min(initial=0)) < 0:
+        raise ValueError("negative counts")
+    return wrong, of
+
+
+def _above_nothing(utterances: int, tail: float) -> float:
+    """The exact upper end of a share of none of so many."""
+    return -math.expm1(math.log(tail) / utterances)
+
+
+@dataclass(frozen=True, slots=True)
+class _Variation:
+    """Of a ratio of sums. degrees: of freedom, 1 and up."""
+
+    variance: float
+    degrees: float
+
+
+def _few_differ(apart: Sums, of: Sums, confidence: float) -> WerDifference | None:
+    """The difference where at most half of the units differ, and few enough for the exact test; None elsewhere.
+
+    The sums in favour of either system come from different units, so they are independent: each has Garwood's
+    interval, in events as large as units vary, and the difference adds the squares of their distances.
+    Sources: Fisher, The Design of Experiments, 21; Zou & Donner, Statistics in Medicine 27 (2008), 1693–1702.
+    """
+    differing = apart[apart != 0]
+    if len(apart) < FEWEST_UNITS or not 0 < len(differing) <= min(MOST_EXACT, len(apart) / 2):
+        return None
+    found = swapped([Fraction(float(one)).limit_denominator(10**6) for one in differing])
+    assert found is not None  # a unit differs
+    tail = (1 - confidence) / 2
+    variation, total = _vary(apart, of), float(of.sum())
+    more, less = float(differing[differing > 0].sum()), -float(differing[differing < 0].sum())
+    widened = (float(special.stdtrit(variation.degrees, tail)) / float(special.ndtri(tail))) ** 2
+    size = max(1.0, widened * variation.variance * total**2 / (more + less))
+    (more_low, more_high), (less_low, less_high) = (_of_poisson(one / size, tail) for one in (more, less))
+    down = math.hypot(more - size * more_low, size * less_high - less)
+    up = math.hypot(size * more_high - more, less - size * less_low)
+    difference = (more - less) / total
+    interval = difference - down / total, difference + up / total
+    return WerDifference(difference, in_keeping(difference, interval, found.p, confidence), found.p, found.exact)
+
+
+def _of_poisson(count: float, tail: float) -> Interval:
+    """Garwood's interval of a mean, of a count that need not be whole."""
+    return float(special.gammaincinv(count, tail)) if count else 0.0, float(special.gammaincinv(count + 1, 1 - tail))
+
+
+def _units(top: Sums, bottom: Sums, clusters: Clusters | None) -> tuple[Sums, Sums]:
+    """Sums by what varies freely: by cluster, where there is more than one, else as they are."""
+    by_cluster = None if clusters is None else _sums(top, bottom, clusters)
+    return (top, bottom) if by_cluster is None or len(by_cluster[0]) < 2 else by_cluster
+
+
+def _vary(top: Sums, bottom: Sums) -> _Variation:
+    total, units = float(bottom.sum()), len(bottom)
+    ratio = float(top.sum()) / total
+    variance = squares = 0.0
+    for begin in range(0, units, _BLOCK):
+        part = bottom[begin : begin + _BLOCK].astype(np.float64)
+        # How far the ratio moves when a unit is left out; one that has all the words cannot be.
+        moves = (top[begin : begin + _BLOCK] - ratio * part) / np.where(part < total, total - part, total)
+        variance += float((moves * moves).sum())
+        squares += float((part * part).sum())
+    # A few large units tell less than as many equal ones.
+    return _Variation((units - 1) / units * variance, max(1.0, total**2 / squares - 1))
+
+
+def _sums(top: Sums, bottom: Sums, clusters: Clusters) -> tuple[Sums, Sums]:
+    if len(clusters) != len(top):
+        raise ValueError(f"{len(clusters)} clusters for {len(top)} utterances")
+    if isinstance(clusters, np.ndarray):
+        of = clusters
+    else:
+        number: defaultdict[str, int] = defaultdict(count().__next__)
+        of = np.fromiter(map(number.__getitem__, clusters), np.int64, len(clusters))
+    held = np.bincount(of) > 0
+    return np.bincount(of, top)[held], np.bincount(of, bottom)[held]

@@ -1,1 +1,0 @@
-"""Stimuli to sound: voices, recordings, noise and level. `harness.stimuli.renderer.Renderer` is the way in."""

@@ -1,0 +1,228 @@
+"""One table of word alignment for long texts, with the weights and ties of alignment.py, in little memory.
+
+Cells are filled diagonal by diagonal, as in alignment_diagonals.py, but only a band of them: a way that leaves it costs
+more than the one that was found, so that no other way is as cheap. Two bits a cell say the way back; where all of them
+would be too many, the edges of some diagonals are kept instead, and the cells between are filled again on the way back.
+Sources: Ukkonen, Algorithms for Approximate String Matching (1985), for the band; Grice, Hughey & Speck, Reduced Space
+Sequence Alignment (1997), for the kept diagonals.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.model.errors import InputError
+from harness.transcripts.alignment_diagonals import DELETION, SUBSTITUTION
+
+Codes = NDArray[Any]
+Steps = NDArray[np.int8]
+
+MOST_CELLS = 100_000_000_000
+"""Of the band: minutes. Texts of 300,000 words that have nothing in common, longer ones where they are alike."""
+KEPT_BYTES = 1 << 27
+"""Of ways back that are kept at once."""
+FEW = 64
+"""Words of the shorter side up to which the table is filled by rows, since it has far more diagonals."""
+_NEVER = 7
+"""A step from outside of the band: dearer than any other."""
+
+
+def path_of(reference: Codes, hypothesis: Codes) -> str:
+    """The path, a letter of `Edit` for each step. Words: integers, equal for equal words.
+
+    InputError when the band would have more than MOST_CELLS cells.
+    """
+    if not len(reference) or not len(hypothesis):
+        return "D" * len(reference) + "I" * len(hypothesis)
+    of, said = _narrowed(reference, hypothesis)
+    if min(len(of), len(said)) <= FEW:
+        return _few_by_many(of, said)
+    table = _Table(of, said, _Band(len(of), len(said), _margin(of, said)))
+    table.fill()
+    return table.path()
+
+
+def _margin(of: Codes, said: Codes) -> int:
+    """By how many words the band is wider than the texts differ in length; InputError."""
+    from rapidfuzz.distance import Levenshtein  # here, since few texts are long
+
+    shorter, longer = sorted((len(of), len(said)))
+    apart, widest = longer - shorter, MOST_CELLS // shorter
+    most = longer if widest >= longer else apart + 3 * (widest - apart - 1) // 4
+    errors = Levenshtein.distance(of.tolist(), said.tolist(), score_cutoff=max(0, most))
+    if errors > most:
+        raise InputError(
+            f"{len(of):,} by {len(said):,} words that differ so much are too many to align",
+            remedy="Split the utterance into shorter ones",
+        )
+    # A way with the fewest errors has `apart` gaps at least, so that the cheapest way costs no more than that many gaps
+    # and substitutions else. One that leaves this band has more gaps than that pays for.
+    return -(-SUBSTITUTION * (errors - apart) // (2 * DELETION))
+
+
+def _narrowed(reference: Codes, hypothesis: Codes) -> tuple[Codes, Codes]:
+    """The same words as the smallest integers that tell them apart, which are compared the fastest."""
+    known, numbers = np.unique(np.concatenate((reference, hypothesis)), return_inverse=True)
+    numbers = numbers.astype(np.min_scalar_type(len(known)))
+    return numbers[: len(reference)], numbers[len(reference) :]
+
+
+def _few_by_many(of: Codes, said: Codes) -> str:
+    """The path where one side has few words: all cells of each of them at once."""
+    turned = len(of) > len(said)
+    few, many = (said, of) if turned else (of, said)
+    least = np.arange(len(many) + 1) * DELETION  # what it takes to come there along the many alone
+    before, ways = least, list[tuple[bytes, bytes]]()
+    for word in few.tolist():
+        across = before + DELETION
+        onto = before[:-1] + SUBSTITUTION * (many != word)
+        now = across.copy()
+        np.minimum(now[1:], onto, out=now[1:])
+        before = np.minimum.accumulate(now - least) + least
+        along, across = before[:-1] + DELETION, across[1:]
+        deleted, inserted = (along, across) if turned else (across, along)
+        gaps, deletions = np.minimum(along, across) < onto, deleted < inserted
+        ways.append((np.packbits(gaps).tobytes(), np.packbits(deletions).tobytes()))
+    i, j = len(of), len(said)
+    letters: list[str] = []
+    while i and j:
+        (gap, deletion), cell = (ways[j - 1], i - 1) if turned else (ways[i - 1], j - 1)
+        byte, bit = cell >> 3, 128 >> (cell & 7)
+        if not gap[byte] & bit:
+            i, j = i - 1, j - 1
+            letters.append("C" if of[i] == said[j] else "S")
+        elif deletion[byte] & bit:
+            i -= 1
+            letters.append("D")
+        else:
+            j -= 1
+            letters.append("I")
+    return "D" * i + "I" * j + "".join(reversed(letters))
+
+
+@dataclass(frozen=True, slots=True)
+class _Band:
+    """The cells (i, j) of a table whose i − j is from `low` to `high`; i and j count words, from 1."""
+
+    rows: int
+    columns: int
+    margin: int
+    low: int = field(init=False)
+    high: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        longer = self.rows - self.columns
+        object.__setattr__(self, "low", max(min(0, longer) - self.margin, -self.columns))
+        object.__setattr__(self, "high", min(max(0, longer) + self.margin, self.rows))
+
+    def of(self, diagonal: int) -> tuple[int, int]:
+        """The first and the last row of a diagonal i + j; the first is the greater where it has none."""
+        first = max(1, diagonal - self.columns, (diagonal + self.low + 1) // 2)
+        return first, min(self.rows, diagonal - 1, (diagonal + self.high) // 2)
+
+
+@dataclass(frozen=True, slots=True)
+class _Edge:
+    """What a diagonal is filled from. first: the row that `down` begins with; `along` begins with the one above."""
+
+    first: int
+    down: Steps
+    along: Steps
+
+
+@dataclass(frozen=True, slots=True)
+class _Ways:
+    """The ways back of some diagonals, the first of them `begin`: bits for the cells of each, from its first row on."""
+
+    begin: int
+    firsts: list[int] = field(default_factory=list)
+    gaps: list[bytes] = field(default_factory=list)
+    deletions: list[bytes] = field(default_factory=list)
+
+
+class _Table:
+    """Cells hold how much dearer they are than their neighbours, which is at most 3 either way; 3 is added to both."""
+
+    def __init__(self, of: Codes, said: Codes, band: _Band) -> None:
+        self._of, self._said, self._band = of, said, band
+        self._backwards = np.ascontiguousarray(said[::-1])
+        self._end = len(of) + len(said) + 1
+        self._widest = min(len(of), len(said), (band.high - band.low) // 2 + 1)
+        # So far apart, the kept edges and the ways between two of them take the least memory together.
+        fits = self._end * self._widest // 4 <= KEPT_BYTES
+        self._apart = self._end if fits else math.isqrt(8 * self._end)
+        self._edges: list[_Edge] = []
+        self._ways = _Ways(2)
+
+    def fill(self) -> None:
+        """Fills the band, and keeps what the way back needs."""
+        nothing = np.empty(0, np.int8)
+        edge = _Edge(1, nothing, nothing)
+        for begin in range(2, self._end, self._apart):
+            self._edges.append(edge)
+            self._ways, edge = self._filled(begin, edge)
+
+    def _filled(self, begin: int, edge: _Edge) -> tuple[_Ways, _Edge]:
+        """The diagonals from `begin` to the next kept edge, and that edge."""
+        of, backwards, band = self._of, self._backwards, self._band
+        columns, low, high = len(backwards), band.low, band.high
+        # One column's cells over those above, and one row's over those to their left, as they are at the table's sides.
+        down, along, next_along = np.full((3, len(of) + 1), 2 * DELETION, np.int8)
+        down[edge.first : edge.first + len(edge.down)] = edge.down
+        along[edge.first - 1 : edge.first - 1 + len(edge.along)] = edge.along
+        unlike, wrong = np.empty(self._widest, np.bool_), np.empty(self._widest, np.bool_)
+        cost, least = np.empty((2, self._widest), np.int8)
+        ways = _Ways(begin)
+        stop = min(begin + self._apart, self._end)
+        for diagonal in range(begin, stop):
+            first, last = band.of(diagonal)
+            here, above, size = slice(first, last + 1), slice(first - 1, last), last + 1 - first
+            if 2 * first - diagonal == low:
+                along[first - 1] = _NEVER
+            if 2 * last - diagonal == high:
+                down[last] = _NEVER
+            meeting = backwards[columns - diagonal + first : columns - diagonal + last + 1]
+            inserted, deleted = down[here], along[above]
+            different = np.not_equal(of[above], meeting, out=unlike[:size])
+            replaced = np.multiply(different.view(np.int8), np.int8(SUBSTITUTION), out=cost[:size])
+            found = np.minimum(inserted, deleted, out=least[:size])
+            ways.firsts.append(first)
+            ways.gaps.append(np.packbits(np.less(found, replaced, out=wrong[:size])).tobytes())
+            ways.deletions.append(np.packbits(np.less(deleted, inserted, out=wrong[:size])).tobytes())
+            np.minimum(found, replaced, out=found)
+            found += 2 * DELETION
+            np.subtract(found, inserted, out=next_along[here])
+            np.subtract(found, deleted, out=inserted)
+            along, next_along = next_along, along
+        first, last = band.of(stop)
+        return ways, _Edge(first, down[first : last + 1].copy(), along[first - 1 : last].copy())
+
+    def path(self) -> str:
+        """The way back, turned round."""
+        i, j = len(self._of), len(self._said)
+        of, said = self._of.tolist(), self._said.tolist()
+        letters: list[str] = []
+        while i and j:
+            number = (i + j - 2) // self._apart
+            if number < len(self._edges) - 1:
+                self._ways, _ = self._filled(2 + number * self._apart, self._edges[number])
+            ways = self._ways
+            while i and j and (at := i + j - ways.begin) >= 0:
+                cell = i - ways.firsts[at]
+                byte, bit = cell >> 3, 128 >> (cell & 7)
+                if not ways.gaps[at][byte] & bit:
+                    i -= 1
+                    j -= 1
+                    letters.append("C" if of[i] == said[j] else "S")
+                elif ways.deletions[at][byte] & bit:
+                    i -= 1
+                    letters.append("D")
+                else:
+                    j -= 1
+                    letters.append("I")
+        return "D" * i + "I" * j + "".join(reversed(letters))

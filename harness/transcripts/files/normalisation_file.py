@@ -1,0 +1,108 @@
+"""Normalisation files: a base, and the phrases that count as others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from harness.base import file_kinds as kinds
+from harness.base import strict_yaml
+from harness.base.file_words import MAX_TEXT, Id, word, wrong
+from harness.base.findings import Findings, Keys
+from harness.model.choices import FileKind
+from harness.model.errors import InputError
+from harness.model.normalisation import Normalisation
+from harness.model.rewriting import MOST_PAIRS, Rewriting
+from harness.transcripts.words import normalise
+
+Words = tuple[str, ...]
+
+
+def _phrase(text: str) -> str:
+    if len(text) > MAX_TEXT:
+        raise wrong(f"the text has more than {MAX_TEXT} characters", "Shorten it")
+    return text
+
+
+def _two(pair: Sequence[str]) -> Sequence[str]:
+    if len(pair) != 2:
+        raise wrong(f"{len(pair)} texts, where a pair has 2", "Write [light bulb, lightbulb]")
+    return pair
+
+
+Phrase = Annotated[str, AfterValidator(_phrase), Field(json_schema_extra={"maxLength": MAX_TEXT})]
+Pair = Annotated[list[Phrase], AfterValidator(_two), Field(json_schema_extra={"minItems": 2, "maxItems": 2})]
+
+
+class NormalisationKeys(Keys):
+    """A normalisation file."""
+
+    normalisation: Id = Field(description="Name of the list; it stands beside every figure.")
+    base: Annotated[Normalisation, word(Normalisation, Normalisation.EXPANDED_SNOR)] = Field(
+        description="What comes first: verbatim, plain, spoken or snor.",
+        json_schema_extra={
+            "enum": [one.value for one in Normalisation if one is not Normalisation.EXPANDED_SNOR],
+        },
+    )
+    same: list[Pair] = Field(
+        min_length=1,
+        max_length=MOST_PAIRS,
+        description='Pairs [written, counts as]: [light bulb, lightbulb]; [uh, ""] leaves a word out.',
+    )
+
+
+def load_normalisation(path: Path) -> Rewriting:
+    """The normalisation of a file; InputProblems with all that is wrong with it, or InputError when it is no YAML."""
+    tree = strict_yaml.parse(strict_yaml.read_bytes(path), str(path))
+    kinds.expect(FileKind.NORMALISATION, tree, str(path))
+    found = Findings(str(path), tree)
+    found.refuse_empty(tree, lambda at: False)
+    written = tree.plain()
+    found.check(NormalisationKeys, written)
+    found.refuse()
+    keys = NormalisationKeys.model_validate(written)
+    pairs = _pairs(keys, found)
+    found.refuse()
+    return Rewriting(keys.normalisation, keys.base, pairs)
+
+
+def _pairs(keys: NormalisationKeys, found: Findings) -> tuple[tuple[Words, Words], ...]:
+    pairs: dict[Words, Words] = {}
+    first: dict[Words, int] = {}
+    for number, (left, right) in enumerate(keys.same):
+        at = ("same", number)
+        words, meant = (_words(text, keys.base, (*at, side), found) for side, text in enumerate((left, right)))
+        if words is None or meant is None or _is_known(left, right, keys.base):
+            continue
+        if not words:
+            what = f"nothing is left of {left!r} in {keys.base.value}"
+            found.add((*at, 0), what, "Write words that the base keeps")
+        elif words in first:
+            line = found.place(("same", first[words])).line
+            what = f"{left!r} is there already, in line {line}"
+            found.add((*at, 0), what, "Remove one of the two")
+        elif words == meant:
+            what = f"{left!r} and {right!r} are the same in {keys.base.value}"
+            found.add(at, what, "Remove the pair")
+        else:
+            first[words] = number
+            pairs[words] = meant
+    return tuple(pairs.items())
+
+
+def _is_known(left: str, right: str, base: Normalisation) -> bool:
+    """Whether SPOKEN says by itself what a pair says, such as [uh, ""] and [colour, color]: lists outlive its rules."""
+    if base is not Normalisation.SPOKEN or normalise(left, base) != normalise(right, base):
+        return False
+    return normalise(left, Normalisation.PLAIN) not in ((), normalise(right, Normalisation.PLAIN))
+
+
+def _words(text: str, base: Normalisation, at: tuple[str | int, ...], found: Findings) -> Words | None:
+    try:
+        return normalise(text, base)
+    except InputError as error:
+        found.add(at, f"{text!r} cannot be read as {base.value}: {error.what}", error.remedy)
+        return None

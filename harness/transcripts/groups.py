@@ -1,0 +1,225 @@
+"""Word errors by what utterances are told apart by: voice, level, noise, position, or any two of them crossed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from harness.model.grouping import Grouping, Groupings
+from harness.model.transcript import WordCounts
+from harness.transcripts.scoring import Scoring
+from harness.transcripts.system_comparison import (
+    Interval,
+    Rows,
+    SystemComparison,
+    Unit,
+    compare_on,
+    interval_on,
+    shared_rows,
+    unit_of,
+)
+
+QUERY = "query"
+"""The column that says what was asked, as the lists of exported sessions call it."""
+MOST_LABELS = 1000
+"""A column of more is no condition but a note on single utterances, as a file name is."""
+_NUMBER = re.compile(r"([-+−]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)\s*(\D*)")
+_DIGITS = re.compile(r"(\d{1,15})")
+
+
+@dataclass(frozen=True, slots=True)
+class GroupWords:
+    """The words of some utterances. interval: 95 % of their WER, over `unit`; None over no words or one utterance."""
+
+    counts: WordCounts
+    interval: Interval | None
+    unit: Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Parting:
+    """How a grouping parts the utterances of a scoring. labels: sorted (where they are few), "" (none) last.
+
+    places: the place in `labels` of each utterance, in the scoring's order.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    places: Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """A scoring by one grouping: each label with its words."""
+
+    by: str
+    values: tuple[tuple[str, GroupWords], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Crossed:
+    """A scoring by two groupings at once. cells: by rows, then columns; None where there is no utterance."""
+
+    by: tuple[str, str]
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    cells: tuple[tuple[GroupWords | None, ...], ...]
+    row_sums: tuple[GroupWords, ...]
+    column_sums: tuple[GroupWords, ...]
+    total: GroupWords
+
+
+@dataclass(frozen=True, slots=True)
+class GroupedComparison:
+    """Two systems within each label of a grouping, on the utterances that count for both."""
+
+    by: str
+    values: tuple[tuple[str, SystemComparison], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFigures:
+    """All that is asked of a scoring by groups. left_out: groupings of more than MOST_LABELS labels, with how many.
+
+    without_row: ids of the scoring of which a list says nothing, so that they are in "". strangers: ids of the list
+    that neither references nor hypotheses have. partings: of every grouping that is not left out.
+    """
+
+    grouped: tuple[Grouped, ...]
+    crossed: tuple[Crossed, ...]
+    left_out: tuple[tuple[str, int], ...]
+    without_row: tuple[str, ...]
+    strangers: tuple[str, ...]
+    partings: tuple[Parting, ...]
+
+
+def group_figures(
+    scoring: Scoring, sources: Sequence[Groupings], crosses: Sequence[tuple[str, str]] = ()
+) -> GroupFigures:
+    """A scoring by every grouping of some files. crosses: names of groupings, by twos; ValueError for unknown ones."""
+    found: list[Parting] = []
+    without: dict[str, None] = {}
+    strangers: dict[str, None] = {}
+    for source in sources:
+        rows, left = _rows_of(source, scoring.ids)
+        known = {id_.lower() for id_ in (*scoring.without_hypothesis, *scoring.surplus)} if left else set()
+        without.update(dict.fromkeys(scoring.ids[row] for row in np.flatnonzero(rows < 0).tolist()))
+        strangers.update(dict.fromkeys(id_ for id_ in left if id_.lower() not in known))
+        found += [_parting(one, rows) for one in source.groupings]
+    few = {one.name: one for one in found if len(one.labels) <= MOST_LABELS}
+    if unknown := {name for both in crosses for name in both if name not in few}:
+        raise ValueError(f"no groupings of at most {MOST_LABELS} labels: {unknown}")
+    return GroupFigures(
+        tuple(by_group(scoring, one) for one in few.values()),
+        tuple(crossed(scoring, few[first], few[second]) for first, second in crosses),
+        tuple((one.name, len(one.labels)) for one in found if one.name not in few),
+        tuple(without),
+        tuple(strangers),
+        tuple(few.values()),
+    )
+
+
+def by_group(scoring: Scoring, parting: Parting) -> Grouped:
+    """The words of each label."""
+    parts = _parts(parting.places, len(parting.labels))
+    found = ((label, words_on(scoring, rows)) for label, rows in zip(parting.labels, parts, strict=True))
+    return Grouped(parting.name, tuple(found))
+
+
+def crossed(scoring: Scoring, first: Parting, second: Parting) -> Crossed:
+    """The words of each pair of labels, and of all with either."""
+    across = len(second.labels)
+    parts = _parts(first.places * across + second.places, len(first.labels) * across)
+    cells = [words_on(scoring, rows) if len(rows) else None for rows in parts]
+    return Crossed(
+        (first.name, second.name),
+        first.labels,
+        second.labels,
+        tuple(tuple(cells[begin : begin + across]) for begin in range(0, len(cells), across)),
+        tuple(words for _, words in by_group(scoring, first).values),
+        tuple(words for _, words in by_group(scoring, second).values),
+        words_on(scoring, np.arange(len(scoring), dtype=np.intp)),
+    )
+
+
+def compared_by_group(first: Scoring, second: Scoring, parting: Parting) -> GroupedComparison:
+    """The paired difference within each label. parting: of the first."""
+    one, other = shared_rows(first, second)
+    parts = _parts(parting.places[one], len(parting.labels))
+    found = (
+        (label, compare_on(first, second, one[rows], other[rows], unit_of(first, one[rows])))
+        for label, rows in zip(parting.labels, parts, strict=True)
+    )
+    return GroupedComparison(parting.name, tuple(found))
+
+
+def words_on(scoring: Scoring, rows: Rows) -> GroupWords:
+    """The words of some utterances; the interval is over what `unit_of` says of them."""
+    return GroupWords(scoring.columns.of(rows).totals(), interval_on(scoring, rows), unit_of(scoring, rows))
+
+
+def with_queries(scoring: Scoring, sources: Sequence[Groupings]) -> Scoring:
+    """A scoring that knows what was asked, where a file has a column `query`; an utterance without one is its own."""
+    for source in sources:
+        for one in source.groupings:
+            if one.name == QUERY:
+                parting = _parting(one, _rows_of(source, scoring.ids)[0])
+                nothing = np.array([not label for label in parting.labels], bool)[parting.places]
+                own = len(parting.labels) + np.arange(len(scoring), dtype=np.intp)
+                return replace(scoring, queries=np.where(nothing, own, parting.places))
+    return scoring
+
+
+def _parts(codes: Rows, total: int) -> list[Rows]:
+    """The rows of each code below `total`, ascending."""
+    order = np.argsort(codes, kind="stable")
+    return np.split(order, np.searchsorted(codes[order], np.arange(1, total))) if total else []
+
+
+def _rows_of(groups: Groupings, ids: Sequence[str]) -> tuple[Rows, list[str]]:
+    """For each id its row in the list, −1 for none; and the ids of the list that are left. As written, else by case."""
+    if tuple(ids) == groups.ids:
+        return np.arange(len(ids), dtype=np.intp), []
+    place = dict(zip(groups.ids, range(len(groups.ids)), strict=True))
+    rows = [place.pop(id_, -1) for id_ in ids]
+    if place and -1 in rows:
+        spelt = {id_.lower(): id_ for id_ in place}
+        for index, id_ in enumerate(ids):
+            if rows[index] < 0 and (other := spelt.pop(id_.lower(), None)) is not None:
+                rows[index] = place.pop(other)
+    return np.array(rows, np.intp), list(place)
+
+
+def _parting(grouping: Grouping, rows: Rows) -> Parting:
+    names = {label: number for number, label in enumerate(dict.fromkeys(grouping.labels))}
+    # Row −1 is the last one, which has no label.
+    none = names.setdefault("", len(names))
+    codes = np.array([*map(names.__getitem__, grouping.labels), none], np.intp)[rows]
+    present = set(np.flatnonzero(np.bincount(codes, minlength=len(names))).tolist())
+    found = [label for label, code in names.items() if code in present]
+    labels = sorted_labels(found, grouping.order) if len(found) <= MOST_LABELS else found
+    place = np.zeros(len(names), np.intp)
+    for at, label in enumerate(labels):
+        place[names[label]] = at
+    return Parting(grouping.name, tuple(labels), place[codes])
+
+
+def sorted_labels(labels: Sequence[str], first: Sequence[str] = ()) -> list[str]:
+    """`first`, then numbers by size where they are of one unit, then by letters and the numbers among them; "" last."""
+    head = [label for label in first if label in labels]
+    rest = [label for label in labels if label and label not in first]
+    numbers = {label: found for label in rest if (found := _NUMBER.fullmatch(label))}
+    if len({found[2] for found in numbers.values()}) > 1:
+        numbers.clear()
+    by_size = sorted(numbers, key=lambda label: (float(numbers[label][1].replace("−", "-")), label))
+    by_letters = sorted((label for label in rest if label not in numbers), key=_by_letters)
+    return [*head, *by_size, *by_letters, *([""] if "" in labels else [])]
+
+
+def _by_letters(label: str) -> tuple[list[tuple[int, str]], str]:
+    # What is between numbers, and numbers, in turn.
+    pieces = enumerate(_DIGITS.split(label.casefold()))
+    return [(int(piece), "") if at % 2 else (0, piece) for at, piece in pieces], label

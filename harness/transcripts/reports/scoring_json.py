@@ -1,0 +1,144 @@
+"""A scoring as JSON, written piece by piece, since there may be hundreds of thousands of utterances.
+
+Keys keep their order. All text is ASCII, so that neither a terminal nor an odd character can spoil it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from harness import __version__
+from harness.transcripts.groups import GroupedComparison, GroupFigures
+from harness.transcripts.reports import groups_json
+from harness.transcripts.reports.groups_json import counts_of
+from harness.transcripts.scoring import Scoring
+from harness.transcripts.system_comparison import Interval, SystemComparison, unit_of
+
+FORMAT = 1
+_text = json.JSONEncoder(ensure_ascii=True, allow_nan=False).encode
+CHUNK = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file that was scored. sha256: of its bytes, in hexadecimal."""
+
+    file: str
+    format: str
+    encoding: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a scoring was made from, and how."""
+
+    reference: SourceFile
+    hypothesis: SourceFile
+    like_sclite: bool
+    optional_words: bool
+    fragments: bool
+    groups: SourceFile | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A scoring with its sources. interval: 95 % of its WER. groups: None where there are none."""
+
+    scoring: Scoring
+    source: Source
+    interval: Interval | None
+    groups: GroupFigures | None = None
+
+
+def pieces(
+    systems: Sequence[Scored],
+    comparisons: Sequence[SystemComparison],
+    by_groups: Sequence[Sequence[GroupedComparison]] = (),
+) -> Iterator[str]:
+    """The text of the JSON: an object for one system; for more `{"systems": […], "comparisons": […]}`.
+
+    by_groups: the comparisons by groups, one for one, where there are groups.
+    """
+    if len(systems) == 1:
+        yield from _system(systems[0])
+    else:
+        yield '{"systems": ['
+        for index, one in enumerate(systems):
+            yield ",\n" if index else "\n"
+            yield from _system(one)
+        within = by_groups or [()] * len(comparisons)
+        compared = [
+            {**_comparison(one), "groups": groups_json.compared(groups)}
+            for one, groups in zip(comparisons, within, strict=True)
+        ]
+        yield f'],\n"comparisons": {_text(compared)}}}'
+    yield "\n"
+
+
+def _system(one: Scored) -> Iterator[str]:
+    scoring, source = one.scoring, one.source
+    head: dict[str, object] = {
+        "format": FORMAT,
+        "harness": __version__,
+        "title": scoring.title,
+        "normalisation": scoring.normalisation,
+        "like_sclite": source.like_sclite,
+        "optional_words": source.optional_words,
+        "fragments": source.fragments,
+        "reference": _file(source.reference),
+        "hypothesis": _file(source.hypothesis),
+        "totals": counts_of(scoring.totals),
+        "wer": scoring.totals.wer,
+        "interval": one.interval,
+        "interval_over": unit_of(scoring).value,
+        "speakers": [{"speaker": name, **counts_of(counts), "wer": counts.wer} for name, counts in scoring.by_speaker],
+        "missing": scoring.without_hypothesis,
+        "missing_counted": scoring.missing,
+        "surplus": scoring.surplus,
+        "empty_references": scoring.empty_references,
+        "groups_file": None if source.groups is None else _file(source.groups),
+        **groups_json.figures(one.groups),
+    }
+    yield "{\n"
+    for key, value in head.items():
+        yield f"{_text(key)}: {_text(value)},\n"
+    yield '"utterances": ['
+    columns = scoring.columns
+    of = (columns.correct, columns.substitutions, columns.deletions, columns.insertions)
+    everything = zip(scoring.ids, *(column.tolist() for column in of), scoring.paths(range(len(scoring))), strict=True)
+    rows: list[str] = []
+    before = "\n"
+    for id_, correct, substitutions, deletions, insertions, path in everything:
+        rows.append(
+            f'{{"id": {_text(id_)}, "correct": {correct}, "substitutions": {substitutions}, '
+            f'"deletions": {deletions}, "insertions": {insertions}, "path": "{path}"}}'
+        )
+        if len(rows) == CHUNK:
+            yield before + ",\n".join(rows)
+            before = ",\n"
+            rows.clear()
+    if rows:
+        yield before + ",\n".join(rows)
+    yield "\n]}"
+
+
+def _file(file: SourceFile) -> dict[str, str]:
+    return {"file": file.file, "format": file.format, "encoding": file.encoding, "sha256": file.sha256}
+
+
+def _comparison(one: SystemComparison) -> dict[str, object]:
+    return {
+        "first": one.first,
+        "second": one.second,
+        "utterances": one.utterances,
+        "first_totals": counts_of(one.first_counts),
+        "second_totals": counts_of(one.second_counts),
+        "first_missing": one.first_missing,
+        "second_missing": one.second_missing,
+        "difference": one.difference,
+        "interval": one.interval,
+        "p": one.p,
+    }

@@ -1,0 +1,485 @@
+"""English texts as a person may say them: every usual reading of numerals, times, money, units and abbreviations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from harness.transcripts import numerals
+from harness.transcripts import spoken_english as english
+from harness.transcripts.readings import Piece, Readings, choice
+
+_TOP = "com|org|net|edu|gov|io|co|uk|de|fr|es|eu|us|ca|au|tv|app|dev|info|biz|ai|fm|me|ly"
+# Repetitions are bounded, so that no text takes longer than its length asks for.
+_NUMBER = r"\d{1,3}(?:,\d{3}){1,4}(?!,?\d)|\d+"
+_TOKEN = re.compile(
+    rf"""
+    (?P<web>[\w.+-]{{1,64}}@[\w-]+(?:\.[\w-]+)+ | (?:https?://|www\.)[\w-]+(?:\.[\w-]+)+(?:/[\w./-]*\w)?
+        | [a-z][\w-]{{0,63}}(?:\.[\w-]{{1,63}}){{0,4}}\.(?:{_TOP})\b(?:/[\w./-]*\w)?)
+    | (?P<time>(?<![\d:.])\d{{1,2}}:[0-5]\d(?![\d:]))
+    | (?P<decade>(?<![\w.,])'?(?:\d\d)?\d0'?s\b)
+    | (?P<ordinal>(?<!\d)(?:\d{{1,3}}(?:,\d{{3}}){{1,4}}|\d{{1,12}})(?:st|nd|rd|th)\b)
+    | (?P<height>(?<!\w)\d'\s?\d{{1,2}}(?:"|''|\b))
+    | (?P<fraction>(?<![\d/.,])\d{{1,4}}[/⁄]\d{{1,4}}(?![\d/]))
+    | (?P<decimal>(?:{_NUMBER})\.\d+(?!\.?\d) | (?<![\w.])\.\d+(?!\.?\d))
+    | (?P<number>{_NUMBER})
+    | (?P<word>(?:'(?=(?:cause|cuz|til|em|n|tis|twas)\b))?
+        (?:[^\W\d_]|[^\x00-\x7f\w\s€£¥₹₩₽₺₪₿¢°×÷−–—])+(?:'[^\W\d_]+)*(?:(?<='n)')?)
+    | (?P<sign>\S)
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_ROMAN = re.compile(r"(?=[IVX]{2})X{0,3}(?:IX|IV|V?I{0,3})")
+_BEFORE_ROMAN = frozenset(("war", "part", "chapter", "act", "volume", "episode", "phase", "type", "level", "season"))
+_AT = frozenset(("at", "by", "until", "till", "before", "after", "from", "around", "the"))
+_MEASURED = frozenset(("long", "wide", "tall", "high", "deep", "thick"))
+_RAISED = {"2": ("square", "squared"), "3": ("cubic", "cubed")}
+_IN_ADDRESSES = {
+    "@": ["at"],
+    ".": ["dot", "point"],
+    "/": ["slash"],
+    "_": ["underscore"],
+    "-": ["dash", "hyphen", "minus", ""],
+    "+": ["plus"],
+    ":": [""],
+    "www": ["www", "w w w"],
+}
+_FINGERS = dict(zip("IVX", (1, 5, 10), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    """kind: the group of _TOKEN. spaced: whether space stands before it."""
+
+    kind: str
+    text: str
+    raw: str
+    spaced: bool
+
+
+def english_readings(text: str) -> Readings:
+    """The pieces of a text that is clean (see spoken_words) and still in its case."""
+    return _English(list(_tokens(text))).pieces()
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    end = 0
+    for found in _TOKEN.finditer(text):
+        yield _Token(found.lastgroup or "", found[0].lower(), found[0], found.start() > end or not end)
+        end = found.end()
+
+
+_END = _Token("end", "", "", True)
+
+
+@dataclass(slots=True)
+class _English:
+    """Reads tokens from left to right. numeric: whether what was said last is a number."""
+
+    tokens: list[_Token]
+    at: int = 0
+    numeric: bool = False
+    out: list[Piece] = field(default_factory=list)
+
+    def pieces(self) -> Readings:
+        says: dict[str, Callable[[_Token], None]] = {
+            "web": self._web,
+            "time": self._time,
+            "decade": self._decade,
+            "ordinal": self._ordinal,
+            "height": self._height,
+            "fraction": self._fraction,
+            "decimal": self._number,
+            "number": self._number,
+            "word": self._word,
+            "sign": self._sign,
+        }
+        while self.at < len(self.tokens):
+            token = self.tokens[self.at]
+            self.at += 1
+            says[token.kind](token)
+        return tuple(self.out)
+
+    def _peek(self, ahead: int = 0) -> _Token:
+        return self.tokens[self.at + ahead] if self.at + ahead < len(self.tokens) else _END
+
+    def _previous(self, back: int = 2) -> _Token:
+        """The token before the one that is being said."""
+        return self.tokens[self.at - back] if self.at >= back else _END
+
+    def _say(self, readings: Iterable[str], *, numeric: bool = False) -> None:
+        self.out += choice(" ".join(map(english.spelled, reading.split())) for reading in readings)
+        self.numeric = numeric
+
+    # Numerals
+
+    def _time(self, token: _Token) -> None:
+        hour, minute = map(int, token.text.split(":"))
+        if hour > 24:
+            self._say([f"{one} {two}" for one in numerals.whole(str(hour)) for two in numerals.whole(f"{minute:02}")])
+        else:
+            self._say(numerals.times(hour, minute), numeric=True)
+
+    def _decade(self, token: _Token) -> None:
+        digits = re.sub(r"\D", "", token.text)
+        readings = numerals.decades(digits)
+        if "'" not in token.text and len(digits) == 2:
+            readings = [*readings, *(f"{one} seconds" for one in numerals.whole(digits)[:1])]
+        self._say(readings)
+
+    def _ordinal(self, token: _Token) -> None:
+        number = int(token.text[:-2].replace(",", ""))
+        if not self._before_month(number, numerals.ordinals(number)):
+            self._say(numerals.ordinals(number))
+
+    def _height(self, token: _Token) -> None:
+        feet, inches = (numerals.cardinal(int(one)) for one in re.findall(r"\d+", token.text))
+        self._say(f"{feet} {foot} {inches}{unit}" for foot in ("foot", "feet") for unit in ("", " inches", " inch"))
+
+    def _fraction(self, token: _Token) -> None:
+        top, bottom = re.split("[/⁄]", token.text)
+        found = numerals.fractions(int(top), int(bottom))
+        whole = self.numeric and self._previous().kind == "number" and int(top) < int(bottom)
+        if whole:
+            # A whole number stands before it: the half is one of "two and a half".
+            found = [one for one in found if not one.endswith(("of", " a"))]
+            self._say([*(f"and {one}" for one in found), *found], numeric=True)
+            return
+        if "/" in token.text and (int(top) >= int(bottom) or int(bottom) > 10):
+            apart = [f"{one} {two}" for one in numerals.whole(top) for two in numerals.whole(bottom)]
+            found = [*apart, *found]
+        self._say(found, numeric=True)
+
+    def _number(self, token: _Token) -> None:
+        value = self._joined_thousands(token)
+        scale = self._peek()
+        if scale.kind == "sign" and scale.text in english.CURRENCIES and not self._amount_follows(1):
+            self.at += 1
+            self._say(self._money(value, scale.text, ""), numeric=True)
+            return
+        if scale.text in english.CODES:
+            self.at += 1
+            amounts = self._money(value, english.CODES[scale.text], "")
+            self._say([*amounts, *(f"{one} {scale.text}" for one in self._plain(value))], numeric=True)
+            return
+        readings = self._plain(value)
+        if value.isdigit() and len(value) <= 2 and self._before_month(int(value), readings):
+            return
+        clock = re.fullmatch(r"(\d|1\d|2[0-4])\.([0-5]\d)", value)
+        if clock and self._previous().text in _AT:
+            readings = [*readings, *numerals.times(int(clock[1]), int(clock[2]))]
+        self._say(readings, numeric=True)
+
+    def _joined_thousands(self, token: _Token) -> str:
+        """10 000 is one number."""
+        value = token.text
+        while value.isdigit() and len(value) <= 12 and self._peek().raw == "000" and self._peek().spaced:
+            value += "000"
+            self.at += 1
+        return value
+
+    def _plain(self, value: str) -> list[str]:
+        if "." in value:
+            before, after = value.replace(",", "").split(".")
+            return numerals.decimals(before, after)
+        return numerals.whole(value.replace(",", ""), grouped="," in value)
+
+    def _before_month(self, day: int, said: list[str]) -> bool:
+        """5 January; said: the day alone, which comes first."""
+        month = english.MONTHS.get(self._peek().text)
+        if month is None or not 1 <= day <= 31:
+            return False
+        self.at += 1
+        self._say([*(f"{one} {month}" for one in said[:1]), *numerals.dates(month, day)], numeric=True)
+        return True
+
+    def _month(self, token: _Token) -> bool:
+        """January 5."""
+        month, dot = english.MONTHS.get(token.text), self._peek().text == "."
+        day = self._peek(dot)
+        digits = day.text[:-2] if day.kind == "ordinal" else day.text
+        if month is None or day.kind not in ("number", "ordinal") or len(digits) > 2 or not 1 <= int(digits) <= 31:
+            return False
+        self.at += 1 + dot
+        said = numerals.ordinals(int(digits)) if day.kind == "ordinal" else numerals.whole(digits)
+        self._say([*(f"{month} {one}" for one in said), *numerals.dates(month, int(digits))], numeric=True)
+        return True
+
+    def _amount_follows(self, ahead: int) -> bool:
+        return self._peek(ahead).kind in ("number", "decimal") and not self._peek(ahead).spaced
+
+    def _money(self, value: str, sign: str, scale: str) -> list[str]:
+        one, many, cent, cents = english.CURRENCIES[sign]
+        value = value.replace(",", "")
+        if scale:
+            return [f"{amount} {scale} {name}" for amount in self._plain(value) for name in (many, one)]
+        whole, _, part = value.partition(".")
+        if len(part) != 2:
+            amounts = self._plain(value)
+            if value == "1":
+                return [f"one {one}", f"a {one}"]
+            return [f"{amount} {name}" for amount in amounts for name in (many, one)]
+        coins = int(part)
+        smaller = f"{numerals.cardinal(coins)} {cent if coins == 1 else cents}"
+        found = []
+        if whole not in ("", "0"):
+            for amount in numerals.whole(whole, grouped=True):
+                units = f"{amount} {one if whole == '1' else many}"
+                if not coins:
+                    found += [units, f"{amount} {one}"]
+                    continue
+                said = numerals.cardinal(coins)
+                found += [f"{units} {said}", f"{units} and {smaller}", f"{units} {smaller}", f"{units} and {said}"]
+                found += [f"{amount} {said}"] if coins > 9 else [f"{amount} oh {said}", f"{amount} zero {said}"]
+        else:
+            found = [smaller, f"zero {many} and {smaller}", f"zero {many} {smaller}"]
+        return [*found, *(f"{amount} {many}" for amount in numerals.decimals(whole or "0", part))]
+
+    # Words
+
+    def _word(self, token: _Token) -> None:
+        if self._phrase(token) or self._letters(token) or self._hyphenated(token) or self._month(token):
+            return
+        text = token.text
+        if text in english.FILLERS:
+            return
+        if self._beside_numbers(token):
+            return
+        if _ROMAN.fullmatch(token.raw) or (token.raw in _FINGERS and self._previous().text in _BEFORE_ROMAN):
+            number = _roman(token.raw)
+            self._say([text, numerals.cardinal(number), numerals.ordinal(number), f"the {numerals.ordinal(number)}"])
+            return
+        readings = [*(self._abbreviation(token) or _plain_word(text))]
+        if token.raw.isupper() and 2 <= len(text) <= 5 and readings[0] == text:
+            readings.append(" ".join(text))
+        self._say(readings, numeric=text in english.NUMBER_WORDS)
+
+    def _phrase(self, token: _Token) -> bool:
+        """Words that count as one."""
+        for length in (3, 2):
+            tokens = self.tokens[self.at - 1 : self.at + 2 * length]
+            words = [one.text for one in tokens[: 2 * length - 1] if one.text != "-" or one.spaced][:length]
+            if len(words) == length and tuple(words) in english.PHRASES:
+                taken = 0
+                while length:
+                    length -= tokens[taken].text != "-"
+                    taken += 1
+                self.at += taken - 1
+                self._say([english.PHRASES[tuple(words)]])
+                return True
+        return False
+
+    def _letters(self, token: _Token) -> bool:
+        """Letters one by one, as t v, T.V. or A/C, are a word too."""
+        if len(token.text) != 1 or (self.numeric and self._peek().text == "/"):
+            return False
+        letters, ahead = [token.text], 0
+        while True:
+            step = self._peek(ahead)
+            if step.kind == "sign" and step.text in "./" and not step.spaced:
+                follows = self._peek(ahead + 1)
+                if follows.kind == "word" and len(follows.text) == 1 and (not follows.spaced or step.text == "."):
+                    letters.append(follows.text)
+                    ahead += 2
+                    continue
+            elif step.kind == "word" and len(step.text) == 1 and step.text.isalpha():
+                letters.append(step.text)
+                ahead += 1
+                continue
+            break
+        if len(letters) < 2 or (letters[0] in "ai" and letters != ["a", "m"] and self._peek().spaced):
+            return False
+        self.at += ahead
+        self._say(["".join(letters), " ".join(letters)])
+        return True
+
+    def _hyphenated(self, token: _Token) -> bool:
+        """Check-in is check in or checkin."""
+        words, ahead = [token.text], 0
+        while self._peek(ahead).text == "-" and not self._peek(ahead).spaced:
+            follows = self._peek(ahead + 1)
+            if follows.kind != "word" or follows.spaced:
+                break
+            words.append(follows.text)
+            ahead += 2
+        numeral = self.numeric or any(word in english.NUMBER_WORDS for word in words)
+        if len(words) < 2 or numeral or not all(map(str.isalpha, words)):
+            return False
+        self.at += ahead
+        self._say([" ".join(words), "".join(words)])
+        return True
+
+    def _beside_numbers(self, token: _Token) -> bool:
+        """Words that say something else beside a number: oh, double, x, and."""
+        text, follows = token.text, self._peek()
+        into = follows.kind in ("number", "decimal", "fraction") or follows.text in english.NUMBER_WORDS
+        if text in ("oh", "o") and (self.numeric or into or (follows.text in ("oh", "o") and self._is_number(1))):
+            self._say([text, "zero", "oh"], numeric=True)
+            return True
+        if text == "and" and self._previous().text in english.SCALES[:2] and follows.text in english.NUMBER_WORDS:
+            return True
+        if text in ("double", "triple") and follows.kind == "word" and (into or follows.text in ("oh", "o")):
+            self.at += 1
+            times = 2 if text == "double" else 3
+            digit = "zero" if follows.text in ("oh", "o") else follows.text
+            self._say([f"{text} {follows.text}", " ".join([digit] * times)], numeric=True)
+            return True
+        if text == "x" and self.numeric and into:
+            self._say(["times", "by", "x"])
+            return True
+        if text == "a" and follows.text in english.SCALES:
+            self._say(["a", "one"], numeric=True)
+            return True
+        return False
+
+    def _is_number(self, ahead: int) -> bool:
+        token = self._peek(ahead)
+        return token.kind == "number" or token.text in english.NUMBER_WORDS
+
+    def _abbreviation(self, token: _Token) -> list[str]:
+        text, follows = token.text, self._peek()
+        dotted = follows.text == "." and not follows.spaced
+        unit = self._peek(dotted).text
+        if text == "sq" and unit in english.UNITS:
+            self.at += 1 + dotted
+            return [f"square {one}" for one in english.UNITS[unit]]
+        raised = follows.text == "^" and self._peek(1).text in _RAISED
+        if text in english.UNITS and (self.numeric or raised or text not in english.AFTER_NUMBERS):
+            return self._per([*english.UNITS[text], text], raised)
+        if self.numeric and text == "in" and (dotted or follows is _END or follows.text in _MEASURED):
+            return ["inches", "inch", "in"]
+        if text == "no" and dotted and self._is_number(1):
+            return ["number", "no"]
+        if text in english.ABBREVIATIONS:
+            return list(english.ABBREVIATIONS[text])
+        beside = follows.kind in ("number", "ordinal") or dotted or self._previous().kind in ("number", "ordinal")
+        if text in english.MONTHS and english.MONTHS[text] != text and beside:
+            return [english.MONTHS[text], text]
+        if text in english.WEEKDAYS and (text not in ("sat", "sun", "wed") or dotted or follows.text == ","):
+            return [english.WEEKDAYS[text], text]
+        return []
+
+    def _per(self, units: list[str], raised: bool) -> list[str]:
+        """Square meters, and kilometers per hour."""
+        if raised:
+            before, after = _RAISED[self._peek(1).text]
+            self.at += 2
+            units = [*(f"{before} {one}" for one in units), *(f"{one} {after}" for one in units)]
+        if self._peek().text == "/" and not self._peek().spaced and self._peek(1).text in english.UNITS:
+            names = english.UNITS[self._peek(1).text]
+            one = names[1] if len(names) > 1 else names[0]
+            self.at += 2
+            return [f"{unit} {per} {one}" for unit in units for per in ("per", "an" if one == "hour" else "a")]
+        return units
+
+    # Signs
+
+    def _sign(self, token: _Token) -> None:
+        text, follows = token.text, self._peek()
+        number_follows = follows.kind in ("number", "decimal", "fraction", "time")
+        if text in english.CURRENCIES:
+            self._currency(text)
+        elif text == "¢":
+            self._say(["cents", "cent"])
+        elif text == "%":
+            self._say(["percent"])
+        elif text == "°":
+            self._degrees()
+        elif text == "&":
+            self._say(["and"])
+        elif text == "@":
+            self._say(["at"])
+        elif text == "#":
+            self._say(["number", "hashtag", "hash", "pound"] if number_follows else ["hashtag", "hash", ""])
+        elif text == "+":
+            self._say(["plus"])
+        elif text == "^" and follows.text.isdigit() and len(follows.text) <= 3:
+            self._power()
+        elif text == "=":
+            self._say(["equals", "is"])
+        elif text == "÷":
+            self._say(["divided by", "over"])
+        elif text in "×*" and self.numeric:
+            self._say(["times", "by"])
+        elif text in "-−–—":
+            self._dash(token, number_follows)
+        elif text == "/":
+            self._slash(token)
+        elif text == ":" and self.numeric and number_follows and not follows.spaced:
+            self._say(["", "to", "by"], numeric=True)
+        elif text == "." and not token.spaced and not follows.spaced and follows.kind in ("word", "number"):
+            self._say(["", "dot", "point"], numeric=self.numeric)
+        elif text == '"' and self.numeric and not token.spaced and self._previous().kind == "number":
+            self._say(["", "inches", "inch"])
+
+    def _currency(self, sign: str) -> None:
+        if self._peek().kind not in ("number", "decimal"):
+            return
+        value = self._peek().text
+        self.at += 1
+        scale, short = self._peek(), {"k": "thousand", "m": "million", "mn": "million", "bn": "billion", "b": "billion"}
+        name = scale.text if scale.text in english.SCALES[1:] else short.get(scale.text, "") if not scale.spaced else ""
+        self.at += bool(name)
+        self._say(self._money(value, sign, name), numeric=True)
+
+    def _power(self) -> None:
+        value = self._peek().text
+        self.at += 1
+        found = [_RAISED[value][1]] if value in _RAISED else []
+        powers = [numerals.cardinal(int(value)), numerals.ordinal(int(value))]
+        self._say([*found, *(f"to the {of}{one}" for one in powers for of in ("power of ", ""))], numeric=True)
+
+    def _degrees(self) -> None:
+        letter = self._peek().text
+        names = {"c": ("celsius", "centigrade", "c"), "f": ("fahrenheit", "f")}.get(letter)
+        if names is None:
+            self._say(["degrees", "degree"])
+            return
+        self.at += 1
+        self._say([f"{degrees} {name}".strip() for name in names for degrees in ("degrees", "degree", "")])
+
+    def _dash(self, token: _Token, number_follows: bool) -> None:
+        follows = self._peek()
+        if not number_follows:
+            if self.numeric and self._previous().kind == "number" and token.spaced:
+                self._say(["", "minus", "dash"])
+            return
+        if self.numeric and token.spaced and follows.spaced:
+            self._say(["minus", "to", "take away", "dash"])
+        elif self.numeric and not token.spaced:
+            self._say(["", "to", "dash", "minus", "through", "hyphen"], numeric=True)
+        elif not follows.spaced:
+            self._say(["minus", "negative"])
+
+    def _slash(self, token: _Token) -> None:
+        if self.at > 1 and not token.spaced and not self._peek().spaced and self._peek() is not _END:
+            self._say(["", "or", "slash", "per", "and"])
+        elif self.numeric:
+            self._say(["divided by", "over", "slash"])
+
+    def _web(self, token: _Token) -> None:
+        for part in re.findall(r"[^\W_\d]+|\d+|[^\w\s]|_", re.sub("^https?://", "", token.text)):
+            if part.isdigit():
+                self._say(numerals.whole(part))
+            else:
+                self._say(_IN_ADDRESSES.get(part, [part]))
+
+
+def _plain_word(text: str) -> list[str]:
+    """Readings of a word that says the same wherever it stands."""
+    known = english.CONTRACTIONS.get(text)
+    if known is not None:
+        return known
+    if "'" not in text:
+        return [text]
+    for ending, meanings in english.ENDINGS.items():
+        if text.endswith(ending) and text != ending:
+            return [f"{text.removesuffix(ending)} {meaning}" for meaning in meanings]
+    bare, owner = text.replace("'", ""), text.removesuffix("'s")
+    return [bare, f"{owner} is", f"{owner} has"] if owner not in (text, "") else [bare]
+
+
+def _roman(written: str) -> int:
+    values = [_FINGERS[letter] for letter in written]
+    return sum(-one if one < after else one for one, after in zip(values, [*values[1:], 0], strict=True))

@@ -1,0 +1,299 @@
+"""Grammar files: sentences with their intents and slots, of which a corpus is generated. docs/understanders.md"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from harness.base import file_kinds as kinds
+from harness.base import strict_yaml
+from harness.base.file_words import Id, Text, word, wrong
+from harness.base.findings import Findings, Keys, nearest
+from harness.model.choices import FileKind
+from harness.model.errors import InputError
+from harness.model.grammar import (
+    Choice,
+    Grammar,
+    Habits,
+    Intent,
+    Maybe,
+    Part,
+    Phrase,
+    Sentence,
+    Sequence,
+    SlotPart,
+    Spoken,
+    Value,
+    Values,
+)
+from harness.model.grammar import Text as Words
+from harness.understanding.files.grammar_pattern import REMEDY, parse_pattern
+from harness.understanding.files.spoken_values import spoken_values
+
+MOST_SPOKEN = 2000
+_LABEL = re.compile(r"[^\s#]{1,80}")
+_TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
+Path_ = tuple[str | int, ...]
+
+
+def _label(text: str) -> str:
+    if not _LABEL.fullmatch(text):
+        raise wrong(f"{text!r} is not an intent", "Write one word, without # and blanks, at most 80 characters")
+    return text
+
+
+Label = Annotated[str, AfterValidator(_label), Field(json_schema_extra={"pattern": f"^{_LABEL.pattern}$"})]
+Share = Annotated[float, Field(ge=0, le=1)]
+Weight = Annotated[float, Field(gt=0, le=1e6)]
+
+
+class HabitsKeys(Keys):
+    """How people speak; shares are of utterances, from 0 to 1."""
+
+    two_intents: Share = Field(default=0.14, description="Share of utterances that join two sentences. Default 0.14.")
+    connectives: list[Text] = Field(default=["and"], min_length=1, description="What stands between the two.")
+    hesitant: Share = Field(default=0.0, description="Share of utterances with a hesitation. Default 0.")
+    hesitations: list[Text] = Field(default=["uh"], min_length=1, description="What is said then, outside of slots.")
+    false_starts: Share = Field(
+        default=0.0, description="Share of utterances whose beginning is said twice. Default 0."
+    )
+    restarts: list[Text] = Field(default=["no"], min_length=1, description="What may stand between the two beginnings.")
+    corrected: Share = Field(
+        default=0.0, description="Share of utterances in which a value is taken back, and another one holds. Default 0."
+    )
+    corrections: list[Text] = Field(default=["no"], min_length=1, description="What stands between the two values.")
+
+
+class ValueKeys(Keys):
+    """A value with its normalised form."""
+
+    say: Text = Field(description="The words.")
+    value: Text | None = Field(
+        default=None, description="What stands for it in figures with values. Default: the words."
+    )
+    weight: Weight = Field(default=1.0, description="How often, beside the list's others. Default 1.")
+
+
+class SaidKeys(Keys):
+    """A list of values, or numbers that are spoken."""
+
+    say: list[Text | ValueKeys] = Field(default=[], description="Values: words, or {say, value, weight}.")
+    unseen: list[Text | ValueKeys] = Field(default=[], description="Values that only the test split has.")
+    unseen_share: Share = Field(default=0.3, description="Their share of this list's slots in the test split.")
+    spoken: Annotated[Spoken, word(Spoken)] | None = Field(
+        default=None, description="number, ordinal or time: all from `from` to `to`, in words, with digits as value."
+    )
+    from_: int | Text | None = Field(default=None, alias="from", description="First number, or time such as 06:00.")
+    to: int | Text | None = Field(default=None, description="Last number or time.")
+    step: int = Field(default=1, ge=1, le=100_000, description="From one to the next; minutes for times. Default 1.")
+
+
+class SentenceKeys(Keys):
+    """A pattern with its weight."""
+
+    say: Text = Field(description="The pattern: words, [may be], (one|another), {concept}, {concept=list}, <phrase>.")
+    weight: Weight = Field(default=1.0, description="How often, beside the intent's others. Default 1.")
+    unseen: bool = Field(default=False, description="Whether only the test split has it. Default false.")
+
+
+class IntentKeys(Keys):
+    """Sentences that mean the same."""
+
+    intent: Label | list[Label] = Field(description="The label, or several that these sentences have at once.")
+    weight: Weight = Field(default=1.0, description="How often, beside the grammar's others. Default 1.")
+    alone: bool = Field(default=False, description="Whether it is never joined with another. Default false.")
+    say: list[Text | SentenceKeys] = Field(min_length=1, description="Patterns: texts, or {say, weight, unseen}.")
+
+
+class GrammarKeys(Keys):
+    """A grammar file: a domain, of whose sentences `harness understanding generate` makes a corpus."""
+
+    grammar: Id = Field(description="Name of the domain; it is a group of its utterances.")
+    title: Text = Field(default="", description="For people.")
+    weight: Weight = Field(default=1.0, description="How often, beside the other files of a corpus. Default 1.")
+    habits: HabitsKeys = Field(default=HabitsKeys(), description="How people speak.")
+    values: dict[Id, SaidKeys | list[Text | ValueKeys]] = Field(
+        default={}, description="Lists of values by name: a list, or keys for more."
+    )
+    phrases: dict[Id, Text] = Field(default={}, description="Patterns by name, for <name> in others.")
+    intents: list[IntentKeys] = Field(min_length=1, description="What can be meant, and how it is said.")
+
+
+def load_grammar(path: Path) -> Grammar:
+    """The grammar of a file; InputProblems with all that is wrong with it, or InputError when it is no YAML."""
+    tree = strict_yaml.parse(strict_yaml.read_bytes(path), str(path))
+    kinds.expect(FileKind.GRAMMAR, tree, str(path))
+    found = Findings(str(path), tree)
+    found.refuse_empty(tree, lambda at: False)
+    written = tree.plain()
+    found.check(GrammarKeys, written)
+    found.refuse()
+    return _Reading(GrammarKeys.model_validate(written), found).grammar()
+
+
+class _Reading:
+    """What a file says, made the model's; everything that is wrong is noted with its place."""
+
+    def __init__(self, keys: GrammarKeys, found: Findings) -> None:
+        self._keys = keys
+        self._found = found
+
+    def grammar(self) -> Grammar:
+        keys = self._keys
+        values = tuple(self._values(name) for name in keys.values)
+        phrases = tuple(
+            (name, part) for name in keys.phrases if (part := self._part(keys.phrases[name], ("phrases", name)))
+        )
+        intents = tuple(self._intent(number) for number in range(len(keys.intents)))
+        self._refuse_circles(dict(phrases))
+        self._found.refuse()
+        return Grammar(keys.grammar, keys.weight, values, phrases, intents, _habits(keys.habits), self._found.file)
+
+    def _values(self, name: str) -> Values:
+        written, at = self._keys.values[name], ("values", name)
+        keys = SaidKeys(say=written) if isinstance(written, list) else written
+        at_say: Path_ = at if isinstance(written, list) else (*at, "say")
+        if keys.spoken is not None:
+            if keys.say or keys.unseen:
+                self._found.add(at, "a spoken list has no other values", "Leave say and unseen out, or spoken")
+            return Values(name, self._spoken(keys, keys.spoken, at))
+        for key in ("from_", "to"):
+            if getattr(keys, key) is not None:
+                self._found.add(
+                    (*at, key.rstrip("_")), "only a spoken list goes from one to another", "Add spoken: number"
+                )
+        values = self._said(keys.say, at_say)
+        if not values:
+            self._found.add(at, f"the list {name!r} has no value", "Write say: [one, another], or spoken: number")
+        unseen = self._said(keys.unseen, (*at, "unseen"), {one.words for one in values})
+        return Values(name, values, unseen, keys.unseen_share if unseen else 0.0)
+
+    def _said(
+        self, written: list[str | ValueKeys], at: Path_, before: set[tuple[str, ...]] | None = None
+    ) -> tuple[Value, ...]:
+        there = set(before or ())
+        values = []
+        for number, one in enumerate(written):
+            keys = ValueKeys(say=one) if isinstance(one, str) else one
+            words = tuple(keys.say.split())
+            if words in there:
+                self._found.add((*at, number), f"{keys.say!r} is in the list already", "Remove one of the two")
+            there.add(words)
+            values.append(Value(words, keys.value, keys.weight))
+        return tuple(values)
+
+    def _spoken(self, keys: SaidKeys, kind: Spoken, at: Path_) -> tuple[Value, ...]:
+        ends = [self._number(end, kind, (*at, name)) for name, end in (("from", keys.from_), ("to", keys.to))]
+        if None in ends:
+            return ()
+        first, last = ends[0] or 0, ends[1] or 0
+        if last < first or (last - first) // keys.step >= MOST_SPOKEN:
+            what = (
+                f"there are no numbers from {first} to {last}" if last < first else f"more than {MOST_SPOKEN} numbers"
+            )
+            self._found.add((*at, "to"), what, "Choose from, to and step so that there are some, and not too many")
+            return ()
+        return spoken_values(kind, range(first, last + 1, keys.step))
+
+    def _number(self, written: int | str | None, kind: Spoken, at: Path_) -> int | None:
+        """The number, minutes for times; None, and noted, where it is none."""
+        if written is None:
+            self._found.add(at[:-1], f"a spoken list needs {at[-1]!r}", f"Add `{at[-1]}: …` here")
+            return None
+        if kind is Spoken.TIME:
+            if isinstance(written, str) and (time := _TIME.fullmatch(written)):
+                return int(time[1]) * 60 + int(time[2])
+            self._found.add(at, f"{written!r} is no time", 'Write one such as "06:30"')
+            return None
+        least = 1 if kind is Spoken.ORDINAL else 0
+        if isinstance(written, int) and least <= written < 10**12:
+            return written
+        self._found.add(at, f"{written!r} is no number from {least} on", "Write digits without quotes")
+        return None
+
+    def _intent(self, number: int) -> Intent:
+        keys, at = self._keys.intents[number], ("intents", number)
+        labels = [keys.intent] if isinstance(keys.intent, str) else keys.intent
+        if not labels or len(set(labels)) < len(labels):
+            self._found.add((*at, "intent"), "no label, or one twice", "Write each label once")
+        if keys.alone and len(labels) > 1:
+            self._found.add((*at, "alone"), "what stands alone has one label", "Write one label, or leave alone out")
+        sentences = []
+        for which, one in enumerate(keys.say):
+            written = SentenceKeys(say=one) if isinstance(one, str) else one
+            where = (*at, "say", which) if isinstance(one, str) else (*at, "say", which, "say")
+            if part := self._part(written.say, where):
+                sentences.append(Sentence(part, written.weight, written.unseen, self._found.place(where)))
+        if sentences and all(one.unseen for one in sentences):
+            self._found.add(at, "every sentence is for the test split alone", "Leave unseen out of one at least")
+        label = tuple(sorted(set(labels)))
+        return Intent(label, keys.weight, keys.alone, tuple(sentences), self._found.place(at))
+
+    def _part(self, text: str, at: Path_) -> Part | None:
+        try:
+            part = parse_pattern(text)
+        except ValueError as error:
+            self._found.add(at, f"the pattern cannot be read: {error}", REMEDY)
+            return None
+        for inner in parts_of(part):
+            if isinstance(inner, SlotPart) and inner.values not in self._keys.values:
+                what = f"there is no list of values {inner.values!r}"
+                self._found.add(at, what, nearest(inner.values, list(self._keys.values), listed="Lists"))
+            elif isinstance(inner, Phrase) and inner.name not in self._keys.phrases:
+                what = f"there is no phrase {inner.name!r}"
+                self._found.add(at, what, nearest(inner.name, list(self._keys.phrases), listed="Phrases"))
+        return part
+
+    def _refuse_circles(self, phrases: dict[str, Part]) -> None:
+        """Notes a phrase that contains itself."""
+        inner = {
+            name: [one.name for one in parts_of(part) if isinstance(one, Phrase)] for name, part in phrases.items()
+        }
+        for name in inner:
+            reached, new = set[str](), set(inner[name])
+            while new:
+                reached |= new
+                new = {below for one in new for below in inner.get(one, ())} - reached
+            if name in reached:
+                self._found.add(("phrases", name), f"the phrase {name!r} contains itself", "Take it out of itself")
+
+
+def parts_of(part: Part) -> Iterator[Part]:
+    """The part and all within it; what a phrase stands for is not looked into."""
+    yield part
+    match part:
+        case Sequence(parts) | Choice(parts):
+            for one in parts:
+                yield from parts_of(one)
+        case Maybe(inner):
+            yield from parts_of(inner)
+        case Words() | Phrase() | SlotPart():
+            pass
+
+
+def _habits(keys: HabitsKeys) -> Habits:
+    def words(texts: list[str]) -> tuple[tuple[str, ...], ...]:
+        return tuple(tuple(text.split()) for text in texts)
+
+    return Habits(
+        two_intents=keys.two_intents, connectives=words(keys.connectives),
+        hesitant=keys.hesitant, hesitations=words(keys.hesitations),
+        false_starts=keys.false_starts, restarts=words(keys.restarts),
+        corrected=keys.corrected, corrections=words(keys.corrections),
+    )  # fmt: skip
+
+
+def load_grammars(paths: list[Path]) -> tuple[Grammar, ...]:
+    """Those of several files; InputError where two have one name."""
+    grammars = tuple(load_grammar(path) for path in paths)
+    first: dict[str, Grammar] = {}
+    for one in grammars:
+        if (known := first.setdefault(one.name, one)) is not one:
+            raise InputError(
+                f"{one.path} and {known.path} both have the name {one.name!r}", remedy="Rename one of them"
+            )
+    return grammars

@@ -1,0 +1,296 @@
+"""Tri-training: three classifiers teach each other on unlabelled utterances, and label them where two agree.
+
+Source: seed MEDIA, section 3.1 (Zhou & Li 2005, adapted by Boulanger et al. 2022), for multi-label intents: sets are
+compared as wholes. Pure, but for the processor time that it tells. docs/tri-training.md
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.base.ports import IntentClassifier
+from harness.model.choices import MOST_EPISODES as MOST_EPISODES
+from harness.model.choices import Ending
+from harness.model.understanding import Utterance
+from harness.statistics.intervals import Share
+from harness.understanding.arithmetic.counts import IntentCounts
+from harness.understanding.arithmetic.figures import IntentFigures, intent_figures
+from harness.understanding.arithmetic.frame import count_intents
+from harness.understanding.arithmetic.zero_division import ZERO
+from harness.understanding.models.tri_sample import SEED_SHARE, drawn
+from harness.understanding.models.votes import THRESHOLD, Intents, Refusal, Voted, agreed, given_by, sets_of, vote
+
+CALM = 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class TriRule:
+    """share: of the labelled utterances, that each classifier is trained on. triads: how many are tried; the one with
+    the best EMR on the held-out utterances is kept. threshold: a label is given above it. calm: an episode that leaves
+    the EMR as it was, and changes no more than this share of what the three teach each other, is the last.
+    """
+
+    seed: int = 0
+    triads: int = 1
+    share: float = SEED_SHARE
+    episodes: int = MOST_EPISODES
+    threshold: float = THRESHOLD
+    calm: float = CALM
+
+    def __post_init__(self) -> None:
+        if (
+            self.triads < 1
+            or self.episodes < 0
+            or not 0 < self.share <= 1
+            or not 0 < self.threshold < 1
+            or not 0 <= self.calm < 1
+        ):
+            raise ValueError(f"no tri-training goes by {self}")
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """number: 0 is the training on the samples alone. exact: EMR of the ensemble on the held-out utterances.
+
+    taught: texts with the set that two agree on, given to the third, for each of the three. changed: of these, the
+    ones that are new or other than in the episode before, and the ones gone since.
+    """
+
+    triad: int
+    number: int
+    exact: Share
+    taught: tuple[int, int, int] = (0, 0, 0)
+    changed: int = 0
+    cpu_s: float = field(default=0.0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Triad:
+    """One that was tried. samples: utterances that each classifier was trained on."""
+
+    number: int
+    samples: tuple[int, int, int]
+    episodes: tuple[Episode, ...]
+    ending: Ending
+
+    @property
+    def exact(self) -> Share:
+        return self.episodes[-1].exact
+
+
+@dataclass(frozen=True, slots=True)
+class TriTraining:
+    """kept: the triad that voted. figures: of its ensemble on the held-out utterances, where no consensus counts as no
+    label. voted: of each unlabelled utterance, in their order.
+
+    known_texts: unlabelled utterances whose text a labelled one has, too; shared_texts: held-out ones. absent: labels
+    that no labelled utterance has, and that are never proposed.
+    """
+
+    rule: TriRule
+    labels: tuple[str, ...]
+    triads: tuple[Triad, ...]
+    kept: Triad
+    figures: IntentFigures
+    voted: tuple[Voted, ...]
+    held_out_without_consensus: int
+    known_texts: int
+    shared_texts: int
+    absent: tuple[str, ...]
+    cpu_s: float = field(default=0.0, compare=False)
+
+
+def tri_train(
+    labelled: Sequence[Utterance],
+    held_out: Sequence[Utterance],
+    unlabelled: Sequence[Utterance],
+    make_classifier: Callable[[int], IntentClassifier],
+    labels: Sequence[str],
+    *,
+    rule: TriRule = TriRule(),
+    refusal: Refusal = lambda intents: "",
+    tell: Callable[[Episode], None] = lambda episode: None,
+) -> TriTraining:
+    """Trains triads, and has the best of them label the unlabelled utterances by consensus.
+
+    labelled, held_out: with intents, all of them among `labels`; ValueError when not, when there are none, or when an
+    utterance is in two of the three. unlabelled: intents are not looked at. refusal: a set that it refuses is neither
+    consensus nor training data; where it refuses the empty set, a classifier gives its best label instead. tell: takes
+    each episode when it is over. The same arguments give the same result, as far as the classifiers keep to it.
+    """
+    begun_s = time.process_time()
+    _demand(labelled, held_out, unlabelled, labels)
+    work = _Work(labelled, held_out, unlabelled, tuple(labels), make_classifier, rule, refusal, tell)
+    best: _Outcome | None = None
+    triads = []
+    for number in range(rule.triads):
+        found = work.triad(number)
+        triads.append(found.triad)
+        if best is None or found.triad.exact.count > best.triad.exact.count:
+            best = found
+    assert best is not None
+    on_held_out = work.vote([one.id for one in held_out], [one.text for one in held_out], best.held_out)
+    counts = _counts(held_out, on_held_out)
+    texts = {one.text for one in labelled}
+    has = {label for one in labelled for label in one.intents or ()}
+    return TriTraining(
+        rule,
+        work.labels,
+        tuple(triads),
+        best.triad,
+        intent_figures(counts, ZERO, work.labels),
+        tuple(work.spread(best.unlabelled)),
+        sum(one.intents is None for one in on_held_out),
+        sum(one.text in texts for one in unlabelled),
+        sum(one.text in texts for one in held_out),
+        tuple(label for label in labels if label not in has),
+        time.process_time() - begun_s,
+    )
+
+
+Probabilities = list[npt.NDArray[np.float64]]
+"""Of three classifiers, each of shape (texts, labels)."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    triad: Triad
+    held_out: Probabilities
+    unlabelled: Probabilities
+
+
+class _Work:
+    """One call of `tri_train`. Classifiers see each text of the unlabelled utterances once."""
+
+    def __init__(
+        self,
+        labelled: Sequence[Utterance],
+        held_out: Sequence[Utterance],
+        unlabelled: Sequence[Utterance],
+        labels: tuple[str, ...],
+        make: Callable[[int], IntentClassifier],
+        rule: TriRule,
+        refusal: Refusal,
+        tell: Callable[[Episode], None],
+    ) -> None:
+        self.labels = labels
+        self._labelled = [(one.text, one.intents or ()) for one in labelled]
+        self._held_out = held_out
+        self._unlabelled = unlabelled
+        self._texts = list(dict.fromkeys(one.text for one in unlabelled))
+        self._make = make
+        self._rule = rule
+        self._refusal = refusal
+        self._tell = tell
+
+    def triad(self, number: int) -> _Outcome:
+        """Trains one until nothing changes."""
+        begun_s = time.process_time()
+        places = [
+            drawn([of for _, of in self._labelled], self._rule.share, f"{self._rule.seed}/{number}/{which}/sample")
+            for which in range(3)
+        ]
+        samples = [[self._labelled[at] for at in one] for one in places]
+        # Each classifier's seed is drawn from a text, so that neighbouring seeds have nothing in common.
+        three = [self._make(random.Random(f"{self._rule.seed}/{number}/{which}").getrandbits(31)) for which in range(3)]
+        for classifier, sample in zip(three, samples, strict=True):
+            self._fit(classifier, sample)
+        held_out, unlabelled = self._ask(three)
+        episodes = [Episode(number, 0, self._exact(held_out), cpu_s=time.process_time() - begun_s)]
+        self._tell(episodes[0])
+        earlier: list[list[dict[str, Intents]]] = [[{}, {}, {}]]
+        ending = Ending.MOST if self._texts else Ending.SETTLED
+        while self._texts and len(episodes) <= self._rule.episodes:
+            begun_s = time.process_time()
+            taught = self._taught(unlabelled, [{text for text, _ in sample} for sample in samples])
+            changed = sum(len(dict(now.items() ^ then.items())) for now, then in zip(taught, earlier[-1], strict=True))
+            if changed:
+                for classifier, sample, more in zip(three, samples, taught, strict=True):
+                    self._fit(classifier, [*sample, *more.items()])
+                held_out, unlabelled = self._ask(three)
+            exact = self._exact(held_out)
+            counts = (len(taught[0]), len(taught[1]), len(taught[2]))
+            episodes.append(Episode(number, len(episodes), exact, counts, changed, time.process_time() - begun_s))
+            self._tell(episodes[-1])
+            if exact == episodes[-2].exact and changed <= self._rule.calm * sum(counts):
+                ending = Ending.SETTLED
+                break
+            if taught in earlier:
+                ending = Ending.CIRCLING
+                break
+            earlier.append(taught)
+        sizes = (len(samples[0]), len(samples[1]), len(samples[2]))
+        return _Outcome(Triad(number, sizes, tuple(episodes), ending), held_out, unlabelled)
+
+    def vote(self, ids: Sequence[str], texts: Sequence[str], probabilities: Probabilities) -> list[Voted]:
+        return vote(ids, probabilities, self.labels, self._rule.threshold, self._refusal) if texts else []
+
+    def spread(self, probabilities: Probabilities) -> list[Voted]:
+        """Votes on texts as votes on the utterances that have them."""
+        row = {text: at for at, text in enumerate(self._texts)}
+        rows = [row[one.text] for one in self._unlabelled]
+        ids = [one.id for one in self._unlabelled]
+        return self.vote(ids, self._texts, [one[rows] for one in probabilities])
+
+    def _fit(self, classifier: IntentClassifier, examples: Sequence[tuple[str, Intents]]) -> None:
+        classifier.fit([text for text, _ in examples], [of for _, of in examples], self.labels)
+
+    def _ask(self, three: Sequence[IntentClassifier]) -> tuple[Probabilities, Probabilities]:
+        held_out = [one.text for one in self._held_out]
+        found = [one.probabilities([*held_out, *self._texts]) for one in three]
+        return [one[: len(held_out)] for one in found], [one[len(held_out) :] for one in found]
+
+    def _taught(self, probabilities: Probabilities, known: Sequence[set[str]]) -> list[dict[str, Intents]]:
+        """For each classifier: texts that the other two give the same set, unless its sample has the text."""
+        empty = not self._refusal(())
+        given = [given_by(one, threshold=self._rule.threshold, may_be_empty=empty) for one in probabilities]
+        sets = [sets_of(one, self.labels) for one in given]
+        right = {of: not self._refusal(of) for of in {of for one in sets for of in one}}
+        taught = []
+        for third in range(3):
+            first, second = (one for one in range(3) if one != third)
+            places = np.flatnonzero(agreed(given[first], given[second]))
+            taught.append(
+                {
+                    self._texts[at]: sets[first][at]
+                    for at in places
+                    if right[sets[first][at]] and self._texts[at] not in known[third]
+                }
+            )
+        return taught
+
+    def _exact(self, probabilities: Probabilities) -> Share:
+        voted = self.vote([one.id for one in self._held_out], [one.text for one in self._held_out], probabilities)
+        return _counts(self._held_out, voted).exact
+
+
+def _counts(gold: Sequence[Utterance], voted: Sequence[Voted]) -> IntentCounts:
+    return sum(
+        (count_intents(one.intents or (), said.intents or ()) for one, said in zip(gold, voted, strict=True)),
+        IntentCounts(),
+    )
+
+
+def _demand(
+    labelled: Sequence[Utterance],
+    held_out: Sequence[Utterance],
+    unlabelled: Sequence[Utterance],
+    labels: Sequence[str],
+) -> None:
+    if not labelled or not held_out or not labels:
+        raise ValueError("tri-training needs labels, labelled utterances and held-out ones")
+    seen: set[str] = set()
+    for one in (*labelled, *held_out, *unlabelled):
+        if one.id in seen:
+            raise ValueError(f"the utterance {one.id!r} is there twice")
+        seen.add(one.id)
+    known = set(labels)
+    for one in (*labelled, *held_out):
+        if one.intents is None or not known.issuperset(one.intents):
+            raise ValueError(f"the utterance {one.id!r} is not labelled by these labels")

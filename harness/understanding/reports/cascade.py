@@ -1,0 +1,175 @@
+"""A cascade as lines for people: figures on reference and transcript, by groups, and what recognition broke."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from harness.base.cells import counted, shown
+from harness.model.choices import LISTED_UTTERANCES as LISTED
+from harness.transcripts.reports.summary import note, per_cent, points, probability, wer_in_words
+from harness.transcripts.system_comparison import interval_of
+from harness.understanding.arithmetic.figures import figures
+from harness.understanding.arithmetic.rule import Rule
+from harness.understanding.reports.cascade_words import NO_WORDS, changes, frame_in_words
+from harness.understanding.reports.words import chunking_in_words, details_in_words, table, zero_in_words
+from harness.understanding.scoring.cascade import Cascade, CascadeGroup, CascadeUtterance, Fate
+from harness.understanding.scoring.columns import Figure
+from harness.understanding.scoring.comparison import Difference
+
+NOTES = 14
+"""Columns of the names of notes."""
+MOST_IDS = 5
+NO_LABEL = "(none)"
+NAMES = {
+    Figure.EMR: "EMR (exact match)",
+    Figure.ACCURACY: "intent accuracy",
+    Figure.SAMPLES_F1: "intent F1, samples",
+    Figure.MACRO_F1: "intent F1, macro",
+    Figure.MICRO_F1: "intent F1, micro",
+    Figure.F1MH: "F1mh",
+    Figure.CER: "CER",
+    Figure.SFA: "SFA, by concepts",
+    Figure.VALUED_F1MH: "F1mh with values",
+    Figure.VALUED_CER: "CER with values",
+    Figure.VALUED_SFA: "SFA with values",
+}
+IN_GROUPS = (Figure.EMR, Figure.SFA, Figure.CER)
+FATES = {
+    Fate.KEPT: "right on both",
+    Fate.BROKEN: "broken by recognition",
+    Fate.REVALUED: "right on both but for values of slots",
+    Fate.MENDED: "right on the transcript alone",
+    Fate.WRONG: "wrong on both",
+}
+_PLACES = "transcripts have other words, so slots have no places in them"
+
+
+@dataclass(frozen=True, slots=True)
+class CascadeRow:
+    """A figure on the reference and on the transcript. difference: None where one of them is n/a."""
+
+    name: str
+    of: Difference
+
+
+def rows(group: CascadeGroup) -> tuple[CascadeRow, ...]:
+    """Figures that are there, those with values where both sides give some."""
+    found = ((NAMES[figure], one) for figure, one in group.differences.items() if figure in NAMES)
+    return tuple(
+        CascadeRow(name, one) for name, one in found if not name.endswith("with values") or one.first is not None
+    )
+
+
+def slot_f1(of: Cascade) -> float | None:
+    """By places, on the reference alone."""
+    return figures(of.placed).slots.micro.f1
+
+
+def lines(of: Cascade, width: int, *, notes: Sequence[str] = (), listed: int = LISTED) -> Iterator[str]:
+    """All of it. notes: lines for the head. listed: how many broken utterances; 0 for all."""
+    yield from head(of, width)
+    yield from notes
+    yield ""
+    yield from table("figure", ("reference", "transcript", "difference", "95 % interval", "p"), _cells(of), width, 0)
+    yield ""
+    words = of.total.words
+    wer = f"{wer_in_words(words, interval_of(of.words))}; words compared as {of.words.normalisation}"
+    yield from note("WER", wer, width, NOTES)
+    yield from note("slot F1", f"{per_cent(slot_f1(of))} by places on the reference; {_PLACES}", width, NOTES)
+    fates = ", ".join(f"{len(of.of(fate)):,} {name}" for fate, name in FATES.items())
+    yield from note("frames", fates, width, NOTES)
+    yield from excluded(of, width)
+    for column, number in of.too_many:
+        yield from note("no group", too_many_in_words(shown(column, width), number), width, NOTES)
+    for column, labels in of.groups:
+        yield ""
+        yield from _group_table(column, labels, width)
+    for fate, title in ((Fate.BROKEN, "Broken by recognition"), (Fate.REVALUED, "Other values of slots")):
+        found = of.of(fate)
+        if not found:
+            continue
+        told = found[:listed] if listed else found
+        yield ""
+        yield f"{title}: {len(told):,} of {len(found):,}"
+        for one in told:
+            yield from _utterance(one, of.rule, width)
+
+
+def _utterance(one: CascadeUtterance, rule: Rule, width: int) -> Iterator[str]:
+    yield ""
+    yield shown(f"{one.id}  {changes(one, rule)}".rstrip(), width)
+    for name, text in (
+        ("said", one.before.gold.text),
+        ("heard", one.heard.text or NO_WORDS),
+        ("gold", frame_in_words(one.before.gold, rule)),
+        ("before", frame_in_words(one.before.predicted, rule)),
+        ("after", frame_in_words(one.after.predicted, rule)),
+    ):
+        yield shown(f"  {name:7s}{text}", width)
+
+
+def head(of: Cascade, width: int) -> Iterator[str]:
+    """What was compared, and how."""
+    yield from note("gold", shown(of.gold, width), width, NOTES)
+    yield from note("heard", shown(of.heard, width), width, NOTES)
+    yield from note("utterances", f"{len(of.utterances):,}, compared without places of words", width, NOTES)
+    yield from note("chunking", chunking_in_words(of.rule), width, NOTES)
+    yield from note("concepts", details_in_words([of.rule]), width, NOTES)
+    yield from note("0/0", zero_in_words(of.zero), width, NOTES)
+
+
+def excluded(of: Cascade, width: int) -> Iterator[str]:
+    """What counts nowhere, or otherwise."""
+    if of.without_transcript:
+        as_what = "counted as heard to be nothing" if of.missing_is_silence else "not known, counted nowhere"
+        yield from note("no transcript", f"{_ids(of.without_transcript, width)}: {as_what}", width, NOTES)
+    if of.without_gold:
+        yield from note("no gold", f"{_ids(of.without_gold, width)}: counted nowhere", width, NOTES)
+    if of.unannotated:
+        yield from note("not annotated", f"{_ids(of.unannotated, width)}: counted nowhere", width, NOTES)
+
+
+def _cells(of: Cascade) -> list[tuple[str, Sequence[str]]]:
+    return [
+        (
+            row.name,
+            (
+                per_cent(row.of.second),
+                per_cent(row.of.first),
+                points(row.of.value),
+                between(row.of),
+                probability(row.of.p),
+            ),
+        )
+        for row in rows(of.total)
+    ]
+
+
+def too_many_in_words(column: str, labels: int) -> str:
+    """Why a column of gold is not among the groups. column: harmless."""
+    return f"{column} has {labels:,} labels, too many to part by; --by {column} does"
+
+
+def between(one: Difference) -> str:
+    """`−4.10 to −1.20`, in points; n/a without an interval."""
+    return "n/a" if one.interval is None else f"{points(one.interval[0])} to {points(one.interval[1])}"
+
+
+def _group_table(column: str, labels: Sequence[tuple[str, CascadeGroup]], width: int) -> Iterator[str]:
+    heads = ["utterances", "WER"]
+    for figure in IN_GROUPS:
+        heads += [f"{figure.name}", "heard", "diff."]
+    cells: list[tuple[str, Sequence[str]]] = []
+    for label, group in labels:
+        row = [f"{group.words.sentences:,}", per_cent(group.words.wer)]
+        for figure in IN_GROUPS:
+            one = group.differences[figure]
+            row += [per_cent(one.second), per_cent(one.first), points(one.value)]
+        cells.append((label or NO_LABEL, row))
+    yield from table(column, heads, cells, width)
+
+
+def _ids(ids: Sequence[str], width: int) -> str:
+    named = ", ".join(shown(one, max(8, width // MOST_IDS)) for one in ids[:MOST_IDS])
+    return f"{counted(len(ids), 'id')} ({named}{', …' if len(ids) > MOST_IDS else ''})"

@@ -1,0 +1,92 @@
+"""Annotated utterances as files that `harness.library.understanding` reads: JSONL, BIO folders, CSV of intents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness.base.folder import disk_errors, sync_folder, write_whole
+from harness.base.safe_csv import safe_csv
+from harness.base.whole_file import unfinished
+from harness.model.errors import InputError, Place
+from harness.model.understanding import JOINT, Corpus, Utterance, joined
+from harness.understanding.arithmetic.tagging import tags_of
+from harness.understanding.files.jsonl_writing import jsonl_lines
+
+_SPLIT = "split"
+
+
+def write_jsonl(corpus: Corpus, path: Path) -> None:
+    """Writes one object a line, whole or not at all; LogError. What is not annotated has no key."""
+    write_whole(path, "".join(jsonl_lines(corpus)).encode("utf-8"))
+
+
+def write_bio(corpus: Corpus, folder: Path) -> None:
+    """Writes seq.in, seq.out and label into a new folder, or into one for each split where all utterances name one.
+
+    The folder is there whole or not at all. seq.out is left out when no utterance has tags, label when none has
+    intents; slots that have places and no tags become tags. InputError for a folder that holds something, for
+    utterances of which only some are annotated, and for what the form cannot say; LogError when it cannot be written.
+    """
+    parts = _parts(corpus)
+    contents = {split: _contents(utterances, corpus.path) for split, utterances in parts.items()}
+    with disk_errors(f"{folder} cannot be written"):
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise InputError("there is something in it already", place=Place(str(folder)), remedy="Name a new folder")
+        with unfinished(folder) as made:
+            for split, files in contents.items():
+                at = made / split if split else made
+                at.mkdir(parents=True)
+                for name, text in files.items():
+                    write_whole(at / name, text.encode("utf-8"))
+            made.rename(folder)
+        sync_folder(folder.parent)
+
+
+def write_intents_csv(corpus: Corpus, path: Path, id_header: str = "id") -> None:
+    """Writes `id,intent` rows, intents sorted and joined with #, whole or not at all; LogError.
+
+    InputError for an utterance whose intents are not annotated.
+    """
+    write_whole(path, intents_csv(corpus, id_header).encode("utf-8"))
+
+
+def intents_csv(corpus: Corpus, id_header: str = "id") -> str:
+    """The text of a CSV file of intents."""
+    rows: list[Sequence[str]] = [(id_header, "intent")]
+    for one in corpus.utterances:
+        if one.intents is None:
+            what = f"the intents of {one.id!r} are not annotated"
+            raise InputError(what, place=one.place, remedy="Annotate it, or leave it out")
+        rows.append((one.id, joined(one.intents)))
+    return safe_csv(rows)
+
+
+def _parts(corpus: Corpus) -> dict[str, list[Utterance]]:
+    """Utterances by split; all under "" unless each names a split."""
+    splits = [dict(one.groups).get(_SPLIT, "") for one in corpus.utterances]
+    if not splits or not all(splits):
+        return {"": list(corpus.utterances)}
+    parts: dict[str, list[Utterance]] = {}
+    for split, one in zip(splits, corpus.utterances, strict=True):
+        if split in (".", "..") or "/" in split or "\0" in split:
+            raise InputError(f"{split!r} cannot be the name of a folder", place=one.place, remedy="Rename the split")
+        parts.setdefault(split, []).append(one)
+    return parts
+
+
+def _contents(utterances: Sequence[Utterance], source: str) -> dict[str, str]:
+    """The texts of the files of one folder, by name."""
+    tags = [tags_of(one) for one in utterances]
+    labels = [one.intents for one in utterances]
+    files = {"seq.in": "".join(f"{one.text}\n" for one in utterances)}
+    for name, column, what in (("seq.out", tags, "slots"), ("label", labels, "intents")):
+        given = sum(one is not None for one in column)
+        if 0 < given < len(column):
+            lacking = next(one for one, has in zip(utterances, column, strict=True) if has is None)
+            message = f"{lacking.id!r} is not annotated in {what}, and {given} of {len(column)} are"
+            raise InputError(message, place=lacking.place or Place(source), remedy="Write JSONL, or annotate all")
+        if given:
+            mark = " " if name == "seq.out" else JOINT
+            files[name] = "".join(f"{mark.join(one or ())}\n" for one in column)
+    return files

@@ -1,0 +1,255 @@
+"""Labels by split as tables for people, as JSON and as CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from harness import __version__
+from harness.base.cells import padded, shown, width_of
+from harness.base.safe_csv import safe_csv
+from harness.model.understanding import Detail, joined
+from harness.understanding.arithmetic.distribution import LabelCounts
+from harness.understanding.arithmetic.rule import Rule
+
+FORMAT = 1
+NOTHING = "n/a"
+NO_INTENT = "(none)"
+ALL = "total"
+GAP = "  "
+LEAST_NAME, WIDEST_NAME = 10, 48
+ALIGNED = 20
+"""Combinations that make the first column wider; later ones are rare."""
+Cells = tuple[int, ...]
+Row = tuple[str, Cells]
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """splits: by name, in their order. declared: intents of a label set, which have a row though nothing has them.
+
+    separator: of a concept's specifier, for the number of different concepts without it.
+    """
+
+    splits: tuple[tuple[str, LabelCounts], ...]
+    declared: tuple[str, ...] = ()
+    separator: str = "-"
+
+    @cached_property
+    def total(self) -> LabelCounts:
+        return sum((counts for _, counts in self.splits), LabelCounts())
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.splits)
+
+    @cached_property
+    def intents(self) -> tuple[Row, ...]:
+        """Utterances with each intent, by split and in all; the declared ones in their order, then most first."""
+        of = self._rows([counts.labels for _, counts in self.splits], self.total.labels)
+        by_name = dict(of)
+        empty = (0,) * (len(self.splits) + 1)
+        first = [(name, by_name.pop(name, empty)) for name in self.declared]
+        return (*first, *((name, cells) for name, cells in of if name in by_name))
+
+    @cached_property
+    def combinations(self) -> tuple[tuple[tuple[str, ...], Cells], ...]:
+        """Utterances with exactly these intents, most first; one intent alone is a combination, too, and so is none."""
+        return self._rows([counts.sets for _, counts in self.splits], self.total.sets)
+
+    @cached_property
+    def concepts(self) -> tuple[Row, ...]:
+        """Slots of each concept, most first."""
+        return self._rows([counts.concepts for _, counts in self.splits], self.total.concepts)
+
+    @cached_property
+    def sums(self) -> tuple[Row, ...]:
+        """What the columns come to, each split and all together."""
+        columns = [*(counts for _, counts in self.splits), self.total]
+
+        def row(name: str, of: Callable[[LabelCounts], int]) -> Row:
+            return name, tuple(of(one) for one in columns)
+
+        relax = Rule(detail=Detail.RELAX, separator=self.separator)
+        rows = [
+            row("intents given", lambda one: one.given),
+            row("utterances", lambda one: one.utterances),
+            row("with several intents", lambda one: one.several),
+            row("without intent", lambda one: one.sets.get((), 0)),
+            row("not annotated", lambda one: one.unannotated),
+        ]
+        if self.total.slotted:
+            rows += [
+                row("slots", lambda one: sum(one.concepts.values())),
+                row("different concepts", lambda one: len(one.concepts)),
+                row("  without specifiers", lambda one: len({relax.concept(name) for name in one.concepts})),
+            ]
+        return tuple(rows)
+
+    @cached_property
+    def wrong_sums(self) -> tuple[str, ...]:
+        """What does not add up, in words: nothing, unless a table was put together from parts of different files."""
+        found = []
+        for name, cells in (*self.intents, *self.concepts, *((joined(one), cells) for one, cells in self.combinations)):
+            if sum(cells[:-1]) != cells[-1]:
+                found.append(f"{name}: the splits come to {sum(cells[:-1]):,}, and {cells[-1]:,} are counted in all")
+        for name, counts in (*self.splits, (ALL, self.total)):
+            if sum(counts.sets.values()) != counts.annotated:
+                found.append(f"{name}: combinations come to {sum(counts.sets.values()):,} of {counts.annotated:,}")
+            if sum(counts.labels.values()) != counts.given:
+                found.append(f"{name}: intents come to {sum(counts.labels.values()):,}, and {counts.given:,} are given")
+        return tuple(found)
+
+    def share(self, count: int, column: int) -> float | None:
+        """Of the annotated utterances of a column, the last being all; None of none."""
+        counts = self.total if column in (-1, len(self.splits)) else self.splits[column][1]
+        return count / counts.annotated if counts.annotated else None
+
+    @staticmethod
+    def _rows(columns: Sequence[Any], total: Any) -> tuple[Any, ...]:
+        names = sorted(total, key=lambda name: (-total[name], name))
+        return tuple((name, (*(column.get(name, 0) for column in columns), total[name])) for name in names)
+
+
+def lines(found: Distribution, width: int, most: int, *, shares: bool = False) -> Iterator[str]:
+    """Tables of intents, combinations and concepts, with sums. most: rows of combinations and of concepts; 0 for all.
+
+    shares: of each split's utterances, in place of counts.
+    """
+    if found.total.annotated or found.declared:
+        yield from _table(found, "intent", [(name, cells) for name, cells in found.intents], width, shares=shares)
+        yield from _sums(found, width)
+        yield ""
+        rows = [(joined(one) or NO_INTENT, cells) for one, cells in found.combinations]
+        yield from _most(found, "intents of an utterance", rows, width, most, shares)
+    else:
+        yield from _sums(found, width)
+    if found.concepts:
+        yield ""
+        yield from _most(found, "concept", [(name, cells) for name, cells in found.concepts], width, most, False, False)
+    yield ""
+    for wrong in found.wrong_sums:
+        yield f"does not add up: {shown(wrong, width - 17)}"
+    if not found.wrong_sums:
+        rest = "; so do the intents of combinations" if found.total.annotated else ""
+        yield f"sums: the splits come to the totals in every row{rest}"
+
+
+def _most(
+    found: Distribution, title: str, rows: Sequence[Row], width: int, most: int, shares: bool, of_all: bool = True
+) -> Iterator[str]:
+    told = rows[:most] if most else rows
+    yield from _table(found, title, told, width, shares=shares, of_all=of_all)
+    if len(told) < len(rows):
+        rest = sum(cells[-1] for _, cells in rows[len(told) :])
+        yield f"… and {len(rows) - len(told):,} more, {rest:,} in all (--most 0 lists them)"
+
+
+def _table(
+    found: Distribution, title: str, rows: Sequence[Row], width: int, *, shares: bool, of_all: bool = True
+) -> Iterator[str]:
+    """of_all: a last column with the share of all annotated utterances."""
+    heads = [*(shown(name, 16) for name in found.names), ALL, *(("share",) if of_all else ())]
+    body = []
+    for name, cells in rows:
+        texts = [per_cent(found.share(one, at)) if shares else f"{one:,}" for at, one in enumerate(cells)]
+        body.append((name, [*texts, *([per_cent(found.share(cells[-1], -1))] if of_all else [])]))
+    if shares and of_all:
+        heads, body = heads[:-1], [(name, texts[:-1]) for name, texts in body]
+    yield from _aligned(title, heads, body, _widths(found), width)
+
+
+def _sums(found: Distribution, width: int) -> Iterator[str]:
+    heads = [*(shown(name, 16) for name in found.names), ALL]
+    rows = list(
+        _aligned(
+            "", heads, [(name, [f"{one:,}" for one in cells]) for name, cells in found.sums], _widths(found), width
+        )
+    )
+    yield from rows[1:] if found.total.annotated or found.declared else rows
+
+
+def _widths(found: Distribution) -> int:
+    """Of the names, alike in all tables, so that columns stand below one another."""
+    together = [joined(one) for one, _ in found.combinations[:ALIGNED]]
+    names = [*(name for name, _ in (*found.intents, *found.sums)), *together]
+    return max(LEAST_NAME, *(min(WIDEST_NAME, width_of(shown(name))) for name in names), len("intents of an utterance"))
+
+
+def _aligned(
+    title: str, heads: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]], names: int, width: int
+) -> Iterator[str]:
+    at_least = [max(7, width_of(head)) for head in heads]
+    widths = [max([least, *(len(cells[at]) for _, cells in rows)]) for at, least in enumerate(at_least)]
+    room = max(LEAST_NAME, min(names, width - sum(one + len(GAP) for one in widths)))
+    yield padded(shown(title, room), room) + "".join(
+        GAP + " " * (w - width_of(h)) + h for w, h in zip(widths, heads, strict=True)
+    )
+    yield "─" * (room + sum(one + len(GAP) for one in widths))
+    for name, cells in rows:
+        yield padded(shown(name, room), room) + "".join(
+            GAP + cell.rjust(w) for w, cell in zip(widths, cells, strict=True)
+        )
+
+
+def per_cent(value: float | None) -> str:
+    """`12.3 %`; n/a for None."""
+    return NOTHING if value is None else f"{100 * value:.2f} %"
+
+
+def as_json(found: Distribution, files: Sequence[str]) -> dict[str, Any]:
+    """Counts by split and in all, with shares of all annotated utterances. files: what each split was read from."""
+    return {
+        "format": FORMAT,
+        "harness": __version__,
+        "splits": [
+            {"split": name, "file": file, **_counts(counts)}
+            for (name, counts), file in zip(found.splits, files, strict=True)
+        ],
+        "total": _counts(found.total),
+        "intents": [_row(found, {"intent": name}, cells) for name, cells in found.intents],
+        "combinations": [_row(found, {"intents": list(one)}, cells) for one, cells in found.combinations],
+        "concepts": [
+            {"concept": name, "splits": dict(zip(found.names, cells, strict=False)), "total": cells[-1]}
+            for name, cells in found.concepts
+        ],
+        "wrong_sums": list(found.wrong_sums),
+    }
+
+
+def _counts(counts: LabelCounts) -> dict[str, int]:
+    return {
+        "utterances": counts.utterances,
+        "annotated": counts.annotated,
+        "not_annotated": counts.unannotated,
+        "without_intent": counts.sets.get((), 0),
+        "with_several_intents": counts.several,
+        "intents_given": counts.given,
+        "annotated_in_slots": counts.slotted,
+        "slots": sum(counts.concepts.values()),
+        "different_concepts": len(counts.concepts),
+    }
+
+
+def _row(found: Distribution, of: dict[str, Any], cells: Cells) -> dict[str, Any]:
+    return {
+        **of,
+        "splits": dict(zip(found.names, cells, strict=False)),
+        "total": cells[-1],
+        "share": found.share(cells[-1], -1),
+    }
+
+
+def as_csv(found: Distribution) -> str:
+    """Rows `kind,name,<split>…,total`; kinds are intent, combination, concept and sum."""
+    rows: list[list[str]] = [["kind", "name", *found.names, ALL]]
+    for kind, of in (
+        ("intent", found.intents),
+        ("combination", tuple((joined(one), cells) for one, cells in found.combinations)),
+        ("concept", found.concepts),
+        ("sum", tuple((name.strip(), cells) for name, cells in found.sums)),
+    ):
+        rows += [[kind, name, *map(str, cells)] for name, cells in of]
+    return safe_csv(rows)

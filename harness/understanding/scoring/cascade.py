@@ -1,0 +1,247 @@
+"""What recognition cost: frames that a model finds in what was said, beside those that it finds in what was heard.
+
+Both are scored against the same gold, on the utterances that have a transcript, and without places of words, since a
+transcript has other words. Source: the cascade of seed MEDIA, 5.1.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from harness.model.transcript import Transcripts, WordCounts
+from harness.model.understanding import Corpus, Prediction, Utterance
+from harness.transcripts.alignment import count
+from harness.transcripts.scoring import Scoring as WordScoring
+from harness.transcripts.scoring import score as score_words
+from harness.transcripts.wording import Wording
+from harness.understanding.arithmetic.counts import FrameCounts, total
+from harness.understanding.arithmetic.rule import Rule
+from harness.understanding.arithmetic.zero_division import ZERO, ZeroDivision
+from harness.understanding.scoring.columns import Figure
+from harness.understanding.scoring.comparison import DRAWS, Difference, differences
+from harness.understanding.scoring.scoring import ScoredFrame, Scoring, is_annotated, score
+
+MOST_LABELS = 60
+"""A column of more is no condition but a note on single utterances; it is a group where it is asked for."""
+Understand = Callable[[Sequence[tuple[str, ...]]], Sequence[Prediction]]
+
+
+class Fate(StrEnum):
+    """What became of a frame between the reference and the transcript. REVALUED: kept, but for values."""
+
+    KEPT = "kept"
+    REVALUED = "revalued"
+    BROKEN = "broken"
+    MENDED = "mended"
+    WRONG = "wrong"
+
+
+@dataclass(frozen=True, slots=True)
+class CascadeUtterance:
+    """An utterance that has a transcript. before, after: on the reference, on the transcript. words: heard of said.
+
+    heard: as it came.
+    """
+
+    heard: Utterance
+    before: ScoredFrame
+    after: ScoredFrame
+    words: WordCounts
+
+    @property
+    def id(self) -> str:
+        return self.before.id
+
+    @property
+    def fate(self) -> Fate:
+        """By intents and lists of concepts, as far as they are annotated and told."""
+        match _is_right(self.before.counts), _is_right(self.after.counts):
+            case True, True:
+                before, after = self.before.counts.valued.edits.errors, self.after.counts.valued.edits.errors
+                return Fate.REVALUED if after > before else Fate.KEPT
+            case True, False:
+                return Fate.BROKEN
+            case False, True:
+                return Fate.MENDED
+        return Fate.WRONG
+
+
+@dataclass(frozen=True, slots=True)
+class CascadeGroup:
+    """Some utterances with both. differences: on the transcript less on the reference."""
+
+    reference: FrameCounts
+    transcript: FrameCounts
+    words: WordCounts
+    differences: Mapping[Figure, Difference]
+
+
+@dataclass(frozen=True, slots=True)
+class Cascade:
+    """gold, heard: names of their files. placed: on the reference, with places, for slot F1, which transcripts lack.
+
+    without_transcript: ids of gold that count nowhere, since what was heard of them is not known; with
+    `missing_is_silence` they count as heard to be nothing, and are listed all the same. without_gold: ids of
+    transcripts, which count nowhere. words: the scored transcripts. too_many: columns that are no groups, since they
+    have more than MOST_LABELS labels, with how many.
+    """
+
+    gold: str
+    heard: str
+    rule: Rule
+    zero: ZeroDivision
+    labels: tuple[str, ...] | None
+    utterances: tuple[CascadeUtterance, ...]
+    total: CascadeGroup
+    placed: FrameCounts
+    groups: tuple[tuple[str, tuple[tuple[str, CascadeGroup], ...]], ...]
+    too_many: tuple[tuple[str, int], ...]
+    without_transcript: tuple[str, ...]
+    without_gold: tuple[str, ...]
+    unannotated: tuple[str, ...]
+    missing_is_silence: bool
+    words: WordScoring
+
+    def of(self, fate: Fate) -> tuple[CascadeUtterance, ...]:
+        """In the order of gold."""
+        return tuple(one for one in self.utterances if one.fate is fate)
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """Gold with the transcripts of its utterances: the same ids in the same order."""
+
+    gold: Corpus
+    heard: Corpus
+    without_transcript: tuple[str, ...]
+    without_gold: tuple[str, ...]
+    unannotated: tuple[str, ...]
+    missing_is_silence: bool
+
+
+def joined(gold: Corpus, heard: Corpus, *, missing_is_silence: bool = False) -> Heard:
+    """By id. missing_is_silence: what has no transcript was heard to be nothing, instead of being left out."""
+    said = {one.id: one for one in heard.utterances}
+    known = {one.id for one in gold.utterances}
+    annotated = [one for one in gold.utterances if is_annotated(one)]
+    lacking = tuple(one.id for one in annotated if one.id not in said)
+    kept = [one for one in annotated if missing_is_silence or one.id in said]
+    return Heard(
+        Corpus(gold.path, tuple(kept)),
+        Corpus(heard.path, tuple(said.get(one.id, Utterance(one.id)) for one in kept)),
+        lacking,
+        tuple(one.id for one in heard.utterances if one.id not in known),
+        tuple(one.id for one in gold.utterances if not is_annotated(one)),
+        missing_is_silence,
+    )
+
+
+def understood(corpus: Corpus, understand: Understand, name: str) -> Corpus:
+    """What a model finds in the words of a corpus, which need not be annotated. ValueError when it is not one each."""
+    found = understand([one.words for one in corpus.utterances])
+    if len(found) != len(corpus.utterances):
+        raise ValueError(f"{len(found)} predictions for {len(corpus.utterances)} texts")
+    said = (
+        Utterance(one.id, one.words, prediction.intents, prediction.tags)
+        for one, prediction in zip(corpus.utterances, found, strict=True)
+    )
+    return Corpus(name, tuple(said))
+
+
+def cascade(
+    pairs: Heard,
+    on_reference: Corpus,
+    on_transcript: Corpus,
+    rule: Rule,
+    wording: Wording,
+    *,
+    zero: ZeroDivision = ZERO,
+    labels: Sequence[str] | None = None,
+    by: Sequence[str] | None = None,
+    draws: int = DRAWS,
+) -> Cascade:
+    """on_reference, on_transcript: predictions for the same ids. rule: its places count for slot F1 on the reference.
+
+    wording: what makes words comparable. by: columns of gold's groups; None is all of them. InputError where a text
+    cannot be read.
+    """
+    bare = replace(rule, places=False)
+    before, after = score(pairs.gold, on_reference, bare, ()), score(pairs.gold, on_transcript, bare, ())
+    words = score_words(
+        _transcripts(pairs.gold), _transcripts(pairs.heard), wording, wording.name, title=pairs.heard.path
+    )
+    counts = dict(zip(words.ids, map(count, words.paths(range(len(words)))), strict=True))
+    heard = {one.id: one for one in pairs.heard.utterances}
+    utterances = tuple(
+        CascadeUtterance(heard[one.id], one, other, counts[one.id])
+        for one, other in zip(before.frames, after.frames, strict=True)
+    )
+    told = None if labels is None else tuple(labels)
+
+    def group_of(of: Sequence[CascadeUtterance]) -> CascadeGroup:
+        return _group(of, zero, told, draws)
+
+    by_column = _by_column(utterances, by)
+    parting = {name: of for name, of in by_column.items() if by is not None or len(of) <= MOST_LABELS}
+    return Cascade(
+        pairs.gold.path,
+        pairs.heard.path,
+        rule,
+        zero,
+        told,
+        utterances,
+        group_of(utterances),
+        _placed(pairs.gold, on_reference, rule, before),
+        tuple(
+            (name, tuple((label, group_of(of)) for label, of in sorted(labels.items())))
+            for name, labels in parting.items()
+        ),
+        tuple((name, len(labels)) for name, labels in by_column.items() if name not in parting),
+        pairs.without_transcript,
+        pairs.without_gold,
+        pairs.unannotated,
+        pairs.missing_is_silence,
+        words,
+    )
+
+
+def _placed(gold: Corpus, on_reference: Corpus, rule: Rule, bare: Scoring) -> FrameCounts:
+    return score(gold, on_reference, rule, ()).totals if rule.places else bare.totals
+
+
+def _group(
+    of: Sequence[CascadeUtterance], zero: ZeroDivision, labels: tuple[str, ...] | None, draws: int
+) -> CascadeGroup:
+    before, after = [one.before.counts for one in of], [one.after.counts for one in of]
+    return CascadeGroup(
+        total(before),
+        total(after),
+        sum((one.words for one in of), WordCounts()),
+        differences(after, before, zero, labels, draws=draws),
+    )
+
+
+def _by_column(
+    utterances: Sequence[CascadeUtterance], by: Sequence[str] | None
+) -> Mapping[str, Mapping[str, Sequence[CascadeUtterance]]]:
+    """Column → label → utterances; by None: all columns of gold."""
+    found: dict[str, defaultdict[str, list[CascadeUtterance]]] = {}
+    for column in by if by is not None else dict.fromkeys(n for one in utterances for n, _ in one.before.gold.groups):
+        labels = found[column] = defaultdict(list)
+        for one in utterances:
+            labels[dict(one.before.gold.groups).get(column, "")].append(one)
+    return found
+
+
+def _transcripts(corpus: Corpus) -> Transcripts:
+    ids = tuple(one.id for one in corpus.utterances)
+    lines = tuple(one.place.line or 0 if one.place else 0 for one in corpus.utterances)
+    return Transcripts(corpus.path, ids, tuple(one.text for one in corpus.utterances), lines, ("",) * len(ids))
+
+
+def _is_right(counts: FrameCounts) -> bool:
+    exact = counts.intents.exact
+    return exact.count == exact.total and not counts.slots.edits.errors

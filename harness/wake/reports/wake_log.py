@@ -1,0 +1,265 @@
+"""The wake-evaluation log: plain text, one `KEY [subkey] [detail]` a line; what it says, and what that adds up to.
+
+The keys are those of the manual (source: seed snsr-eval-batch, log file format); what is ours stands behind `INFO x-…`
+and `x-…=`. docs/wake-log.md describes every line. `wake_log_text` writes it, `wake_log_reading` reads it,
+`wake_log_session` makes it.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from array import array
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+from harness.wake.wake_totals import StatedWords, wake_totals
+
+Extras = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A wake event in a file: a true accept, a false accept among in-vocabulary files, or one in other audio."""
+
+    key: Literal["INVTA", "INVFA", "OOVFA"]
+    file: str
+    start_ms: float
+    end_ms: float
+    phrase: str
+    sv_score: float = 0.0
+    extras: Extras = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """A file without a true accept. reference: of a command or a text, "" for a wake phrase."""
+
+    key: Literal["INVFR", "CMDFR", "STTFR"]
+    file: str
+    reference: str = ""
+    extras: Extras = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ManySpots:
+    """More than one spot in a file; count is of all of them."""
+
+    file: str
+    count: int
+    extras: Extras = ()
+    key: Literal["INVTX"] = "INVTX"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command that was understood (CMDTA), or taken for another (CMDSB)."""
+
+    key: Literal["CMDTA", "CMDSB"]
+    file: str
+    start_ms: float
+    end_ms: float
+    phrase: str
+    reference: str
+    sv_score: float = 0.0
+    extras: Extras = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A transcript without mismatch (STTTA) or with some (STTSB).
+
+    wer: as printed, per cent or share; None over no words.
+    """
+
+    key: Literal["STTTA", "STTSB"]
+    file: str
+    start_ms: float
+    end_ms: float
+    phrase: str
+    reference: str
+    words: int
+    substitutions: int
+    additions: int
+    deletions: int
+    wer: float | None
+    extras: Extras = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A file that was no use: out of every count."""
+
+    file: str
+    reason: str
+    extras: Extras = ()
+    key: Literal["REJECT"] = "REJECT"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    text: str
+    key: Literal["ERROR"] = "ERROR"
+
+
+Happening = Spot | Missed | ManySpots | Command | Words | Rejected | Failure
+TOTALS = ("FACOUNT", "FARATE", "FRCOUNT", "FRRATIO", "FR+SBCOUNT", "FR+SBRATIO", "TACOUNT", "WER", "WER_WORDS",
+          "WER_SUBSTITUTIONS", "WER_INSERTIONS", "WER_DELETIONS")  # fmt: skip
+_WITH_U = re.compile(r"-[anvw]*u[anuvw]*")
+"""-u, alone or among other flags."""
+FORMULA = "OOVFA / oov-hours"
+FORMULA_WITH_U = "(OOVFA + INVFA) / (oov-hours + inv/oov-hours)"
+DECIMALS = {"FARATE": 4, "FRRATIO": 4, "FR+SBRATIO": 4, "WER": 3}
+
+
+@dataclass(frozen=True, slots=True)
+class WakeLog:
+    """A whole log. info: in its order, repeated names allowed. totals: as stated by the log's own total lines.
+
+    decimals: those that totals were written with, where they were read.
+    """
+
+    info: Extras = ()
+    happenings: tuple[Happening, ...] = ()
+    totals: tuple[tuple[str, float], ...] = ()
+    decimals: tuple[tuple[str, int], ...] = ()
+
+    def about(self, name: str) -> str | None:
+        """The first INFO line of that name."""
+        return next((detail for key, detail in self.info if key == name), None)
+
+    def seconds(self, part: str) -> float:
+        """Seconds of `inv`, `oov` or `inv/oov` audio: by its hours, which have milliseconds, else by its seconds."""
+        hours = self.about(f"{part}-hours")
+        if hours is not None:
+            return seconds_of(hours)
+        return float(self.about(f"{part}-seconds") or 0)
+
+    @property
+    def counts_in_vocabulary(self) -> bool:
+        """Do false accepts in in-vocabulary files count (-u)?"""
+        stated = self.about("x-count-in-vocabulary")
+        if stated is not None:
+            return stated == "yes"
+        command_line = self.about("command-line") or ""
+        try:
+            words = shlex.split(command_line, posix=False)
+        except ValueError:
+            words = command_line.split()
+        return any(_WITH_U.fullmatch(word) for word in words)
+
+
+class LineSums:
+    """What lines of files add up to, one after the other; 16 bytes are kept of a file with words, of others nothing.
+
+    lines: how many of each key. rejected: files by reason. word_errors, words: of each file with words.
+    """
+
+    def __init__(self, happenings: Iterable[Happening] = ()) -> None:
+        self.lines: Counter[str] = Counter()
+        self.rejected: Counter[str] = Counter()
+        self.said = StatedWords()
+        self.word_errors, self.words = array("q"), array("q")
+        for one in happenings:
+            self.add(one)
+
+    def add(self, one: Happening) -> None:
+        self.lines[one.key] += 1
+        match one:
+            case Rejected():
+                self.rejected[one.reason] += 1
+            case Words():
+                self._add(one.words, one.substitutions, one.additions, one.deletions)
+            case Missed(key="STTFR"):
+                # Nothing was understood of it: every word of it was left out.
+                words = len(one.reference.split())
+                self._add(words, 0, 0, words)
+
+    def _add(self, words: int, substitutions: int, additions: int, deletions: int) -> None:
+        before = self.said
+        self.said = StatedWords(
+            before.words + words,
+            before.substitutions + substitutions,
+            before.insertions + additions,
+            before.deletions + deletions,
+        )
+        self.word_errors.append(substitutions + additions + deletions)
+        self.words.append(words)
+
+
+def computed(log: WakeLog, sums: LineSums | None = None) -> dict[str, float]:
+    """The totals by the log's own lines: counts added up, and rates of them. A rate over nothing is left out.
+
+    False accepts an hour are over out-of-vocabulary audio; with -u over that and what of the in-vocabulary files is
+    not their true accept. sums: of lines that `log` does not hold.
+    """
+    hours = (log.seconds("oov") + (log.seconds("inv/oov") if log.counts_in_vocabulary else 0.0)) / 3600
+    of = sums if sums is not None else LineSums(log.happenings)
+    return wake_totals(of.lines, hours, count_in_vocabulary=log.counts_in_vocabulary, words=of.said)
+
+
+def differences(log: WakeLog, sums: LineSums | None = None) -> tuple[str, ...]:
+    """Total lines that are not what the log's other lines add up to, as words for people; none in a sound log."""
+    found = computed(log, sums)
+    written = dict(log.decimals)
+    wrong: list[str] = []
+    for key, stated in log.totals:
+        by_lines = found.get(key)
+        decimals = min(DECIMALS.get(key, 0), written.get(key, DECIMALS.get(key, 0)))
+        allowed = 0.51 * 10**-decimals if key in DECIMALS else 0.0
+        if by_lines is None:
+            if stated:
+                wrong.append(f"{key} is {stated:g}, and no line counts into it")
+        elif abs(stated - by_lines) > allowed:
+            wrong.append(f"{key} is {stated:g}, and its lines come to {by_lines:g}")
+    return tuple(wrong)
+
+
+def summary(log: WakeLog, sums: LineSums | None = None) -> str:
+    """The console's last line, in the manual's form; n/a where there is nothing to divide by."""
+    found = computed(log, sums) | dict(log.totals)
+    files = int(log.about("inv-files") or 0) + int(log.about("oov-files") or 0)
+    hours = (log.seconds("inv") + log.seconds("oov")) / 3600
+    factor = log.about("real-time-factor")
+    fast = "n/a" if factor is None else f"{float(factor):.1f}"
+    if "WER_WORDS" in found:
+        return (
+            f"{files} files, {hours:.3f} hr, {found['WER_WORDS']:.0f} Words, "
+            f"{found['WER_SUBSTITUTIONS']:.0f} Substitutions, {found['WER_INSERTIONS']:.0f} Insertions, "
+            f"{found['WER_DELETIONS']:.0f} Deletions, {_shown(found, 'WER', 3)}% WER, {fast} xRT"
+        )
+    # With references the percentage is of everything that went wrong.
+    ratio = "FR+SBRATIO" if "FR+SBRATIO" in found else "FRRATIO"
+    rejects = f"{_shown(found, ratio, 2)}% FR" if ratio in found else "no in-vocabulary files"
+    return (
+        f"{files} files, {hours:.3f} hr, {found.get('FACOUNT', 0):.0f} FA {_shown(found, 'FARATE', 2)}/hr, "
+        f"{rejects}, {found.get('TACOUNT', 0):.0f} TA, {fast}x RT"
+    )
+
+
+def _shown(found: dict[str, float], key: str, decimals: int) -> str:
+    """Rounded as in the log first, so that the line of a run and that of its log never differ in their last digit."""
+    return f"{round(found[key], DECIMALS[key]):.{decimals}f}" if key in found else "n/a"
+
+
+def hours_text(seconds: float) -> str:
+    """H:MM:SS.sss; the hours are not padded."""
+    thousandths = round(seconds * 1000)
+    minutes, rest = divmod(thousandths, 60_000)
+    return f"{minutes // 60}:{minutes % 60:02d}:{rest // 1000:02d}.{rest % 1000:03d}"
+
+
+def seconds_of(hours: str) -> float:
+    """Seconds of H:MM:SS.sss; ValueError otherwise."""
+    parts = hours.strip().split(":")
+    if len(parts) != 3:
+        raise ValueError(f"{hours!r} is not H:MM:SS.sss")
+    return int(parts[0]) * 3600 + int(parts[1]) * 60 + float(parts[2])
+
+
+def moment(wall_s: float) -> str:
+    """YYYY-MM-DD HH:MM:SS.sss UTC."""
+    return datetime.fromtimestamp(round(wall_s, 3), UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3] + " UTC"

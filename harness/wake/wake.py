@@ -1,0 +1,283 @@
+"""A session's wake figures from its log's rows: live, replayed or read from disk, by the same functions.
+
+How they are counted: docs/wake-figures.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from harness.model.observation import (
+    ClockFitted,
+    DeviceState,
+    Intent,
+    LinkBack,
+    LinkLost,
+    ListeningProved,
+    Proof,
+    SpeechEnded,
+    SpeechStarted,
+    Status,
+    StimulusEnded,
+    StimulusHeard,
+    StimulusStarted,
+    Transcript,
+    Wake,
+)
+from harness.model.record import (
+    AttemptFinished,
+    AttemptStarted,
+    DecisionReached,
+    EngineStarted,
+    Entry,
+    EventClipped,
+    EventReviewed,
+    Observed,
+    SessionStarted,
+    TrialFinished,
+)
+from harness.model.scenario import TrialKind, WakeSettings
+from harness.model.stimulus import Ambience
+from harness.model.trial import Outcome, Trial
+from harness.wake.wake_device import DeviceFigures
+from harness.wake.wake_events import UnmatchedEvents
+from harness.wake.wake_listening import Utterances
+from harness.wake.wake_plays import Heard, Play, PlayState
+from harness.wake.wake_progress import WakeEvent, WakeProgress
+from harness.wake.wake_stopping import due_decisions, needless
+
+__all__ = ["WakeFigures", "due_decisions", "needless"]
+
+Attempt = tuple[str, int, int]
+
+
+class WakeFigures:
+    """Takes a log's rows in their order, and gives a frozen `WakeProgress` when asked; not thread-safe.
+
+    A row that was seen already (its seq is not above the last) is left out, so a client may ask for rows again.
+    """
+
+    def __init__(self) -> None:
+        self._seq = 0
+        self._trials: dict[str, Trial] = {}
+        self._connections: dict[str, str] = {}
+        self._devices: dict[str, DeviceFigures] = {}
+        self._events = UnmatchedEvents()
+        self._speech = Utterances()
+        self._running: dict[Attempt, dict[str, Play]] = {}
+        self._last: dict[Attempt, dict[str, Play]] = {}
+        self._counting: dict[str, tuple[int, dict[str, Play]]] = {}
+        self._ambient_planned_s = 0.0
+
+    @property
+    def settings(self) -> WakeSettings:
+        """How this session counts."""
+        found = next((one.listening for one in self._trials.values() if one.listening), None)
+        return found.settings if found else WakeSettings()
+
+    def add(self, entry: Entry) -> None:
+        """Takes one row."""
+        if entry.seq <= self._seq:
+            return
+        self._seq = entry.seq
+        match entry.record:
+            case SessionStarted() as started:
+                self._plan(started)
+            case EngineStarted():
+                for attempt in list(self._running):
+                    self._end(attempt, False, entry.wall_s)
+                for device in self._devices.values():
+                    device.begin_run()
+            case AttemptStarted() as row if row.trial_id in self._trials:
+                self._begin(row)
+            case AttemptFinished() as row:
+                counted = row.outcome is Outcome.COUNTED or self._probed(row)
+                self._end((row.trial_id, row.take, row.attempt), counted, entry.wall_s)
+            case TrialFinished() as row:
+                if row.outcome is Outcome.NO_WAKE:
+                    self._unheard(row)
+                elif row.outcome is not Outcome.COUNTED:
+                    self._retire(row.trial_id, row.take)
+            case Observed() as row if self._devices:
+                self._observe(row, entry)
+            case EventReviewed(event_seq=seq, word=word, by=by):
+                self._touch(self._events.review(seq, word, by))
+            case EventClipped(event_seq=seq, clip=clip):
+                self._touch(self._events.clip(seq, clip))
+            case DecisionReached(device=name, figure=figure, passed=passed):
+                if name in self._devices:
+                    self._devices[name].decisions[figure] = passed
+                    self._touch(name)
+            case _:
+                pass  # Other rows change no wake figure.
+
+    def snapshot(self) -> WakeProgress:
+        """What the rows so far say."""
+        return WakeProgress(
+            devices=tuple(device.snapshot() for device in self._devices.values()),
+            unmatched=self._events.latest(),
+            planned=len(self._trials),
+            counted=len(self._counting),
+            ambient_planned_s=self._ambient_planned_s,
+        )
+
+    def plays(self, device: str) -> tuple[Play, ...]:
+        """What counts of a device, one play a trial, in the order of the plan."""
+        found = (self._counting.get(trial_id) for trial_id in self._trials)
+        return tuple(one[1][device] for one in found if one is not None and device in one[1])
+
+    def hits(self, device: str) -> Mapping[str, bool]:
+        """Wake trials that count for a device, by trial: did it wake?"""
+        plays = self.plays(device)
+        return {play.trial.id: play.reading.hit is not None for play in plays if play.kind is TrialKind.WAKE}
+
+    def explained(self, seq: int) -> bool | None:
+        """Whether the wake event of that row is a stimulus's or part of an earlier event.
+
+        None while the attempt that it belongs to may still decide.
+        """
+        found = [device.explained(seq) for device in self._devices.values()]
+        return next((one for one in found if one is not False), False)
+
+    def unmatched(self, device: str) -> tuple[WakeEvent, ...]:
+        """All events of a device that matched no stimulus, in their order."""
+        return self._events.every(device)
+
+    def false_accept(self, event: WakeEvent, reviewed: bool) -> bool:
+        """Does an event count as a false accept: by the rules alone, or by the reviews too?"""
+        return self._events.counted(event, reviewed)
+
+    def _plan(self, started: SessionStarted) -> None:
+        for trial in started.trials:
+            if trial.listening is None:
+                continue
+            self._trials[trial.id] = trial
+            settings = trial.listening.settings
+            self._events.count_in_vocabulary = settings.count_in_vocabulary
+            if isinstance(trial.recipe.query, Ambience):
+                self._ambient_planned_s += trial.recipe.query.duration_s
+            for target in trial.listening.targets:
+                self._connections[target.connection] = target.device
+                if target.device not in self._devices:
+                    figures = DeviceFigures(target.device, settings, self._events, self._speech)
+                    self._devices[target.device] = figures
+                self._devices[target.device].listening_states.update(target.listening_states)
+                if trial.listening.probe_every_s:
+                    self._devices[target.device].proofs.expect_probes(trial.listening.probe_every_s)
+
+    def _begin(self, row: AttemptStarted) -> None:
+        trial = self._trials[row.trial_id]
+        if (listening := trial.listening) is None:
+            return
+        plays: dict[str, Play] = {}
+        for target in listening.targets:
+            plays[target.device] = play = Play(trial, target, row, listening.settings, listening.kind)
+            self._devices[target.device].begin(play)
+        self._running[row.trial_id, row.take, row.attempt] = plays
+
+    def _end(self, attempt: Attempt, counted: bool, wall_s: float) -> None:
+        plays = self._running.pop(attempt, None)
+        if plays is None:
+            return
+        self._last = {attempt: plays}
+        trial_id, take, _ = attempt
+        if counted:
+            self._retire(trial_id, take)
+            for device, play in self._counting.pop(trial_id, (take, {}))[1].items():
+                self._devices[device].leave(play)  # a probe that was said once more
+            self._counting[trial_id] = take, plays
+        for device, play in plays.items():
+            self._devices[device].finish(play, counted, wall_s)
+
+    def _retire(self, trial_id: str, take: int) -> None:
+        """A later take of a trial stands in place of what counted before."""
+        before = self._counting.get(trial_id)
+        if before is not None and before[0] < take:
+            del self._counting[trial_id]
+            for device, play in before[1].items():
+                self._devices[device].leave(play)
+
+    def _probed(self, row: AttemptFinished) -> bool:
+        """Whether an attempt was a probe that some device has not heard: it was played in full all the same."""
+        trial = self._trials.get(row.trial_id)
+        probe = trial is not None and trial.listening is not None and trial.listening.kind is TrialKind.PROBE
+        return probe and row.outcome is Outcome.NO_WAKE
+
+    def _unheard(self, row: TrialFinished) -> None:
+        """A probe has ended that a device did not wake to, however often it was said."""
+        _, plays = self._counting.get(row.trial_id, (0, {}))
+        for name, play in plays.items():
+            if play.kind is TrialKind.PROBE and play.reading.hit is None:
+                self._devices[name].proofs.unheard()
+
+    def _observe(self, row: Observed, entry: Entry) -> None:
+        seen = row.observation
+        attempt = row.trial_id or "", row.take or 0, row.attempt or 0
+        plays = self._running.get(attempt) or self._last.get(attempt) or {}
+        name = self._connections.get(seen.source)
+        device = self._devices.get(name) if name is not None else None
+        match seen:
+            case StimulusStarted() | StimulusEnded():
+                self._stimulus(seen, plays)
+            case StimulusHeard():
+                self._heard_by_us(seen, plays)
+            case SpeechStarted():
+                self._speech.heard(seen.source, seen.at.at_s)
+            case SpeechEnded():
+                self._speech.ended(seen.source, seen.at.at_s)
+            case _ if name is None or device is None:
+                pass
+            case Wake():
+                event = Heard(entry.seq, seen.at, entry.wall_s, seen.phrase, seen.score, seen.audio_s)
+                self._speech.woke(name, seen.at.at_s)
+                if row.trial_id is None or row.trial_id in self._trials:
+                    device.heard(event, plays.get(name))
+            case Transcript(final=True) | Intent():
+                if name in plays and plays[name].state is PlayState.RUNNING:
+                    plays[name].words.append(seen)
+            case ListeningProved():
+                device.proofs.own.add(seen)
+                device.proved()
+            case Status(state=state):
+                self._speech.status(name, seen)
+                if state in (DeviceState.STARTED, DeviceState.GONE):
+                    device.proofs.cut()
+                elif state in device.listening_states:
+                    device.proofs.own.add(ListeningProved(seen.source, seen.at, Proof.STATUS))
+                    device.proved()
+                if state is DeviceState.GONE:
+                    device.link_up, device.link_trouble = False, seen.detail or "the device is gone"
+                elif not device.link_up:
+                    device.link_up, device.link_trouble = True, ""
+                device.changed = True
+            case LinkLost(what=what):
+                self._speech.ended(name, seen.at.at_s)
+                device.proofs.cut()
+                device.link_up, device.link_trouble, device.changed = False, what, True
+            case LinkBack():
+                device.link_up, device.link_trouble, device.changed = True, "", True
+            case ClockFitted(error_s=error_s):
+                device.clock_error_s, device.changed = error_s, True
+            case _:
+                pass  # Log lines, responses and meters change no wake figure.
+
+    def _stimulus(self, seen: StimulusStarted | StimulusEnded, plays: Mapping[str, Play]) -> None:
+        for name, play in plays.items():
+            if play.target.player != seen.source or play.state is not PlayState.RUNNING:
+                continue
+            if isinstance(seen, StimulusStarted):
+                play.started, play.audio_start_s = seen.at, seen.audio_s
+            else:
+                play.ended, play.audio_end_s = seen.at, seen.audio_s
+            self._touch(name)
+
+    def _heard_by_us(self, seen: StimulusHeard, plays: Mapping[str, Play]) -> None:
+        """Our microphone found the stimulus: what goes through the air began there, and not where it left us."""
+        for name, play in plays.items():
+            if not play.target.injected and play.row.play_id == seen.play_id and play.heard is None:
+                play.heard = seen.at
+                self._devices[name].placed(play)
+
+    def _touch(self, device: str | None) -> None:
+        if device in self._devices and device is not None:
+            self._devices[device].changed = True

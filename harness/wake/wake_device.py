@@ -1,0 +1,357 @@
+"""One device's wake figures: its plays, what they add up to, and how it is doing."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from harness.model.observation import DeviceState
+from harness.model.scenario import TrialKind, WakeSettings
+from harness.model.time import Measured
+from harness.model.transcript import WordCounts
+from harness.statistics.intervals import Share
+from harness.statistics.latency import LatencyFigures, latency_figures
+from harness.transcripts.words_heard import WordsHeard
+from harness.wake.counting import match_events
+from harness.wake.wake_events import UnmatchedEvents
+from harness.wake.wake_listening import Listened, Proofs, Utterances
+from harness.wake.wake_looks import Looks, rate, ratio
+from harness.wake.wake_plays import CommandWord, Heard, Play, PlayState, Reading, proven_s, read
+from harness.wake.wake_progress import DeviceWake, MarkKind, TimelineMark, WakeEvent
+
+MARKS = 200
+RECENT = 16
+"""Plays that a late event or a late proof may still change."""
+
+
+Tally = dict[str, list[int]]
+"""Speaker → [missed, trials]."""
+
+
+@dataclass(slots=True)
+class Sums:
+    """Counts over the plays that count."""
+
+    wake_trials: int = 0
+    hits: int = 0
+    probes: int = 0
+    probes_heard: int = 0
+    commands: Counter[CommandWord] = field(default_factory=Counter)
+    speakers: Tally = field(default_factory=dict)
+    cells: dict[str, Tally] = field(default_factory=dict)
+    suppressed: int = 0
+    exposure_ns: int = 0
+    unproven_ns: int = 0
+
+    def add(self, play: Play, sign: int) -> None:
+        reading = play.reading
+        if play.kind is TrialKind.WAKE:
+            self.wake_trials += sign
+            self.hits += sign * (reading.hit is not None)
+            missed, speaker = reading.hit is None, play.trial.speaker
+            _tally(self.speakers, speaker, missed, sign)
+            for axis, label in play.trial.conditions:
+                _tally(self.cells.setdefault(f"{axis}={label}", {}), speaker, missed, sign)
+        if play.kind is TrialKind.PROBE:
+            self.probes += sign
+            self.probes_heard += sign * (reading.hit is not None)
+        if reading.command is not None:
+            self.commands[reading.command] += sign
+        self.suppressed += sign * reading.suppressed
+        # Whole nanoseconds: what is taken back leaves nothing behind, and a sample stays a sample.
+        self.exposure_ns += sign * round(reading.exposure_s * 1e9)
+        self.unproven_ns += sign * round(reading.unproven_s * 1e9)
+
+    @property
+    def exposure_s(self) -> float:
+        return self.exposure_ns / 1e9
+
+    @property
+    def false_rejects(self) -> Share:
+        return Share(self.wake_trials - self.hits, self.wake_trials)
+
+
+class DeviceFigures:
+    """Grows with the rows of one device; a row costs the same however long the session is."""
+
+    def __init__(self, device: str, settings: WakeSettings, events: UnmatchedEvents, speech: Utterances) -> None:
+        self.device = device
+        self.proofs = Listened(Proofs(settings.proof_within_s))
+        self.link_up, self.link_trouble = True, ""
+        self.clock_error_s: float | None = None
+        self.decisions: dict[str, bool] = {}
+        self.listening_states: set[DeviceState] = set()
+        self.changed = True
+        self._events, self._speech = events, speech
+        self._sums = Sums()
+        self._delays: dict[int, Measured] = {}
+        self._latency: LatencyFigures | None = None
+        self._words: dict[int, tuple[str, WordCounts | None]] = {}
+        self._recent: deque[Play] = deque(maxlen=RECENT)
+        self._shown: deque[Play | int] = deque(maxlen=MARKS)
+        self._looks = Looks()
+        self._found = DeviceWake(device)
+
+    def begin_run(self) -> None:
+        """Another process goes on with the session: its audio lines begin at 0, and nothing is known of before."""
+        self.proofs.begin_run()
+        self._recent.clear()
+
+    def begin(self, play: Play) -> None:
+        """An attempt begins."""
+        play.previous = self._recent[-1] if self._recent else None
+        self._recent.append(play)
+        self._shown.append(play)
+        self.changed = True
+
+    def heard(self, event: Heard, credited: Play | None) -> None:
+        """Takes a wake event; credited: the attempt that was going on when it came, if it is this device's."""
+        self.changed = True
+        play = self._owner(event, credited)
+        if play is None:
+            self._put(event, None, exposed=False)
+            self._shown.append(event.seq)
+            return
+        play.add(event)
+        match play.state:
+            case PlayState.COUNTED:
+                self._settle(play)
+            case PlayState.OUTSIDE:
+                self._put(event, play, exposed=False)
+            case PlayState.RUNNING:
+                if play.kind is TrialKind.AMBIENT and play.stands(event):
+                    self._put(event, play, exposed=True, pending=True)
+
+    def explained(self, seq: int) -> bool | None:
+        """Whether an event is a stimulus's or part of an earlier event; None while the attempt may still decide."""
+        if self._events.of(seq) is not None:
+            return False
+        play = next((one for one in reversed(self._recent) if one.has(seq)), None)
+        if play is None:
+            return False
+        return None if play.state is PlayState.RUNNING and play.kind is not TrialKind.AMBIENT else True
+
+    def finish(self, play: Play, counted: bool, wall_s: float) -> None:
+        """The attempt has ended; from now on it counts, or never does."""
+        if play.started is not None:
+            self._lend(play)
+        if play.started is None or not counted:
+            self.leave(play)
+            return
+        play.state = PlayState.COUNTED
+        self._sums.add(play, 1)
+        if play.kind is TrialKind.AMBIENT and self.proofs.woken is not None:
+            self.proofs.doubtful.append(play)
+        self._settle(play)
+        sums, accepts = self._sums, self._events.counts(self.device).after
+        self._looks.add(wall_s, sums.false_rejects, _shares(sums.speakers), sums.exposure_s, accepts)
+
+    def leave(self, play: Play) -> None:
+        """The play counts nowhere: it was interrupted, or the trial was played again."""
+        self._withdraw(play)
+        if play.state is PlayState.COUNTED:
+            self._sums.add(play, -1)
+        play.state, play.reading = PlayState.OUTSIDE, Reading()
+        for event in play.events:
+            self._put(event, play, exposed=False)
+        self.changed = True
+
+    def placed(self, play: Play) -> None:
+        """It is known better where the play lies."""
+        self.changed = True
+        if play.state is PlayState.COUNTED:
+            self._settle(play)
+
+    def proved(self) -> None:
+        """Another proof of listening has come: the last plays may have been heard further than was known."""
+        self.changed = True
+        self._prove(self._recent)
+
+    def _prove(self, plays: Iterable[Play]) -> None:
+        for play in plays:
+            ambient = play.state is PlayState.COUNTED and play.kind is TrialKind.AMBIENT
+            if ambient and proven_s(play, self.proofs.of(play)) > play.reading.exposure_s:
+                self._settle(play)
+
+    def snapshot(self) -> DeviceWake:
+        """The figures now."""
+        if not self.changed:
+            return self._found
+        self.changed = False
+        sums, counts = self._sums, self._events.counts(self.device)
+        hours = sums.exposure_s / 3600
+        said = sum(sums.commands.values())
+        if self._latency is None:
+            self._latency = latency_figures(list(self._delays.values()))
+        self._found = DeviceWake(
+            device=self.device,
+            false_rejects=ratio(sums.false_rejects, _shares(sums.speakers)),
+            hits=sums.hits,
+            missed=sums.commands[CommandWord.MISSING],
+            false_accepts=rate(counts.before, hours),
+            after_review=rate(counts.after, hours),
+            events=tuple((word, count) for word, count in counts.words.items() if count),
+            in_vocabulary_events=counts.in_vocabulary,
+            suppressed=sums.suppressed,
+            exposure_s=sums.exposure_s,
+            unproven_s=sums.unproven_ns / 1e9,
+            ambient_events_outside=counts.outside,
+            uncounted_events=counts.uncounted,
+            pending_events=counts.pending,
+            delays=self._latency,
+            commands=Share(sums.commands[CommandWord.MATCH], said),
+            substituted=sums.commands[CommandWord.SUBSTITUTION],
+            link_up=self.link_up,
+            link_trouble=self.link_trouble,
+            clock_error_s=self.clock_error_s,
+            listening_proved_s=self.proofs.last_s,
+            probes=Share(sums.probes_heard, sums.probes),
+            words=WordsHeard.of(self._words.values()),
+            timeline=self._timeline(),
+            looks=self._looks.snapshot(),
+            decisions=tuple(self.decisions.items()),
+            conditions=tuple(
+                (name, ratio(sum(speakers, Share()), speakers))
+                for name, cell in _by_axis(sums.cells)
+                if (speakers := _shares(cell))
+            ),
+        )
+        return self._found
+
+    def _owner(self, event: Heard, credited: Play | None) -> Play | None:
+        """The play that an event belongs to: by its place, since it may come while the next is played already."""
+        if credited is not None and credited.started is not None and credited.place(event) >= credited.start_s:
+            return credited
+        for play in reversed(self._recent):
+            if play.started is not None and play.start_s <= play.place(event) <= play.reach_s:
+                return play
+        return None
+
+    def _lend(self, play: Play) -> None:
+        """Gives the play before an event that came only after its end but was its own."""
+        before = self._before(play)
+        if before is None or before.window is None or before.reading.hit is not None or not play.events:
+            return
+        windows = [before.window, *([play.window] if play.window else [])]
+        if windows != sorted(windows, key=lambda one: one.start_s):
+            return
+        matching = match_events(windows, [play.place(event) for event in play.events], 0.0)
+        for window, index in matching.pairs:
+            if window == 0:
+                before.add(play.events.pop(index))
+                self._settle(before)
+                return
+
+    def _before(self, play: Play) -> Play | None:
+        """The counted play before this one on the same line."""
+        found = play.previous
+        if found is None or found.state is not PlayState.COUNTED or found.on_audio_line is not play.on_audio_line:
+            return None
+        return found
+
+    def _settle(self, play: Play) -> None:
+        """Works a counted play out again."""
+        self._withdraw(play)
+        self._sums.add(play, -1)
+        before = self._before(play)
+        last = _last_place(before) if before else None
+        play.reading = reading = read(play, self.proofs.of(play), last)
+        self._sums.add(play, 1)
+        for event, exposed in zip(reading.unmatched, reading.exposed, strict=True):
+            self._put(event, play, exposed)
+        if reading.delay is not None and play.kind is not TrialKind.PROBE:
+            self._delays[id(play)] = reading.delay
+        if play.transcribes:
+            self._words[id(play)] = (play.trial.query_id, reading.counts)
+        if reading.hit is not None:
+            self._prove(self.proofs.woke(play.target.connection, reading.hit.at))
+        self._latency = None
+        self.changed = True
+
+    def _withdraw(self, play: Play) -> None:
+        for event in play.events:
+            self._events.drop(event.seq)
+        self._words.pop(id(play), None)
+        if self._delays.pop(id(play), None) is not None:
+            self._latency = None
+
+    def _put(self, event: Heard, play: Play | None, exposed: bool, pending: bool = False) -> None:
+        # What is fed over a wire never heard what was spoken in the room.
+        rule, why = (None, "") if play and play.target.injected else self._speech.rule(self.device, event.at.at_s)
+        self._events.put(
+            WakeEvent(
+                seq=event.seq,
+                device=self.device,
+                at=event.at,
+                wall_s=event.wall_s,
+                phrase=event.phrase,
+                score=event.score,
+                trial_id=play.trial.id if play else None,
+                audio_s=event.audio_s,
+                offset_s=play.place(event) - play.start_s if play and play.started else None,
+                in_vocabulary=play is not None and play.kind is not TrialKind.AMBIENT,
+                exposed=exposed,
+                rule=rule,
+                why=why,
+            ),
+            pending,
+        )
+
+    def _timeline(self) -> tuple[TimelineMark, ...]:
+        marks: list[TimelineMark] = []
+        for one in reversed(self._shown):
+            marks.extend(reversed(list(self._marks(one))))
+            if len(marks) >= MARKS:
+                break
+        return tuple(sorted(marks[:MARKS], key=lambda mark: mark.start_s))
+
+    def _marks(self, one: Play | int) -> Iterator[TimelineMark]:
+        if isinstance(one, int):
+            yield from self._event_marks([one], "")
+            return
+        if one.started is None:
+            return
+        trial_id, row = one.trial.id, one.row
+        whole = one.host_s(0.0), one.host_s(max(0.0, one.end_s - one.start_s))
+        if one.state is PlayState.OUTSIDE:
+            yield TimelineMark(MarkKind.INTERRUPTED, *whole, trial_id)
+        elif one.kind is TrialKind.AMBIENT:
+            yield TimelineMark(MarkKind.AMBIENT, *whole, trial_id)
+        elif one.state is PlayState.COUNTED:
+            asked = one.kind is TrialKind.COMMAND
+            good = one.reading.command is CommandWord.MATCH if asked else one.reading.hit is not None
+            kind = MarkKind.HIT if good else MarkKind.FALSE_REJECT
+            if one.kind is TrialKind.PROBE:
+                kind = MarkKind.PROBE if good else MarkKind.PROBE_UNHEARD
+            phrase = one.host_s(row.query_start_s), one.host_s(row.query_end_s)
+            seq = one.reading.hit.seq if one.reading.hit else None
+            yield TimelineMark(kind, *phrase, trial_id, seq)
+        yield from self._event_marks([event.seq for event in one.events[-MARKS:]], trial_id)
+
+    def _event_marks(self, seqs: Iterable[int], trial_id: str) -> Iterator[TimelineMark]:
+        for seq in seqs:
+            if (event := self._events.of(seq)) is not None:
+                yield TimelineMark(MarkKind.UNMATCHED, event.at.at_s, event.at.at_s, trial_id, seq)
+
+
+def _tally(tally: Tally, speaker: str, missed: bool, sign: int) -> None:
+    counts = tally.setdefault(speaker, [0, 0])
+    counts[0] += sign * missed
+    counts[1] += sign
+
+
+def _shares(tally: Tally) -> tuple[Share, ...]:
+    return tuple(Share(*counts) for counts in tally.values() if counts[1])
+
+
+def _by_axis(cells: Mapping[str, Tally]) -> list[tuple[str, Tally]]:
+    """Cells of one axis beside each other, in the order in which they first occurred."""
+    axes = list(dict.fromkeys(name.partition("=")[0] for name in cells))
+    return sorted(cells.items(), key=lambda cell: axes.index(cell[0].partition("=")[0]))
+
+
+def _last_place(play: Play) -> float | None:
+    """Where the last event of a play lies that stands for itself."""
+    kept = [*play.reading.unmatched, *([play.reading.hit] if play.reading.hit else [])]
+    return max((play.place(event) for event in kept), default=None)

@@ -1,0 +1,293 @@
+"""One attempt of a wake, command or ambient trial as one device heard it, and what it amounts to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+from harness.model.bench import ObservationKind
+from harness.model.observation import Intent, Transcript
+from harness.model.record import AttemptStarted
+from harness.model.scenario import TrialKind, WakeSettings
+from harness.model.stimulus import Recording
+from harness.model.time import Measured, Stamp
+from harness.model.transcript import WordCounts
+from harness.model.trial import Target, Trial
+from harness.transcripts.recognition import recognised
+from harness.wake.counting import Window, is_same, match_events
+
+Span = tuple[float, float]
+
+
+class PlayState(StrEnum):
+    """COUNTED counts. OUTSIDE: interrupted, or a later take of the trial has taken its place; it counts nowhere."""
+
+    RUNNING = "running"
+    COUNTED = "counted"
+    OUTSIDE = "outside"
+
+
+class CommandWord(StrEnum):
+    """What became of a command."""
+
+    MATCH = "match"
+    SUBSTITUTION = "substitution"
+    MISSING = "missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A wake event as it came. seq: of its `Observed` row."""
+
+    seq: int
+    at: Stamp
+    wall_s: float
+    phrase: str
+    score: float | None
+    audio_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one play amounts to for one device.
+
+    hit: the event that is the phrase's; None: a false reject (wake) or no wake event (command, ambient). unmatched,
+    exposed: further events, one for one with whether they fell into exposure. exposure_s counts as audio without the
+    phrase; unproven_s was played without proof of listening. spot_s: length of the phrase up to its event. heard,
+    heard_s: what was understood of a command, and where in the stimulus. counts: of its words, None of an intent.
+    """
+
+    hit: Heard | None = None
+    delay: Measured | None = None
+    unmatched: tuple[Heard, ...] = ()
+    exposed: tuple[bool, ...] = ()
+    suppressed: int = 0
+    exposure_s: float = 0.0
+    unproven_s: float = 0.0
+    spot_s: float = 0.0
+    command: CommandWord | None = None
+    heard: str = ""
+    heard_s: float | None = None
+    counts: WordCounts | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Play:
+    """Grows while an attempt goes on. Host times in `started` and `ended`; on the device's audio line in audio_….
+
+    heard: where our microphone found the first sample, through the air only. previous: the device's play before it.
+    stood_s: place of the last event that was shown while the play was running.
+    """
+
+    trial: Trial
+    target: Target
+    row: AttemptStarted
+    settings: WakeSettings
+    kind: TrialKind
+    started: Stamp | None = None
+    ended: Stamp | None = None
+    audio_start_s: float | None = None
+    audio_end_s: float | None = None
+    heard: Stamp | None = None
+    state: PlayState = PlayState.RUNNING
+    events: list[Heard] = field(default_factory=list)
+    words: list[Transcript | Intent] = field(default_factory=list)
+    reading: Reading = field(default_factory=Reading)
+    previous: Play | None = field(default=None, repr=False)
+    stood_s: float | None = None
+
+    @property
+    def transcribes(self) -> bool:
+        """Whether it is a command whose words the device tells, or has told."""
+        told = self.reading.counts is not None or ObservationKind.TRANSCRIPT in self.target.reports
+        return self.kind is TrialKind.COMMAND and told
+
+    @property
+    def on_audio_line(self) -> bool:
+        return self.target.injected and self.audio_start_s is not None
+
+    @property
+    def start_s(self) -> float:
+        """On the line on which it is matched; 0 before the first sample."""
+        if self.on_audio_line and self.audio_start_s is not None:
+            return self.audio_start_s
+        origin = self.origin
+        return origin.at_s if origin else 0.0
+
+    @property
+    def origin(self) -> Stamp | None:
+        """Host time of the first sample: as our microphone heard it when it did, else as it left the player."""
+        return self.heard or self.started
+
+    @property
+    def end_s(self) -> float:
+        """… of its last sample; as planned while it plays."""
+        if self.on_audio_line:
+            if self.audio_end_s is not None:
+                return max(self.start_s, self.audio_end_s)
+        elif self.ended is not None and self.started is not None:
+            # A player that stood still has not played more for that.
+            return self.start_s + min(max(0.0, self.ended.at_s - self.started.at_s), self.row.duration_s)
+        return self.start_s + self.row.duration_s
+
+    @property
+    def window(self) -> Window | None:
+        """Where its event may lie; None in ambient sound."""
+        if self.kind is TrialKind.AMBIENT:
+            return None
+        near_s = self.start_s + self.row.query_end_s
+        first_s = self.start_s + self.row.query_start_s - self.settings.window_before_s
+        return Window(min(first_s, near_s), near_s + self.settings.window_after_s, near_s)
+
+    @property
+    def reach_s(self) -> float:
+        """Up to here an event may be due to it."""
+        window = self.window
+        return max(self.end_s, window.end_s) if window else self.end_s + self.settings.window_after_s
+
+    def position_s(self, at: Stamp, audio_s: float | None) -> float:
+        """Where on its line something lies. An injected device that names no sample is placed by the host's clock."""
+        if not self.on_audio_line:
+            return at.at_s
+        if audio_s is not None:
+            return audio_s
+        return self.start_s + (at.at_s - (self.started.at_s if self.started else 0.0)) * self._audio_per_host()
+
+    def place(self, event: Heard) -> float:
+        return self.position_s(event.at, event.audio_s)
+
+    def host_s(self, offset_s: float) -> float:
+        """Host time at an offset in the stimulus, for a timeline."""
+        begun_s = self.origin.at_s if self.origin else 0.0
+        return begun_s + offset_s / self._audio_per_host()
+
+    def _audio_per_host(self) -> float:
+        """Seconds of sound given in a second of the host's clock; 1 through the air."""
+        if not self.on_audio_line or self.started is None or self.ended is None:
+            return 1.0
+        took_s = self.ended.at_s - self.started.at_s
+        return (self.end_s - self.start_s) / took_s if took_s > 0 and self.end_s > self.start_s else 1.0
+
+    def add(self, event: Heard) -> None:
+        """Takes an event, in the order of places."""
+        at = len(self.events)
+        place = self.place(event)
+        while at and self.place(self.events[at - 1]) > place:
+            at -= 1
+        self.events.insert(at, event)
+
+    def has(self, seq: int) -> bool:
+        """Whether the event of that row is one of the play's."""
+        return any(event.seq == seq for event in reversed(self.events))
+
+    def stands(self, event: Heard) -> bool:
+        """Whether the newest event counts by itself: the refractory time runs from the last event that does."""
+        place_s = self.place(event)
+        if self.stood_s is not None and is_same(place_s, self.stood_s, self.settings.refractory_s):
+            return False
+        self.stood_s = place_s
+        return True
+
+
+def read(play: Play, proven: Sequence[Span], before_s: float | None = None) -> Reading:
+    """What a play amounts to; proven: where on its line the device was known to listen.
+
+    before_s: place of the last event of the play before, which the first ones of this may be part of.
+    """
+    places = [play.place(event) for event in play.events]
+    # A line of its own for each play keeps sums small and results the same wherever it lies.
+    offsets = [place - play.start_s for place in places]
+    window = play.window
+    duration_s = play.end_s - play.start_s
+    heard_s = proven_s(play, proven)
+    windows: tuple[Window, ...] = ()
+    if window is not None:
+        windows = (Window(*(one - play.start_s for one in (window.start_s, window.end_s, window.near_s))),)
+    # The earlier event takes part in the merging as event 0, and is left out again.
+    earlier: list[float] = []
+    if before_s is not None and before_s < min([play.start_s, *(play.start_s + one.start_s for one in windows)]):
+        earlier = [before_s - play.start_s]
+    matching = match_events(windows, [*earlier, *offsets], play.settings.refractory_s)
+    found = matching.pairs[0][1] - len(earlier) if matching.pairs else None
+    missed = [index - len(earlier) for index in matching.unmatched if index >= len(earlier)]
+    inside = [_listened(proven, min(places[index], play.end_s)) for index in missed]
+    hit = None if found is None else play.events[found]
+    spot_s = 0.0 if found is None else max(0.0, offsets[found] - play.row.query_start_s)
+    understood = _command(play)
+    command = understood.word
+    ambient = play.kind is TrialKind.AMBIENT
+    return Reading(
+        hit=hit,
+        # Where in a command its phrase ends the log does not say.
+        delay=None if found is None or command is not None else _delay(play, play.events[found], offsets[found]),
+        unmatched=tuple(play.events[index] for index in missed),
+        exposed=tuple(not ambient or one for one in inside),
+        suppressed=len(matching.same),
+        exposure_s=heard_s if ambient else _without_spot(play, duration_s, spot_s),
+        unproven_s=max(0.0, duration_s - heard_s) if ambient else 0.0,
+        spot_s=spot_s,
+        command=command,
+        heard=understood.heard,
+        heard_s=understood.heard_s,
+        counts=understood.counts,
+    )
+
+
+def proven_s(play: Play, proven: Sequence[Span]) -> float:
+    """For how long of a play the device was known to listen."""
+    return sum(_overlap(span, (play.start_s, play.end_s)) for span in proven)
+
+
+def _without_spot(play: Play, duration_s: float, spot_s: float) -> float:
+    return max(0.0, duration_s - spot_s) if play.settings.count_in_vocabulary else 0.0
+
+
+def _delay(play: Play, event: Heard, offset_s: float) -> Measured | None:
+    """End of the phrase → event. Samples are counted exactly; on the host's clock the errors of both times add.
+
+    None for a recording whose phrase ends nobody knows where: its energy is misled by breath, noise and further speech.
+    """
+    said = play.trial.recipe.spoken_by
+    if isinstance(said, Recording) and said.phrase_end_s is None:
+        return None
+    exact = play.on_audio_line and event.audio_s is not None
+    error_s = 0.0 if exact else event.at.error_s + (play.origin.error_s if play.origin else 0.0)
+    return Measured(offset_s - play.row.query_end_s, error_s)
+
+
+def _overlap(one: Span, other: Span) -> float:
+    return max(0.0, min(one[1], other[1]) - max(one[0], other[0]))
+
+
+def _listened(proven: Sequence[Span], at_s: float) -> bool:
+    return any(low <= at_s <= high for low, high in proven)
+
+
+class _Understood(NamedTuple):
+    word: CommandWord | None = None
+    heard: str = ""
+    heard_s: float | None = None
+    counts: WordCounts | None = None
+
+
+def _command(play: Play) -> _Understood:
+    """The first final transcript since the phrase began, or where there is none the first intent, and what it is worth.
+
+    Words come when they come: those that the session credits to the attempt count, however late.
+    """
+    if play.kind is not TrialKind.COMMAND or play.window is None:
+        return _Understood()
+    since_s = play.window.start_s
+    said = [one for one in play.words if play.position_s(one.at, one.audio_s) >= since_s]
+    transcript = next((one for one in said if isinstance(one, Transcript)), None)
+    first = transcript or next(iter(said), None)
+    if first is None:
+        return _Understood(CommandWord.MISSING)
+    text = first.text if isinstance(first, Transcript) else first.name
+    found = recognised(play.trial, text)
+    word = CommandWord.MATCH if found.recognised else CommandWord.SUBSTITUTION
+    at_s = play.position_s(first.at, first.audio_s) - play.start_s
+    # The name of an intent is no transcript.
+    return _Understood(word, text, at_s, found.counts if transcript is not None else None)

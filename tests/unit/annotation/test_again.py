@@ -1,0 +1,131 @@
+"""Utterances that are brought back: shown as they stand, changed or kept, and undone for this sitting alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.annotation.again import may_label_again
+from harness.annotation.ledger import State
+from harness.annotation.shares import Shares
+from harness.annotation.view import AnnotationPhase
+from harness.model.annotation import Accepted, Adjudicated, AnnotationRow, Labelled
+from tests.unit.annotation.sittings import Bench, imported, proposed, utterances
+from tests.unit.annotation.test_labelling import item, label
+
+
+def by(annotator: str, utterance: str, *intents: str, shown: bool = False) -> Labelled:
+    row = f"{annotator} {utterance} {'#'.join(intents)}"
+    return Labelled(row, annotator, utterance, intents, proposal_shown=shown, comment=f"{annotator}'s")
+
+
+def test_what_was_accepted_comes_back_with_its_labels_and_can_be_changed_and_undone() -> None:
+    bench = Bench(count=3)
+    page = Accepted("page", "ann", "batch", "1", ("play",), ("u1", "u2", "u3"))
+    bench.rows += [proposed({"u1": "play", "u2": "play", "u3": "play"}), page]
+    desk = bench.desk(again=("u3", "u1"))
+    assert desk.view.phase is AnnotationPhase.LABELLING
+    assert (item(desk).utterance, item(desk).chosen, item(desk).proposal) == ("u3", ("play",), ("play",))
+    assert not desk.undo(), "what other sittings gave is not of this one"
+    desk.toggle("thank")
+    assert desk.save()
+    assert item(desk).utterance == "u1"
+    assert bench.ledger.standing("u3", 1).intents == ("play", "thank")
+    (row,) = bench.commits[-1]
+    assert isinstance(row, Labelled)
+    assert row.proposal_shown
+    assert desk.undo()
+    assert bench.ledger.standing("u3", 1).intents == ("play",), "as it was before"
+    assert (item(desk).utterance, item(desk).chosen) == ("u3", ("play", "thank"))
+    assert desk.save()
+    assert item(desk).utterance == "u1"
+
+
+def test_what_is_kept_or_skipped_writes_nothing_and_is_done() -> None:
+    bench = Bench(count=2, rows=[by("ann", "u1", "play"), by("ann", "u2", "stop")])
+    desk = bench.desk(again=("u1", "u2"))
+    assert (item(desk).saved, item(desk).comment) == (True, "ann's")
+    assert desk.save()
+    assert desk.view.said == "kept as play"
+    assert (desk.view.count.done, desk.view.count.left) == (1, 1)
+    assert desk.skip()
+    assert bench.commits == []
+    assert desk.view.phase is AnnotationPhase.FINISHED
+
+
+def test_undo_leaves_what_was_chosen_by_hand_before_this_sitting() -> None:
+    bench = Bench(count=1, rows=[by("ann", "u1", "play")])
+    desk = bench.desk(again=("u1",))
+    desk.toggle("thank")
+    desk.save()
+    assert desk.undo()
+    assert bench.ledger.choices("u1")["ann"].intents == ("play",)
+    assert not desk.undo()
+
+
+def test_rules_hold_for_what_comes_back() -> None:
+    bench = Bench(count=1, rows=[by("ann", "u1", "play")])
+    desk = bench.desk(again=("u1",))
+    desk.toggle("stop")
+    assert not desk.save()
+    assert desk.view.said == "play and stop exclude each other"
+    assert bench.commits == []
+
+
+def test_labels_from_before_the_proposal_was_seen_stay_those_that_agreement_counts() -> None:
+    bench = Bench(count=1, rows=[by("ann", "u1", "play"), proposed({"u1": "thank"})])
+    desk = bench.desk(again=("u1",))
+    assert item(desk).proposal == ("thank",)
+    desk.toggle("thank")
+    desk.save()
+    assert bench.ledger.choices("u1")["ann"].intents == ("play", "thank")
+    assert bench.ledger.independent("u1")["ann"].intents == ("play",)
+
+
+def test_what_is_not_labelled_yet_keeps_its_proposal_hidden() -> None:
+    bench = Bench(count=1, rows=[proposed({"u1": "thank"})])
+    desk = bench.desk(again=("u1",))
+    assert (item(desk).proposal, item(desk).chosen, item(desk).saved) == (None, (), False)
+    assert label(desk, "play") == "u1"
+    assert (item(desk).utterance, item(desk).proposal) == ("u1", ("thank",)), "shown when the choice is saved"
+    desk.save()
+    assert desk.view.phase is AnnotationPhase.FINISHED
+
+
+@pytest.mark.parametrize("settled", [False, True])
+def test_who_settles_changes_what_is_final(settled: bool) -> None:
+    rows: list[AnnotationRow] = [imported("u1", "play")]
+    if settled:
+        rows.append(Adjudicated("earlier", "dan", "u1", ("stop",), ("imported u1",)))
+    bench = Bench(count=1, rows=rows)
+    desk = bench.desk("cem", adjudicating=True, again=("u1",))
+    assert item(desk).chosen == (("stop",) if settled else ("play",))
+    desk.toggle(item(desk).chosen[0])
+    desk.toggle("thank")
+    assert desk.save()
+    standing = bench.ledger.standing("u1", 1)
+    assert (standing.state, standing.intents) == (State.ADJUDICATED, ("thank",))
+    assert desk.undo()
+    assert bench.ledger.standing("u1", 1).intents == (("stop",) if settled else ("play",))
+
+
+def test_disputed_ones_come_back_without_labels_so_that_they_are_chosen() -> None:
+    bench = Bench(count=1, rows=[by("ann", "u1", "play"), by("ben", "u1", "stop")])
+    desk = bench.desk("cem", adjudicating=True, again=("u1",))
+    assert (item(desk).chosen, item(desk).saved) == ((), False)
+    assert len(item(desk).inputs) == 2
+
+
+def test_whose_they_are() -> None:
+    bench = Bench(count=2, rows=[by("ann", "u1", "play")])
+    shares = Shares(bench.project, utterances(2))
+    of = [
+        may_label_again(bench.ledger, shares, name, one, adjudicating=settles)
+        for name, one, settles in [
+            ("ann", "u1", False),
+            ("ben", "u1", False),
+            ("ben", "u2", False),
+            ("ben", "u1", True),
+            ("ben", "u2", True),
+        ]
+    ]
+    assert of == [True, False, True, True, False]

@@ -1,0 +1,169 @@
+"""The file of annotation rows: many writers, kills, repeated rows, batches, and files that are none."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from harness.annotation.annotation_folder import AnnotationFolder, project_text, read_project
+from harness.annotation.annotation_log import AnnotationLog
+from harness.model.annotation import (
+    Accepted,
+    Adjudicated,
+    AnnotationProject,
+    AnnotationRow,
+    Labelled,
+    Proposal,
+    Proposed,
+    Skipped,
+    Struck,
+    Withdrawn,
+)
+from harness.model.errors import LogError
+from tests.unit.session.log.nursery import KILLS, killed, together
+
+WRITERS, ROWS, PAGE = 4, 20, 3
+
+# A page is two rows.
+SAVES = """
+from harness.annotation.annotation_log import AnnotationLog as opened
+from harness.model.annotation import Accepted, Struck
+
+def save(log, name):
+    log.append_all([
+        Accepted(f"{name}-a", "ann", "b", name, ("play",), (f"{name} 1", f"{name} 2")),
+        Struck(f"{name}-s", "ann", "b", name, ("play",), (f"{name} 3",)),
+    ])
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "project.json").write_bytes(project_text(AnnotationProject("p", 3)))
+    return tmp_path
+
+
+def stored(folder: Path) -> list[AnnotationRow]:
+    log = AnnotationLog(folder)
+    try:
+        return [row for _, row in log.rows()]
+    finally:
+        log.close()
+
+
+def pages(rows: list[AnnotationRow]) -> dict[str, list[str]]:
+    """Page → utterances of its rows."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        assert isinstance(row, Accepted | Struck)
+        found.setdefault(row.page, []).extend(row.utterances)
+    return found
+
+
+def test_processes_at_once_lose_nothing(folder: Path) -> None:
+    acknowledged = together(folder, SAVES, WRITERS, ROWS)
+    assert len(acknowledged) == WRITERS * ROWS
+    found = pages(stored(folder))
+    assert sorted(found) == sorted(acknowledged)
+    assert all(len(utterances) == PAGE for utterances in found.values())
+
+
+def test_kills_lose_no_acknowledged_page_and_leave_no_half_one(folder: Path) -> None:
+    acknowledged = killed(folder, SAVES)
+    assert len({name.split("-")[0] for name in acknowledged}) > KILLS * 0.9
+    found = pages(stored(folder))
+    assert set(acknowledged) <= set(found)
+    assert {len(utterances) for utterances in found.values()} == {PAGE}
+    with sqlite3.connect(folder / "annotation.sqlite") as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    connection.close()
+
+
+def test_every_row_comes_back_as_it_was_given(folder: Path) -> None:
+    given: list[AnnotationRow] = [
+        Proposed(
+            "1", "tri", (Proposal("u1", ("a", "b"), (("a",), ("a", "b"))), Proposal("u2", None)), 1.5, (("k", "v"),)
+        ),
+        Accepted("2", "ann", "1", "p", ("a",), ("u1",), 1.0, 2.0, 0.5),
+        Struck("3", "ann", "1", "p", ("a",), ("u2",)),
+        Labelled("4", "bén", "u2", (), "1", True, "why # so", "f.csv"),
+        Skipped("5", "ann", "u3", True, "later"),
+        Adjudicated("6", "cem", "u2", ("b",), ("3", "4")),
+        Withdrawn("7", "ann", ("2", "3"), 9.0),
+    ]
+    log = AnnotationLog(folder)
+    log.append_all(given)
+    log.close()
+    assert stored(folder) == given
+
+
+def test_rows_that_are_sent_again_are_written_once_also_by_another_process(folder: Path) -> None:
+    one, other = AnnotationLog(folder), AnnotationLog(folder)
+    first = Labelled("a", "ann", "u1", ("x",))
+    one.append_all([first, first])
+    other.append_all([first, Labelled("b", "ann", "u2", ("x",))])
+    assert [(seq, row.id) for seq, row in one.rows()] == [(1, "a"), (2, "b")]
+    assert [seq for seq, _ in one.rows(after_seq=1)] == [2]
+    one.close()
+    other.close()
+
+
+def test_a_batch_that_cannot_be_written_leaves_nothing(folder: Path) -> None:
+    log = AnnotationLog(folder)
+    with pytest.raises(LogError, match="cannot be written as text"):
+        log.append_all([Labelled("a", "ann", "u1", ("x",)), Labelled("b", "ann", "u2", ("x",), comment="\udcff")])
+    log.close()
+    assert stored(folder) == []
+
+
+def test_rows_cannot_be_changed_or_removed(folder: Path) -> None:
+    log = AnnotationLog(folder)
+    log.append_all([Labelled("a", "ann", "u1", ("x",))])
+    log.close()
+    with sqlite3.connect(folder / "annotation.sqlite") as connection:
+        for statement in ("UPDATE entries SET body = ''", "DELETE FROM entries"):
+            with pytest.raises(sqlite3.IntegrityError, match="only added"):
+                connection.execute(statement)
+    connection.close()
+
+
+def test_a_folder_that_is_no_project_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(LogError, match="no annotation project"):
+        AnnotationLog(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_log_of_a_session_is_no_annotation_log(folder: Path) -> None:
+    with sqlite3.connect(folder / "annotation.sqlite") as connection:
+        connection.execute("CREATE TABLE entries (seq INTEGER)")
+        connection.execute("PRAGMA application_id=0x56484C47")
+    connection.close()
+    with pytest.raises(LogError, match="no file of an annotation project"):
+        AnnotationLog(folder)
+
+
+def test_a_row_that_cannot_be_read_is_named(folder: Path) -> None:
+    log = AnnotationLog(folder)
+    log.append_all([Labelled("a", "ann", "u1", ("x",))])
+    log._connection.execute(
+        "INSERT INTO entries (seq, run, at_s, wall_s, kind, body)"
+        " VALUES (2, 0, 0.0, 0.0, 'new', '{\"kind\":\"of_later\"}')"
+    )
+    with pytest.raises(LogError, match="row 2 cannot be read"):
+        list(log.rows())
+    log.close()
+
+
+def test_a_frozen_file_that_was_changed_is_told(tmp_path: Path) -> None:
+    from hashlib import sha256
+
+    files = AnnotationFolder(tmp_path)
+    files.utterances.write_text("hello")
+    project = AnnotationProject("p", 1, files=(("utterances.jsonl", sha256(b"hello").hexdigest()),))
+    files.project.write_bytes(project_text(project))
+    assert read_project(files) == project
+    files.utterances.write_text("hallo")
+    with pytest.raises(LogError, match="is not the file that the project was made with"):
+        read_project(files)

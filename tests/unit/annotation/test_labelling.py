@@ -1,0 +1,222 @@
+"""Labelling by hand: rules, what is proposed, skipping, taking back; and settling what annotators disagree on."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.annotation.desk import AnnotationDesk
+from harness.annotation.ledger import State
+from harness.annotation.view import AnnotationPhase, LabellingItem
+from harness.model.annotation import Adjudicated, Labelled, ProposalShown, SecondWork
+from tests.unit.annotation.sittings import Bench, imported, proposed
+
+
+def item(desk: AnnotationDesk) -> LabellingItem:
+    found = desk.view.item
+    assert found is not None
+    return found
+
+
+def label(desk: AnnotationDesk, *labels: str) -> str:
+    """Labels what is in sight, and says which utterance that was."""
+    utterance = item(desk).utterance
+    for one in labels:
+        assert desk.toggle(one)
+    assert desk.save(), desk.view.said
+    return utterance
+
+
+@pytest.mark.parametrize(
+    ("labels", "refusal"),
+    [
+        ((), "an utterance has at least one label"),
+        (("well", "thank"), "well stands alone"),
+        (("play", "stop"), "play and stop exclude each other"),
+    ],
+)
+def test_rules_are_told_at_once_and_not_broken(labels: tuple[str, ...], refusal: str) -> None:
+    bench = Bench()
+    desk = bench.desk()
+    for one in labels:
+        desk.toggle(one)
+    assert item(desk).refusal == refusal
+    assert not desk.save()
+    assert desk.view.said == refusal
+    assert bench.commits == []
+
+
+def test_an_unknown_label_is_refused() -> None:
+    desk = Bench().desk()
+    assert not desk.toggle("pley")
+    assert desk.view.said == "there is no label 'pley'"
+
+
+def test_labels_are_saved_sorted_and_shown_in_the_order_of_the_set() -> None:
+    bench = Bench()
+    desk = bench.desk()
+    desk.toggle("thank")
+    desk.toggle("stop")
+    assert item(desk).chosen == ("stop", "thank")
+    desk.comment("  mumbled ")
+    bench.clock_s += 4
+    desk.save()
+    (row,) = bench.rows
+    assert isinstance(row, Labelled)
+    assert (row.intents, row.comment, row.time_s, row.proposal_shown) == (("stop", "thank"), "mumbled", 4.0, False)
+
+
+def test_a_skipped_one_comes_last() -> None:
+    desk = Bench(count=3).desk()
+    first = item(desk).utterance
+    desk.skip()
+    assert desk.view.count.skipped == 1
+    seen = [label(desk, "play"), label(desk, "play"), label(desk, "play")]
+    assert seen[-1] == first
+    assert desk.view.phase is AnnotationPhase.FINISHED
+    assert desk.view.count.left == 0
+
+
+def test_undo_brings_labels_and_comment_back() -> None:
+    bench = Bench()
+    desk = bench.desk()
+    desk.comment("odd")
+    utterance = label(desk, "play", "thank")
+    desk.undo()
+    assert (item(desk).utterance, item(desk).chosen, item(desk).comment) == (utterance, ("play", "thank"), "odd")
+    assert desk.view.count.done == 0
+    assert bench.ledger.standing(utterance, 1).state is State.OPEN
+
+
+def test_orders_of_two_annotators_differ_and_stay() -> None:
+    def order(name: str) -> list[str]:
+        desk = Bench(count=12).desk(name)
+        return [label(desk, "play") for _ in range(12)]
+
+    assert order("ann") == order("ann")
+    assert order("ann") != order("ben")
+
+
+def doubled(
+    bench: Bench, second: SecondWork = SecondWork.HAND, proposal: ProposalShown = ProposalShown.AFTER
+) -> AnnotationDesk:
+    """ann has accepted all that is proposed; the second annotator is at the desk."""
+    first = bench.desk("ann", per_utterance=2, second=second, proposal=proposal)
+    while first.view.phase is AnnotationPhase.REVIEWING:
+        first.accept_page()
+    return bench.desk("ben")
+
+
+def test_the_second_annotator_sees_a_proposal_only_after_choosing() -> None:
+    bench = Bench(count=1, rows=[proposed({"u1": "play"})])
+    ben = doubled(bench)
+    assert item(ben).proposal is None
+    ben.toggle("stop")
+    assert ben.save()
+    assert item(ben).saved
+    assert item(ben).proposal == ("play",)
+    assert bench.ledger.choices("u1")["ben"].intents == ("stop",), "on the disk before it is shown"
+    ben.toggle("stop")
+    ben.toggle("play")
+    ben.save()
+    assert ben.view.phase is AnnotationPhase.FINISHED
+    ledger = bench.ledger
+    assert ledger.standing("u1", 2).state is State.AGREED
+    assert ledger.independent("u1")["ben"].intents == ("stop",), "agreement counts the choice from before"
+    ben.undo()
+    assert item(ben).proposal == ("play",), "what was seen cannot be unseen"
+    assert "ben" not in bench.ledger.choices("u1"), "both of its rows are taken back"
+
+
+def test_the_same_labels_as_proposed_go_on_at_once() -> None:
+    ben = doubled(Bench(count=1, rows=[proposed({"u1": "play"})]))
+    ben.toggle("play")
+    ben.save()
+    assert ben.view.phase is AnnotationPhase.FINISHED
+
+
+def test_saving_again_keeps_the_choice_without_a_row() -> None:
+    bench = Bench(count=1, rows=[proposed({"u1": "play"})])
+    ben = doubled(bench)
+    ben.toggle("stop")
+    ben.save()
+    rows = len(bench.rows)
+    ben.save()
+    assert len(bench.rows) == rows
+    assert ben.view.phase is AnnotationPhase.FINISHED
+
+
+def test_a_project_may_show_proposals_before() -> None:
+    ben = doubled(Bench(count=1, rows=[proposed({"u1": "play"})]), proposal=ProposalShown.BEFORE)
+    assert item(ben).proposal == ("play",)
+
+
+def test_a_project_may_let_the_second_review_by_groups() -> None:
+    ben = doubled(Bench(count=1, rows=[proposed({"u1": "play"})]), SecondWork.GROUPS)
+    assert ben.view.phase is AnnotationPhase.REVIEWING
+
+
+def test_what_one_annotator_struck_is_no_matter_of_the_other() -> None:
+    bench = Bench(count=2, rows=[proposed({"u1": "play", "u2": "play"})])
+    ann = bench.desk("ann", per_utterance=2, second=SecondWork.GROUPS)
+    ann.strike_number(1)
+    ann.accept_page()
+    ben = bench.desk("ben")
+    assert [(line.utterance, line.struck) for line in ben.view.page] == [("u1", False), ("u2", False)]
+    assert item(ann).struck
+
+
+def disputed(bench: Bench) -> AnnotationDesk:
+    for name, labels in (("ann", ("play",)), ("ben", ("stop", "thank"))):
+        desk = bench.desk(name, per_utterance=2)
+        desk.comment(f"{len(labels)} labels")
+        label(desk, *labels)
+    return bench.desk("cem", adjudicating=True)
+
+
+def test_who_settles_sees_both_and_no_names() -> None:
+    bench = Bench(count=1)
+    cem = disputed(bench)
+    assert bench.ledger.standing("u1", 2).state is State.DISPUTED
+    assert [one.intents for one in item(cem).inputs] == [("play",), ("stop", "thank")]
+    assert not {"'ann'", "'ben'"} & set(repr(cem.view).replace("=", " ").replace(",", " ").split())
+    label(cem, "thank")
+    standing = bench.ledger.standing("u1", 2)
+    assert (standing.state, standing.intents) == (State.ADJUDICATED, ("thank",))
+    row = bench.rows[-1]
+    assert isinstance(row, Adjudicated)
+    assert set(row.inputs) == {one.id for one in bench.rows[:2]}
+    assert cem.view.phase is AnnotationPhase.FINISHED
+    cem.undo()
+    assert bench.ledger.standing("u1", 2).state is State.DISPUTED
+
+
+def test_settling_leaves_own_labels_alone() -> None:
+    bench = Bench(count=1)
+    disputed(bench)
+    ann = bench.desk("ann", adjudicating=True)
+    label(ann, "thank")
+    assert bench.ledger.choices("u1")["ann"].intents == ("play",)
+    sitting = bench.desk("ann")
+    assert sitting.undo(), "the label, not the settling"
+    assert bench.ledger.adjudication("u1") is not None
+
+
+def test_imported_labels_are_one_annotators() -> None:
+    bench = Bench(count=2, rows=[imported("u1", "play")])
+    assert bench.desk().view.count.total == 1
+    desk = bench.desk(per_utterance=2)
+    assert desk.view.count.total == 2
+    while desk.view.item is not None:
+        label(desk, "play")
+    assert bench.ledger.standing("u1", 2).state is State.AGREED
+    assert bench.ledger.standing("u2", 2).state is State.WAITING
+
+
+def test_nobody_learns_what_another_struck() -> None:
+    bench = Bench(count=1, rows=[proposed({"u1": "play"})])
+    ann = bench.desk("ann", per_utterance=2)
+    ann.strike()
+    ann.accept_page()
+    label(ann, "stop")
+    ben = bench.desk("ben")
+    assert (item(ben).struck, item(ben).proposal) == (False, None)

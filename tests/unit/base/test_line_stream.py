@@ -1,0 +1,105 @@
+"""Lines of streams: ends, blocks cut anywhere, encodings, what is no text, and lines that never end."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.base.line_stream import LONGEST_LINE, checked_encoding, fault_in, line_blocks
+from harness.model.errors import InputError, Place
+
+
+def in_pieces(content: bytes, size: int) -> Callable[[int], bytes]:
+    source = io.BytesIO(content)
+    return lambda _: source.read(size)
+
+
+def lines_of(content: bytes, size: int = 1 << 16, encoding: str = "utf-8") -> list[str]:
+    out: list[str] = []
+    for block in line_blocks(in_pieces(content, size), "x", encoding):
+        assert block.first == len(out) + 1
+        out += block.lines
+    return out
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 100])
+def test_blocks_may_be_cut_anywhere(size: int) -> None:
+    content = "\ufeffé a\r\n\r\nb\rc\n\nd\r".encode()
+    assert lines_of(content, size) == ["é a", "", "b", "c", "", "d"]
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"), [(b"", []), (b"\n", [""]), (b"a", ["a"]), (b"a\n", ["a"]), (b"\r\r\n", ["", ""])]
+)
+def test_ends_of_files(content: bytes, lines: list[str]) -> None:
+    assert lines_of(content) == lines
+
+
+@given(st.text(st.sampled_from("ab\r\né\u2028\x85"), max_size=12), st.integers(1, 7))
+def test_only_line_feeds_and_carriage_returns_end_lines(text: str, size: int) -> None:
+    joined = text.replace("\r\n", "\n").replace("\r", "\n")
+    assert lines_of(text.encode(), size) == joined.removesuffix("\n").split("\n") * bool(joined)
+
+
+def test_encodings() -> None:
+    assert lines_of("café\n".encode("latin-1"), 1, "latin-1") == ["café"]
+    assert lines_of("a ’b\nc".encode("utf-16"), 3, "utf-16") == ["a ’b", "c"]
+    assert checked_encoding("latin1") == "iso8859-1"
+    for wrong in ("foo", "rot13", "\0", "hex"):
+        with pytest.raises(InputError):
+            checked_encoding(wrong)
+
+
+def test_what_an_encoding_spells_but_nothing_can_write_is_a_fault() -> None:
+    (block,) = line_blocks(in_pieces(b"a +2AA- b\n", 100), "x", "utf-7")
+    fault = fault_in(block.lines[0], Place("x", 1), "utf-7")
+    assert fault is not None
+    assert fault.what == "the half character U+D800 stands here"
+
+
+def test_an_encoding_that_cannot_go_on_tells_the_line() -> None:
+    content = "a\nb\n".encode("utf-16") + b"\x00\xd8\n\0"
+    with pytest.raises(InputError) as caught:
+        list(line_blocks(in_pieces(content, 4), "x", "utf-16"))
+    assert caught.value.place == Place("x", 3)
+
+
+@pytest.mark.parametrize(
+    ("content", "column", "what"),
+    [
+        (b"caf\xe9 x", 4, "byte 0xe9 is not UTF-8"),
+        ("é é ".encode() + b"\xff", 5, "byte 0xff is not UTF-8"),
+        (b"\xed\xa0\x80", 1, "byte 0xed is not UTF-8"),
+        (b"ab\0", 3, "a NUL character stands here"),
+        (b"\x1b[31m", 1, "the control character U+001B stands here"),
+        ("a\x92s".encode(), 2, "the control character U+0092 stands here"),
+    ],
+)
+def test_what_is_no_text_has_a_column(content: bytes, column: int, what: str) -> None:
+    (block,) = line_blocks(in_pieces(b"fine\n" + content + b"\n", 100), "x")
+    assert block.faulty
+    assert fault_in(block.lines[0], Place("x", 1), "utf-8") is None
+    fault = fault_in(block.lines[1], Place("x", 2), "utf-8")
+    assert fault is not None
+    assert (fault.what, fault.place) == (what, Place("x", 2, column))
+    assert fault.remedy
+
+
+@given(st.binary(max_size=40), st.integers(1, 9))
+def test_any_bytes_are_lines_and_faults(content: bytes, size: int) -> None:
+    for block in line_blocks(in_pieces(content, size), "x"):
+        faults = [fault_in(line, Place("x", 1), "utf-8") for line in block.lines]
+        assert block.faulty == any(faults)
+        fine = [line for line, fault in zip(block.lines, faults, strict=True) if fault is None]
+        assert "\n".join(fine).encode().decode() == "\n".join(fine)
+
+
+def test_a_line_without_end_is_cut_and_the_rest_goes_on() -> None:
+    long = b"a" * (LONGEST_LINE + 3 * (1 << 18))
+    blocks = list(line_blocks(io.BytesIO(b"one\n" + long + b"\nthree\n" + long).read, "x"))
+    assert [(block.first, block.cut) for block in blocks] == [(1, False), (2, True), (3, False), (4, True)]
+    assert [len(block.lines[0]) for block in blocks] == [3, LONGEST_LINE, 5, LONGEST_LINE]

@@ -1,0 +1,223 @@
+"""Who the board is: a driver's board in simulated time, with a broker that is two lists."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+
+from harness.devices.mqtt.board import Board
+from harness.devices.mqtt.boots import QUIET_S, Boots, Met
+from harness.devices.mqtt.options import MqttOptions
+from harness.devices.mqtt.outlet import Outlet
+from harness.model.observation import (
+    DeviceDescribed,
+    DeviceState,
+    LinkBack,
+    LinkLost,
+    LogLine,
+    Observation,
+    Status,
+    StimulusEnded,
+    Wake,
+)
+from harness.model.stimulus import Waveform
+from harness.model.time import Stamp
+
+HELLO = {"protocol": 1, "time_us": 1, "rate_hz": 16000, "window": 8000, "firmware": "t", "wake_phrases": ["a"]}
+WAKE = {"sample": 100, "score": 1.0, "phrase": "alexa"}
+STARTED = {"state": "started", "detail": "watchdog"}
+
+
+class Bench:
+    """What the board's thread does is done by `run`; boards that are on answer what it publishes."""
+
+    def __init__(self) -> None:
+        self.now_s = 100.0
+        self.seen: list[Observation] = []
+        self.published: list[tuple[str, bytes]] = []
+        self.on: list[str] = ["aaaa"]
+        self.expected = 0
+        surroundings = SimpleNamespace(clock=SimpleNamespace(now_s=lambda: self.now_s), profile=None, folder=Path())
+        outlet = Outlet("radio", surroundings)  # type: ignore[arg-type]
+        outlet.open(self.seen.append)
+        self.outlet = outlet
+        clock = surroundings.clock
+        self.board = Board("radio", MqttOptions("x"), clock, outlet, lambda *_: None)
+
+    def say(self, topic: str, boot: str, **fields: object) -> None:
+        self.board.take(topic, json.dumps({"boot": boot, **fields}).encode(), Stamp(self.now_s, 0.001))
+
+    def run(self, seconds: float) -> None:
+        for _ in range(round(seconds / 0.02)):
+            self.now_s += 0.02
+            out, _ = self.board._due(self.now_s)
+            for topic, payload, _ in out:
+                self.board._feeding.gives(topic, payload)
+                self.board.take_given(topic, payload)
+                for boot in self.on:
+                    self.answer(boot, topic, payload)
+
+    def answer(self, boot: str, topic: str, payload: bytes) -> None:
+        now_us = round(self.now_s * 1e6)
+        match topic:
+            case "in/hello":
+                self.say("hello", boot, **HELLO)
+            case "in/ping":
+                token = int(payload)
+                self.say("pong", boot, token=token, received_us=now_us, sent_us=now_us, listening=True)
+            case "in/audio":
+                first, count = int.from_bytes(payload[2:10], "little"), (len(payload) - 10) // 2
+                self.expected += count if first == self.expected else 0
+                self.say("ack", boot, next=self.expected, events=0, command=0)
+
+    def of(self, *kinds: type) -> list[Observation]:
+        return [one for one in self.seen if isinstance(one, kinds)]
+
+    def lost(self) -> list[str]:
+        return [one.what for one in self.seen if isinstance(one, LinkLost)]
+
+    def starts(self) -> list[str]:
+        return [one.detail for one in self.seen if isinstance(one, Status) and one.state is DeviceState.STARTED]
+
+
+def met() -> Bench:
+    bench = Bench()
+    bench.board.link_up()
+    bench.run(1.5)
+    assert bench.board.wait_until_met(0)
+    return bench
+
+
+def plays(bench: Bench, play_id: str, seconds: float = 1.0) -> None:
+    bench.board.play(play_id, Waveform(np.zeros(16000, dtype=np.float32), 16000))
+    bench.run(seconds)
+
+
+def ended(bench: Bench, play_id: str) -> list[bool]:
+    return [one.complete for one in bench.seen if isinstance(one, StimulusEnded) and one.play_id == play_id]
+
+
+def test_a_message_of_an_unknown_boot_changes_nothing() -> None:
+    bench = met()
+    plays(bench, "one", 0.02)
+    bench.say("wake", "deadbeef", seq=3, time_us=1, **WAKE)
+    bench.run(2.0)
+    assert ended(bench, "one") == [True]
+    plays(bench, "two")
+    assert ended(bench, "two") == [True]
+    assert not bench.of(LinkLost, Wake, Status)
+    assert any(isinstance(one, LogLine) and "deadbeef" in one.text for one in bench.seen)
+
+
+def test_a_restart_is_told_once_with_its_cause_although_its_status_comes_before_its_hello() -> None:
+    bench = met()
+    plays(bench, "one", 0.02)
+    bench.on, bench.expected = ["bbbb"], 0
+    bench.say("status", "bbbb", seq=1, time_us=5, **STARTED)
+    bench.say("hello", "bbbb", **HELLO)
+    bench.run(2.0)
+    plays(bench, "two")
+    assert bench.starts() == ["watchdog"]
+    assert (ended(bench, "one"), ended(bench, "two")) == ([False], [True])
+    assert not bench.of(LinkLost)
+    assert bench.board.missing == 0
+
+
+def test_the_status_of_a_board_that_connects_while_we_subscribe_is_no_restart() -> None:
+    bench = Bench()
+    bench.board.link_up()
+    # A board says its status before its hello when it connects, and we subscribe between the two.
+    bench.say("status", "aaaa", seq=1, time_us=5, **STARTED)
+    bench.run(1.5)
+    bench.on, bench.expected = ["bbbb"], 0
+    bench.say("hello", "bbbb", **HELLO)
+    bench.run(1.0)
+    assert bench.starts() == ["its boot id changed"]
+
+
+def test_two_boards_under_one_name_are_named_and_the_true_one_is_found_again() -> None:
+    bench = met()
+    plays(bench, "one", 0.02)
+    bench.on = ["aaaa", "bbbb"]
+    bench.say("hello", "bbbb", **HELLO)
+    bench.run(8.0)
+    assert [("two boards use this name" in one, "aaaa" in one, "bbbb" in one) for one in bench.lost()] == [(True,) * 3]
+    assert ended(bench, "one") == [False]
+    assert not bench.of(LinkBack)
+    bench.on = ["aaaa"]
+    bench.run(QUIET_S + 2.0)
+    assert len(bench.of(LinkBack)) == 1
+    plays(bench, "two")
+    assert ended(bench, "two") == [True]
+
+
+def test_sound_that_somebody_else_gave_ends_what_plays_and_is_a_lost_link_until_it_is_quiet() -> None:
+    bench = met()
+    plays(bench, "one", 0.02)
+    bench.board.take_given("in/audio", b"\0\0" + (320).to_bytes(8, "little") + b"\7" * 640)
+    assert ended(bench, "one") == [False]
+    bench.run(4.0)
+    assert ["somebody else gives this board sound" in one for one in bench.lost()] == [True]
+    assert not bench.outlet.linked
+    bench.run(3.0)
+    assert bench.outlet.linked
+    plays(bench, "two")
+    assert ended(bench, "two") == [True]
+
+
+def test_the_same_sound_given_twice_by_two_is_seen() -> None:
+    bench = met()
+    payload = b"\0\0" + bytes(8) + b"\1" * 640
+    bench.board._feeding.gives("in/audio", payload)
+    bench.board.take_given("in/audio", payload)
+    assert not bench.lost()
+    bench.board.take_given("in/audio", payload)
+    assert bench.lost()
+
+
+def test_words_of_others_are_seen_and_questions_are_not() -> None:
+    bench = met()
+    bench.board.take_given("in/hello", b"")
+    bench.board.take_given("in/ping", b"7")
+    assert not bench.lost()
+    bench.board.take_given("in/text", b'{"number": 1, "text": "lights on"}')
+    assert ["words" in one for one in bench.lost()] == [True]
+
+
+def test_a_known_boot_that_says_hello_after_another_is_a_second_board() -> None:
+    boots = Boots()
+    assert boots.hello("a", 0.0) is Met.FIRST
+    assert boots.hello("a", 1.0) is Met.SAME
+    assert boots.hello("b", 2.0) is Met.RESTARTED
+    assert boots.hello("a", 3.0) is Met.RIVALS
+    assert boots.rivals == ("b", "a")
+    assert boots.hello("b", 4.0) is Met.RIVALS
+    assert boots.hello("a", 5.0) is Met.RIVALS
+    assert boots.hello("a", 7.0) is Met.RETURNED
+    assert boots.current == "a"
+
+
+def test_who_the_board_is_is_told_once_and_again_when_it_changes() -> None:
+    bench = met()
+    bench.say("hello", "aaaa", **HELLO)
+    bench.say("hello", "bbbb", **{**HELLO, "firmware": "t2", "serial": "A1"})
+    found = [(one.firmware, one.serial) for one in bench.seen if isinstance(one, DeviceDescribed)]
+    assert found == [("t", ""), ("t2", "A1")]
+
+
+def test_two_boards_that_push_each_other_off_the_broker_are_named_too() -> None:
+    """They have one client id: the broker ends one connection for the other, and tells the last will of its boot."""
+    bench = met()
+    bench.say("status", "aaaa", state="gone")
+    bench.say("hello", "bbbb", **HELLO)
+    bench.say("status", "bbbb", state="gone")
+    bench.say("hello", "aaaa", **HELLO)
+    bench.run(QUIET_S - 0.5)
+    assert ["last will" in one for one in bench.lost()] == [True, True, False]
+    assert "two boards use this name" in bench.lost()[-1]
+    assert not bench.outlet.linked
+    bench.run(3.0)
+    assert bench.outlet.linked

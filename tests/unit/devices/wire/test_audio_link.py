@@ -1,0 +1,219 @@
+"""The sender of sound against a board that loses frames and answers, in simulated time."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.devices.wire.adpcm import ADPCM_CHUNK, EncodedSound, Encoding, decode
+from harness.devices.wire.audio_link import PROBE_SAMPLE, Answer, AudioLink, Chunk
+
+RATE_HZ = 16000
+WINDOW = 4096
+
+
+def sound(count: int, seed: int = 1, encoding: Encoding = Encoding.PCM16) -> tuple[np.ndarray, EncodedSound]:
+    samples = np.random.default_rng(seed).integers(-20000, 20000, count).astype(np.int16)
+    return samples, EncodedSound(samples, encoding)
+
+
+class Board:
+    """Takes only what it expects, and answers each frame; a line in each direction that loses some."""
+
+    def __init__(self, link: AudioLink, loss: float = 0.0, seed: int = 0, expected: int = 0, trip_s: float = 0.002):
+        self.link, self.loss, self.trip_s = link, loss, trip_s
+        self.random = random.Random(seed)
+        self.expected = expected
+        self.heard: list[np.ndarray] = []
+        self.now_s = 100.0
+        self.answers: deque[tuple[float, int]] = deque()
+        self.told: list[Answer] = []
+
+    def take(self, chunk: Chunk) -> None:
+        if self.random.random() < self.loss:
+            return
+        if chunk.first == self.expected:
+            samples = decode(chunk.encoding, chunk.data)
+            assert len(samples) == chunk.count
+            self.heard.append(samples)
+            self.expected += chunk.count
+        if self.random.random() >= self.loss:
+            self.answers.append((self.now_s + self.trip_s, self.expected))
+
+    def run(self, limit_s: float = 600.0) -> float:
+        """Until nothing is left to be heard; the seconds that it took."""
+        began_s = self.now_s
+        while self.link.heard < self.link.end:
+            assert self.now_s - began_s < limit_s
+            while (chunk := self.link.due(self.now_s)) is not None:
+                assert chunk.first == PROBE_SAMPLE or chunk.first + chunk.count <= self.expected + WINDOW
+                self.take(chunk)
+            waits = [one for one in (self.link.wait_s(self.now_s),) if one is not None]
+            if self.answers:
+                waits.append(self.answers[0][0] - self.now_s)
+            assert waits, "nothing is under way, and nothing would ever be sent"
+            self.now_s += max(1e-6, min(waits))
+            while self.answers and self.answers[0][0] <= self.now_s:
+                self.told.append(self.link.acknowledge(self.answers.popleft()[1], self.now_s))
+        return self.now_s - began_s
+
+    @property
+    def samples(self) -> np.ndarray:
+        return np.concatenate(self.heard)
+
+
+def linked(**options: float) -> tuple[AudioLink, Board]:
+    link = AudioLink()
+    link.start(RATE_HZ, WINDOW)
+    return link, Board(link, **options)  # type: ignore[arg-type]
+
+
+@given(st.floats(0, 0.6), st.integers(0, 1000), st.integers(1, 20000), st.integers(0, 5000))
+def test_whatever_is_lost_the_board_hears_exactly_the_sound(loss: float, seed: int, count: int, expected: int) -> None:
+    link, board = linked(loss=loss, seed=seed, expected=expected)
+    samples, encoded = sound(count)
+    assert link.give(encoded) == (0, count)
+    board.run()
+    assert np.array_equal(board.samples, samples)
+    assert link.heard == link.sent == link.end == count
+    assert board.told.count(Answer.FOUND) >= 1
+    assert Answer.FOREIGN not in board.told
+
+
+@pytest.mark.parametrize("encoding", list(Encoding))
+def test_every_encoding_is_cut_so_that_it_arrives_whole(encoding: Encoding) -> None:
+    link, board = linked(loss=0.2)
+    samples, encoded = sound(ADPCM_CHUNK * 20 + 10, encoding=encoding)
+    link.give(encoded)
+    link.give(encoded)
+    board.run()
+    assert len(board.samples) == 2 * len(samples)
+
+
+def test_a_clean_line_sends_nothing_twice() -> None:
+    link, board = linked()
+    link.give(sound(RATE_HZ * 10)[1])
+    took_s = board.run()
+    assert (link.resent, link.went_back) == (0, 0)
+    # A window for each round trip, and no pauses.
+    assert took_s < RATE_HZ * 10 / WINDOW * board.trip_s * 1.5 + 0.1
+
+
+def test_the_line_goes_on_over_a_reset_and_never_goes_back() -> None:
+    link, board = linked()
+    link.give(sound(RATE_HZ)[1])
+    board.run()
+    assert link.audio_s(8000) == pytest.approx(0.5)
+    link.give(sound(RATE_HZ)[1])
+    while (chunk := link.due(board.now_s)) is not None:
+        board.take(chunk)
+    under_way = link.sent
+    assert under_way > RATE_HZ
+    link.start(RATE_HZ, WINDOW)
+    assert not link.ready
+    assert link.audio_s(0) is None
+    assert link.line_s(link.end) == pytest.approx(under_way / RATE_HZ)
+    again = Board(link)
+    start, _ = link.give(sound(RATE_HZ)[1])
+    again.run()
+    assert start == under_way
+    assert link.audio_s(0) == pytest.approx(under_way / RATE_HZ)
+    assert link.audio_s(RATE_HZ) == pytest.approx(under_way / RATE_HZ + 1)
+
+
+def test_another_rate_after_a_reset_leaves_the_seconds_in_order() -> None:
+    link, board = linked()
+    link.give(sound(RATE_HZ)[1])
+    board.run()
+    link.start(8000, WINDOW)
+    slower = Board(link)
+    link.give(sound(8000)[1])
+    slower.run()
+    assert link.line_s(link.end) == pytest.approx(2.0)
+    assert link.audio_s(4000) == pytest.approx(1.5)
+
+
+def test_what_was_cut_is_not_sent_and_what_was_sent_still_arrives() -> None:
+    link, board = linked()
+    samples, encoded = sound(RATE_HZ * 5)
+    link.give(encoded)
+    while link.due(board.now_s) is not None:  # the probe, lost
+        pass
+    board.now_s += 1
+    probe = link.due(board.now_s)
+    assert probe is not None
+    board.take(probe)
+    board.now_s += board.trip_s
+    link.acknowledge(board.answers.popleft()[1], board.now_s)
+    under_way = 0
+    while (chunk := link.due(board.now_s)) is not None:
+        under_way += chunk.count  # lost as well
+    assert link.cut() == under_way == link.end
+    other, encoded = sound(1000, seed=2)
+    assert link.give(encoded) == (under_way, under_way + 1000)
+    board.run()
+    assert np.array_equal(board.samples, np.concatenate([samples[:under_way], other]))
+
+
+def test_an_answer_that_this_boot_cannot_give_is_foreign() -> None:
+    link, board = linked(expected=100_000)
+    link.give(sound(RATE_HZ)[1])
+    board.run()
+    assert link.acknowledge(0, board.now_s) is Answer.FOREIGN
+    assert link.acknowledge(100_000 + RATE_HZ + 1, board.now_s) is Answer.FOREIGN
+    assert link.acknowledge(100_000 + RATE_HZ, board.now_s) is Answer.REPEATED
+
+
+def test_a_late_answer_of_before_does_not_fix_a_wrong_start() -> None:
+    link = AudioLink()
+    link.start(RATE_HZ, WINDOW)
+    probe = link.due(0.0)
+    assert probe is not None
+    assert probe.first == PROBE_SAMPLE
+    assert link.acknowledge(500, 0.1) is Answer.FOUND
+    assert link.acknowledge(980, 0.1) is Answer.FOUND
+    link.give(sound(100)[1])
+    chunk = link.due(0.2)
+    assert chunk is not None
+    assert chunk.first == 980
+
+
+def test_real_time_is_kept() -> None:
+    link = AudioLink(realtime=True)
+    link.start(RATE_HZ, WINDOW)
+    board = Board(link)
+    link.give(sound(RATE_HZ * 3)[1])
+    assert 2.8 < board.run() < 3.1
+    link.give(sound(RATE_HZ * 2)[1])
+    assert 1.8 < board.run() < 2.1
+
+
+def test_silence_is_answered_by_sending_again_after_half_a_second_at_most() -> None:
+    link, board = linked()
+    link.give(sound(200)[1])
+    board.take(link.due(0.0))  # type: ignore[arg-type]
+    link.acknowledge(0, 0.001)
+    first = link.due(0.001)
+    assert first is not None
+    assert link.due(0.002) is None
+    assert link.wait_s(0.002) == pytest.approx(0.499)
+    assert link.due(0.4) is None
+    assert link.due(0.502) == first
+
+
+def test_a_lost_link_has_nothing_due_until_it_starts_again() -> None:
+    link, board = linked()
+    link.give(sound(100_000)[1])
+    while (chunk := link.due(board.now_s)) is not None:
+        board.take(chunk)
+    link.lose()
+    assert link.due(board.now_s + 10) is None
+    assert link.wait_s(board.now_s + 10) is None
+    assert link.end == link.sent == link.heard
+    with pytest.raises(ValueError, match="window"):
+        link.start(RATE_HZ, 0)

@@ -1,0 +1,129 @@
+"""Bytes of a console, however they come: bounded, and the same observations."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.devices.wire.console import Console
+from harness.model.bench import BinaryFrames, Checksum, ConsoleSettings, DeviceProfile, LineMapping, ObservationKind
+from harness.model.observation import LogLine, Observation, Unread, Wake
+from harness.model.time import Stamp
+
+WAKE = LineMapping(r"^wake (?P<phrase>\w+)$", ObservationKind.WAKE)
+SLOW = LineMapping(r"^(a|aa)+$", ObservationKind.WAKE)
+FRAMES = BinaryFrames(b"\xf4\xf5", 2, 2, 10, 4, b"\xfb", Checksum.SUM16, 4, 64)
+
+
+def profile(*lines: LineMapping, frames: BinaryFrames | None = None, **settings: object) -> DeviceProfile:
+    console = ConsoleSettings(**settings)  # type: ignore[arg-type]
+    return DeviceProfile("d", "d", "d.yaml", "0", ("x",), lines=lines, console=console, frames=frames)
+
+
+def texts(found: tuple[Observation, ...]) -> list[str]:
+    return [one.text for one in found if isinstance(one, LogLine)]
+
+
+def test_colours_are_no_part_of_the_match_and_stay_in_the_log() -> None:
+    console = Console(profile(WAKE), "dev")
+    assert console.feed(b"\x1b[0;32mwake alexa\x1b[0m\r\n", Stamp(1.0)) == (Wake("dev", Stamp(1.0), "alexa"),)
+    assert texts(console.feed(b"\x1b[31mred\x1b[0m\n", Stamp(2.0))) == ["\x1b[31mred\x1b[0m"]
+    assert texts(console.feed(b"\x1b]0;owned\x07\xff\n", Stamp(3.0))) == ["\x1b]0;owned\x07\\xff"]
+    assert (console.lines, console.unmapped, console.garbage) == (3, 2, 1)
+
+
+@given(st.lists(st.integers(1, 60), max_size=12))
+@settings(deadline=None)
+def test_it_does_not_matter_in_which_pieces_the_bytes_come(cuts: list[int]) -> None:
+    data = b"wake one\r\nnoise\x00\xfe\n\n\rwake two\nwake three\n" + "wake vier ü\nhalf".encode()
+    console, at = Console(profile(WAKE), "dev"), Stamp(1.0)
+    found: list[Observation] = []
+    position = 0
+    for cut in cuts:
+        found += console.feed(data[position : position + cut], at)
+        position += cut
+    found += console.feed(data[position:], at)
+    found += console.flush(at)
+    whole = Console(profile(WAKE), "dev")
+    assert found == [*whole.feed(data, at), *whole.flush(at)]
+    assert [one.phrase for one in found if isinstance(one, Wake)] == ["one", "two", "three"]
+
+
+def test_a_line_without_end_is_cut_and_told_when_it_ends() -> None:
+    console = Console(profile(WAKE, max_line_bytes=100), "dev")
+    for _ in range(1000):
+        assert console.feed(b"wake x" * 100, Stamp(1.0)) == ()
+    (line,) = texts(console.feed(b"\nwake x\n", Stamp(1.0))[:1])
+    assert line.endswith("(the line is too long: 600000 bytes)")
+    assert len(line) < 200
+    assert (console.too_long, console.lines) == (1, 2)
+
+
+def test_a_flood_leaves_a_count_and_no_wake_event_is_lost_in_it() -> None:
+    console = Console(profile(WAKE, log_lines_per_s=10.0), "dev")
+    flood = (b"nothing at all\n" * 500 + b"wake alexa\n") * 20
+    found = console.feed(flood, Stamp(1.0))
+    assert sum(isinstance(one, Wake) for one in found) == 20
+    assert len(texts(found)) == 20
+    assert console.left_out == 9980
+    assert texts(console.feed(b"", Stamp(3.0))) == ["9980 lines were left out: more than 10 a second"]
+    assert texts(console.feed(b"more\n", Stamp(4.0))) == ["more"]
+
+
+def test_an_expression_that_takes_for_ever_is_ended_and_no_longer_used() -> None:
+    console = Console(profile(SLOW, WAKE), "dev")
+    start_s = time.monotonic()
+    for number in range(20):
+        console.feed(b"a" * 60 + b"b\n", Stamp(float(number)))
+    assert time.monotonic() - start_s < 2.0
+    assert console.slow == 3
+    assert console.feed(b"wake alexa\n", Stamp(30.0)) == (Wake("dev", Stamp(30.0), "alexa"),)
+
+
+def test_a_real_line_delays_by_its_own_length() -> None:
+    (seen,) = Console(profile(WAKE), "dev", baud=9600).feed(b"wake alexa\n", Stamp(1.0, 0.001))
+    assert isinstance(seen, Wake)
+    # Ten bytes at 9600 took 10.4 ms: it was written before, or while, they left.
+    assert seen.at.at_s + seen.at.error_s == pytest.approx(1.0)
+    assert seen.at.at_s - seen.at.error_s == pytest.approx(1.0 - 0.002 - 10 * 10 / 9600 - 0.004)
+
+
+def test_without_a_profile_every_line_is_a_log_line() -> None:
+    assert texts(Console(None, "dev").feed(b"one\ntwo\n", Stamp(1.0))) == ["one", "two"]
+
+
+def test_binary_frames_are_lines_of_their_own() -> None:
+    rule = LineMapping(r"^frame: a3 9a .. b1", ObservationKind.WAKE)
+    console = Console(profile(rule, frames=FRAMES), "dev")
+    frame = bytes.fromhex("F4F50100A39A01B1EF01FB")
+    assert console.feed(b"boot\n" + frame[:5], Stamp(1.0))[0] == LogLine("dev", Stamp(1.0), "boot")
+    assert console.feed(frame[5:] + frame, Stamp(1.1)) == (Wake("dev", Stamp(1.1)), Wake("dev", Stamp(1.1)))
+    assert (console.frames, console.broken_frames) == (2, 0)
+
+
+@given(st.lists(st.binary(max_size=300), max_size=8))
+@settings(deadline=None)
+def test_no_bytes_raise(pieces: list[bytes]) -> None:
+    console = Console(profile(WAKE, frames=FRAMES), "dev")
+    for number, piece in enumerate(pieces):
+        console.feed(piece, Stamp(number * 0.3))
+    console.flush(Stamp(9.0))
+
+
+def test_a_line_that_is_too_long_is_loud_and_no_more_often_than_anybody_can_follow() -> None:
+    console = Console(profile(WAKE, max_line_bytes=100), "dev")
+    found = [one for n in range(100) for one in console.feed(b"x" * 1500 + b"\n", Stamp(1.0 + n / 100))]
+    found += console.flush(Stamp(2.0))
+    lost = [one for one in found if isinstance(one, Unread)]
+    assert sum(one.count for one in lost) == console.too_long == 100
+    assert len(lost) <= 7
+    assert lost[0].what == "the line is too long: 1500 bytes"
+
+
+def test_the_messages_of_today_are_within_the_default() -> None:
+    console = Console(profile(), "dev")
+    assert [type(one) for one in console.feed(b"x" * 60_000 + b"\n", Stamp(1.0))] == [LogLine]
+    assert [type(one) for one in console.feed(b"x" * 70_000 + b"\n", Stamp(3.0))] == [LogLine, Unread]

@@ -1,0 +1,118 @@
+"""A sweep counts at every threshold what the log counts at one: proved file by file, at all operating points."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from harness.engines.settings import operating_points
+from harness.model.errors import InputError
+from harness.model.offline import Counting, FileOutcome, LeadInRef, ListKind, RejectReason, ScoreTrack, SpotRule
+from harness.offline.figures.counts import OfflineCounts, Tally
+from harness.offline.figures.det import Det
+from harness.offline.figures.spots import spots
+from harness.offline.figures.sweep import Sweep
+from harness.offline.figures.verdicts import Key
+
+POINTS = operating_points(0.97)
+Scored = list[tuple[FileOutcome, tuple[ScoreTrack, ...]]]
+
+
+def scored(seed: int, phrases: int = 2) -> Scored:
+    """Files with wandering scores that are often high, also within the lead-in and at the very beginning and end."""
+    random = np.random.default_rng(seed)
+    found: Scored = []
+    for number in range(60):
+        kind = ListKind.INV if number % 2 else ListKind.OOV
+        rate = 48_000 if number % 5 == 0 else 16_000
+        engine_samples = int(random.integers(8_000, 64_000 if kind is ListKind.INV else 320_000))
+        tracks = []
+        for phrase in range(phrases):
+            length = (engine_samples + 480) // 480
+            walk = np.cumsum(random.normal(0, 2.5, length)) + random.normal(0, 1)
+            scores = np.round(255 / (1 + np.exp(-(walk - walk.mean())))) / 255
+            tracks.append(ScoreTrack(f"phrase {phrase}", scores.astype(np.float32), 480, 480))
+        rejected = RejectReason.RATE if number % 17 == 0 else None
+        outcome = FileOutcome(kind, number, engine_samples * rate // 16_000, rate, 16_000, rejected=rejected)
+        found.append((outcome, tuple(tracks)))
+    return found
+
+
+def counted(files: Scored, counting: Counting, rule: SpotRule) -> OfflineCounts:
+    tally = Tally(counting)
+    for outcome, tracks in files:
+        found = tuple(spot for track in tracks for spot in spots(track, rule))
+        tally.add(
+            FileOutcome(outcome.kind, outcome.number, outcome.samples, outcome.rate_hz, 16_000, found,
+                        rejected=outcome.rejected)
+        )  # fmt: skip
+    return tally.counts
+
+
+def swept(files: Scored, counting: Counting, rule: SpotRule, most: int = 2_000_000) -> Sweep:
+    sweep = Sweep(counting, rule, POINTS, most)
+    for outcome, tracks in files:
+        sweep.add(outcome, tracks)
+    return sweep
+
+
+def settings() -> Iterator[tuple[Counting, SpotRule]]:
+    for lead_in_ref in LeadInRef:
+        for with_u in (False, True):
+            for lead_in_ms, refractory_ms, spot_ms in (
+                (1000, 1000, 800),
+                (0, 200, 1500),
+                (300, 0, 0),
+                (1500, 3000, 9000),
+            ):
+                counting = Counting(count_in_vocabulary=with_u, lead_in_ms=lead_in_ms, lead_in_ref=lead_in_ref)
+                yield counting, SpotRule(0.97, refractory_ms * 16, spot_ms * 16)
+
+
+@pytest.mark.parametrize(("counting", "rule"), tuple(settings()))
+def test_all_operating_points_are_counted_as_the_log_counts(counting: Counting, rule: SpotRule) -> None:
+    files = scored(1)
+    sweep = swept(files, counting, rule)
+    for point in POINTS:
+        expected = counted(files, counting, SpotRule(point.threshold, rule.refractory_samples, rule.spot_samples))
+        found = sweep.at(np.array([point.threshold], np.float32))
+        assert found.files == expected.inv_files
+        assert found.misses.tolist() == [expected.false_rejects]
+        assert found.false_accepts.tolist() == [expected.false_accepts(counting)]
+        assert found.hours[0] == pytest.approx(expected.exposure_hours(counting), abs=1e-12)
+    assert sweep.oov_files == expected.oov_files
+    assert sweep.rejected_files == expected.rejected_files > 0
+
+
+def test_every_threshold_is_counted_as_the_log_counts() -> None:
+    counting, rule = Counting(count_in_vocabulary=True), SpotRule(0.97, 16_000, 12_800)
+    files = scored(2, phrases=1)
+    found = swept(files, counting, rule).at()
+    assert len(found) > 50
+    for index in range(len(found)):
+        between = np.nextafter(found.thresholds[index], np.float32(2))  # and so it stays up to the next
+        for threshold in (found.thresholds[index], between):
+            expected = counted(files, counting, SpotRule(float(threshold), 16_000, 12_800))
+            assert found.misses[index] == expected.count(Key.INVFR)
+            assert found.false_accepts[index] == expected.count(Key.OOVFA, Key.INVFA)
+
+
+def test_too_many_values_for_all_leave_operating_points_exact() -> None:
+    counting, rule = Counting(count_in_vocabulary=True), SpotRule(0.97, 16_000, 12_800)
+    own = np.array([point.threshold for point in POINTS], np.float32)
+    exact, coarse = swept(scored(3), counting, rule).at(own), swept(scored(3), counting, rule, most=10).at(own)
+    for name in ("misses", "false_accepts", "hours"):
+        assert getattr(exact, name).tolist() == getattr(coarse, name).tolist()
+
+
+def test_without_files_there_is_nothing_to_divide_by() -> None:
+    found: Det = Sweep(Counting(), SpotRule(0.5, 16_000, 12_800), POINTS).at()
+    assert not found.has_rejects
+    assert not found.has_accepts
+    assert len(found) == 21
+    assert np.isnan(found.per_hour()).all()
+
+
+def test_files_with_a_reference_are_refused() -> None:
+    with pytest.raises(InputError, match="wake phrases"):
+        Sweep(Counting(), SpotRule(0.5, 1, 1)).add(FileOutcome(ListKind.REFERENCED, 0, 1, 1, 1), ())

@@ -1,0 +1,389 @@
+"""The log of an offline evaluation: every line in its form, in list order, read back into its own totals."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.model.offline import (
+    Counting,
+    EngineFacts,
+    EngineKind,
+    Evaluation,
+    FileOutcome,
+    ListKind,
+    OfflineSpot,
+    OperatingPoint,
+    RejectReason,
+    Said,
+    SpotRule,
+    Task,
+)
+from harness.offline.figures.figures import Figures
+from harness.offline.journal import Journal
+from harness.offline.journal_file import read_journal
+from harness.offline.journal_header import JournalHeader, ListFacts, Shard
+from harness.offline.journal_lines import JournalledOutcome, Mark
+from harness.offline.reports.console import head_of, point_lines, sound_lines, summary_line, writing_line
+from harness.offline.reports.log import Run, run_of, write_log
+from harness.offline.reports.summary_json import as_json
+from harness.wake.reports.wake_log import WakeLog, computed, differences
+from harness.wake.reports.wake_log_reading import read
+from tests.unit.offline.figures.outcomes import outcome, said, spot
+
+INV, OOV, REF = ListKind.INV, ListKind.OOV, ListKind.REFERENCED
+FACTS = EngineFacts(
+    EngineKind.WAKE,
+    "2.5.0",
+    16_000,
+    ("alexa",),
+    "f" * 64,
+    "Apache-2.0",
+    1000,
+    SpotRule(0.97, 16_000, 8000),
+    10,
+    tuple(OperatingPoint(number, 1 - number / 25) for number in range(1, 21)),
+)
+
+
+def header(counting: Counting, planned: int = 0, shard: Shard | None = None) -> JournalHeader:
+    return JournalHeader(
+        Evaluation(Task("microwakeword", "alexa", (("operating-point", "10"),))),
+        counting,
+        FACTS,
+        (ListFacts("inv list.txt", "a" * 64, INV, 3), ListFacts("oov.txt", "b" * 64, OOV, 3)),
+        planned,
+        1_709_287_200.1234,
+        ("harness", "evaluate", "-t", "microwakeword:alexa", "-i", "inv list.txt"),
+        (("voice-harness", "0.1.0"), ("numpy", "2.0")),
+        shard,
+        ("/data", "/lists"),
+        (("x-path", "fast"),),
+    )
+
+
+def run(counting: Counting, outcomes: int, planned: int | None = None, duration_s: float = 2.0) -> Run:
+    return Run(header(counting, outcomes if planned is None else planned), outcomes, 1_709_287_202.1, duration_s)
+
+
+def written(outcomes: Sequence[FileOutcome], counting: Counting | None = None) -> tuple[str, Figures]:
+    stream = io.StringIO()
+    named = [JournalledOutcome(one, f"{one.kind.value}{at}.wav") for at, one in enumerate(outcomes)]
+    found = write_log(stream, run(counting or Counting(), len(outcomes)), named)
+    return stream.getvalue(), found
+
+
+def events(text: str) -> list[str]:
+    return [line for line in text.splitlines() if re.match(r"(INV|OOV|CMD|STT)[A-Z]{2}|REJECT|ERROR", line)]
+
+
+WORDS = Counting(words=True, lead_in_ms=0)
+
+
+@pytest.mark.parametrize(
+    ("of", "counting", "wanted"),
+    [
+        (outcome(INV, spot(1.2, 1.9)), Counting(), ['INVTA "f" 1200 1900 "alexa" sv-score 0']),
+        (
+            outcome(INV, spot(1.2, 1.9, score=0.98765432)),
+            Counting(),
+            ['INVTA "f" 1200 1900 "alexa" sv-score 0 x-score=0.987654'],
+        ),
+        (outcome(INV), Counting(), ['INVFR "f"']),
+        (
+            outcome(INV, spot(0.2, 0.8), spot(1.2, 1.25)),
+            Counting(),
+            [
+                'INVFA "f" 200 800 "alexa" sv-score 0',
+                'INVTA "f" 1200 1250 "alexa" sv-score 0',
+                'INVTX "f" 2 spots',
+            ],
+        ),
+        (
+            FileOutcome(OOV, 0, 99_999, 16_000, 16_000, (OfflineSpot('say "hi"\n', 1, 40),)),
+            Counting(),
+            ['OOVFA "f" 0.062 2.5 "say \\"hi\\"\\n" sv-score 0'],
+        ),
+        (
+            outcome(REF, said=said("on"), reference="on"),
+            Counting(),
+            ['CMDTA "f" 0 3000 "on" "on" sv-score 0'],
+        ),
+        (
+            outcome(REF, said=said("off"), reference="on"),
+            Counting(),
+            ['CMDSB "f" 0 3000 "off" "on" sv-score 0'],
+        ),
+        (outcome(REF, reference="turn it on"), Counting(), ['CMDFR "f" "turn it on"']),
+        (
+            outcome(REF, said=said("a b"), reference="a b"),
+            WORDS,
+            ['STTTA "f" 0 3000 "a b" "a b" 2, 0, 0, 0, 0.000'],
+        ),
+        (
+            outcome(REF, said=said("a c d"), reference="a b"),
+            WORDS,
+            ['STTSB "f" 0 3000 "a c d" "a b" 2, 1, 1, 0, 100.000'],
+        ),
+        (
+            outcome(REF, said=said("thank you"), reference=""),
+            WORDS,
+            ['STTSB "f" 0 3000 "thank you" "" 0, 0, 2, 0, n/a'],
+        ),
+        (outcome(REF, reference="a b"), WORDS, ['STTFR "f" "a b"']),
+        (
+            outcome(OOV, rejected=RejectReason.RATE, detail="48000 Hz, and the engine wants 16000"),
+            Counting(),
+            ['REJECT "f" wrong rate x-detail="48000 Hz, and the engine wants 16000"'],
+        ),
+        (
+            outcome(INV, rejected=RejectReason.CRASH, error="signal 11"),
+            Counting(),
+            ['ERROR "f": signal 11', 'REJECT "f" engine crash'],
+        ),
+    ],
+)
+def test_each_key_has_its_form(of: FileOutcome, counting: Counting, wanted: list[str]) -> None:
+    stream = io.StringIO()
+    write_log(stream, run(counting, 1), [JournalledOutcome(of, "f")])
+    assert events(stream.getvalue()) == wanted
+    assert differences(read(stream.getvalue())) == ()
+
+
+@pytest.mark.parametrize("reason", list(RejectReason))
+def test_reasons_of_rejects_are_the_fixed_words(reason: RejectReason) -> None:
+    text, _ = written([outcome(INV, rejected=reason)])
+    assert events(text)[-1] == f'REJECT "inv0.wav" {reason.value}'
+
+
+def test_info_lines() -> None:
+    text, _ = written(
+        [
+            outcome(INV, spot(1.0, 1.5), seconds=4),
+            outcome(INV, spot(0.1, 0.5), seconds=3.7504),
+            outcome(OOV, spot(1, 2), seconds=3600.25),
+            outcome(OOV, rejected=RejectReason.EMPTY),
+        ],
+        Counting(count_in_vocabulary=True),
+    )
+    for line in """\
+INFO x-names escaped
+INFO start-time 2024-03-01 10:00:00.123 UTC
+INFO completion-time 2024-03-01 10:00:02.100 UTC
+INFO duration 2.000
+INFO sdk-name voice-harness
+INFO sdk-version 0.1.0
+INFO command-line harness evaluate -t microwakeword:alexa -i 'inv list.txt'
+INFO operating-point 10
+INFO inv-files 2
+INFO inv-seconds 8
+INFO inv-hours 0:00:07.750
+INFO oov-files 1
+INFO oov-seconds 3600
+INFO oov-hours 1:00:00.250
+INFO inv/oov-seconds 7
+INFO inv/oov-hours 0:00:07.250
+INFO rejected-files 1
+INFO real-time-factor 1804.0
+INFO x-count-in-vocabulary yes
+INFO x-false-accept-rate (OOVFA + INVFA) / (oov-hours + inv/oov-hours)
+INFO x-task microwakeword:alexa
+INFO x-engine microwakeword
+INFO x-engine-version 2.5.0
+INFO x-licence Apache-2.0
+INFO x-setting operating-point 10
+INFO x-threshold 0.97
+INFO x-refractory-ms 1000
+INFO x-lead-in-ms 1000
+INFO x-lead-in-ref end
+INFO x-normalisation verbatim
+INFO x-phrase "alexa"
+INFO x-list inv "inv list.txt" aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
+INFO x-base "/lists"
+INFO x-version numpy 2.0
+INFO x-path fast
+INFO x-rejected 1 empty
+FACOUNT 2
+FARATE 1.9958 / hr
+FRCOUNT 1.0
+FRRATIO 50.0000 %
+TACOUNT 1""".splitlines():
+        assert line in text.splitlines()
+    assert "x-partial" not in text
+    assert "x-shard" not in text
+    assert "INFO x-farate-interval 0.2417 to 7.2097 / hr, Garwood, 95 %" in text
+    assert "INFO x-frratio-interval 1.2579 to 98.7421 %, Clopper-Pearson, 95 %" in text
+    assert "INFO x-frratio-interval-wilson 9.4531 to 90.5469 %, Wilson, 95 %" in text
+
+
+def test_hours_are_not_padded_and_formulas_are_told() -> None:
+    text, _ = written([outcome(OOV, seconds=514_741.345, rate_hz=1000)])
+    assert "INFO oov-hours 142:59:01.345\n" in text
+    assert "INFO oov-seconds 514741\n" in text
+    assert "INFO x-false-accept-rate OOVFA / oov-hours\n" in text
+    assert "TACOUNT" not in text  # no in-vocabulary file
+
+
+def test_word_totals() -> None:
+    text, found = written(
+        [outcome(REF, said=said("a c"), reference="a b"), outcome(REF, reference="c d e")],
+        Counting(words=True, lead_in_ms=0),
+    )
+    totals = text[text.index("FRCOUNT") :]
+    assert totals == (
+        "FRCOUNT 1.0\nFRRATIO 50.0000 %\nFR+SBCOUNT 2.0\nFR+SBRATIO 100.0000 %\nTACOUNT 0\nWER 80.000 %\n"
+        "WER_WORDS 5\nWER_SUBSTITUTIONS 1\nWER_INSERTIONS 0\nWER_DELETIONS 3\n"
+    )
+    assert summary_line(run(WORDS, 2, duration_s=4), found) == (
+        "2 files, 0.002 hr, 5 Words, 1 Substitutions, 0 Insertions, 3 Deletions, 80.000% WER, 2.0 xRT"
+    )
+
+
+def test_the_percentage_of_commands_is_of_all_that_went_wrong() -> None:
+    of = [outcome(REF, said=said(what), reference="on") for what in ("on", "off", "off")] + [
+        outcome(REF, reference="on")
+    ]
+    _, found = written(of)
+    assert summary_line(run(Counting(), 4), found).endswith("0 FA n/a/hr, 75.00% FR, 1 TA, 8.0x RT")
+
+
+def test_console_lines_have_the_manuals_forms() -> None:
+    log = WakeLog(
+        (
+            ("inv-files", "2612"),
+            ("inv-hours", "23:07:39.285"),
+            ("oov-files", "686"),
+            ("oov-hours", "142:59:01.345"),
+        )
+    )
+    assert writing_line("alexa-fr.log") == 'Writing log to "alexa-fr.log"'
+    assert list(sound_lines(log)) == [
+        "INV: 2612 files, 23.128 hr, 23:07:39.285",
+        "OOV: 686 files, 142.984 hr, 142:59:01.345",
+        "Total: 3298 files, 166.111 hr, 166:06:40.630",
+    ]
+    assert [line.split(":")[0] for line in sound_lines(log, inv=False)] == ["OOV", "Total"]
+    assert list(point_lines(10, range(1, 21))) == [
+        "Using operating point 10.",
+        "Available operating points: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20.",
+    ]
+    assert list(point_lines(None, ())) == []
+
+
+def test_a_partial_log_says_so_and_a_shard_which() -> None:
+    stream = io.StringIO()
+    part = Run(header(Counting(), 9, Shard(2, 3)), 1, 0.0, 1.0)
+    found = write_log(stream, part, [JournalledOutcome(outcome(INV, spot(1.2, 1.9)), "a.wav")])
+    assert "INFO x-partial 1 of 9 files\n" in stream.getvalue()
+    assert "INFO x-shard 2/3\n" in stream.getvalue()
+    assert as_json(part, found)["partial"] is True
+
+
+def test_a_journal_becomes_a_log_in_list_order(tmp_path: Path) -> None:
+    files = [outcome(OOV, spot(5, 6)), *(outcome(INV, spot(1.2, 1.9)) for _ in range(5))]
+    with Journal.create(tmp_path / "a.jsonl", header(Counting(), 6)) as journal:
+        for one in reversed(files):
+            journal.append(one, f"{one.kind.value}-{one.number}")
+        journal.close(Mark.COMPLETE)
+    found = read_journal(tmp_path / "a.jsonl")
+    stream = io.StringIO()
+    write_log(stream, run_of(found), found.outcomes())
+    named = [line.split('"')[1] for line in events(stream.getvalue())]
+    assert named == [f"inv-{one.number}" for one in files[1:]] + [f"oov-{files[0].number}"]
+
+
+def test_the_speed_of_a_run_that_was_killed_is_of_what_was_timed_alone(tmp_path: Path) -> None:
+    now = [100.0]
+    journal = Journal.create(tmp_path / "a.jsonl", header(Counting(), 9), lambda: now[0])
+    now[0] += 4e-6
+    journal.append(outcome(OOV, seconds=93.016), "a.wav")
+    journal.abandon()
+    told, found = _as_told(tmp_path / "a.jsonl")
+    assert "real-time-factor" not in told
+    assert found.endswith("0 FA 0.00/hr, no in-vocabulary files, 0 TA, n/ax RT")
+    now[0] = 200.0
+    journal = Journal.reopen(tmp_path / "a.jsonl", header(Counting(), 9), lambda: now[0])
+    now[0] += 10
+    journal.append(FileOutcome(OOV, 7, 16_000 * 500, 16_000, 16_000), "b.wav")
+    journal.lost("a worker was ended by SIGKILL at c.wav")
+    journal.append(FileOutcome(OOV, 8, 16_000 * 100, 16_000, 16_000), "c.wav")
+    journal.abandon()
+    told, found = _as_told(tmp_path / "a.jsonl")
+    assert "INFO real-time-factor 50.0\n" in told
+    assert found.endswith(", 50.0x RT")
+    assert 'INFO x-lost-worker "a worker was ended by SIGKILL at c.wav"\n' in told
+
+
+def _as_told(journal: Path) -> tuple[str, str]:
+    found, stream = read_journal(journal), io.StringIO()
+    figures = write_log(stream, run_of(found), found.outcomes())
+    return stream.getvalue(), summary_line(run_of(found), figures)
+
+
+def test_json_has_exact_samples_and_nulls_over_nothing() -> None:
+    of = [
+        outcome(OOV, spot(1, 2), seconds=10),
+        FileOutcome(OOV, 5, 44_101, 44_100, 16_000),
+        outcome(OOV, rejected=RejectReason.HANG, error="no answer"),
+    ]
+    _, found = written(of)
+    told = as_json(run(Counting(), 3), found)
+    assert told["samples"]["oov"] == {"16000": 160_000, "44100": 44_101}
+    assert told["totals"]["FACOUNT"] == 1
+    assert told["totals"]["FRRATIO"] is None
+    assert told["intervals_95"]["FRRATIO"] is None
+    assert told["rejected"] == {"engine hang": 1}
+    assert told["lines"] == {"ERROR": 1, "OOVFA": 1, "REJECT": 1}
+
+
+spots = st.lists(
+    st.builds(lambda start, more, score: OfflineSpot("a b", start, start + more, score),
+              st.integers(0, 60_000), st.integers(0, 20_000), st.none() | st.floats(0, 1)),
+    max_size=4,
+).map(tuple)  # fmt: skip
+texts = st.sampled_from(["", "a b", "A, b!", "c", 'say "x"\n', "a b c d"])
+outcomes = st.lists(
+    st.builds(
+        FileOutcome,
+        st.sampled_from([INV, OOV]) | st.just(REF),
+        st.integers(0, 10**6),
+        st.integers(0, 500_000),
+        st.sampled_from([8000, 11_025, 16_000, 48_000]),
+        st.just(16_000),
+        spots,
+        st.none() | st.builds(Said, texts, st.integers(0, 10), st.integers(20, 60_000)),
+        texts,
+        st.none() | st.sampled_from(RejectReason),
+        texts,
+        texts,
+    ),
+    max_size=12,
+)
+countings = st.one_of(
+    st.builds(Counting, st.booleans(), st.booleans(), st.just(False), st.sampled_from([0.0, 1000.0])),
+    st.builds(Counting, st.just(False), st.booleans(), st.just(True), st.just(0.0)),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(outcomes, countings)
+def test_what_is_written_reads_back_into_its_own_totals(of: list[FileOutcome], counting: Counting) -> None:
+    text, found = written(of, counting)
+    back = read(text)
+    assert differences(back) == ()
+    assert list(computed(back)) == [key for key, _ in back.totals]
+    assert computed(back) == pytest.approx(found.totals)
+    assert summary_line(run(counting, 1), found).split(", ")[:-1] == _summary(back)
+    assert head_of(run(counting, 1), found).seconds("inv") == back.seconds("inv")
+
+
+def _summary(log: WakeLog) -> list[str]:
+    from harness.wake.reports.wake_log import summary
+
+    return summary(log).split(", ")[:-1]

@@ -1,0 +1,85 @@
+"""Which files come next, and what goes over a worker's pipe."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.model.offline import FileOutcome, ListedFile, ListKind, RejectReason
+from harness.offline.frames import Frame, FrameReader, framed
+from harness.offline.handing_out import WINDOW, HandingOut
+from harness.offline.journal_lines import file_line, file_of
+from harness.offline.run_progress import Pace
+
+
+def sized(folder: Path, seconds: list[float]) -> list[ListedFile]:
+    files = []
+    for number, length_s in enumerate(seconds):
+        path = folder / f"{number}.wav"
+        with path.open("wb") as file:
+            file.truncate(round(32000 * length_s))
+        files.append(ListedFile(ListKind.OOV, number, path.name, str(path)))
+    return files
+
+
+def test_the_longest_come_first_long_ones_alone_and_short_ones_together(tmp_path: Path) -> None:
+    files = sized(tmp_path, [1, 2, 500, 3, 1, 90, 1])
+    waiting = HandingOut(files, np.array([True] * 6 + [False]))
+    assert [waiting.take(60, 4) for _ in range(3)] == [[2], [5], [3, 1, 0, 4]]
+    assert not waiting
+    waiting.give_back([1, 0])
+    assert waiting.take(60, 4) == [1, 0]
+    assert waiting.total_s == pytest.approx(597)
+    for position in (2, 5):
+        waiting.finished(position)
+    assert waiting.done_s == pytest.approx(590)
+
+
+def test_no_batch_has_more_files_than_asked_for(tmp_path: Path) -> None:
+    waiting = HandingOut(sized(tmp_path, [1] * 10), np.ones(10, bool))
+    assert [len(waiting.take(1000, 4)) for _ in range(4)] == [4, 4, 2, 0]
+
+
+def test_a_million_files_are_looked_at_a_window_at_a_time() -> None:
+    file = ListedFile(ListKind.OOV, 0, "a", "memory://a.wav")
+    waiting = HandingOut([file] * (2 * WINDOW + 5), np.ones(2 * WINDOW + 5, bool))
+    assert waiting.take(0, 1) == [0]
+    assert waiting.total_s == pytest.approx(0.1 * (2 * WINDOW + 5), rel=1e-6)
+    count = 1
+    while batch := waiting.take(1e9, WINDOW):
+        count += len(batch)
+    assert count == 2 * WINDOW + 5
+
+
+def test_frames_come_together_from_pieces() -> None:
+    sent = framed(Frame.FILES, b"a" * 300) + framed(Frame.READY) + framed(Frame.OUTCOMES, b"b\n")
+    for size in (1, 4, 7, 1000):
+        reader = FrameReader()
+        got = [one for at in range(0, len(sent), size) for one in reader.feed(sent[at : at + size])]
+        assert got == [(Frame.FILES, b"a" * 300), (Frame.READY, b""), (Frame.OUTCOMES, b"b\n")]
+    with pytest.raises(ValueError):
+        list(FrameReader().feed(b"Zabcdefgh" * 3))
+    with pytest.raises(ValueError, match="a frame of"):
+        list(FrameReader().feed(b"O\xff\xff\xff\xff"))
+
+
+def test_a_file_goes_to_another_process_as_it_is() -> None:
+    file = ListedFile(ListKind.REFERENCED, 3, 'a\n"\udce4.wav', "/x/\udce4", 9, "/x/r.txt", RejectReason.TWICE)
+    assert file_of(file_line(file)) == file
+    assert file_line(file).count(b"\n") == 1
+
+
+def test_progress_tells_hours_rates_and_what_is_left() -> None:
+    pace = Pace(10, 100.0)
+    assert (pace.snapshot(100.0, None, 2).rate, pace.snapshot(100.0, None, 2).eta_s) == (None, None)
+    pace.count(FileOutcome(ListKind.OOV, 0, 16000 * 600, 16000))
+    pace.count(FileOutcome(ListKind.OOV, 1, 16000 * 600, 16000, rejected=RejectReason.ERROR, error="why"))
+    now = pace.snapshot(110.0, 0.25, 2)
+    assert (now.done, now.rejected, now.errors, now.audio_s) == (2, 1, 1, 600)
+    assert (now.rate, now.recent_rate, now.eta_s) == (60, 60, 30)
+    for second in range(111, 150):
+        pace.count(FileOutcome(ListKind.OOV, 2, 16000 * 6, 16000))
+        now = pace.snapshot(float(second), 0.5, 2)
+    assert now.recent_rate == pytest.approx(6, rel=0.1)

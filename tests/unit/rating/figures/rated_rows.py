@@ -1,0 +1,86 @@
+"""Queries with their ends and their judgments, as category figures are given them, without a disk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from harness.model.judgment import Category, Judgment, JudgmentStatus
+from harness.model.record import SessionStarted
+from harness.model.trial import Outcome, Recognition, Trial
+from harness.rating.figures.judged import judged_in
+from harness.rating.figures.rated_trials import RatedTrial, consensus_of, rated_in, rows_asked_for
+from harness.session.figures.progress import Progress, SessionFigures
+from tests.unit.session.figures.rows import Rows, clip_of, planned
+
+Said = Mapping[str, Category | JudgmentStatus]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A query and what came of it. said: rater → category, or why there is none. outcome None: not played."""
+
+    id: str
+    said: Said = field(default_factory=dict)
+    settled: Category | None = None
+    device: str = "kitchen"
+    query: str = ""
+    text: str = "what time is it"
+    query_class: str = ""
+    conditions: tuple[tuple[str, str], ...] = ()
+    outcome: Outcome | None = Outcome.RESPONDED
+    recognition: Recognition = Recognition.YES
+    attempts: int = 1
+    core: bool = False
+    sub_flags: tuple[str, ...] = ()
+    recorded: bool = True
+    round: str = ""
+
+    def trial(self, number: int) -> Trial:
+        return replace(
+            planned(number, self.text, self.id, self.device),
+            query_id=self.query or self.id,
+            query_class=self.query_class,
+            conditions=self.conditions,
+            core_capability=self.core,
+        )
+
+    def judgments(self) -> list[Judgment]:
+        rows = [self._row(f"{rater}:{self.id}", rater, said) for rater, said in self.said.items()]
+        if self.settled is None:
+            return rows
+        ids = tuple(row.id for row in rows)
+        return [*rows, replace(self._row(f"settled:{self.id}", "chair", self.settled), adjudicates=ids)]
+
+    def _row(self, id_: str, rater: str, said: Category | JudgmentStatus) -> Judgment:
+        category = said if isinstance(said, Category) else None
+        status = JudgmentStatus.SUBMITTED if isinstance(said, Category) else said
+        return Judgment(
+            id_, self.id, self.attempts, rater, status, category, clip_of(self.id).sha256, round=self.round,
+            sub_flags=self.sub_flags if category is not None else (),
+        )  # fmt: skip
+
+
+def progress_of(cases: Sequence[Case], session_id: str = "s1") -> Progress:
+    rows = Rows()
+    rows.start(*(case.trial(number) for number, case in enumerate(cases, 1)))
+    for case in cases:
+        if case.outcome is not None:
+            clip = clip_of(case.id) if case.outcome.answered and case.recorded else None
+            rows.trial(case.id, case.outcome, case.recognition, attempts=case.attempts, clip=clip, text="an answer")
+    figures = SessionFigures()
+    for entry in rows.entries:
+        record = entry.record
+        is_first = isinstance(record, SessionStarted)
+        figures.add(replace(entry, record=replace(record, session_id=session_id)) if is_first else entry)
+    return figures.snapshot()
+
+
+def rated(
+    *cases: Case, session_id: str = "s1", raters: tuple[str, ...] = (), round_id: str | None = None
+) -> tuple[RatedTrial, ...]:
+    """The queries with all that was said of them."""
+    progress = progress_of(cases, session_id)
+    rows = rows_asked_for([row for case in cases for row in case.judgments()], raters, round_id)
+    judged = judged_in(progress, rows)
+    return rated_in(progress, judged, consensus_of(judged))

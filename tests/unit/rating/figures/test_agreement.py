@@ -1,0 +1,217 @@
+"""Figures of raters from judged responses: who counts where, what is known to be right, what is disputed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.model.errors import InputError
+from harness.model.judgment import Category, Judgment, JudgmentStatus, SubFlag
+from harness.model.rating_round import Exercise, GoldItem
+from harness.rating.figures.agreement import CATEGORIES, AgreementFigures, agreement_figures
+from harness.rating.figures.raters import RaterFigures
+from harness.rating.rated_sessions import read_sessions
+from harness.statistics.agreement import ALL_EQUAL, MISSING, NO_OVERLAP, NOTHING_JUDGED, ONE_RATER
+from harness.statistics.intervals import Share
+from tests.judged_sessions import WALL_S, answers, clips_of, give, judged, store_session
+from tests.unit.statistics.raters import confusion_matrix, said, true_raw_and_alpha, truths
+
+C = Category
+
+
+def figures(*folders: Path, gold: tuple[GoldItem, ...] = (), exercises: tuple[Exercise, ...] = ()) -> AgreementFigures:
+    return agreement_figures([one.rated for one in read_sessions(folders)], gold, exercises)
+
+
+def rater(found: AgreementFigures, name: str) -> RaterFigures:
+    (one,) = [one for one in found.raters if one.rater == name]
+    return one
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return store_session(tmp_path / "s1", answers(6))
+
+
+def labelled(folder: Path, **labels: str) -> list[Judgment]:
+    """Judgments by rater: a digit is a category, a point none; one sign for each response."""
+    clips = clips_of(folder)
+    return [
+        judged(trial, clip, name, CATEGORIES[int(sign)], attempt=attempt, given_wall_s=WALL_S + at)
+        for name, signs in labels.items()
+        for at, ((trial, (attempt, clip)), sign) in enumerate(zip(clips.items(), signs, strict=False))
+        if sign != "."
+    ]
+
+
+def test_a_choice_that_follows_a_proposal_counts_as_it_was_before(folder: Path) -> None:
+    first, *rest = labelled(folder, ann="000000", bob="000000")
+    give(folder, [replace(first, unaided=CATEGORIES[1]), *rest])
+    assert figures(folder).agreement.raw.value == pytest.approx(5 / 6)
+
+
+def test_labels_become_figures_and_disputed_items(folder: Path) -> None:
+    give(folder, labelled(folder, ann="001122", bob="001123", cat="00112."))
+    found = figures(folder)
+    assert (found.responses, len(found.items), found.names) == (6, 6, ("ann", "bob", "cat"))
+    assert found.agreement.raw.value == pytest.approx(5 / 6)
+    (disputed,) = found.disputed
+    assert (disputed.trial_id, disputed.majority, disputed.consensus) == ("q6-kitchen", None, None)
+    assert disputed.labels == (("ann", CATEGORIES[2]), ("bob", CATEGORIES[3]))
+    assert found.items[0].consensus is C.CORRECT
+    assert rater(found, "ann").others == Share(5, 5)
+
+
+def test_what_is_changed_taken_back_or_settled_counts_as_it_stands(folder: Path) -> None:
+    clips = clips_of(folder)
+    rows = labelled(folder, ann="0", bob="1")
+    (_, clip) = clips["q1-kitchen"]
+    changed = judged("q1-kitchen", clip, "ann", C.WRONG, id="a2", replaces=rows[0].id)
+    back = judged("q2-kitchen", clips["q2-kitchen"][1], "ann", C.WRONG, id="a3")
+    withdrawn = judged(
+        "q2-kitchen", clips["q2-kitchen"][1], "ann", status=JudgmentStatus.WITHDRAWN, id="a4", replaces="a3"
+    )
+    aside = [
+        judged(f"q{number}-kitchen", clips[f"q{number}-kitchen"][1], "ann", status=status, id=status)
+        for number, status in ((3, JudgmentStatus.SKIPPED), (4, JudgmentStatus.FLAGGED), (5, JudgmentStatus.HELD))
+    ]
+    old = judged("q6-kitchen", "another clip", "ann", id="old")
+    settled = judged("q1-kitchen", clip, "eve", C.WRONG, id="e1", adjudicates=("a2", rows[1].id))
+    give(folder, [*rows, changed, back, withdrawn, *aside, old, settled])
+    found = figures(folder)
+    ann = rater(found, "ann")
+    assert (ann.submitted, ann.skipped, ann.flagged, ann.held, ann.withdrawn, ann.outdated) == (1, 1, 1, 1, 1, 1)
+    assert [one.rater for one in found.raters] == ["ann", "bob"]
+    (item,) = found.items
+    assert (item.settled, item.differing, item.disputed, found.settled) == (C.WRONG, True, False, 1)
+
+
+def test_known_answers_are_reported_apart(folder: Path) -> None:
+    clips = clips_of(folder)
+    exercises = (
+        Exercise("moons", "q", "r", C.CORRECT, "why", accept=(C.FINDABLE,)),
+        Exercise("fat", "q", "r", C.WRONG, "why"),
+    )
+    training = [
+        judged("exercise:moons", "x", "ann", C.FINDABLE, id="x1"),
+        judged("exercise:fat", "y", "ann", C.CORRECT, id="x2"),
+        judged("exercise:fat", "y", "ann", C.WRONG, id="x3", replaces="x2"),
+        judged("exercise:unknown", "y", "ann", C.WRONG, id="x4"),
+    ]
+    give(folder, [*training, *labelled(folder, ann="00112", bob="01112")])
+    gold = (
+        GoldItem("s1", "q1-kitchen", C.CORRECT),
+        GoldItem("s1", "q2-kitchen", C.WRONG, accept=(C.PARTIALLY_CORRECT,)),
+        GoldItem("another session", "q3-kitchen", C.WRONG),
+    )
+    found = figures(folder, gold=gold, exercises=exercises)
+    assert clips
+    assert rater(found, "ann").gold == Share(1, 2)
+    assert rater(found, "bob").gold == Share(2, 2)
+    assert rater(found, "ann").exercises == Share(1, 2)
+    assert rater(found, "ann").withdrawn == rater(found, "ann").outdated == 0
+    assert found.gold_items == 2
+    assert (found.agreement.items, found.agreement.raw.value) == (3, 1.0)
+    # A gold item on which raters differ is worth a look all the same.
+    assert [one.trial_id for one in found.disputed] == ["q2-kitchen"]
+    assert found.disputed[0].gold is C.WRONG
+
+
+def test_pace_and_care(folder: Path) -> None:
+    rows = labelled(folder, ann="0000", bob="0")
+    times = (0.5, 2.0, 4.0, 6.0)
+    heard = (400, 960, 3000, None)
+    rows[:4] = [
+        replace(row, time_to_answer_s=time, heard_ms=ms, transcript_shown=time > 3)
+        for row, time, ms in zip(rows[:4], times, heard, strict=True)
+    ]
+    give(folder, rows)
+    ann, bob = figures(folder).raters
+    assert (ann.too_fast, ann.heard_whole, ann.transcript_shown) == (Share(1, 4), Share(2, 3), Share(2, 4))
+    assert ann.pace.quartiles is not None
+    assert (ann.pace.quartiles.low_s, ann.pace.quartiles.median_s, ann.pace.quartiles.high_s) == (1.625, 3.0, 4.5)
+    assert ann.pace.per_hour == pytest.approx(4 * 3600 / 12.5)
+    assert (bob.pace.times, bob.pace.per_hour, bob.heard_whole.value, bob.gold.value) == (0, None, None, None)
+
+
+def test_one_name_in_several_sessions_is_one_rater(tmp_path: Path) -> None:
+    folders = []
+    for session in ("s1", "s2"):
+        folders.append(store_session(tmp_path / session, answers(3), session))
+        give(folders[-1], labelled(folders[-1], ann="000", bob="001"))
+    found = figures(*folders)
+    assert found.sessions == ("s1", "s2")
+    assert [one.submitted for one in found.raters] == [6, 6]
+    assert [one.session_id for one in found.disputed] == ["s1", "s2"]
+    with pytest.raises(InputError, match="the same session"):
+        figures(folders[0], folders[0])
+
+
+def test_a_rater_who_tires_shows_it(tmp_path: Path) -> None:
+    folder = store_session(tmp_path / "s1", answers(60))
+    give(folder, labelled(folder, ann="0" * 60, bob="0" * 60, cat="0" * 60, dan="0" * 30 + "8" * 30))
+    dan = rater(figures(folder), "dan")
+    assert (dan.first_half, dan.second_half, dan.others) == (Share(30, 30), Share(0, 30), Share(30, 60))
+
+
+def test_sub_flags_of_the_same_category(folder: Path) -> None:
+    flags = {"ann": ("too_little", "too_much", ""), "bob": ("too_little", "too_little", "")}
+    clips = list(clips_of(folder).items())
+    rows = [
+        judged(trial, clip, name, C.PARTIALLY_CORRECT, sub_flags=(flag,) if flag else ())
+        for name, said in flags.items()
+        for (trial, (_, clip)), flag in zip(clips, said, strict=False)
+    ]
+    give(folder, [*rows, *labelled(folder, cat="999")])
+    found = dict(figures(folder).sub_flags)
+    assert found[SubFlag.TOO_LITTLE].set_again == Share(2, 3)
+    assert (found[SubFlag.TOO_MUCH].both, found[SubFlag.TOO_MUCH].one, found[SubFlag.TOO_MUCH].neither) == (0, 1, 2)
+    assert SubFlag.RECOVERABLE not in found
+
+
+@pytest.mark.parametrize(
+    ("labels", "why"),
+    [
+        ({}, NOTHING_JUDGED),
+        ({"ann": "012345"}, ONE_RATER),
+        ({"ann": "01....", "bob": "..23.."}, NO_OVERLAP),
+        ({"ann": "000000", "bob": "000000"}, ALL_EQUAL),
+    ],
+)
+def test_no_figure_and_why(folder: Path, labels: dict[str, str], why: str) -> None:
+    give(folder, labelled(folder, **labels))
+    found = figures(folder)
+    assert (found.agreement.alpha.value, found.agreement.alpha.why_not) == (None, why)
+
+
+def test_simulated_raters_are_found_again(tmp_path: Path) -> None:
+    """300 responses, four raters: agreement within 0.08 of theirs, the worst rater last, the consensus 93 % right."""
+    rights = {"ann": 0.95, "bob": 0.9, "cat": 0.85, "dan": 0.6}
+    matrices = [confusion_matrix(right) for right in rights.values()]
+    random = np.random.default_rng(8)
+    truth = truths(300, random)
+    table = said(truth, matrices, random, missing=0.1)
+    folder = store_session(tmp_path / "s1", answers(300))
+    clips = list(clips_of(folder).items())
+    give(
+        folder,
+        [
+            judged(trial, clip, name, CATEGORIES[label])
+            for name, row in zip(rights, table, strict=True)
+            for (trial, (_, clip)), label in zip(clips, row, strict=True)
+            if label != MISSING
+        ],
+    )
+    found = figures(folder)
+    shares = np.bincount(truth, minlength=len(CATEGORIES)) / len(truth)
+    raw, alpha = true_raw_and_alpha(matrices, shares)
+    for figure, known in ((found.agreement.raw, raw), (found.agreement.alpha, alpha)):
+        assert figure.value == pytest.approx(known, abs=0.08)
+    assert min(found.raters, key=lambda one: one.others.value or 0).rater == "dan"
+    right = {trial: CATEGORIES[at] for (trial, _), at in zip(clips, truth, strict=True)}
+    decided = [one for one in found.items if one.consensus is not None]
+    assert len(decided) > 250
+    assert sum(one.consensus is right[one.trial_id] for one in decided) / len(decided) > 0.93

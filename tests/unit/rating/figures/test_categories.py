@@ -1,0 +1,216 @@
+"""Category figures against tables that were counted by hand."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.model.choices import Derived, Grouping, Parting, Reading
+from harness.model.judgment import SUB_FLAGS_OF, Category, JudgmentStatus, SubFlag
+from harness.model.trial import Outcome, Recognition
+from harness.rating.figures.categories import MEMBERS, Method, figures_of
+from harness.rating.figures.category_groups import PARTINGS, crossed, grouped
+from harness.rating.figures.rated_trials import Basis, Fate
+from harness.statistics.intervals import wilson
+from tests.unit.rating.figures.rated_rows import Case, rated
+
+C, W, A = Category.CORRECT, Category.WRONG, Category.ADMITTED_DEFEAT
+LACKS = ("core_capability_missing",)
+
+
+def test_both_readings_of_a_missing_core_capability() -> None:
+    figures = figures_of(
+        rated(
+            Case("said", {"ann": A}, sub_flags=LACKS),
+            Case("known", {"ann": A}, core=True),
+            Case("both", {"ann": A}, core=True, sub_flags=LACKS),
+            Case("neither", {"ann": A}),
+            Case("wrong", {"ann": W}, sub_flags=LACKS),
+            Case("right", {"ann": C}, core=True),
+        )
+    )
+    counts = {reading: [figures.share(one, reading).count for one in (C, A, W)] for reading in Reading}
+    assert counts == {Reading.ADMITTED: [1, 4, 1], Reading.WRONG: [1, 1, 4]}
+    assert (figures.core.by_rater, figures.core.by_scenario, figures.core.by_both) == (1, 1, 1)
+    assert dict(figures.sub_flags)[SubFlag.CORE_CAPABILITY_MISSING] == 3
+    assert [figures.share(one).total for one in Category] == [6] * 11
+
+
+def test_the_funnel_adds_up() -> None:
+    cases = [
+        Case("a", outcome=None),
+        Case("b", outcome=Outcome.SKIPPED),
+        Case("c", outcome=Outcome.MISHEARD, recognition=Recognition.NO),
+        Case("d", outcome=Outcome.NO_WAKE, recognition=Recognition.NO),
+        Case("e", outcome=Outcome.INCONCLUSIVE, recognition=Recognition.UNKNOWN),
+        Case("f", outcome=Outcome.NO_RESPONSE, recognition=Recognition.YES),
+        Case("g"),
+        Case("h", {"ann": JudgmentStatus.HELD}),
+        Case("i", {"ann": JudgmentStatus.FLAGGED}),
+        Case("j", {"ann": C, "bo": W}),
+        Case("k", {"ann": C}, recognition=Recognition.NOT_ASSESSED),
+        Case("l", {"ann": C, "bo": C}),
+    ]
+    figures = figures_of(rated(*cases))
+    stages = figures.planned, figures.asked, figures.recognised, figures.answered, figures.judged, figures.total
+    assert stages == (12, 10, 7, 6, 3, 2)
+    assert figures.unassessed == 1
+    assert dict(figures.bases)[Basis.ALONE] == dict(figures.bases)[Basis.UNANIMOUS] == 1
+    assert figures.count(Fate.NOT_RECOGNISED) == 2
+
+
+def test_queries_asked_once_have_wilson_intervals() -> None:
+    figures = figures_of(rated(*(Case(f"q{n}", {"ann": C if n < 7 else W}) for n in range(10))))
+    right = figures.share(C)
+    assert figures.method is Method.WILSON
+    assert right.interval == wilson(7, 10)
+    assert right.together == wilson(7, 10, 1 - 0.05 / 11)
+    assert right.together is not None
+    assert right.interval is not None
+    assert right.together[0] < right.interval[0] < right.interval[1] < right.together[1]
+
+
+def test_repetitions_that_agree_say_no_more_than_one() -> None:
+    alike = [Case(f"q{n}.{r}", {"ann": C if n < 5 else W}, query=f"q{n}") for n in range(10) for r in range(8)]
+    figures = figures_of(rated(*alike))
+    assert (figures.method, figures.queries, figures.total) == (Method.CLUSTERED, 10, 80)
+    interval, alone = figures.share(C).interval, wilson(40, 80)
+    assert interval is not None
+    assert alone is not None
+    assert interval[1] - interval[0] > 2 * (alone[1] - alone[0])
+    assert interval[0] == pytest.approx(1 - interval[1])
+    none, one = figures.share(A).interval, wilson(0, 80)
+    assert none is not None
+    assert one is not None
+    assert none[1] > 5 * one[1]
+
+
+@pytest.mark.parametrize("queries", [2, 3, 5])
+def test_a_few_queries_said_often_say_less_than_if_each_were_another(queries: int) -> None:
+    """Also less than all queries together, of which they are a part."""
+
+    def interval(of: int, repeats: int) -> tuple[float, float]:
+        cases = [
+            Case(f"q{n}.{r}", {"ann": W if n % 3 == 1 else C}, query=f"q{n}") for n in range(of) for r in range(repeats)
+        ]
+        figures = figures_of(rated(*cases))
+        assert figures.method is Method.CLUSTERED
+        found = figures.share(C).interval
+        assert found is not None
+        return found
+
+    low, high = interval(queries, 12)
+    once, whole = wilson(sum(n % 3 != 1 for n in range(queries)), queries), interval(12, 12)
+    assert once is not None
+    assert high - low > 0.9 * (once[1] - once[0])
+    assert high - low > whole[1] - whole[0]
+
+
+def test_one_query_said_often_says_nothing_of_others() -> None:
+    figures = figures_of(rated(*(Case(f"q{n}", {"ann": C}, query="q") for n in range(12))))
+    assert (figures.method, figures.queries, figures.share(C).value) == (Method.TOO_FEW, 1, 1.0)
+    assert figures.share(C).interval is figures.share(C).together is None
+
+
+def test_the_same_id_with_other_words_is_another_query() -> None:
+    figures = figures_of((*rated(Case("q", {"ann": C})), *rated(Case("q", {"ann": C}, text="stop"), session_id="s2")))
+    assert figures.queries == 2
+
+
+@pytest.mark.parametrize(
+    ("cases", "why"),
+    [
+        ([], "no query was planned"),
+        ([Case("q", outcome=None)], "no query was played to its end"),
+        ([Case("q", outcome=Outcome.NO_WAKE, recognition=Recognition.NO)], "no query was answered"),
+        ([Case("q")], "nothing was judged"),
+        ([Case("q", {"ann": JudgmentStatus.HELD})], "nothing was judged"),
+        ([Case("q", {"ann": C, "bo": W})], "raters differ on all 1 judged responses, and nobody has settled them"),
+        ([Case("q", {"ann": C})], ""),
+    ],
+)
+def test_a_share_over_nothing_says_why(cases: list[Case], why: str) -> None:
+    figures = figures_of(rated(*cases))
+    assert figures.why_not == why
+    assert (figures.share(C).value is None) == bool(why) == (figures.share(C).interval is None)
+
+
+def test_derived_groups_are_sums_of_their_members() -> None:
+    figures = figures_of(rated(*(Case(one.value, {"ann": one}) for one in Category)))
+    for derived in Derived:
+        assert figures.share(derived).count == len(MEMBERS[derived])
+    assert figures.share(Derived.HELPFUL).count == 4
+
+
+def test_groups_and_crossed_tables_have_the_labels_of_the_matrix() -> None:
+    trials = rated(
+        Case("a", {"ann": C}, query_class="time", conditions=(("level_dbfs", "-26"),), attempts=4),
+        Case("b", {"ann": W}, query_class="lists", conditions=(("level_dbfs", "-9"),), device="radio", attempts=2),
+        Case("c", {"ann": W}, conditions=(("level_dbfs", "-26"),)),
+        Case("d", outcome=Outcome.NO_WAKE, recognition=Recognition.NO),
+    )
+    labels = {by: [label for label, _ in grouped(trials, by)] for by in PARTINGS.values()}
+    assert labels[Parting.DEVICE] == ["kitchen", "radio"]
+    assert labels[Parting.CLASS] == ["lists", "time", ""]
+    assert labels[Parting.ATTEMPTS] == ["1", "2", "3 or more", ""]
+    assert labels[Grouping.LEVEL] == ["-26", "-9"]
+    found = crossed(trials, Parting.DEVICE, Parting.CLASS)
+    assert [[cell.planned if cell else None for cell in row] for row in found.cells] == [[None, 1, 2], [1, None, None]]
+
+
+flags = st.sampled_from([None, *JudgmentStatus]).filter(
+    lambda one: one not in (JudgmentStatus.SUBMITTED, JudgmentStatus.WITHDRAWN)
+)
+
+
+@st.composite
+def cases(draw: st.DrawFn, prefix: str) -> list[Case]:
+    found = []
+    for number in range(draw(st.integers(0, 8))):
+        said = draw(
+            st.dictionaries(
+                st.sampled_from(("ann", "bo", "cy")), st.one_of(st.sampled_from(Category), flags), max_size=3
+            )
+        )
+        given_to = {rater: one for rater, one in said.items() if one is not None}
+        categories = {one for one in given_to.values() if isinstance(one, Category)}
+        lacks = all(SubFlag.CORE_CAPABILITY_MISSING in SUB_FLAGS_OF.get(one, ()) for one in categories)
+        found.append(
+            Case(
+                f"{prefix}{number}",
+                given_to,
+                draw(st.none() | st.sampled_from(Category)) if len(given_to) > 1 and not lacks else None,
+                device=draw(st.sampled_from(("kitchen", "radio"))),
+                query=draw(st.sampled_from(("a", "b", "c"))),
+                outcome=draw(st.sampled_from([Outcome.RESPONDED] * 6 + [Outcome.SKIPPED, Outcome.NO_WAKE, None])),
+                core=draw(st.booleans()),
+                sub_flags=LACKS if lacks and draw(st.booleans()) else (),
+            )
+        )
+    return found
+
+
+@settings(max_examples=40, deadline=None)
+@given(cases("x"), cases("y"))
+def test_counts_add_over_sessions_and_groups_and_shares_add_to_one(first: list[Case], second: list[Case]) -> None:
+    one, other = rated(*first), rated(*second, session_id="s2")
+    whole = figures_of((*one, *other))
+    by_device = [figures_of(trials) for _, trials in grouped((*one, *other), Parting.DEVICE)]
+    for parts in ([figures_of(one), figures_of(other)], by_device):
+        for fate in Fate:
+            assert whole.count(fate) == sum(part.count(fate) for part in parts)
+        for reading in Reading:
+            for category in Category:
+                assert whole.share(category, reading).count == sum(
+                    part.share(category, reading).count for part in parts
+                )
+    for part in (whole, *by_device):
+        for reading in Reading:
+            shares = [part.share(category, reading) for category in Category]
+            assert sum(share.count for share in shares) == part.total
+            if part.total:
+                assert (shares[0].interval is None) == (part.method is Method.TOO_FEW)
+                assert sum(share.value or 0.0 for share in shares) == pytest.approx(1.0)
+                assert all(low <= (share.value or 0.0) + 1e-12 and (share.value or 0.0) <= high + 1e-12
+                           for share in shares for low, high in [share.interval or (0.0, 1.0)])  # fmt: skip

@@ -1,0 +1,109 @@
+"""A category report as lines: what they say, and that they stay within the terminal."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from harness.base.cells import width_of
+from harness.model.choices import Parting
+from harness.model.judgment import Category
+from harness.rating.figures.rated_trials import Fate
+from harness.rating.reports import summary, tables
+from harness.rating.reports.columns import TOO_FEW_WHY, bar
+from harness.rating.reports.html import page
+from harness.rating.reports.report import CategoryReport, Selection
+from tests.unit.rating.figures.rated_rows import Case
+from tests.unit.rating.reports.reports import A, C, W, every_sort, reported, two_devices
+
+
+def lines(report: CategoryReport, width: int = 80) -> list[str]:
+    return [*summary.lines(report, width), *tables.lines(report, width)]
+
+
+@pytest.mark.parametrize("at", range(len(every_sort())))
+@pytest.mark.parametrize("width", [80, 120])
+def test_lines_are_harmless_and_fit(at: int, width: int) -> None:
+    for line in lines(every_sort()[at], width):
+        assert line.isprintable(), line
+        assert width_of(line) <= width, line
+
+
+def test_the_funnel_adds_up_on_screen() -> None:
+    stages = [(name, count) for name, count, _ in summary.stages(reported(two_devices()).figures)]
+    left = stages[0][1]
+    for name, count in stages[1:]:
+        if name.startswith(" "):
+            left -= count
+        else:
+            assert count == left, name
+    assert dict(stages)["  disputed"] == dict(stages)["  held"] == 1
+    assert {fate for _, fates, _ in summary.FUNNEL for fate in fates} == set(Fate) - {Fate.CATEGORY}
+
+
+def test_both_readings_stand_beside_each_other() -> None:
+    text = lines(
+        reported([Case("a", {"ann": A}, core=True), Case("b", {"ann": A}), Case("c", {"ann": W})], Selection())
+    )
+    (defeats,) = [line for line in text if line.startswith("8 ")]
+    (wrong,) = [line for line in text if line.startswith("9 ")]
+    assert re.search(r"Admitted defeat +2 66\.7 +\S+ +1 33\.3", defeats)
+    assert re.search(r"Wrong +1 33\.3 +\S+ +2 66\.7", wrong)
+    assert "they differ on 1: 0 said by raters, 1 by the scenario, 0 by both" in " ".join(" ".join(text).split())
+
+
+@pytest.mark.parametrize(
+    ("at", "words"),
+    [
+        (3, "n/a: nothing was judged"),
+        (4, "n/a: no query was answered"),
+        (5, "n/a: raters differ on all 30 judged responses, and nobody has settled them"),
+        (6, "n/a: both have no query in common"),
+        (7, "n/a: no query was planned"),
+        (2, "one alone: nobody knows whether another would agree"),
+    ],
+)
+def test_what_has_no_figure_says_why(at: int, words: str) -> None:
+    assert words in " ".join(" ".join(lines(every_sort()[at])).split())
+
+
+def test_disputed_responses_are_listed_with_what_was_said() -> None:
+    text = "\n".join(lines(every_sort()[5]))
+    assert "disputed (30): in no figure until somebody settles them" in text
+    assert "a0 (kitchen): 1 Correct, 1 Wrong" in text
+    assert "and 10 more" in text
+
+
+def test_asked_groupings_are_shown_even_of_one_label() -> None:
+    asked = Selection(by=(Parting.QUERY, Parting.SESSION))
+    text = lines(reported([Case("a", {"ann": C}), Case("b", {"ann": W})], asked))
+    assert [line.split()[1] for line in text if line.startswith("by ")] == ["query"] * 2 + ["session"] * 2 + [
+        "query",
+        "session",
+    ]
+
+
+@pytest.mark.parametrize(("value", "drawn"), [(None, ""), (0.0, ""), (0.001, "▏"), (0.5, "█████"), (1.0, "█" * 10)])
+def test_a_share_that_is_not_nothing_is_drawn(value: float | None, drawn: str) -> None:
+    assert bar(value, 10) == drawn
+
+
+def test_wrong_is_compared_under_both_readings() -> None:
+    report = every_sort()[1]
+    assert [one.reading.value for one in report.comparisons] == ["a", "b"]
+    assert report.comparisons[0].on is Category.WRONG
+
+
+def test_a_group_of_one_query_says_too_few_instead_of_an_interval() -> None:
+    again = [Case(f"a{n}", {"ann": C}, query="a", query_class="time") for n in range(4)]
+    others = [Case(f"b{n}", {"ann": W}, query_class="lists") for n in range(4)]
+    report = reported([*again, *others], Selection(by=(Parting.CLASS,)))
+    (time,) = [line for line in lines(report) if re.match(r"time\s+100\.0", line) and "1.00" not in line]
+    (lists,) = [line for line in lines(report) if re.match(r"lists\s+0\.0", line)]
+    assert time.count("too few") == 3
+    assert "too few" not in lists
+    assert TOO_FEW_WHY in lines(report)
+    assert time.split()[:4] == ["time", "100.0", "too", "few"]
+    assert f"{TOO_FEW_WHY}." in page(report)
+    assert "too few" not in page(reported(two_devices()))

@@ -1,0 +1,146 @@
+"""What was heard, scored again from its files: by every group the counts are those of the session."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from harness.cli import group
+from harness.model.choices import Grouping
+from harness.model.record import TrialFinished, TrialStarted
+from harness.model.scenario import TrialKind
+from harness.model.trial import Outcome, Recognition
+from harness.session.figures.heard import Heard, HeardTrial, by_group, heard_in, words_of
+from harness.session.figures.progress import SessionFigures
+from harness.session.log.writer import SqliteLog
+from harness.transcripts.words_heard import Unit
+from harness.wake.wake import WakeFigures
+from tests.unit.session.figures.rows import Rows, planned
+from tests.unit.wake.wake_rows import WakeRows, wake_trial
+
+LEVELS = ("-38", "-26", "-8")
+VOICES = ('ann, "the\n first"', "=bob()", "東京\x1b[31m")
+HEARD = ("what time is it", "what lime is", "", None, "what time is it now")
+
+
+def two_axes() -> Rows:
+    """Queries over two axes, with labels that a spreadsheet, a terminal or CSV might take for something else."""
+    conditions = [(("voice", voice), ("level_dbfs", level)) for voice in VOICES for level in LEVELS]
+    plan = [replace(planned(number), conditions=found) for number, found in enumerate(conditions, 1)]
+    rows = Rows()
+    rows.start(*plan)
+    for number, trial in enumerate(plan):
+        rows.add(TrialStarted(trial.id, 1))
+        first, last = HEARD[number % 5], HEARD[(number + 2) % 5]
+        rows.attempt(trial.id, 1, Outcome.MISHEARD, Recognition.NO, heard=first, latency_s=None)
+        rows.attempt(trial.id, 2, Outcome.RESPONDED, Recognition.YES, heard=last, latency_s=None)
+        rows.add(TrialFinished(trial.id, 1, Outcome.RESPONDED, 2, 2))
+    return rows
+
+
+def commands() -> WakeRows:
+    trials = [wake_trial(number, TrialKind.COMMAND, ("kitchen", "den")) for number in (1, 2)]
+    rows = WakeRows()
+    rows.plan(*trials)
+    rows.play(trials[0], words=[("kitchen", 2.6, "turn on the light"), ("den", 2.7, "turn it off the light")])
+    rows.play(trials[1], words=[("kitchen", 2.6, "intent:lights"), ("den", 2.8, "turn on light")])
+    return rows
+
+
+def heard_of(rows: Rows | WakeRows) -> tuple[HeardTrial, ...]:
+    figures, wake = SessionFigures(), WakeFigures()
+    for entry in rows.entries:
+        figures.add(entry)
+        wake.add(entry)
+    return heard_in(figures.snapshot().trials, wake)
+
+
+def scored(folder: Path, name: str) -> dict[str, list[dict[str, Any]]]:
+    """By the name of each grouping, its values."""
+    files = [str(folder / f"{name}{end}") for end in (".ref.trn", ".trn", ".groups.csv")]
+    command = ["score", "-r", files[0], "-h", files[1], "--groups", files[2], "--json", "-"]
+    done = CliRunner().invoke(group, command)
+    assert done.exit_code == 0, (done.output, done.exception)
+    found = json.loads(done.stdout)
+    assert (found["without_group"], found["groups_of_no_utterance"], found["groups_left_out"]) == ([], [], [])
+    return {one["by"]: one["values"] for one in found["groups"]}
+
+
+COUNTED = ("correct", "substitutions", "deletions", "insertions", "sentences", "sentences_with_error")
+
+
+def counts(found: dict[str, Any]) -> tuple[int, ...]:
+    return tuple(found[key] for key in COUNTED)
+
+
+@pytest.mark.parametrize("rows", [two_axes(), commands()], ids=["queries", "commands"])
+def test_scored_by_groups_the_counts_are_those_of_the_session(rows: Rows | WakeRows, tmp_path: Path) -> None:
+    session = tmp_path / "session"
+    session.mkdir()
+    with SqliteLog(session) as log:
+        for entry in rows.entries:
+            log.append(entry.record)
+    done = CliRunner().invoke(group, ["export", str(session), "--trn", str(tmp_path / "out")])
+    assert done.exit_code == 0, (done.output, done.exception)
+    assert f"--groups {tmp_path / 'out' / 'first.groups.csv'}" in done.output
+    heard = heard_of(rows)
+
+    def expected(grouping: Grouping, which: str) -> list[tuple[int, ...]]:
+        words = [getattr(one, which) for _, one in by_group(heard, grouping)]
+        return sorted(tuple(getattr(one.counts, key) for key in COUNTED) for one in words if one.transcripts)
+
+    for which in Heard.__slots__:
+        found = scored(tmp_path / "out", which)
+        assert len(found) >= len(Grouping) - 1
+        for by, values in found.items():
+            assert sorted(map(counts, values)) == expected(Grouping(by), which), by
+
+
+def test_intervals_are_over_queries_as_those_of_the_session(tmp_path: Path) -> None:
+    """Eight queries, each said five times and heard the same each time: by utterance the interval is far narrower."""
+    plan = [replace(planned(number), query_id=f"query{number % 8}") for number in range(1, 41)]
+    rows = Rows()
+    rows.start(*plan)
+    for trial in plan:
+        rows.add(TrialStarted(trial.id, 1))
+        heard = "what time is it" if trial.query_id > "query2" else "what lime it is"
+        rows.attempt(trial.id, 1, Outcome.RESPONDED, Recognition.YES, heard=heard, latency_s=None)
+        rows.add(TrialFinished(trial.id, 1, Outcome.RESPONDED, 1, 1))
+    session = tmp_path / "session"
+    session.mkdir()
+    with SqliteLog(session) as log:
+        for entry in rows.entries:
+            log.append(entry.record)
+    assert CliRunner().invoke(group, ["export", str(session), "--trn", str(tmp_path)]).exit_code == 0
+    files = [str(tmp_path / f"final{end}") for end in (".ref.trn", ".trn", ".groups.csv")]
+    command = ["score", "-r", files[0], "-h", files[1], "--json", "-"]
+    by_query, alone = (
+        json.loads(CliRunner().invoke(group, one).stdout) for one in ([*command, "--groups", files[2]], command)
+    )
+    session_words = words_of(heard_of(rows)).final
+    assert session_words.unit is Unit.QUERIES
+    assert (by_query["interval_over"], tuple(by_query["interval"])) == ("queries", session_words.interval)
+    assert alone["interval_over"] == "utterances"
+    assert alone["interval"][1] - alone["interval"][0] < 0.7 * (by_query["interval"][1] - by_query["interval"][0])
+    for one in by_query["groups"]:
+        over = "utterances" if one["by"] == "query" else "queries"
+        assert {value["interval_over"] for value in one["values"]} == {over}, one["by"]
+
+
+def test_labels_are_those_of_the_session(tmp_path: Path) -> None:
+    session = tmp_path / "session"
+    session.mkdir()
+    with SqliteLog(session) as log:
+        for entry in two_axes().entries:
+            log.append(entry.record)
+    assert CliRunner().invoke(group, ["export", str(session), "--trn", str(tmp_path)]).exit_code == 0
+    found = scored(tmp_path, "first")
+    assert [one["value"] for one in found["level_dbfs"]] == list(LEVELS)
+    assert {one["value"] for one in found["voice"]} == {'ann, "the\\n first"', "=bob()", "東京\\e[31m"}
+    assert [one["value"] for one in found["position"]] == [None]
+    assert len(found["condition"]) == 7  # 9 less the 2 first attempts without a transcript

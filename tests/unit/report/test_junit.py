@@ -1,0 +1,410 @@
+"""A session as JUnit: what passes and fails, the schema, and characters that XML cannot hold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.cli import group
+from harness.model.bench import Bench
+from harness.model.effect import EffectWord
+from harness.model.errors import InputError, UnmetNeed
+from harness.model.record import (
+    DecisionReached,
+    EndReason,
+    EventReviewed,
+    FaultMet,
+    ReviewWord,
+    SessionFinished,
+    TrialFinished,
+    TrialStarted,
+)
+from harness.model.scenario import (
+    Limits,
+    OnUndecided,
+    RepromptRule,
+    Scenario,
+    SequentialTest,
+    Stopping,
+    TrialKind,
+    Until,
+)
+from harness.model.trial import Outcome, Recognition
+from harness.report import junit
+from harness.report.junit_xml import Case, Reason, Report, Suite, Verdict, as_xml
+from harness.session.engine.resolved import Resolved, write_resolved
+from harness.session.log.writer import SqliteLog
+from tests.dashboard.frame_bench import TIMER, some_frames, told, wanting
+from tests.unit.report.junit_schema import problems
+from tests.unit.session.figures.effect_rows import ASKED, Session, answer
+from tests.unit.session.figures.effect_rows import trial as checked_trial
+from tests.unit.session.figures.rows import Rows, clip_of, planned
+from tests.unit.wake.wake_rows import WakeRows, wake_trial
+
+AMBIENT, COMMAND = TrialKind.AMBIENT, TrialKind.COMMAND
+
+
+def scenario(limits: Limits | None = None, stopping: Stopping | None = None) -> Scenario:
+    return Scenario(
+        "kitchen", "Kitchen", "/s.yaml", "a", (), (), limits=limits or Limits(), stopping=stopping or Stopping()
+    )
+
+
+def report(rows: Rows, limits: Limits | None = None, stopping: Stopping | None = None) -> Report:
+    found = junit.report_of(rows.entries, scenario(limits, stopping))
+    assert problems(as_xml(found)) == []
+    return found
+
+
+def cases(found: Report, suite: str) -> dict[str, Case]:
+    (one,) = [one for one in found.suites if one.name == suite]
+    return {case.name: case for case in one.cases}
+
+
+def why(case: Case) -> tuple[str, str] | None:
+    return None if case.reason is None else (case.reason.verdict.value, case.reason.type)
+
+
+@pytest.fixture
+def rows() -> WakeRows:
+    """Two devices: two wake trials, three commands, three minutes of ambient sound of which one was skipped."""
+    names = ("kitchen", "den")
+    wakes = [wake_trial(number, devices=names) for number in (1, 2)]
+    commands = [wake_trial(number, COMMAND, names) for number in (3, 4, 5)]
+    ambient = [wake_trial(number, AMBIENT, names) for number in (6, 7, 8)]
+    found = WakeRows()
+    found.plan(*wakes, *commands, *ambient)
+    found.play(wakes[0], [("kitchen", 0.4), ("kitchen", 1.75), ("den", 1.9)])
+    found.play(wakes[1], [("kitchen", 1.75)])
+    found.play(commands[0], [("kitchen", 1.3)], words=[("kitchen", 2.6, "turn on the light")])
+    found.play(commands[1], words=[("kitchen", 2.6, "turn \x1b[31moff the light")])
+    found.play(commands[2])
+    found.play(ambient[0], [("kitchen", 12.5), ("kitchen", 30.0)])
+    found.play(ambient[1], proof=False)
+    found.add(TrialFinished(ambient[2].id, 1, Outcome.SKIPPED, 0, None, "needless"))
+    return found
+
+
+def test_wake_trials_of_each_device(rows: WakeRows) -> None:
+    found = report(rows)
+    assert why(cases(found, "kitchen.wake")["wake-2"]) is None
+    assert why(cases(found, "den.wake")["wake-1"]) is None
+    missed = cases(found, "den.wake")["wake-2"]
+    assert why(missed) == ("failure", "false_reject")
+    assert missed.class_name == "kitchen.den.wake"
+    woke = cases(found, "kitchen.wake")["wake-1"]
+    assert woke.time_s == pytest.approx(3.1)
+    assert woke.said[0] == "woke, 150 ms ± 0.0 ms after the phrase"
+    assert "unmatched event at 0.400 s: alexa, score 0.9, unreviewed" in woke.said
+
+
+def test_commands_and_the_words_that_were_heard(rows: WakeRows) -> None:
+    found = cases(report(rows), "kitchen.command")
+    assert [why(case) for case in found.values()] == [None, ("failure", "substitution"), ("failure", "missing")]
+    assert "heard: turn on the light" in found["command-3"].said
+    assert "heard: turn \\e[31moff the light" in found["command-4"].said
+
+
+def test_a_limit_on_effects_knows_what_people_have_said_since() -> None:
+    session = Session(checked_trial(ASKED)).asked().answered().ends(12.0)
+    limited = scenario(Limits(min_effect_share=1.0))
+    for later, reason in (((), ("failure", "limit")), ((answer(EffectWord.RIGHT),), None)):
+        found = junit.report_of(session.entries, limited, later)
+        assert why(cases(found, "limits")["min_effect_share"]) == reason
+
+
+def test_false_accepts_fail_only_where_a_limit_says_so(rows: WakeRows) -> None:
+    asked = Limits(max_false_accepts_per_hour=10.0)
+    assert why(cases(report(rows), "kitchen.ambient")["ambient-6"]) is None
+    assert why(cases(report(rows, Limits(max_false_accepts_per_hour=200.0)), "kitchen.ambient")["ambient-6"]) is None
+    broken = report(rows, asked)
+    failed = cases(broken, "kitchen.ambient")["ambient-6"]
+    assert why(failed) == ("failure", "false_accept")
+    assert failed.reason is not None
+    assert failed.reason.message.startswith("2 false accepts, and max_false_accepts_per_hour[kitchen] ")
+    assert len([line for line in failed.said if line.startswith("unmatched event")]) == 2
+    # The other device heard the same and said nothing.
+    assert why(cases(broken, "den.ambient")["ambient-6"]) is None
+    for event in junit._Gathered.of(rows.entries).wake.unmatched("kitchen"):
+        rows.add(EventReviewed(event.seq, ReviewWord.REAL_PERSON, "ann"))
+    assert why(cases(report(rows, asked), "kitchen.ambient")["ambient-6"]) is None
+
+
+def test_sound_that_nobody_is_shown_to_have_heard_is_no_pass(rows: WakeRows) -> None:
+    found = cases(report(rows), "kitchen.ambient")
+    assert why(found["ambient-7"]) == ("skipped", "unproven")
+    assert why(found["ambient-8"]) == ("skipped", "skipped")
+    assert found["ambient-8"].reason is not None
+    assert found["ambient-8"].reason.message == "skipped (needless)"
+
+
+def test_limits_and_sequential_tests_are_cases_of_their_own(rows: WakeRows) -> None:
+    test = SequentialTest(0.1, 0.5)
+    rows.add(DecisionReached("kitchen", "false_rejects", True))
+    rows.add(DecisionReached("den", "false_rejects", False))
+    found = report(rows, Limits(max_false_reject_share=0.4, min_recognised_share=0.5), Stopping(test, test))
+    limits = cases(found, "limits")
+    assert {name: why(case) for name, case in limits.items()} == {
+        "min_recognised_share": ("failure", "limit"),
+        "max_false_reject_share[kitchen]": None,
+        "max_false_reject_share[den]": ("failure", "limit"),
+    }
+    assert limits["min_recognised_share"].said == ("wanted at least 0.5, found n/a",)
+    assert limits["max_false_reject_share[den]"].said == ("wanted at most 0.4, found 0.5",)
+    assert {name: why(case) for name, case in cases(found, "sequential tests").items()} == {
+        "false_accepts_test[kitchen]": ("failure", "undecided"),
+        "false_rejects_test[kitchen]": None,
+        "false_accepts_test[den]": ("failure", "undecided"),
+        "false_rejects_test[den]": ("failure", "failed"),
+    }
+    passing = cases(report(rows, None, Stopping(test, test, OnUndecided.PASS)), "sequential tests")
+    assert why(passing["false_accepts_test[den]"]) == ("skipped", "undecided")
+
+
+def test_a_false_reject_fails_by_itself_only_where_no_limit_says_how_many_may(rows: WakeRows) -> None:
+    for limits, stopping in (
+        (Limits(max_false_reject_share=0.9), None),
+        (Limits(max_false_reject_upper=0.1), None),
+        (None, Stopping(false_rejects=SequentialTest(0.02, 0.1))),
+    ):
+        missed = cases(report(rows, limits, stopping), "den.wake")["wake-2"]
+        assert why(missed) is None
+        assert "did not wake" in missed.said
+    accepts = report(rows, Limits(max_false_accepts_per_hour=1.0))
+    assert why(cases(accepts, "den.wake")["wake-2"]) == ("failure", "false_reject")
+
+
+EXPECTED = {
+    Outcome.RESPONDED: None,
+    Outcome.LATE: "failure",
+    Outcome.MISHEARD: "failure",
+    Outcome.NO_WAKE: "failure",
+    Outcome.NO_RESPONSE: "failure",
+    Outcome.INTERRUPTED: "error",
+    Outcome.ABORTED: "error",
+    Outcome.INCONCLUSIVE: "skipped",
+    Outcome.SKIPPED: "skipped",
+    Outcome.UNDERSTOOD: None,
+}
+
+
+def test_every_outcome_of_a_query_has_its_verdict() -> None:
+    assert EXPECTED.keys() == set(Outcome) - {Outcome.COUNTED}
+    rows = Rows()
+    trials = [planned(number) for number in range(len(EXPECTED) + 1)]
+    rows.start(*trials)
+    for trial, outcome in zip(trials, EXPECTED, strict=False):
+        rows.add(TrialStarted(trial.id, 1))
+        rows.attempt(trial.id, 1, outcome, Recognition.NO, clip=clip_of(f"{trial.id}.flac"), text="it is noon",
+                     heard="what lime is it")  # fmt: skip
+        rows.add(TrialFinished(trial.id, 1, outcome, 1, 1, "cable"), 1.0)
+    found = cases(report(rows), "kitchen.query")
+    verdicts = [case.reason and case.reason.verdict.value for case in found.values()]
+    assert verdicts == [*EXPECTED.values(), "skipped"]
+    assert why(found[trials[-1].id]) == ("skipped", "not_played")
+    misheard = found[trials[2].id]
+    assert misheard.reason is not None
+    assert misheard.reason.message == "it understood something else (cable)"
+    assert "heard: what lime is it" in misheard.reason.text
+    assert misheard.time_s == pytest.approx(4.0)
+
+
+def test_a_run_that_did_not_end_is_an_error_with_its_faults(rows: WakeRows) -> None:
+    rows.add(FaultMet("kitchen_link", "the cable\x07 was pulled"))
+    run = cases(report(rows), "session")["run"]
+    assert why(run) == ("error", "not_finished")
+    assert "fault: kitchen_link: the cable\\x07 was pulled" in run.said
+    rows.add(SessionFinished(EndReason.STOPPED))
+    assert why(cases(report(rows), "session")["run"]) == ("error", "stopped")
+    rows.add(SessionFinished(EndReason.COMPLETED))
+    assert why(cases(report(rows), "session")["run"]) is None
+
+
+def test_every_suite_says_which_session_it_is_of(rows: WakeRows) -> None:
+    found = report(rows, Limits(max_false_reject_share=1.0))
+    names = ["session", "limits"]
+    names += [f"{device}.{kind}" for kind in ("wake", "command", "ambient") for device in ("kitchen", "den")]
+    assert [suite.name for suite in found.suites] == names
+    for suite in found.suites:
+        told = dict(suite.properties)
+        assert (told["session"], told["scenario_sha256"], told["bench_sha256"], told["seed"]) == ("s1", "a", "b", "1")
+    figures = {suite.name: dict(suite.properties) for suite in found.suites}
+    assert figures["session"]["version numpy"] == "2"
+    assert figures["den.wake"]["false_rejects"] == "1 of 2"
+    assert figures["kitchen.command"]["commands_understood"] == "1 of 3"
+    assert figures["kitchen.ambient"]["false_accepts"] == "2"
+    assert figures["kitchen.ambient"]["exposure_hours"] == f"{60 / 3600:.6f}"
+
+
+texts = st.text() | st.text(st.characters(codec=None, categories=("Cc", "Cs", "Cn", "Co", "Zl"))) | st.just("]]>\r\n&<")
+reasons = st.none() | st.builds(Reason, st.sampled_from(Verdict), texts.map("t".__add__), texts, texts)
+a_case = st.builds(
+    Case,
+    texts.map("n".__add__),
+    texts.map("c".__add__),
+    st.floats(0, 1e6),
+    reasons,
+    st.lists(texts, max_size=3).map(tuple),
+)
+suites = st.builds(
+    Suite,
+    texts.map("s".__add__),
+    st.lists(a_case, max_size=3).map(tuple),
+    st.lists(st.tuples(texts.map("p".__add__), texts), max_size=2).map(tuple),
+)
+
+
+@settings(deadline=None)
+@given(st.lists(suites, max_size=3).map(tuple), texts)
+def test_whatever_a_text_holds_the_report_is_valid(found: tuple[Suite, ...], name: str) -> None:
+    assert problems(as_xml(Report(name, found, 1.7e9, 3.5))) == []
+
+
+@given(st.text(st.characters(min_codepoint=32, max_codepoint=0xFFFD, categories=("L", "N", "P", "Zs"))))
+def test_a_text_that_xml_can_hold_is_read_back_as_it_was(text: str) -> None:
+    written = as_xml(Report("r", (Suite("s", (Case(f"n{text}", "c", said=(f"x{text}",)),)),), 0.0))
+    case = next(ElementTree.fromstring(written).iter("testcase"))
+    assert case.get("name") == f"n{text}"
+    assert case.findtext("system-out") == f"x{text}"
+
+
+def test_the_checker_finds_what_is_wrong() -> None:
+    good = as_xml(Report("r", (Suite("s", (Case("n", "c"),)),), 0.0)).decode()
+    assert problems(good.encode()) == []
+    for old, new in (
+        ('tests="1"', 'tests="2"'),
+        ('classname="c"', 'class="c"'),
+        ('time="0.000"', 'time="soon"'),
+        ("<properties />", "<failure type='a'/>"),
+        ("1970-01-01T00:00:00", "yesterday"),
+    ):
+        assert old in good
+        assert problems(good.replace(old, new).encode()) != [], new
+
+
+def stored(folder: Path, rows: WakeRows, limits: Limits) -> Path:
+    folder.mkdir()
+    with SqliteLog(folder, now_s=lambda: 0.0, wall_s=lambda: 1000.0) as log:
+        for entry in rows.entries:
+            log.append(entry.record)
+    write_resolved(folder, Resolved(scenario(limits), Bench("lab", "", "", "b", ())))
+    return folder
+
+
+def test_export_writes_it_into_a_file_or_to_standard_output(rows: WakeRows, tmp_path: Path,
+                                                            monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    folder = stored(tmp_path / "s1", rows, Limits(max_false_reject_share=0.1))
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(group, ["export", str(folder), "--junit"])
+    assert done.exit_code == 0, done.output
+    assert done.stdout == 'Writing JUnit report to "s1.junit.xml"\n'
+    written = (tmp_path / "s1.junit.xml").read_bytes()
+    assert problems(written) == []
+    assert b'name="max_false_reject_share[den]"' in written
+    assert not list(tmp_path.glob("*.log"))
+    assert CliRunner().invoke(group, ["export", str(folder), "--junit", "-"]).stdout_bytes == written
+    both = CliRunner().invoke(group, ["export", str(folder), "--junit", "-", "--json"])
+    assert isinstance(both.exception, InputError)
+
+
+def test_a_run_that_never_begins_leaves_no_old_report(tmp_path: Path) -> None:
+    target = tmp_path / "new" / "junit.xml"
+    target.parent.mkdir()
+    target.write_text("of yesterday", encoding="utf-8")
+    told = ["run", str(tmp_path / "night.yaml"), "--bench", str(tmp_path / "b.yaml"), "--junit", str(target)]
+    done = CliRunner().invoke(group, told)
+    assert isinstance(done.exception, InputError)
+    written = target.read_bytes()
+    assert problems(written) == []
+    (case,) = ElementTree.fromstring(written).iter("testcase")
+    assert case.get("classname") == "night.session"
+    assert (case[0].tag, case[0].get("type")) == ("error", "not_begun")
+    assert "night.yaml" in str(case[0].get("message"))
+
+
+def test_what_a_bench_lacks_is_skipped() -> None:
+    written = junit.not_begun("night", UnmetNeed("the bench has no microphone"))
+    assert problems(written) == []
+    assert next(ElementTree.fromstring(written).iter("skipped")).get("message") == "the bench has no microphone"
+
+
+def test_a_report_that_cannot_be_written_is_refused_before_anything_is_played(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    told = ["run", "s.yaml", "--bench", "b.yaml", "--junit", str(tmp_path / "file" / "junit.xml")]
+    done = CliRunner().invoke(group, told)
+    assert isinstance(done.exception, InputError)
+    assert "JUnit report cannot be written" in str(done.exception)
+    waits = CliRunner().invoke(group, ["run", "s.yaml", "--bench", "b.yaml", "--junit", "x.xml", "--no-watch"])
+    assert isinstance(waits.exception, InputError)
+    assert "harness export SESSION --junit" in str(waits.exception)
+
+
+def test_word_errors_are_properties_of_queries_and_of_commands(rows: WakeRows) -> None:
+    asked = Rows()
+    asked.start(planned(1), planned(2))
+    for number, heard in ((1, "what lime is it"), (2, "what time is it")):
+        asked.add(TrialStarted(f"time-{number}", 1))
+        asked.attempt(f"time-{number}", 1, heard=heard)
+        asked.add(TrialFinished(f"time-{number}", 1, Outcome.RESPONDED, 1, 1))
+    (queries,) = [suite for suite in report(asked).suites if suite.name == "kitchen.query"]
+    told = dict(queries.properties)
+    assert told["normalisation"] == "spoken"
+    assert (told["first_attempt_word_errors"], told["first_attempt_wer"]) == ("1 of 8", "0.125")
+    assert (told["final_attempt_word_errors"], told["final_attempt_transcripts"]) == ("1 of 8", "2 of 2")
+    assert " to " in told["final_attempt_wer_interval_95"]
+    assert told["final_attempt_wer_interval_over"] == "attempts"
+    suites = {suite.name: dict(suite.properties) for suite in report(rows).suites}
+    assert suites["kitchen.command"]["final_attempt_word_errors"] == "3 of 8"  # "31moff" is said as three
+    assert "normalisation" not in suites["den.command"]
+    assert "normalisation" not in suites["kitchen.wake"]
+
+
+def test_what_was_expected_and_what_was_understood(tmp_path: Path) -> None:
+    found = report(some_frames(tmp_path))
+    of = cases(found, "kitchen.understand")
+    assert [why(of[name]) for name in ("timer", "time", "full_moon")] == [None, None, None]
+    assert of["timer"].class_name == "kitchen.kitchen.understand"
+    assert of["timer"].said[2:] == (
+        "expected: set_timer (duration: 10 minutes)",
+        "attempt 1: intents right, slots not: set_timer (duration: 15 minutes)",
+        '    = set_timer, ≠ duration "15 minutes" (wanted "10 minutes")',
+        "attempt 2: understood: set_timer (duration: 10 minutes)",
+    )
+    wrong = of["timer_and_eggs"].reason
+    assert wrong is not None
+    assert (wrong.verdict, wrong.type) == (Verdict.FAILURE, "intents_differ")
+    assert wrong.message == (
+        "expected add_to_list#set_timer (duration: 5 minutes, item: eggs); "
+        "understood read_list#set_timer (duration: 9 minutes, day: today)"
+    )
+    assert "− add_to_list, = set_timer, + read_list" in wrong.text
+    assert why(of["read_list"]) == ("skipped", "not_played")
+    (suite,) = [one for one in found.suites if one.name == "kitchen.understand"]
+    properties = dict(suite.properties)
+    assert properties["frames_right"] == "3 of 4"
+    assert properties["first_attempt_frames_right"] == "2 of 4"
+    assert properties["first_attempt_intents_right"] == "3 of 4"
+
+
+def test_a_frame_that_is_wrong_fails_though_the_words_were_right(tmp_path: Path) -> None:
+    rows = Rows()
+    trial = wanting(1, "set a timer for ten minutes", "timer", TIMER)
+    rows.start(replace(trial, reprompt=RepromptRule(until=Until.RECOGNISED)))
+    rows.add(TrialStarted("timer", 1))
+    lost = told("set_timer", right=False, intents_right=True)
+    rows.attempt("timer", clip=clip_of("a"), understood=lost)
+    rows.add(TrialFinished("timer", 1, Outcome.RESPONDED, 1, 1))
+    assert why(cases(report(rows), "kitchen.understand")["timer"]) == ("failure", "slots_differ")
+
+
+def test_silence_is_told_as_silence() -> None:
+    rows = Rows()
+    rows.start(wanting(1, "set a timer for ten minutes", "timer", TIMER))
+    rows.trial("timer", Outcome.NO_WAKE, Recognition.UNKNOWN, latency_s=None)
+    assert why(cases(report(rows), "kitchen.understand")["timer"]) == ("failure", "no_wake")

@@ -1,0 +1,229 @@
+"""A live session as wake-evaluation logs: what stands where, and that a log read back gives the same totals."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.cli import group
+from harness.model.errors import InputError
+from harness.model.record import EventReviewed, ReviewWord, StimulusStored, TrialFinished
+from harness.model.scenario import TrialKind, WakeSettings
+from harness.model.trial import Outcome, Trial
+from harness.report.comparison import compare, compare_devices, lines
+from harness.report.wake_json import as_json
+from harness.report.wake_log_session import wake_log
+from harness.report.wake_session import session_of
+from harness.session.log.writer import SqliteLog
+from harness.wake.reports.wake_log import Command, Missed, Spot, computed, differences, summary
+from harness.wake.reports.wake_log_reading import read
+from harness.wake.reports.wake_log_text import write
+from tests.unit.session.figures.rows import clip_of
+from tests.unit.wake.wake_rows import WakeRows, wake_trial
+
+AMBIENT, COMMAND, WAKE = TrialKind.AMBIENT, TrialKind.COMMAND, TrialKind.WAKE
+
+
+@pytest.fixture
+def rows() -> WakeRows:
+    """Two devices: three wake trials, two commands, two minutes of ambient sound, and one trial that was skipped."""
+    names = ("kitchen", "den")
+    wakes = [wake_trial(number, devices=names) for number in (1, 2, 3)]
+    commands = [wake_trial(number, COMMAND, names) for number in (4, 5)]
+    ambient = [wake_trial(number, AMBIENT, names) for number in (6, 7)]
+    skipped = wake_trial(8, AMBIENT, names)
+    found = WakeRows()
+    found.plan(*wakes, *commands, *ambient, skipped)
+    found.add(StimulusStored("sha-wake-1", clip_of("c1.flac")))
+    found.play(wakes[0], [("kitchen", 0.4), ("kitchen", 1.8), ("den", 1.9)])
+    found.play(wakes[1], [("kitchen", 1.75)])
+    found.play(wakes[2])
+    found.play(commands[0], [("kitchen", 1.3)], words=[("kitchen", 2.6, "turn on the light")])
+    found.play(commands[1], words=[("kitchen", 2.6, 'turn "off" the light')])
+    found.play(ambient[0], [("kitchen", 12.5), ("kitchen", 30.0)])
+    found.play(ambient[1])
+    found.add(TrialFinished(skipped.id, 1, Outcome.SKIPPED, 0, None))
+    return found
+
+
+def test_the_log_of_a_live_run(rows: WakeRows) -> None:
+    session = session_of(rows.entries)
+    log = wake_log(session, "kitchen", command_line="harness export x")
+    keys = [one.key for one in log.happenings]
+    assert keys == ["INVFA", "INVTA", "INVTX", "INVTA", "INVFR", "CMDTA", "CMDSB", "OOVFA", "OOVFA"]
+    accept = log.happenings[1]
+    assert isinstance(accept, Spot)
+    assert (accept.file, accept.start_ms, accept.end_ms, accept.phrase) == ("c1.flac", 1000.0, 1800.0, "alexa")
+    assert accept.extras == (("x-score", "0.9"), ("x-trial", "wake-1"))
+    assert log.happenings[4] == Missed("INVFR", "wake-3", extras=(("x-trial", "wake-3"),))
+    mistaken = log.happenings[6]
+    assert isinstance(mistaken, Command)
+    assert (mistaken.phrase, mistaken.reference) == ('turn "off" the light', "turn on the light")
+    false = log.happenings[7]
+    assert isinstance(false, Spot)
+    assert (false.file, false.end_ms) == ("ambient-6/cafe", 12500.0)
+    assert log.about("inv-files") == "5"
+    assert log.about("inv-hours") == "0:00:15.500"
+    assert log.about("oov-hours") == "0:02:00.000"
+    assert log.about("inv/oov-seconds") == "14"
+    assert ("x-not-counted", '"ambient-8" skipped') in log.info
+    assert dict(log.totals) == pytest.approx(
+        {
+            "FACOUNT": 2, "FARATE": 60, "FRCOUNT": 1, "FRRATIO": 20, "FR+SBCOUNT": 2, "FR+SBRATIO": 40, "TACOUNT": 3,
+        }
+    )  # fmt: skip
+    assert summary(log).startswith("7 files, 0.038 hr, 2 FA 60.00/hr, 40.00% FR, 3 TA, ")
+
+
+def test_reviews_decide_when_asked_to(rows: WakeRows) -> None:
+    first = session_of(rows.entries).figures.unmatched("kitchen")[1]
+    rows.add(EventReviewed(first.seq, ReviewWord.REAL_PERSON, "ann"))
+    session = session_of(rows.entries)
+    before, after = wake_log(session, "kitchen"), wake_log(session, "kitchen", reviewed=True)
+    assert (dict(before.totals)["FACOUNT"], dict(after.totals)["FACOUNT"]) == (2, 1)
+    assert [detail for name, detail in before.info if name == "x-event"] == []
+    aside = [detail for name, detail in after.info if name == "x-event"]
+    assert len(aside) == 1
+    assert "real_person" in aside[0]
+
+
+def test_in_vocabulary_false_accepts_of_a_run_that_counts_them() -> None:
+    settings = WakeSettings(count_in_vocabulary=True)
+    wake, ambient = wake_trial(1, settings=settings), wake_trial(2, AMBIENT, settings=settings)
+    rows = WakeRows()
+    rows.plan(wake, ambient)
+    rows.play(wake, [("kitchen", 0.4), ("kitchen", 1.9)])
+    rows.play(ambient, [("kitchen", 3.0)])
+    log = wake_log(session_of(rows.entries), "kitchen")
+    assert log.about("x-false-accept-rate") == "(OOVFA + INVFA) / (oov-hours + inv/oov-hours)"
+    figures = rows.device()
+    assert dict(log.totals)["FACOUNT"] == figures.false_accepts.count == 2
+    assert dict(log.totals)["FARATE"] == pytest.approx(figures.false_accepts.per_hour)
+
+
+def test_events_that_do_not_count_are_named_all_the_same(rows: WakeRows) -> None:
+    trial = wake_trial(9, AMBIENT)
+    found = WakeRows()
+    found.plan(trial)
+    found.play(trial, [("kitchen", 3.0)], outcome=Outcome.INTERRUPTED, finish=False)
+    found.play(trial, attempt=2)
+    log = wake_log(session_of(found.entries), "kitchen")
+    assert dict(log.totals)["FACOUNT"] == 0
+    assert [detail.split()[-1] for name, detail in log.info if name == "x-event"] == ["outside_exposure"]
+
+
+def test_devices_on_the_same_stimuli(rows: WakeRows) -> None:
+    (found,) = compare_devices(session_of(rows.entries).figures)
+    counts = found.counts
+    assert (counts.both, counts.only_first, counts.only_second, counts.neither) == (1, 1, 0, 1)
+    assert found.only_first == ("wake-2",)
+    assert counts.p == 1.0
+    assert found.rates_p == pytest.approx(0.5)
+    assert lines([found])[1] == "  only kitchen: wake-2"
+
+
+def test_only_stimuli_that_count_for_both_are_compared() -> None:
+    (found,) = compare({"a": {"x": True, "y": False}, "b": {"y": True, "z": True}})
+    assert (found.counts.total, found.only_second) == (1, ("y",))
+
+
+def test_a_device_that_is_not_there_is_refused(rows: WakeRows) -> None:
+    session = session_of(rows.entries)
+    assert session.demand(None) == ("kitchen", "den")
+    with pytest.raises(InputError, match="no device"):
+        session.demand("attic")
+    with pytest.raises(InputError, match="no plan"):
+        session_of([])
+
+
+kinds = st.sampled_from([WAKE, COMMAND, AMBIENT])
+offsets = st.lists(st.integers(0, 3000).map(lambda n: n / 1000), max_size=4)
+
+
+@given(
+    st.lists(st.tuples(kinds, offsets, offsets, st.sampled_from(["", "turn on the light", "lights"])), max_size=6),
+    st.booleans(),
+    st.booleans(),
+)
+def test_a_log_read_back_gives_the_same_totals(
+    plays: list[tuple[TrialKind, list[float], list[float], str]], with_u: bool, reviewed: bool
+) -> None:
+    settings = WakeSettings(count_in_vocabulary=with_u)
+    trials: list[Trial] = [
+        wake_trial(number, kind, ("kitchen", "den"), settings=settings) for number, (kind, *_) in enumerate(plays)
+    ]
+    rows = WakeRows()
+    rows.plan(*trials, wake_trial(99, devices=("kitchen", "den"), settings=settings))
+    for trial, (_, kitchen, den, said) in zip(trials, plays, strict=True):
+        events = [("kitchen", one) for one in kitchen] + [("den", one) for one in den]
+        rows.play(trial, events, words=[("den", 2.8, said)] if said else [])
+    session = session_of(rows.entries)
+    for device in ("kitchen", "den"):
+        log = wake_log(session, device, reviewed=reviewed)
+        back = read(write(log))
+        assert differences(back) == ()
+        assert computed(back) == pytest.approx(dict(log.totals))
+        figures = rows.device(device)
+        found = computed(back)
+        assert found.get("FACOUNT", 0) == figures.false_accepts.count
+        keys = [one.key for one in back.happenings]
+        assert (keys.count("INVTA"), keys.count("INVFR")) == (figures.hits, figures.false_rejects.share.count)
+        assert keys.count("INVFA") == figures.in_vocabulary_events
+        assert keys.count("CMDTA") == figures.commands.count
+
+
+@pytest.fixture
+def folder(rows: WakeRows, tmp_path: Path) -> Path:
+    where = tmp_path / "s1"
+    where.mkdir()
+    with SqliteLog(where) as log:
+        for entry in rows.entries:
+            log.append(entry.record)
+    return where
+
+
+def test_export_writes_one_log_a_device(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(group, ["export", str(folder), "--wake-log"])
+    assert done.exit_code == 0, done.output
+    assert 'Writing log to "s1.kitchen.log"' in done.output
+    assert "only kitchen: wake-2" in done.output
+    back = read((tmp_path / "s1.kitchen.log").read_text(encoding="utf-8"))
+    assert dict(back.totals)["TACOUNT"] == 3
+    assert (tmp_path / "s1.den.log").exists()
+
+
+def test_export_to_standard_output_is_the_log_alone(folder: Path) -> None:
+    done = CliRunner().invoke(group, ["export", str(folder), "--wake-log", "-", "--device", "den"])
+    assert done.exit_code == 0
+    assert dict(read(done.stdout).totals)["TACOUNT"] == 1
+
+
+def test_export_as_json(folder: Path) -> None:
+    done = CliRunner().invoke(group, ["export", str(folder), "--json"])
+    assert done.exit_code == 0
+    found = json.loads(done.stdout)
+    assert [one["device"] for one in found["devices"]] == ["kitchen", "den"]
+    assert found["devices"][0]["false_accepts_before_review"]["count"] == 2
+    assert found["devices"][0]["false_rejects"]["clopper_pearson"] is not None
+    assert found["comparisons"][0]["only_first"] == ["wake-2"]
+
+
+def test_two_devices_do_not_fit_into_one_file(folder: Path) -> None:
+    done = CliRunner().invoke(group, ["export", str(folder), "--wake-log", "x.log"])
+    assert isinstance(done.exception, InputError)
+    assert "--device" in str(done.exception)
+
+
+def test_json_of_a_session_without_exposure_has_no_rate() -> None:
+    trial = wake_trial(1)
+    rows = WakeRows()
+    rows.plan(trial)
+    found = as_json(session_of(rows.entries), ("kitchen",))
+    device = found["devices"][0]
+    assert device["false_accepts_after_review"]["per_hour"] is None
+    assert device["false_rejects"]["share"] is None
+    assert device["log_totals"] == {}

@@ -1,0 +1,244 @@
+"""Bench files and profiles that are right, how profiles are found, and scenarios and benches together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.devices.profiles.profile import load_profile
+from harness.model.bench import Bench, MessageMapping, ObservationKind, OperatorPresence
+from harness.model.errors import InputError, InputProblems, UnmetNeed
+from harness.model.scenario import Scenario
+from harness.scenario.bench import load_bench
+from harness.scenario.scenario import load_scenario
+from harness.scenario.together import check_together
+from tests.unit.scenario.bench_drivers import EarsOptions, SpeakerOptions
+
+BENCH = """\
+bench: desk
+sound_server: virtual_lab
+operator: absent
+labels: {firmware: "1.2"}
+loudspeakers:
+  near: {driver: test_speaker, sound_device: one, rooms: [kitchen, hall]}
+  far: {driver: test_speaker, sound_device: two, volume: 1, position: door}
+microphone: {driver: test_ears}
+monitor: {same_as: far}
+devices:
+  assistant: {profile: lamp, position: shelf, connection: {same_as: near}}
+  black_box: {profile: ./quiet.yaml}
+"""
+LAMP = """\
+device: lamp
+wake_phrases: [hey lamp]
+reports: [transcript, status]
+context_wait_s: 5
+close_dialogue: {say: cancel}
+mappings:
+  - {topic: "vh/{device}/heard", kind: transcript, fields: {text: /text}, when: {/final: true, /n: 1, /s: no}}
+  - {topic: "vh/+/state/#", kind: status, fields: {state: ""}, values: {on: idle, "1": gone}}
+"""
+QUIET = "device: quiet\nwake_phrases: []\n"
+SCENARIO = """\
+scenario: s
+needs: [transcripts]
+stimuli: [{id: q, text: hello}]
+trials:
+  - {query: q, device: assistant}
+matrix:
+  axes:
+    position: [near, door]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "lab" / "benches"
+    folder.mkdir(parents=True)
+    (tmp_path / "devices").mkdir()
+    (tmp_path / "devices" / "lamp.yaml").write_text(LAMP, encoding="utf-8")
+    (folder / "quiet.yaml").write_text(QUIET, encoding="utf-8")
+    (folder / "bench.yaml").write_text(BENCH, encoding="utf-8")
+    (folder / "scenario.yaml").write_text(SCENARIO, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def bench(folder: Path) -> Bench:
+    return load_bench(folder / "bench.yaml")
+
+
+@pytest.fixture
+def scenario(folder: Path) -> Scenario:
+    return load_scenario(folder / "scenario.yaml")
+
+
+def test_options_are_instances_of_the_drivers_own_type(bench: Bench) -> None:
+    near, far = bench.loudspeakers
+    assert near.options == SpeakerOptions("one", rooms=("kitchen", "hall"))
+    assert type(near.options) is SpeakerOptions
+    assert (near.id, near.position, far.position) == ("near", "near", "door")
+    assert near.place.line == 6
+    assert bench.microphone is not None
+    assert (bench.microphone.id, bench.microphone.options) == ("microphone", EarsOptions())
+    assert (bench.sound_server, bench.operator, bench.labels) == (
+        "virtual_lab",
+        OperatorPresence.ABSENT,
+        {"firmware": "1.2"},
+    )
+
+
+def test_a_device_of_a_bench_may_have_wake_phrases_of_its_own(folder: Path) -> None:
+    text = BENCH.replace("profile: lamp,", "profile: lamp, wake_phrases: [computer, hey you],")
+    (folder / "bench.yaml").write_text(text, encoding="utf-8")
+    assert load_bench(folder / "bench.yaml").devices[0].profile.wake_phrases == ("computer", "hey you")
+    (folder / "bench.yaml").write_text(text.replace("[computer, hey you]", "[]"), encoding="utf-8")
+    with pytest.raises(InputProblems, match="list is empty"):
+        load_bench(folder / "bench.yaml")
+
+
+def test_same_as_is_the_same_equipment(bench: Bench) -> None:
+    assert bench.monitor is bench.loudspeakers[1]
+    assert bench.device("assistant").connection is bench.loudspeakers[0]
+    assert bench.device("black_box").connection is None
+
+
+def test_a_profile_keeps_its_mappings_as_text(bench: Bench) -> None:
+    profile = bench.device("assistant").profile
+    assert profile.reports == {ObservationKind.TRANSCRIPT, ObservationKind.STATUS}
+    assert profile.close_dialogue_say == "cancel"
+    assert profile.mappings == (
+        MessageMapping(
+            "vh/{device}/heard",
+            ObservationKind.TRANSCRIPT,
+            (("text", "/text"),),
+            when=(("/final", "true"), ("/n", "1"), ("/s", "no")),
+        ),
+        MessageMapping(
+            "vh/+/state/#", ObservationKind.STATUS, (("state", ""),), values=(("on", "idle"), ("1", "gone"))
+        ),
+    )
+
+
+def test_the_nearest_profile_of_a_name_is_taken(folder: Path) -> None:
+    (folder / "devices").mkdir()
+    (folder / "devices" / "lamp.yaml").write_text(LAMP.replace("hey lamp", "hello lamp"), encoding="utf-8")
+    assert load_profile("lamp", beside=folder).wake_phrases == ("hello lamp",)
+    assert load_profile("../../devices/lamp.yaml", beside=folder).wake_phrases == ("hey lamp",)
+
+
+def test_a_bench_of_the_same_name_is_no_profile(folder: Path) -> None:
+    (folder / "lamp.yaml").write_text(BENCH, encoding="utf-8")
+    assert load_bench(folder / "lamp.yaml").device("assistant").profile.id == "lamp"
+
+
+def test_profiles_of_the_project_and_of_the_current_folder_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lonely, here = tmp_path / "lonely", tmp_path / "here" / "devices"
+    lonely.mkdir()
+    here.mkdir(parents=True)
+    (here / "mine.yaml").write_text(QUIET, encoding="utf-8")
+    monkeypatch.chdir(here.parent)
+    assert load_profile("mine", beside=lonely).id == "quiet"
+    assert load_profile("reference_assistant", beside=lonely).id == "reference_assistant"
+    with pytest.raises(InputError, match="Did you mean 'mine'"):
+        load_profile("mime", beside=lonely)
+
+
+def test_what_is_wrong_with_a_profile_is_told_with_the_bench(folder: Path) -> None:
+    (folder / "quiet.yaml").write_text(QUIET + "reports: [wakes]\n", encoding="utf-8")
+    (folder / "bench.yaml").write_text(BENCH + "rom: x\n", encoding="utf-8")
+    with pytest.raises(InputProblems) as refused:
+        load_bench(folder / "bench.yaml")
+    assert [(Path(p.place.file).name, p.place.line) for p in refused.value.problems if p.place] == [
+        ("bench.yaml", 13),
+        ("quiet.yaml", 3),
+    ]
+
+
+def test_a_file_of_another_kind_is_told_at_once(folder: Path) -> None:
+    with pytest.raises(InputError, match="this is a bench file, and a scenario file is wanted"):
+        load_scenario(folder / "bench.yaml")
+    with pytest.raises(InputError, match="this is a device file, and a bench file is wanted"):
+        load_bench(folder / "quiet.yaml")
+
+
+def test_a_scenario_that_fits_its_bench_passes(scenario: Scenario, bench: Bench) -> None:
+    check_together(scenario, bench)
+
+
+def test_what_the_bench_has_not_is_a_problem_in_its_line(folder: Path, bench: Bench) -> None:
+    text = SCENARIO.replace("device: assistant", "device: asistant").replace("door", "dor")
+    (folder / "scenario.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(InputProblems) as refused:
+        check_together(load_scenario(folder / "scenario.yaml"), bench)
+    device, position = refused.value.problems
+    assert device.place is not None
+    assert position.place is not None
+    assert (device.place.line, position.place.line) == (5, 8)
+    assert "Did you mean 'assistant'" in device.remedy
+    assert "Did you mean 'door'" in position.remedy
+
+
+@pytest.mark.parametrize(
+    ("need", "without"),
+    [
+        ("microphone", {"microphone": None}),
+        ("monitor", {"monitor": None}),
+        ("operator", {"operator": OperatorPresence.ABSENT}),
+        ("loudspeaker", {"loudspeakers": ()}),
+        ("noise", {"loudspeakers": ()}),
+    ],
+)
+def test_a_need_that_is_not_met_is_named_with_what_to_add(
+    need: str, without: dict[str, object], folder: Path, bench: Bench
+) -> None:
+    text = SCENARIO[: SCENARIO.index("matrix:")].replace("transcripts", need)
+    (folder / "scenario.yaml").write_text(text, encoding="utf-8")
+    scenario = load_scenario(folder / "scenario.yaml")
+    check_together(scenario, replace(bench, operator=OperatorPresence.AUTO))
+    with pytest.raises(UnmetNeed) as unmet:
+        check_together(scenario, replace(bench, **without))  # type: ignore[arg-type]
+    assert "does not offer" in unmet.value.what
+    assert "bench" in unmet.value.remedy
+    assert unmet.value.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ("device: assistant", "device: black_box", "'transcripts'"),
+        ("[transcripts]", "[wake_events]", "'wake_events'"),
+        ("device: assistant", "device: assistant, evidence: device", ""),
+        ("[transcripts]\n", "[]\ndefaults: {evidence: device}\n", ""),
+    ],
+)
+def test_evidence_is_asked_of_the_devices_that_are_used(
+    old: str, new: str, what: str, folder: Path, bench: Bench
+) -> None:
+    (folder / "scenario.yaml").write_text(SCENARIO.replace(old, new), encoding="utf-8")
+    scenario = load_scenario(folder / "scenario.yaml")
+    if what:
+        with pytest.raises(UnmetNeed, match=what):
+            check_together(scenario, bench)
+    else:
+        check_together(scenario, bench)
+
+
+def test_evidence_of_a_black_box_cannot_be_had(folder: Path, bench: Bench) -> None:
+    text = SCENARIO.replace("[transcripts]", "[]").replace("device: assistant", "device: black_box, evidence: device")
+    (folder / "scenario.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(UnmetNeed, match="'black_box' reports no transcript"):
+        check_together(load_scenario(folder / "scenario.yaml"), bench)
+
+
+def test_positions_are_more_than_one(folder: Path, bench: Bench) -> None:
+    text = SCENARIO[: SCENARIO.index("matrix:")].replace("transcripts", "positions")
+    (folder / "scenario.yaml").write_text(text, encoding="utf-8")
+    scenario = load_scenario(folder / "scenario.yaml")
+    check_together(scenario, bench)
+    with pytest.raises(UnmetNeed, match="positions"):
+        check_together(scenario, replace(bench, loudspeakers=bench.loudspeakers[:1]))

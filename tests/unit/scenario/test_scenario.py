@@ -1,0 +1,247 @@
+"""Scenario files that are right, and what becomes of them."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from harness.model.errors import InputError, InputProblems, Place
+from harness.model.scenario import CloseDialogue, Evidence, Limits, Need, Normalisation, Order, Recognised, RepromptRule
+from harness.model.stimulus import NoiseKind, NoiseSpec, Recording, SpokenText, VoiceSpec
+from harness.scenario.matrix import cells
+from harness.scenario.scenario import load_scenario, planned_trials
+
+WHOLE = """\
+scenario: kitchen_basics
+title: Kitchen questions
+tags: [smoke]
+seed: 7
+needs: [loudspeaker, microphone]
+assets: {prompts: ../recordings}
+variables: {city: Lincoln}
+voices:
+  ann: {engine: espeak, name: en-gb+f3, rate_wpm: 160, pitch: 50, language: en-GB}
+defaults:
+  voice: ann
+  noise: {kind: pink, snr_db: 20}
+  reprompt: {max_attempts: 4, context_wait_s: 6}
+  close_dialogue: {wait_s: 9}
+recognised: {normalisation: plain, wer: 0.1}
+stimuli:
+  - {id: time, text: "what time is it in ${city}, for 5$$", alternatives: ["the time in ${city}"]}
+  - {id: rec, recording: "prompts:time.wav", transcript: what time is it}
+trials:
+  - id: t_time
+    query: time
+    repeat: 2
+    evidence: none
+    reprompt: {max_attempts: 1}
+    close_dialogue: {say: "bye ${city}"}
+  - {query: rec, note: no}
+matrix:
+  axes:
+    position: [near, far]
+    voice: [ann, {engine: flite, name: slt}]
+    noise: [null, {kind: white, snr_db: 10}]
+  exclude: [{voice: ann, position: far}, {noise: null, voice: {engine: flite, name: slt}}]
+  order: shuffled
+limits: {min_recognised_share: 0.9, max_latency_p95_ms: 3000, max_inconclusive: 0}
+"""
+SMALL = "scenario: small\nstimuli: [{id: q, text: hello}]\ntrials: [{query: q}]\n"
+ANN = VoiceSpec("espeak", "en-gb+f3", 160, 50, "en-GB")
+
+
+@pytest.fixture
+def whole(tmp_path: Path) -> Path:
+    (tmp_path / "recordings").mkdir()
+    soundfile.write(tmp_path / "recordings" / "time.wav", np.full(800, 0.1, np.float32), 16000)
+    path = tmp_path / "scenarios" / "kitchen.yaml"
+    path.parent.mkdir()
+    path.write_text(WHOLE, encoding="utf-8")
+    return path
+
+
+def test_a_whole_scenario_is_read_with_names_resolved(whole: Path) -> None:
+    scenario = load_scenario(whole)
+    assert (scenario.id, scenario.title, scenario.tags, scenario.seed) == (
+        "kitchen_basics",
+        "Kitchen questions",
+        ("smoke",),
+        7,
+    )
+    assert scenario.needs == (Need.LOUDSPEAKER, Need.MICROPHONE)
+    assert scenario.path == str(whole)
+    assert scenario.sha256 == hashlib.sha256(WHOLE.encode()).hexdigest()
+    time_, recorded = scenario.queries
+    assert time_.utterance == SpokenText("what time is it in Lincoln, for 5$")
+    assert time_.reference == "what time is it in Lincoln, for 5$"
+    assert time_.alternatives == ("the time in Lincoln",)
+    assert recorded.utterance == Recording(str(whole.parent.parent.resolve() / "recordings" / "time.wav"))
+    assert recorded.reference == "what time is it"
+    assert scenario.defaults.voice == ANN
+    assert scenario.defaults.noise == NoiseSpec(NoiseKind.PINK, 20.0)
+    assert scenario.defaults.reprompt == RepromptRule(max_attempts=4, context_wait_s=6.0)
+    assert scenario.defaults.close_dialogue == CloseDialogue(wait_s=9.0)
+    assert scenario.recognised.normalisation is Normalisation.PLAIN
+    assert scenario.limits == Limits(min_recognised_share=0.9, max_latency_p95_ms=3000.0, max_inconclusive=0)
+
+
+def test_a_trial_takes_from_the_defaults_what_it_does_not_say(whole: Path) -> None:
+    first, second = load_scenario(whole).trials
+    assert first.evidence is Evidence.NONE
+    assert first.reprompt == RepromptRule(max_attempts=1, context_wait_s=6.0)
+    assert first.close_dialogue == CloseDialogue(say="bye Lincoln")
+    assert (second.id, second.reprompt, second.evidence, second.voice) == ("rec", None, None, None)
+    assert second.note == "no"
+
+
+def test_the_matrix_keeps_the_order_of_its_axes_and_leaves_out_what_is_excluded(whole: Path) -> None:
+    scenario = load_scenario(whole)
+    position, voice, noise = scenario.matrix.axes
+    assert (position.name, position.labels) == ("position", ("near", "far"))
+    assert (voice.values[0], voice.labels) == (ANN, ("ann", "flite:slt"))
+    assert noise.values == (None, NoiseSpec(NoiseKind.WHITE, 10.0))
+    assert noise.labels == ("quiet", "white 10 dB")
+    assert scenario.matrix.order is Order.SHUFFLED
+    wanted = [
+        (("position", p), ("voice", v), ("noise", n))
+        for p, v, n in itertools.product(position.labels, voice.labels, noise.labels)
+        if not (v == "ann" and p == "far") and not (n == "quiet" and v == "flite:slt")
+    ]
+    assert list(cells(scenario.matrix)) == wanted
+    assert planned_trials(scenario) == (3, 4)
+
+
+def test_a_small_scenario_has_the_defaults_of_the_model(tmp_path: Path) -> None:
+    path = tmp_path / "small.yaml"
+    path.write_text(SMALL, encoding="utf-8")
+    scenario = load_scenario(path)
+    assert scenario.title == "small"
+    assert scenario.defaults.voice == VoiceSpec()
+    assert scenario.defaults.reprompt == RepromptRule()
+    assert scenario.recognised.normalisation is Normalisation.SPOKEN
+    assert planned_trials(scenario) == (1, 1)
+
+
+def test_extra_assets_win_over_those_of_the_file(whole: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    soundfile.write(elsewhere / "time.wav", np.full(800, 0.1, np.float32), 16000)
+    scenario = load_scenario(whole, extra_assets={"prompts": elsewhere})
+    assert scenario.queries[1].utterance == Recording(str(elsewhere.resolve() / "time.wav"))
+
+
+def test_a_recording_without_a_sample_is_refused(whole: Path) -> None:
+    soundfile.write(whole.parent.parent / "recordings" / "time.wav", np.zeros(0, np.float32), 16000)
+    with pytest.raises(InputProblems, match="contains no sound"):
+        load_scenario(whole)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    import os
+
+    os.mkfifo(tmp_path / "pipe.wav")
+    os.mkfifo(tmp_path / "pipe.yaml")
+    path = tmp_path / "s.yaml"
+    path.write_text(SMALL.replace("text: hello", "recording: pipe.wav, transcript: hello"), encoding="utf-8")
+    with pytest.raises(InputProblems, match="is not a file"):
+        load_scenario(path)
+    with pytest.raises(InputError, match="not a file"):
+        load_scenario(tmp_path / "pipe.yaml")
+
+
+def test_a_long_scenario_is_read_and_its_time_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    stimuli = [f"  - {{id: q{n}, text: what time is it number {n}}}" for n in range(1000)]
+    trials = [f"  - {{id: t{n}, query: q{n}, repeat: 2, evidence: none}}" for n in range(1000)]
+    path = tmp_path / "long.yaml"
+    path.write_text("\n".join(["scenario: long", "stimuli:", *stimuli, "trials:", *trials]), encoding="utf-8")
+    started = time.process_time()
+    scenario = load_scenario(path)
+    elapsed = time.process_time() - started
+    assert planned_trials(scenario) == (2000, 1)
+    with capsys.disabled():
+        print(f"\n2,002 lines read in {elapsed:.2f} s of processor time")  # noqa: T201
+
+
+def test_an_sro_says_what_should_be_heard(tmp_path: Path) -> None:
+    path = tmp_path / "s.yaml"
+    text = """\
+scenario: sro
+variables: {place: Dallas}
+recognised: {normalisation: snor}
+stimuli:
+  - id: day
+    text: "what day is it in ${place}"
+    sro: "[uh] <What> !day (1) . is it in ${place}, (1 what date) (bb00e1sx)"
+  - {id: rec, recording: tone.wav, sro: "show me tr- *Ol* transportation"}
+trials: [{query: day}, {query: rec}]
+limits: {max_first_attempt_wer: 1.5, max_final_wer: 0.1}
+"""
+    soundfile.write(path.with_name("tone.wav"), np.full(800, 0.1, np.float32), 16000)
+    path.write_text(text, encoding="utf-8")
+    scenario = load_scenario(path)
+    day, rec = scenario.queries
+    assert (day.utterance, day.reference) == (
+        SpokenText("what day is it in Dallas"),
+        "WHAT DAY IS IT IN DALLAS WHAT DATE",
+    )
+    assert rec.reference == "SHOW ME OL TRANSPORTATION"
+    assert scenario.recognised == Recognised(Normalisation.SNOR)
+    assert (scenario.limits.max_first_attempt_wer, scenario.limits.max_final_wer) == (1.5, 0.1)
+    path.write_text(text.replace("normalisation: snor", "normalisation: plain"), encoding="utf-8")
+    assert load_scenario(path).queries == scenario.queries
+
+
+def test_a_normalisation_file_is_read_with_the_scenario(tmp_path: Path) -> None:
+    path = tmp_path / "s.yaml"
+    words = path.with_name("lamps.yaml")
+    words.write_text("normalisation: lamps\nbase: plain\nsame: [[light bulb, lightbulb]]\n", encoding="utf-8")
+    path.write_text(SMALL + "recognised: {normalisation: lamps.yaml, wer: 0.2}\n", encoding="utf-8")
+    found = load_scenario(path).recognised
+    assert (found.name, found.normalisation, found.wer) == ("lamps", Normalisation.PLAIN, 0.2)
+    assert found.rewriting is not None
+    assert found.rewriting.same == ((("light", "bulb"), ("lightbulb",)),)
+    words.write_text("normalisation: lamps\nbase: plane\nsame: [[light bulb, lightbulb]]\n", encoding="utf-8")
+    with pytest.raises(InputProblems) as refused:
+        load_scenario(path)
+    (problem,) = refused.value.problems
+    assert problem.place == Place(str(words), 2, 7)
+
+
+def test_a_list_that_leaves_nothing_of_a_wording_is_refused(tmp_path: Path) -> None:
+    # Else a device that heard nothing would have recognised it.
+    path = tmp_path / "s.yaml"
+    path.with_name("lamps.yaml").write_text(
+        'normalisation: lamps\nbase: plain\nsame: [[hello, ""]]\n', encoding="utf-8"
+    )
+    path.write_text(SMALL + "recognised: {normalisation: lamps.yaml}\n", encoding="utf-8")
+    with pytest.raises(InputProblems) as refused:
+        load_scenario(path)
+    assert [one.what for one in refused.value.problems] == ["nothing is left of it to recognise under 'lamps'"]
+
+
+def test_only_an_sro_has_an_utterance_id(tmp_path: Path) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text(
+        SMALL.replace("text: hello", 'text: "hello (you)", alternatives: ["hi (1 you)"]')
+        + "recognised: {normalisation: snor}\n",
+        encoding="utf-8",
+    )
+    with pytest.raises(InputProblems) as refused:
+        load_scenario(path)
+    (problem,) = refused.value.problems
+    assert problem.what == "(you) would be an utterance id under 'snor', and only an sro has one"
+
+
+def test_a_misspelt_normalisation_is_told_in_words(tmp_path: Path) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text(SMALL + "recognised: {normalisation: spokn}\n", encoding="utf-8")
+    with pytest.raises(InputProblems) as refused:
+        load_scenario(path)
+    assert refused.value.problems[0].remedy.startswith("Did you mean 'spoken'? Known: verbatim, ")

@@ -1,0 +1,85 @@
+"""Which engine runs which session: found while it lives, forgotten when it does not."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+
+from harness.model.errors import EngineError, LogError
+from harness.session.engine.engine_place import find, publish, running, this_process, withdraw
+from harness.session.engine.launch import start_engine
+
+
+@pytest.fixture(autouse=True)
+def _runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with tempfile.TemporaryDirectory(prefix="vh") as short:  # a socket's path must be short
+        monkeypatch.setenv("HARNESS_RUNTIME", short)
+        yield
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / ("a session with a long name " * 6)
+    made.mkdir()
+    return made
+
+
+def test_a_living_engine_is_found_by_its_session_and_among_all(folder: Path) -> None:
+    place = this_process(folder)
+    assert len(place.socket) < 107
+    publish(place)
+    assert find(folder) == place
+    assert running() == (place,)
+    withdraw(place)
+    assert find(folder) is None
+    assert running() == ()
+
+
+@pytest.mark.parametrize("change", [{"started": 1}, {"boot_id": "another"}, {"pid": 2**22 - 1}])
+def test_a_process_that_is_gone_is_not_taken_for_another_with_its_id(folder: Path, change: dict[str, object]) -> None:
+    place = replace(this_process(folder), **change)  # type: ignore[arg-type]
+    publish(place)
+    assert find(folder) is None
+    assert running() == ()
+    assert not list(Path(place.socket).parent.glob("engine-*"))
+
+
+def test_a_process_that_ended_and_was_not_waited_for_is_gone(folder: Path) -> None:
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    stat = Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()
+    place = replace(this_process(folder), pid=child.pid, started=int(stat[19]))
+    assert place.alive
+    assert child.stdin is not None
+    child.stdin.close()
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    assert not place.alive
+    child.wait()
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": 1}', json.dumps({"unknown": 1})])
+def test_a_damaged_file_is_no_engine(folder: Path, text: str) -> None:
+    (folder / "engine.json").write_text(text)
+    assert find(folder) is None
+
+
+def test_all_fields_are_written(folder: Path) -> None:
+    place = this_process(folder)
+    publish(place)
+    assert json.loads((folder / "engine.json").read_text()) == asdict(place)
+
+
+def test_starting_an_engine_in_a_folder_that_is_no_session(tmp_path: Path) -> None:
+    with pytest.raises(LogError, match="no session folder"):
+        start_engine(tmp_path)
+
+
+def test_an_engine_that_ends_at_once_is_quoted(folder: Path) -> None:
+    (folder / "log.sqlite").write_bytes(b"")
+    with pytest.raises(EngineError, match=r"ended at once: .*resolved\.json cannot be read"):
+        start_engine(folder)

@@ -1,0 +1,252 @@
+"""The engine's socket: order, coming back, slow, silent and hostile clients."""
+
+import contextlib
+import socket
+import stat
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.base.codec import COMMANDS, MESSAGES, decode, encode
+from harness.model.errors import EngineError
+from harness.model.feed import (
+    Answered,
+    Command,
+    Goodbye,
+    Hello,
+    Logged,
+    Message,
+    Meters,
+    Pause,
+    StateChanged,
+    StateWord,
+    Welcome,
+)
+from harness.model.record import NoteWritten
+from harness.session.engine.client import EngineClient
+from harness.session.engine.feed_server import LONGEST_COMMAND, MOST_WAITING, FeedServer, Reply
+from harness.session.log.writer import SqliteLog
+
+
+def wait_for(predicate: Callable[[], bool], within_s: float = 5.0) -> None:
+    deadline = time.monotonic() + within_s
+    while not predicate():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.005)
+
+
+class Session:
+    """A log and a server on it, as the engine has them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.socket = folder / "s.sock"
+        self.commands: list[Command] = []
+        self.log = SqliteLog(folder, on_commit=lambda entry: self.server.committed(entry))
+        self.server = FeedServer(self.socket, folder, self.welcome, self.take)
+
+    def welcome(self) -> Welcome:
+        state = StateChanged(StateWord.PREPARING, 0.0)
+        return Welcome("s", str(self.folder), 1, self.log.last_seq, state, "0", False)
+
+    def take(self, command: Command, reply: Reply) -> None:
+        self.commands.append(command)
+        reply(Answered(getattr(command, "id", ""), True))
+
+    def note(self, text: str) -> None:
+        self.log.append(NoteWritten(text, "t"))
+
+
+class Heard:
+    """What one client was told."""
+
+    def __init__(self, session: Session, since_seq: int = 0, attended: bool = False, meters: bool = False) -> None:
+        self.messages: list[Message] = []
+        self.closed: list[str] = []
+        hello = Hello("test", since_seq, attended, meters)
+        self.client = EngineClient(session.socket, hello, self.messages.append, self.closed.append)
+
+    def seqs(self) -> list[int]:
+        return [message.entry.seq for message in self.messages if isinstance(message, Logged)]
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Iterator[Session]:
+    made = Session(tmp_path)
+    yield made
+    made.server.close(Goodbye(0, "done"))
+    made.log.close()
+
+
+def test_welcome_first_then_all_rows_in_order_then_live(session: Session) -> None:
+    for number in range(3):
+        session.note(str(number))
+    heard = Heard(session)
+    wait_for(lambda: heard.seqs() == [1, 2, 3])
+    assert isinstance(heard.messages[0], Welcome)
+    for number in range(50):
+        session.note(str(number))
+    wait_for(lambda: heard.seqs() == list(range(1, 54)))
+    heard.client.close()
+    assert heard.closed == [""]
+
+
+def test_rows_from_before_the_server_are_read_from_the_disk(tmp_path: Path) -> None:
+    with SqliteLog(tmp_path) as log:
+        for number in range(2 * MOST_WAITING + 10):
+            if number % 100 == 0:
+                log.append(NoteWritten(str(number), "t"))
+    session = Session(tmp_path)
+    session.server.start_at(session.log.last_seq)
+    heard = Heard(session, since_seq=5)
+    session.note("live")
+    last = session.log.last_seq
+    wait_for(lambda: heard.seqs() == list(range(6, last + 1)))
+    session.server.close(Goodbye(0, ""))
+    session.log.close()
+    wait_for(lambda: heard.closed == [""])
+
+
+def test_a_client_comes_back_where_it_left(session: Session) -> None:
+    first = Heard(session)
+    session.note("a")
+    wait_for(lambda: first.seqs() == [1])
+    first.client.close()
+    session.note("b")
+    session.note("c")
+    second = Heard(session, since_seq=1)
+    wait_for(lambda: second.seqs() == [2, 3])
+    second.client.close()
+
+
+def test_an_answer_comes_after_the_rows_before_it(session: Session) -> None:
+    heard = Heard(session)
+    wait_for(lambda: len(heard.messages) == 1)
+    session.note("what was asked for")
+    heard.client.send(Pause("7", "me"))
+    wait_for(lambda: Answered("7", True) in heard.messages)
+    assert [type(message) for message in heard.messages] == [Welcome, Logged, Answered]
+    assert session.commands == [Pause("7", "me")]
+    heard.client.close()
+
+
+def test_goodbye_is_the_last_word_and_comes_after_every_row(session: Session) -> None:
+    heard = Heard(session)
+    for number in range(500):
+        session.note(str(number))
+    session.server.close(Goodbye(1, "a limit failed"))
+    wait_for(lambda: heard.closed == [""])
+    assert heard.seqs() == list(range(1, 501))
+    assert heard.messages[-1] == Goodbye(1, "a limit failed")
+    assert not session.socket.exists()
+    with pytest.raises(EngineError, match="no engine answers"):
+        Heard(session)
+
+
+def test_who_is_there(session: Session) -> None:
+    assert not session.server.attended
+    watcher = Heard(session)
+    operator = Heard(session, attended=True, meters=True)
+    wait_for(lambda: session.server.clients == 2)
+    assert session.server.attended
+    assert session.server.wants_meters
+    session.server.publish(Meters(-20.0, -30.0, -60.0))
+    wait_for(lambda: Meters(-20.0, -30.0, -60.0) in operator.messages)
+    operator.client.close()
+    wait_for(lambda: not session.server.attended)
+    assert not any(isinstance(message, Meters) for message in watcher.messages)
+    watcher.client.close()
+
+
+def test_nobody_else_may_connect(session: Session) -> None:
+    assert stat.S_IMODE(session.socket.stat().st_mode) == 0o600
+
+
+def raw(session: Session) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.settimeout(5)
+    connection.connect(str(session.socket))
+    return connection
+
+
+@pytest.mark.parametrize(
+    "bytes_",
+    [
+        b"\x00\xff\xfe" * 100 + b"\n",
+        b"{" * 20_000 + b"\n",
+        b'{"kind":"hello","client":"\\ud800","since_seq":"x","attended":3}\n',
+        b'{"kind":"pause","id":"1","by":"x"}\n',
+        b"\n" * 1000,
+        b"[" * 60_000 + b"\n",
+        b"x" * (LONGEST_COMMAND * 2),
+        b"",
+    ],
+)
+def test_hostile_bytes_harm_nobody(session: Session, bytes_: bytes) -> None:
+    good = Heard(session)
+    bad = raw(session)
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it may be let go before it is done
+        bad.sendall(bytes_)
+    session.note("still here")
+    wait_for(lambda: good.seqs() == [1])
+    assert session.commands == []
+    bad.close()
+    good.client.close()
+
+
+def test_a_bad_command_is_answered_and_the_next_one_works(session: Session) -> None:
+    connection = raw(session)
+    connection.sendall(encode(COMMANDS, Hello("raw", 0, False)) + b'\n{"kind":"dance"}\n')
+    connection.sendall(encode(COMMANDS, Pause("1", "me")) + b"\n")
+    stream = connection.makefile("rb")
+    found = [decode(MESSAGES, stream.readline()) for _ in range(3)]
+    assert isinstance(found[0], Welcome)
+    assert isinstance(found[1], Answered)
+    assert not found[1].ok
+    assert found[2] == Answered("1", True)
+    stream.close()
+    connection.close()
+
+
+def test_a_frozen_client_holds_up_nobody_and_is_dropped(session: Session) -> None:
+    frozen = raw(session)
+    frozen.sendall(encode(COMMANDS, Hello("frozen", 0, False)) + b"\n")
+    good = Heard(session)
+    wait_for(lambda: session.server.clients == 2)
+    began = time.monotonic()
+    state = StateChanged(StateWord.PLAYING, 0.0, reason="x" * 5000)
+    for number in range(5):
+        session.note("x" * 20_000)
+        for _ in range(MOST_WAITING // 2):
+            session.server.publish(state)
+        wait_for(lambda number=number: len(good.messages) >= (number + 1) * (1 + MOST_WAITING // 2))
+    assert time.monotonic() - began < 5
+    wait_for(lambda: session.server.clients == 1)
+    frozen.close()
+    good.client.close()
+
+
+def test_clients_that_come_and_go_all_the_time(session: Session) -> None:
+    ending = threading.Event()
+
+    def come_and_go() -> None:
+        while not ending.is_set():
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection, contextlib.suppress(OSError):
+                connection.connect(str(session.socket))
+                connection.sendall(encode(COMMANDS, Hello("brief", 0, True)) + b"\n")
+
+    visitors = [threading.Thread(target=come_and_go) for _ in range(3)]
+    for visitor in visitors:
+        visitor.start()
+    steady = Heard(session)
+    for number in range(200):
+        session.note(str(number))
+    wait_for(lambda: steady.seqs() == list(range(1, 201)))
+    ending.set()
+    for visitor in visitors:
+        visitor.join()
+    wait_for(lambda: not session.server.attended)
+    steady.client.close()

@@ -1,0 +1,189 @@
+"""A session's folder is made whole or not at all, and what is wrong is refused before it is made."""
+
+import hashlib
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.model.bench import OperatorPresence
+from harness.model.errors import HarnessError, InputError, InputProblems, LogError, UnmetNeed
+from harness.model.record import SessionStarted
+from harness.scenario.bench import load_bench
+from harness.scenario.scenario import load_scenario
+from harness.session.engine.assemble import assemble, clock_of, sound_path
+from harness.session.engine.prepare import prepare
+from harness.session.engine.resolved import equipment_of, read_resolved
+from harness.session.log.reader import LogReader, check
+
+INPUTS = Path(__file__).parents[3] / "conformance" / "in_process"
+DEVICES = Path(__file__).parents[4] / "devices"
+
+
+def sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_the_folder_holds_all_that_a_resume_needs(tmp_path: Path) -> None:
+    folder = prepare(INPUTS / "sixty.yaml", INPUTS / "bench.yaml", tmp_path)
+    (entry,) = LogReader(folder).entries()
+    started = entry.record
+    assert isinstance(started, SessionStarted)
+    assert (entry.run, started.session_id, len(started.trials)) == (0, folder.name, 60)
+    assert started.scenario_sha256 == sha256(INPUTS / "sixty.yaml") == sha256(folder / "inputs" / "scenario.yaml")
+    assert started.bench_sha256 == sha256(folder / "inputs" / "bench.yaml")
+    assert (folder / "inputs" / "profiles" / "in_process_device.yaml").is_file()
+    assert started.sound_path == "inside this process ×50, no real sound"
+    assert {"voice-harness", "python", "sqlite", "voice espeak"} <= {name for name, _ in started.versions}
+    summary = json.loads((folder / "session.json").read_text())
+    assert (summary["session"], summary["seed"], summary["trials"]) == (folder.name, 3, 60)
+    assert check(folder).damage == ()
+    assert [path.name for path in tmp_path.iterdir()] == [folder.name]
+
+
+def test_scenario_and_bench_come_back_as_they_were_read(tmp_path: Path) -> None:
+    folder = prepare(INPUTS / "three.yaml", INPUTS / "bench.yaml", tmp_path)
+    resolved = read_resolved(folder)
+    assert resolved.scenario == load_scenario(INPUTS / "three.yaml")
+    assert resolved.bench == load_bench(INPUTS / "bench.yaml")
+
+
+def test_who_is_there_and_the_seed_can_be_said_for_one_run(tmp_path: Path) -> None:
+    folder = prepare(INPUTS / "three.yaml", INPUTS / "bench.yaml", tmp_path, seed=99, operator=OperatorPresence.PRESENT)
+    resolved = read_resolved(folder)
+    assert (resolved.scenario.seed, resolved.bench.operator) == (99, OperatorPresence.PRESENT)
+
+
+def test_sessions_of_one_second_get_folders_of_their_own(tmp_path: Path) -> None:
+    made = {prepare(INPUTS / "three.yaml", INPUTS / "bench.yaml", tmp_path) for _ in range(4)}
+    assert len(made) == 4
+
+
+@pytest.mark.parametrize(
+    ("scenario", "bench", "error", "words"),
+    [
+        ("wrong.yaml", "bench.yaml", InputProblems, "tine"),
+        ("none.yaml", "bench.yaml", InputError, "no such file"),
+        ("three.yaml", "none.yaml", InputError, "no such file"),
+        ("three.yaml", "three.yaml", InputError, "bench"),
+        ("skip.yaml", "bench.yaml", UnmetNeed, "monitor"),
+    ],
+)
+def test_what_is_wrong_is_refused_and_leaves_nothing(
+    tmp_path: Path, scenario: str, bench: str, error: type[HarnessError], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        prepare(INPUTS / scenario, INPUTS / bench, tmp_path / "sessions")
+    assert not (tmp_path / "sessions").exists()
+
+
+@pytest.mark.parametrize(
+    ("voice", "words"),
+    [
+        ("{engine: flite, name: sltt}", "Did you mean slt"),
+        ("{engine: espeak, name: de}", "Set language: de"),
+        ("{engine: flite, name: slt, pitch: 3}", "Leave pitch out"),
+    ],
+)
+def test_a_voice_that_cannot_speak_is_refused_before_any_sound(tmp_path: Path, voice: str, words: str) -> None:
+    scenario = tmp_path / "scenario.yaml"
+    text = (INPUTS / "three.yaml").read_text()
+    scenario.write_text(text.replace("repeat: 3", f"repeat: 3, voice: {voice}"))
+    with pytest.raises(InputError, match=words) as caught:
+        prepare(scenario, INPUTS / "bench.yaml", tmp_path / "sessions")
+    assert caught.value.place is not None
+    assert caught.value.place.file == str(scenario)
+    assert caught.value.exit_code == 2
+    assert not (tmp_path / "sessions").exists()
+
+
+def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(LogError, match="cannot be made"):
+        prepare(INPUTS / "three.yaml", INPUTS / "bench.yaml", tmp_path / "file" / "sessions")
+
+
+@pytest.mark.parametrize("damage", ["", "{}", '{"scenario": 1, "bench": 2}'])
+def test_a_damaged_resolved_file_is_said(tmp_path: Path, damage: str) -> None:
+    folder = prepare(INPUTS / "three.yaml", INPUTS / "bench.yaml", tmp_path)
+    (folder / "resolved.json").write_text(damage)
+    with pytest.raises(LogError, match="is damaged"):
+        read_resolved(folder)
+
+
+BENCH = """
+bench: b
+loudspeakers:
+  near: {driver: in_process, speed: %s}
+microphone: {%s}
+devices:
+  unit: {profile: device.yaml, connection: {driver: in_process, speed: 4}}
+"""
+
+
+def bench_file(folder: Path, speed: float, microphone: str) -> Path:
+    (folder / "device.yaml").write_bytes((INPUTS / "device.yaml").read_bytes())
+    (folder / "bench.yaml").write_text(BENCH % (speed, microphone))
+    return folder / "bench.yaml"
+
+
+def test_one_driver_for_equipment_with_several_roles(tmp_path: Path) -> None:
+    bench = load_bench(bench_file(tmp_path, 4, "same_as: near"))
+    clock = clock_of(bench)
+    drivers = assemble(bench, clock, 1, tmp_path / "scratch")
+    assert clock.speed == 4
+    assert set(drivers) == {one.id for one in equipment_of(bench)}
+    assert len(drivers) == 2
+    assert sound_path(bench) == "inside this process ×4, no real sound"
+
+
+def test_different_speeds_are_refused(tmp_path: Path) -> None:
+    bench = bench_file(tmp_path, 4, "driver: in_process, speed: 2")
+    with pytest.raises(InputError, match="different speeds"):
+        prepare(INPUTS / "three.yaml", bench, tmp_path / "sessions")
+
+
+def test_real_equipment_does_not_run_faster(tmp_path: Path) -> None:
+    bench = load_bench(bench_file(tmp_path, 4, "same_as: near"))
+    speaker = bench.loudspeakers[0]
+    mixed = replace(bench, loudspeakers=(speaker, replace(speaker, id="far", driver="loudspeaker", options=object())))
+    with pytest.raises(InputError, match="'far' is real"):
+        clock_of(mixed)
+
+
+HERMES = """\
+bench: hermes
+operator: absent
+loudspeakers:
+  room: {driver: mqtt, address: "127.0.0.1:1", topic_device: default, injection: hermes_play_bytes}
+devices:
+  kitchen:
+    profile: PROFILE
+    connection: {driver: mqtt, address: "127.0.0.1:1", topic_device: default}
+"""
+CALLS = "scenario: calls\nneeds: [wake_events]\ntrials: [{id: call, kind: wake, phrase: alexa}]\n"
+
+
+@pytest.mark.parametrize(
+    ("dialogue", "player", "told"),
+    [
+        ("hermes_audio_frame", "kitchen", "kitchen is given it over its connection (its mqtt connection takes sound)"),
+        ("hermes_play_bytes", "room", "kitchen hears it through the air (its mqtt connection takes none)"),
+    ],
+)
+def test_to_play_through_a_device_is_a_loudspeaker_and_never_an_injection(
+    tmp_path: Path, dialogue: str, player: str, told: str
+) -> None:
+    shipped = (DEVICES / "hermes_rhasspy.yaml").read_text(encoding="utf-8")
+    assert "{dialogue: hermes_audio_frame," in shipped
+    topics = {"hermes_play_bytes": "playBytes/{id}"}.get(dialogue, "audioFrame")
+    made = shipped.replace("hermes_audio_frame", dialogue).replace("audioFrame'", f"{topics}'")
+    (tmp_path / "mine.yaml").write_text(made.replace("device: hermes_rhasspy", "device: mine"), encoding="utf-8")
+    (tmp_path / "bench.yaml").write_text(HERMES.replace("PROFILE", "mine"), encoding="utf-8")
+    (tmp_path / "calls.yaml").write_text(CALLS, encoding="utf-8")
+    folder = prepare(tmp_path / "calls.yaml", tmp_path / "bench.yaml", tmp_path / "sessions")
+    (entry,) = LogReader(folder).entries()
+    assert isinstance(entry.record, SessionStarted)
+    assert [trial.loudspeaker for trial in entry.record.trials] == [player]
+    assert entry.record.sound_path.endswith(told)

@@ -1,0 +1,90 @@
+"""Sessions of a memory probe that a test writes out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from harness.model.observation import ResponseText, Wake
+from harness.model.record import (
+    AttemptFinished,
+    AttemptStarted,
+    Observed,
+    ResponseFrozen,
+    ResponseTranscribed,
+    TrialFinished,
+    TrialStarted,
+)
+from harness.model.time import Stamp
+from harness.model.trial import EvidenceSource, MemoryPart, Outcome, Recognition, Trial
+from tests.unit.session.figures.rows import Rows, clip_of, planned
+
+SHOWS, FORGETS = ("sixty one",), ("sorry",)
+YES, NO = "56 plus 5 is 61.", "Sorry, I don't know that one."
+
+
+@dataclass(frozen=True)
+class Told:
+    """A pair and what came of its follow-up. text: by the device; heard: by our transcription."""
+
+    wait_s: float
+    text: str = ""
+    heard: str = ""
+    waited_s: float | None = None
+    outcome: Outcome = Outcome.RESPONDED
+    recognition: Recognition = Recognition.YES
+    wakes: bool = True
+    device: str = "kitchen"
+    conditions: tuple[tuple[str, str], ...] = ()
+    cause: str = ""
+    forgets: tuple[str, ...] = FORGETS
+
+
+def pair_of(number: int, told: Told) -> tuple[Trial, Trial]:
+    name = f"memory.w{told.wait_s:g}.r{number}"
+    prime = replace(planned(2 * number - 1, "what is seven times eight", f"{name}.prime", told.device),
+                    memory=MemoryPart(), conditions=told.conditions)  # fmt: skip
+    part = MemoryPart(prime.id, told.wait_s, SHOWS, told.forgets)
+    return prime, replace(
+        planned(2 * number, "add five to that", name, told.device), memory=part, conditions=told.conditions
+    )
+
+
+def session(*told: Told) -> Rows:
+    """The rows of a whole run, pair after pair."""
+    rows = Rows()
+    made = [(one, *pair_of(number, one)) for number, one in enumerate(told, 1)]
+    rows.start(*(trial for _, *both in made for trial in both))
+    for one, prime, follow_up in made:
+        rows.trial(prime.id, clip=clip_of(f"{prime.id}.flac"))
+        ask(rows, follow_up, one)
+    return rows
+
+
+def ask(rows: Rows, follow_up: Trial, one: Told, take: int = 1) -> None:
+    """A take of a follow-up."""
+    rows.add(TrialStarted(follow_up.id, take))
+    waited_s = one.wait_s + 0.01 if one.waited_s is None else one.waited_s
+    rows.add(AttemptStarted(follow_up.id, take, 1, f"p{len(rows.entries)}", "c", 0.8, 1.6, 1.7, waited_s), waited_s)
+    observed: list[Wake | ResponseText] = []
+    if one.wakes:
+        observed.append(Wake("link", Stamp(rows.at_s + 0.75, 0.01)))
+    if one.text:
+        observed.append(ResponseText("link", Stamp(rows.at_s + 3.0, 0.01), one.text))
+    for observation in observed:
+        rows.add(Observed(observation, follow_up.id, take, 1))
+    clip = clip_of(f"{follow_up.id}.{take}.flac")
+    rows.add(ResponseFrozen(follow_up.id, take, 1, clip, Stamp(rows.at_s + 3.0, 0.03), Stamp(rows.at_s + 4.0, 0.04)))
+    if one.heard:
+        rows.add(ResponseTranscribed(follow_up.id, take, 1, one.heard, "ours"))
+    rows.add(
+        AttemptFinished(follow_up.id, take, 1, one.outcome, one.recognition, EvidenceSource.DEVICE, cause=one.cause),
+        5.0,
+    )
+    deciding = None if one.outcome in (Outcome.SKIPPED, Outcome.INTERRUPTED) else 1
+    rows.add(TrialFinished(follow_up.id, take, one.outcome, 1, deciding, one.cause))
+
+
+def clear_cut(length_s: float, waits_s: Iterable[float], repeat: int = 3, device: str = "kitchen") -> list[Told]:
+    """What a device answers that remembers for so long, always."""
+    return [Told(wait_s, YES if wait_s < length_s else NO, device=device) for wait_s in waits_s for _ in range(repeat)]

@@ -1,0 +1,221 @@
+"""What rows say of effects: windows, retained state, cuts, and people who looked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from harness.model.effect import EffectCheck, EffectSource, EffectWord, StateWanted
+from harness.model.observation import LinkLost, StimulusHeard
+from harness.model.record import (
+    AttemptFinished,
+    EffectAnswered,
+    EndReason,
+    EngineStarted,
+    Entry,
+    Observed,
+    ResponseFrozen,
+    SessionFinished,
+    TrialFinished,
+)
+from harness.model.scenario import Limits
+from harness.model.time import Stamp
+from harness.model.trial import EvidenceSource, Outcome, Recognition
+from harness.session.figures.effects import EffectRows
+from harness.session.figures.limits import LimitVerdict, check_limits
+from harness.session.figures.progress import SessionFigures
+from harness.session.figures.totals import Totals
+from harness.statistics.intervals import Share
+from tests.unit.session.figures.effect_rows import ASKED, BOTH, KEY, TIMER, WALL_S, Session, answer, effects_in, trial
+from tests.unit.session.figures.rows import clip_of
+
+
+def test_what_is_told_in_its_time_is_right() -> None:
+    found = Session(trial(TIMER)).asked().told(4.5, "10  MINUTES").answered().ends(8.0).found()
+    assert (found.word, found.source) == (EffectWord.RIGHT, EffectSource.DEVICE)
+    assert found.said == "told timer: “10  MINUTES” 1.5 s after the query"
+    assert not found.is_open
+    assert found.due_wall_s is None
+
+
+@pytest.mark.parametrize(
+    ("told_s", "word"),
+    [
+        (0.5, EffectWord.WRONG),  # retained, or told before: it was so already
+        (2.9, EffectWord.WRONG),
+        (2.995, EffectWord.RIGHT),  # within the error of its stamp
+        (10.9, EffectWord.RIGHT),
+        (11.2, EffectWord.WRONG),
+    ],
+)
+def test_the_window_is_from_the_end_of_the_query(told_s: float, word: EffectWord) -> None:
+    session = Session(trial(TIMER)).asked().answered()
+    assert session.told(told_s).ends(12.0).found().word is word
+
+
+def test_a_slow_device_has_until_its_response_has_ended() -> None:
+    def slow(told_s: float) -> EffectWord:
+        # The response lasts until 17 s, which is 14 s after the query.
+        return Session(trial(TIMER)).asked().told(told_s).answered(18.0).ends(30.0).found().word
+
+    assert (slow(16.9), slow(17.1)) == (EffectWord.RIGHT, EffectWord.WRONG)
+
+
+def test_the_recordings_own_time_of_the_stimulus_counts() -> None:
+    session = Session(trial(TIMER)).asked()
+    session.add(3.6, Observed(StimulusHeard("mic", Stamp(1.5, 0.002), "t1.1", 0.9)))
+    assert session.told(3.3).answered().ends(12.0).found().word is EffectWord.WRONG
+
+
+def test_state_that_was_so_before_counts_when_it_is_told_again() -> None:
+    session = Session(trial(TIMER)).told(-1.0).asked().answered()
+    assert session.told(5.0).ends(12.0).found().word is EffectWord.RIGHT
+
+
+def test_another_value_and_no_word_are_wrong_and_say_so() -> None:
+    other = Session(trial(TIMER)).asked().told(4.0, "5 minutes").answered().ends(12.0).found()
+    assert (other.word, other.source) == (EffectWord.WRONG, EffectSource.DEVICE)
+    assert other.said == "told timer: “5 minutes” instead of “10 minutes”, within 8 s"
+    silent = Session(trial(TIMER)).asked().told(4.0, source="another").answered().ends(12.0).found()
+    assert (silent.word, silent.said) == (EffectWord.WRONG, "told nothing of timer, within 8 s")
+
+
+def test_part_of_it_is_partial() -> None:
+    found = Session(trial(BOTH)).asked().told(4.0).told(5.0, "milk", "list").answered().ends(12.0).found()
+    assert found.word is EffectWord.PARTIAL
+    assert "instead of nothing" in found.said
+    assert Session(trial(BOTH)).asked().told(4.0).told(5.0, "", "list").answered().ends(12.0).found().word is (
+        EffectWord.RIGHT
+    )
+
+
+@pytest.mark.parametrize("value", ["3 lamps", ""])
+def test_any_value_will_do(value: str) -> None:
+    any_value = replace(TIMER, state=(StateWanted("timer"),))
+    assert Session(trial(any_value)).asked().told(4.0, value).answered().ends(9.0).found().word is EffectWord.RIGHT
+
+
+@pytest.mark.parametrize(
+    ("cut", "why"),
+    [
+        (lambda one: one.add(9.0, SessionFinished(EndReason.ABORTED)), "the session ended"),
+        (lambda one: one.add(9.0, Observed(LinkLost("link", Stamp(8.9), "gone"))), "the link to link was lost"),
+        (lambda one: one.asked(9.0, "t2"), "it was asked something else"),
+        (lambda one: one.add(900.0, EngineStarted(2, 1, "boot", 1.0)), "the run was cut off"),
+    ],
+)
+def test_what_nobody_could_see_is_open_and_not_wrong(cut, why: str) -> None:  # type: ignore[no-untyped-def]
+    session = Session(trial(TIMER), trial(None, 2)).asked().answered()
+    assert session.found().said == "it still has time to tell it"
+    cut(session)
+    session.told(10.0)  # too late: it may be of something else
+    session.add(1000.0, TrialFinished("t1", 1, Outcome.RESPONDED, 1, 1))
+    found = session.found()
+    assert (found.word, found.source) == (EffectWord.UNKNOWN, EffectSource.NONE)
+    assert found.said == f"{why} before it had told all of it"
+    assert found.is_open
+
+
+def test_what_was_told_before_the_cut_counts() -> None:
+    session = Session(trial(TIMER)).asked().told(4.0).answered()
+    assert session.add(7.0, SessionFinished(EndReason.ABORTED)).found().word is EffectWord.RIGHT
+
+
+def test_a_device_that_tells_no_state_is_not_wrong() -> None:
+    session = Session(trial(replace(TIMER, question="does it?"), reports=())).asked().answered().ends(20.0)
+    found = session.found()
+    assert (found.word, found.source) == (EffectWord.UNKNOWN, EffectSource.NONE)
+    assert found.due_wall_s == WALL_S + 6.0
+
+
+def test_attempts_that_were_not_answered_have_no_effect_to_judge() -> None:
+    session = Session(trial(TIMER)).asked().answered(outcome=Outcome.MISHEARD)
+    session.asked(20.0, attempt=2).told(24.0).answered(26.0, attempt=2)
+    assert list(effects_in(session.entries)) == [("t1", 1, 2)]
+
+
+@pytest.mark.parametrize("word", [EffectWord.RIGHT, EffectWord.PARTIAL, EffectWord.WRONG])
+def test_who_looked_overrules_the_device_and_the_disagreement_is_said(word: EffectWord) -> None:
+    session = Session(trial(TIMER)).asked().told(4.0).answered().ends(12.0)
+    found = session.found(answer(word, detail="on its display"))
+    assert (found.word, found.source) == (word, EffectSource.OPERATOR)
+    agrees = "says so too" if word is EffectWord.RIGHT else "says otherwise: right"
+    told = "told timer: “10 minutes” 1.0 s after the query"
+    assert found.said == f"ann looked: {word.value}, “on its display”; the device {agrees} ({told})"
+
+
+def test_who_cannot_tell_releases_the_hold_and_does_not_overrule_the_device() -> None:
+    session = Session(trial(TIMER)).asked().told(4.0).answered().ends(12.0)
+    unsure = session.found(answer(EffectWord.UNKNOWN))
+    assert (unsure.word, unsure.source) == (EffectWord.RIGHT, EffectSource.DEVICE)
+    assert unsure.said.endswith("; ann could not tell")
+    asked = Session(trial(ASKED)).asked().answered().ends(12.0)
+    assert asked.found().is_open
+    looked = asked.found(answer(EffectWord.UNKNOWN))
+    assert (looked.word, looked.source, looked.is_open) == (EffectWord.UNKNOWN, EffectSource.OPERATOR, False)
+
+
+def test_the_latest_answer_stands_wherever_it_was_written() -> None:
+    session = Session(trial(ASKED)).asked().answered()
+    session.add(50.0, EffectAnswered("t1", 1, 1, EffectWord.WRONG, "bob")).ends(60.0)
+    assert session.found().word is EffectWord.WRONG
+    assert session.found(answer(EffectWord.RIGHT, 70.0)).word is EffectWord.RIGHT
+    assert session.found(answer(EffectWord.RIGHT, 40.0)).word is EffectWord.WRONG
+
+
+def test_an_answer_without_a_check_is_evidence_too() -> None:
+    session = Session(trial(None)).asked().answered().ends(12.0)
+    assert effects_in(session.entries) == {}
+    assert session.found(answer(EffectWord.RIGHT)).source is EffectSource.OPERATOR
+
+
+@pytest.mark.parametrize(
+    ("check", "due_s"),
+    [
+        (ASKED, WALL_S + 6.0),
+        (replace(ASKED, after_s=90.0), WALL_S + 96.0),
+        (replace(ASKED, at="22:30"), 1_700_001_000.0),  # the response is of 22:13:26
+        (replace(ASKED, at="01:00"), 1_700_010_000.0),
+    ],
+)
+def test_when_one_can_look(check: EffectCheck, due_s: float) -> None:
+    assert Session(trial(check)).asked().answered().ends(12.0).found().due_wall_s == due_s
+
+
+def test_rows_may_come_one_by_one() -> None:
+    session = Session(trial(TIMER)).asked().told(4.0).answered().ends(12.0)
+    rows = EffectRows()
+    words = []
+    for entry in session.entries:
+        rows.add(entry)
+        words.append({key: one.word.value for key, one in rows.evidence().items()})
+    assert words[-1] == {KEY: "right"}
+    assert words[:5] == [{}] * 5
+
+
+def test_a_limit_on_effects_leaves_out_what_nobody_knows() -> None:
+    trials = (trial(TIMER), trial(TIMER, 2), trial(ASKED, 3), trial(None, 4))
+    session = Session(*trials)
+    for number, one in enumerate(trials):
+        at_s = 100.0 * number
+        session.asked(at_s, one.id)
+        if number == 0:
+            session.told(at_s + 4.0)
+        frozen = ResponseFrozen(one.id, 1, 1, clip_of("r"), Stamp(at_s + 4.0), Stamp(at_s + 5.0))
+        answered = AttemptFinished(one.id, 1, 1, Outcome.RESPONDED, Recognition.YES, EvidenceSource.DEVICE)
+        session.add(at_s + 6.0, frozen).add(at_s + 6.5, answered)
+        session.add(at_s + 20.0, TrialFinished(one.id, 1, Outcome.RESPONDED, 1, 1))
+    figures = SessionFigures()
+    for entry in session.entries:
+        figures.add(entry)
+    figures.add_later(Entry(1, 0, 0.0, WALL_S + 500, EffectAnswered("t4", 1, 1, EffectWord.WRONG, "ann")))
+    progress = figures.snapshot()
+    totals = progress.totals
+    assert {key[0]: one.word for key, one in progress.effects.items()} == {
+        "t1": EffectWord.RIGHT, "t2": EffectWord.WRONG, "t3": EffectWord.UNKNOWN, "t4": EffectWord.WRONG
+    }  # fmt: skip
+    assert totals.effects == Share(1, 2)  # the last has no check: what it did is known, and breaks no limit
+    assert check_limits(Limits(min_effect_share=0.5), totals) == (LimitVerdict("min_effect_share", 0.5, 0.5, True),)
+    assert check_limits(Limits(min_effect_share=0.6), totals) == (LimitVerdict("min_effect_share", 0.6, 0.5, False),)
+    assert check_limits(Limits(min_effect_share=0.0), Totals())[0].ok is False

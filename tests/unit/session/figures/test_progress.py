@@ -1,0 +1,283 @@
+"""Figures of a session from its rows."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.model.judgment import Category, JudgmentStatus
+from harness.model.observation import DeviceDescribed, Overrun
+from harness.model.record import (
+    AttemptFinished,
+    AttemptStarted,
+    EndReason,
+    EngineStarted,
+    FaultMet,
+    JudgmentGiven,
+    NoteWritten,
+    Observed,
+    Paused,
+    RerunAsked,
+    Resumed,
+    SessionFinished,
+    TrialFinished,
+    TrialStarted,
+)
+from harness.model.time import Measured, Stamp
+from harness.model.trial import EvidenceSource, Outcome, Recognition
+from harness.session.figures.progress import Progress, SessionFigures
+from harness.session.figures.totals import total
+from harness.session.figures.trials import TrialState
+from tests.unit.session.figures.rows import Rows, clip_of, judgment_on, planned
+
+
+def progress_of(rows: Rows) -> Progress:
+    figures = SessionFigures()
+    for entry in rows.entries:
+        figures.add(entry)
+    return figures.snapshot()
+
+
+def test_nothing_has_no_rates() -> None:
+    totals = SessionFigures().snapshot().totals
+    assert totals.recognised.value is None
+    assert totals.recognised.interval is None
+    assert totals.latency.p50 is None
+    assert SessionFigures().snapshot().eta_s is None
+
+
+def test_a_trial_goes_from_planned_to_running_to_finished() -> None:
+    rows = Rows()
+    rows.start(planned(1), planned(2))
+    assert [one.state for one in progress_of(rows).trials] == [TrialState.PLANNED, TrialState.PLANNED]
+    rows.add(TrialStarted("time-1", 1))
+    rows.add(AttemptStarted("time-1", 1, 1, "p", "c", 0, 1, 1, None))
+    running = progress_of(rows)
+    assert running.trials[0].state is TrialState.RUNNING
+    assert running.running == "time-1"
+    rows.attempt("time-1")
+    rows.add(TrialFinished("time-1", 1, Outcome.RESPONDED, 1, 1))
+    done = progress_of(rows)
+    assert done.trials[0].state is TrialState.FINISHED
+    assert done.running is None
+    assert (done.totals.planned, done.totals.finished) == (2, 1)
+
+
+def test_shares_over_decided_trials_only() -> None:
+    rows = Rows()
+    rows.start(*(planned(n) for n in range(1, 10)))
+    rows.trial("time-1")
+    rows.trial("time-2", attempts=2)
+    rows.trial("time-3", Outcome.MISHEARD, Recognition.NO, attempts=3, latency_s=None)
+    rows.trial("time-4", Outcome.NO_RESPONSE, Recognition.UNKNOWN, latency_s=None)
+    rows.trial("time-5", Outcome.INCONCLUSIVE, Recognition.UNKNOWN)
+    rows.trial("time-6", Outcome.INTERRUPTED, Recognition.UNKNOWN)
+    rows.trial("time-7", Outcome.RESPONDED, Recognition.NOT_ASSESSED, latency_s=3.0)
+    rows.add(TrialFinished("time-8", 1, Outcome.SKIPPED, 0, None))
+    totals = progress_of(rows).totals
+    assert (totals.recognised.count, totals.recognised.total) == (2, 4)
+    assert (totals.first_attempt.count, totals.first_attempt.total) == (1, 4)
+    assert (totals.answered.count, totals.answered.total) == (3, 5)
+    assert totals.attempts_to_recognition == ((1, 1), (2, 1))
+    assert totals.latency.total == 3
+    assert totals.count(Outcome.SKIPPED) == 1
+    assert totals.finished == 8
+
+
+def test_an_interrupted_attempt_is_not_counted_against_the_device() -> None:
+    rows = Rows()
+    rows.start(planned(1))
+    rows.add(TrialStarted("time-1", 1))
+    rows.attempt("time-1", 1, Outcome.INTERRUPTED, Recognition.UNKNOWN, latency_s=None)
+    rows.attempt("time-1", 2)
+    rows.add(TrialFinished("time-1", 1, Outcome.RESPONDED, 2, 2))
+    assert progress_of(rows).totals.attempts_to_recognition == ((1, 1),)
+
+
+def test_the_latest_finished_take_counts() -> None:
+    rows = Rows()
+    rows.start(planned(1))
+    rows.trial("time-1", Outcome.NO_WAKE, Recognition.NO, latency_s=None)
+    rows.add(RerunAsked("time-1", 2, "ann"))
+    asked = progress_of(rows)
+    assert asked.trials[0].state is TrialState.PLANNED
+    assert asked.left == 1
+    assert asked.totals.count(Outcome.NO_WAKE) == 1
+    rows.add(TrialStarted("time-1", 2))
+    assert progress_of(rows).totals.count(Outcome.NO_WAKE) == 1, "an unfinished take does not count yet"
+    rows.attempt("time-1", take=2)
+    rows.add(TrialFinished("time-1", 2, Outcome.RESPONDED, 1, 1))
+    done = progress_of(rows)
+    assert done.totals.by_outcome == ((Outcome.RESPONDED, 1),)
+    assert done.left == 0
+
+
+def test_a_later_verdict_on_an_attempt_replaces_the_earlier() -> None:
+    rows = Rows()
+    rows.start(planned(1))
+    rows.trial("time-1", Outcome.MISHEARD, Recognition.NO, latency_s=None)
+    late = AttemptFinished(
+        "time-1", 1, 1, Outcome.LATE, Recognition.YES, EvidenceSource.DEVICE, latency=Measured(9.0, 0.1)
+    )
+    rows.add(late)
+    trial = progress_of(rows).trials[0]
+    assert trial.takes[0].attempts[0].verdict == late
+    assert len(trial.takes[0].attempts) == 1
+
+
+def test_first_response_carries_clip_transcript_and_judgment() -> None:
+    rows = Rows()
+    rows.start(planned(1))
+    clip = clip_of("r1.flac", 2.0)
+    rows.trial("time-1", clip=clip, text="it is noon")
+    response = progress_of(rows).trials[0].response
+    assert response is not None
+    assert (response.clip, response.transcript, response.judgment) == (clip, "it is noon", None)
+    assert response.latency == Measured(0.8, 0.01)
+    rows.add(JudgmentGiven(judgment_on("time-1", clip, "j1")))
+    assert progress_of(rows).totals.judged == 1
+
+
+def test_an_unanswered_trial_has_nothing_to_judge() -> None:
+    rows = Rows()
+    rows.start(planned(1))
+    rows.trial("time-1", Outcome.INCONCLUSIVE, Recognition.UNKNOWN, clip=clip_of("r"))
+    trial = progress_of(rows).trials[0]
+    assert trial.response is None
+    assert trial.latest_response is not None
+
+
+def test_judgments_by_their_chain() -> None:
+    rows = Rows()
+    rows.start(planned(1))
+    clip = clip_of("r1.flac")
+    rows.trial("time-1", clip=clip)
+
+    def in_force() -> list[str]:
+        return [one.id for one in progress_of(rows).trials[0].judgments]
+
+    rows.add(JudgmentGiven(judgment_on("time-1", clip, "j1")))
+    rows.add(JudgmentGiven(judgment_on("time-1", clip, "j1")))
+    assert in_force() == ["j1"], "a repeated send is one judgment"
+    rows.add(JudgmentGiven(judgment_on("time-1", clip, "j2", replaces="j1", category=Category.WRONG)))
+    assert in_force() == ["j2"]
+    rows.add(JudgmentGiven(judgment_on("time-1", clip, "b1", rater="bob")))
+    assert in_force() == ["j2", "b1"]
+    rows.add(JudgmentGiven(judgment_on("time-1", clip, "j3", JudgmentStatus.WITHDRAWN, replaces="j2")))
+    assert in_force() == ["b1"]
+    rows.add(JudgmentGiven(judgment_on("time-1", clip, "b2", JudgmentStatus.WITHDRAWN, replaces="b1")))
+    assert in_force() == []
+    assert progress_of(rows).totals.judged == 0
+
+
+def test_a_judgment_on_an_earlier_take_is_not_one_on_the_rerun() -> None:
+    rows = Rows()
+    rows.start(planned(1))
+    first, second = clip_of("a.flac"), clip_of("b.flac")
+    rows.trial("time-1", clip=first)
+    rows.add(JudgmentGiven(judgment_on("time-1", first, "j1")))
+    rows.trial("time-1", take=2, clip=second)
+    response = progress_of(rows).trials[0].response
+    assert response is not None
+    assert response.clip == second
+    assert response.judgment is None
+
+
+def test_rows_that_come_again_change_nothing() -> None:
+    rows = Rows()
+    rows.start(planned(1))
+    rows.trial("time-1")
+    rows.add(FaultMet("sound", "gone"))
+    figures = SessionFigures()
+    for entry in (*rows.entries, *rows.entries):
+        figures.add(entry)
+    assert figures.snapshot() == progress_of(rows)
+    assert figures.snapshot().faults == 1
+
+
+def test_pauses_faults_runs_and_the_end() -> None:
+    rows = Rows()
+    rows.start(planned(1))
+    rows.add(Paused("lunch", "ann"))
+    assert progress_of(rows).paused == Paused("lunch", "ann")
+    rows.add(Resumed("ann"), 60)
+    rows.add(FaultMet("sound", "gone"))
+    rows.add(Observed(Overrun("mic", Stamp(1.0), 3)))
+    rows.add(NoteWritten("door slammed", "ann"))
+    rows.add(EngineStarted(2, 11, "boot", 1.0))
+    rows.add(SessionFinished(EndReason.COMPLETED))
+    found = progress_of(rows)
+    assert (found.pauses, found.paused, found.faults, found.overruns, found.runs) == (1, None, 1, 3, 2)
+    assert found.finished is EndReason.COMPLETED
+    assert found.eta_s == 0.0
+
+
+def test_time_left_leaves_pauses_out() -> None:
+    rows = Rows()
+    rows.start(planned(1), planned(2), planned(3))
+    rows.add(TrialStarted("time-1", 1))
+    rows.add(Paused("", "ann"), 5)
+    rows.add(Resumed("ann"), 600)
+    rows.add(TrialFinished("time-1", 1, Outcome.RESPONDED, 1, None), 5)
+    found = progress_of(rows)
+    assert found.pace_s == pytest.approx(10)
+    assert found.eta_s == pytest.approx(20)
+
+
+def test_a_row_of_a_trial_that_is_not_planned_is_counted_and_shown() -> None:
+    rows = Rows()
+    rows.start(planned(1))
+    rows.trial("elsewhere")
+    found = progress_of(rows)
+    assert found.unplaced > 0
+    assert found.totals.finished == 0
+
+
+@given(st.lists(st.tuples(st.integers(1, 5), st.sampled_from(Outcome), st.sampled_from(Recognition)), max_size=12))
+def test_live_figures_equal_those_over_the_finished_trials(
+    plays: list[tuple[int, Outcome, Recognition]],
+) -> None:
+    rows = Rows()
+    rows.start(*(planned(n) for n in range(1, 6)))
+    takes: dict[int, int] = {}
+    for number, outcome, recognition in plays:
+        takes[number] = takes.get(number, 0) + 1
+        rows.trial(f"time-{number}", outcome, recognition, take=takes[number])
+    figures = SessionFigures()
+    for entry in rows.entries:
+        figures.add(entry)
+        figures.snapshot()  # asking in between must not change what comes out
+    found = figures.snapshot()
+    assert found.totals == total(found.trials)
+    assert found.totals.finished == len(takes)
+    assert sum(n for _, n in found.totals.by_outcome) == len(takes)
+
+
+def test_ten_thousand_trials_stay_cheap() -> None:
+    rows = Rows()
+    rows.start(*(planned(n) for n in range(1, 10_001)))
+    for number in range(1, 10_001):
+        rows.trial(f"time-{number}")
+    figures = SessionFigures()
+    began = time.perf_counter()
+    for entry in rows.entries:
+        figures.add(entry)
+    per_row_s = (time.perf_counter() - began) / len(rows.entries)
+    began = time.perf_counter()
+    assert figures.snapshot().totals.finished == 10_000
+    # Quadratic bookkeeping would take milliseconds a row; the bounds are wide for a busy machine.
+    assert per_row_s < 1e-3
+    assert time.perf_counter() - began < 2.0
+
+
+def test_who_the_boards_are_is_kept_and_a_change_stands_beside() -> None:
+    rows = Rows()
+    rows.start(planned(1))
+    at = Stamp(1.0)
+    rows.add(Observed(DeviceDescribed("radio", at, serial="A1")))
+    rows.add(Observed(DeviceDescribed("radio", at, "1.0")))
+    rows.add(Observed(DeviceDescribed("lamp", at, "7")))
+    rows.add(Observed(DeviceDescribed("radio", at, "1.1")))
+    found = [(one.source, one.firmware, one.serial) for one in progress_of(rows).boards]
+    assert found == [("radio", "1.0", "A1"), ("lamp", "7", ""), ("radio", "1.1", "A1")]

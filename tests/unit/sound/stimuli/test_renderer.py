@@ -1,0 +1,266 @@
+"""Recipes to sound: positions, level, noise, recordings, and the cache."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from harness.model.errors import InputError, PluginError, VoiceError
+from harness.model.stimulus import NoiseKind, NoiseSpec, Recording, Role, Samples, SpokenText, StimulusRecipe, VoiceSpec
+from harness.sound import recordings
+from harness.sound.stimuli.level import active_speech_level, rms_dbfs
+from harness.sound.stimuli.renderer import Renderer
+
+RECIPE = StimulusRecipe(SpokenText("what time is it?"), SpokenText("Alexa"), VoiceSpec("espeak", "en-us+f3"))
+
+
+def burst(seconds: float, before_s: float, after_s: float, amplitude: float = 0.1, rate: int = 16_000) -> Samples:
+    t = np.arange(round(seconds * rate)) / rate
+    parts = np.zeros(round(before_s * rate)), amplitude * np.sin(2 * np.pi * 400 * t), np.zeros(round(after_s * rate))
+    return np.concatenate(parts).astype(np.float32)
+
+
+def wav(path: Path, samples: Samples, rate: int = 16_000) -> Recording:
+    soundfile.write(path, samples, rate, subtype="FLOAT")
+    return Recording(str(path))
+
+
+@pytest.mark.parametrize("gap_ms", [0, 10, 250, 2000])
+def test_the_gap_lies_between_active_end_and_active_start(gap_ms: int) -> None:
+    rendered = Renderer(None).render(replace(RECIPE, gap_ms=gap_ms))
+    wake, gap, query = rendered.parts
+    assert [part.role for part in rendered.parts] == [Role.WAKE_PHRASE, Role.GAP, Role.QUERY]
+    assert (wake.text, query.text) == ("Alexa", "what time is it?")
+    assert wake.end_sample == gap.start_sample
+    assert gap.end_sample == query.start_sample
+    assert query.start_sample - wake.end_sample == gap_ms * 48
+    silence = rendered.waveform.samples[wake.end_sample + 960 : query.start_sample - 960]
+    assert not silence.any()
+
+
+def test_lead_and_tail_are_silent_and_the_speech_is_inside() -> None:
+    rendered = Renderer(None).render(RECIPE)
+    samples = rendered.waveform.samples
+    assert rendered.waveform.rate_hz == 48_000
+    assert not samples[:2400].any()
+    assert not samples[-2400:].any()
+    assert 2400 <= rendered.parts[0].start_sample <= 2400 + 960
+    assert len(samples) - 2400 - 960 <= rendered.parts[-1].end_sample <= len(samples) - 2400
+
+
+@pytest.mark.parametrize("level_dbfs", [-26.0, -56.0, -20.5])
+@pytest.mark.parametrize("rate_hz", [16_000, 48_000])
+def test_the_level_of_the_whole_is_as_asked(level_dbfs: float, rate_hz: int) -> None:
+    rendered = Renderer(None).render(replace(RECIPE, level_dbfs=level_dbfs, rate_hz=rate_hz))
+    found = active_speech_level(rendered.waveform)
+    assert found is not None
+    assert found.level_dbfs == pytest.approx(level_dbfs, abs=0.02)
+
+
+def test_the_level_that_would_clip_is_refused_with_the_highest_possible() -> None:
+    with pytest.raises(InputError, match="would clip at -3 dBFS") as refusal:
+        Renderer(None).render(replace(RECIPE, level_dbfs=-3))
+    highest = float(refusal.value.remedy.split("level_dbfs to ")[1].split()[0])
+    peak = np.abs(Renderer(None).render(replace(RECIPE, level_dbfs=highest)).waveform.samples).max()
+    assert 0.98 < peak <= 1
+
+
+def test_spans_of_recordings_are_where_the_sound_is(tmp_path: Path) -> None:
+    said = wav(tmp_path / "query.wav", burst(1.0, 0.7, 0.4))
+    wake = wav(tmp_path / "wake.wav", burst(0.5, 0.3, 0.3, amplitude=0.01, rate=44_100), 44_100)
+    rendered = Renderer(None).render(StimulusRecipe(said, wake, VoiceSpec()))
+    first, second = (rendered.span_s(role) for role in (Role.WAKE_PHRASE, Role.QUERY))
+    assert first is not None
+    assert second is not None
+    assert first[1] - first[0] == pytest.approx(0.5, abs=0.01)
+    assert second[1] - second[0] == pytest.approx(1.0, abs=0.01)
+    assert second[0] - first[1] == pytest.approx(0.25, abs=1e-6)
+    # A phrase that was recorded 20 dB lower is brought to the level of the query.
+    samples, rate = rendered.waveform.samples, rendered.waveform.rate_hz
+    middles = [samples[round((a + 0.1) * rate) : round((b - 0.1) * rate)] for a, b in (first, second)]
+    levels = [20 * np.log10(np.sqrt(np.mean(middle**2))) for middle in middles]
+    assert levels[0] == pytest.approx(levels[1], abs=2.0)
+
+
+def test_a_recording_in_room_noise_is_cut_to_its_speech(tmp_path: Path) -> None:
+    samples = burst(1.0, 0.8, 0.6)
+    noise = np.random.default_rng(1).standard_normal(len(samples)).astype(np.float32) * 0.002
+    rendered = Renderer(None).render(StimulusRecipe(wav(tmp_path / "q.wav", samples + noise), None, VoiceSpec()))
+    (query,) = rendered.parts
+    assert (query.end_sample - query.start_sample) / 48_000 == pytest.approx(1.0, abs=0.02)
+
+
+@pytest.mark.parametrize("kind", [NoiseKind.WHITE, NoiseKind.PINK, NoiseKind.RECORDING])
+def test_noise_has_its_level_and_moves_the_parts(kind: NoiseKind, tmp_path: Path) -> None:
+    path = wav(tmp_path / "hum.wav", burst(0.4, 0, 0)).path if kind is NoiseKind.RECORDING else ""
+    quiet = Renderer(None).render(RECIPE)
+    noisy = Renderer(None).render(replace(RECIPE, noise=NoiseSpec(kind, 10.0, path)))
+    assert len(noisy.waveform.samples) == len(quiet.waveform.samples) + 48_000
+    for before, after in zip(quiet.parts, noisy.parts, strict=True):
+        assert (after.start_sample, after.end_sample) == (before.start_sample + 24_000, before.end_sample + 24_000)
+    added = noisy.waveform.samples.copy()
+    added[24_000:-24_000] -= quiet.waveform.samples
+    level = rms_dbfs(replace(noisy.waveform, samples=added))
+    assert level == pytest.approx(-36, abs=0.05)
+    assert np.abs(noisy.waveform.samples[:24_000]).max() > 0
+    again = Renderer(None).render(replace(RECIPE, noise=NoiseSpec(kind, 10.0, path)))
+    assert again.sha256 == noisy.sha256
+
+
+def test_pink_noise_falls_3_db_an_octave() -> None:
+    noisy = Renderer(None).render(replace(RECIPE, noise=NoiseSpec(NoiseKind.PINK, 0.0)))
+    power = np.abs(np.fft.rfft(noisy.waveform.samples[:24_000])) ** 2
+    hz = np.fft.rfftfreq(24_000, 1 / 48_000)
+    low, high = (power[(hz >= f) & (hz < 2 * f)].mean() for f in (500, 8000))
+    assert 10 * np.log10(low / high) == pytest.approx(12, abs=1.5)
+
+
+@pytest.mark.parametrize(
+    ("samples", "said"),
+    [
+        (np.zeros((100, 2)), "2 channels"),
+        (np.zeros(0), "empty"),
+        (np.zeros(16_000), "silent"),
+        (np.array([0.1, np.nan, 0.1]), "no numbers"),
+        (np.array([0.1, np.inf, 0.1]), "no numbers"),
+    ],
+)
+def test_recordings_that_are_no_good_are_refused(samples: Samples, said: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=said) as refusal:
+        recordings.read(wav(tmp_path / "r.wav", samples.astype(np.float32)).path)
+    assert refusal.value.remedy
+    assert refusal.value.place is not None
+
+
+def test_files_that_are_no_recordings_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "r.wav").write_text("hello")
+    for path, said in ((tmp_path / "r.wav", "not a sound file"), (tmp_path / "none.wav", "no such recording")):
+        with pytest.raises(InputError, match=said):
+            recordings.read(str(path))
+    with pytest.raises(InputError, match="cannot be read"):
+        Renderer(None).render(StimulusRecipe(Recording(str(tmp_path / "none.wav")), None, VoiceSpec()))
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        replace(RECIPE, rate_hz=4000),
+        replace(RECIPE, gap_ms=-1),
+        replace(RECIPE, level_dbfs=3.0),
+        replace(RECIPE, level_dbfs=float("nan")),
+        replace(RECIPE, noise=NoiseSpec(NoiseKind.RECORDING, 10.0)),
+        replace(RECIPE, noise=NoiseSpec(NoiseKind.PINK, 10.0, "x.wav")),
+    ],
+)
+def test_settings_out_of_range_are_refused(recipe: StimulusRecipe) -> None:
+    with pytest.raises(InputError):
+        Renderer(None).render(recipe)
+
+
+def test_unknown_engines_and_voices_are_refused() -> None:
+    with pytest.raises(PluginError, match="espeak"):
+        Renderer(None).render(replace(RECIPE, voice=VoiceSpec("espeek")))
+    with pytest.raises(VoiceError, match="no voice called"):
+        Renderer(None).render(replace(RECIPE, voice=VoiceSpec("espeak", "xx-xx")))
+
+
+def test_what_was_rendered_is_read_again(tmp_path: Path) -> None:
+    first = Renderer(tmp_path).render(RECIPE)
+    before = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    again = Renderer(tmp_path).render(RECIPE)
+    assert {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before
+    assert (again.sha256, again.parts) == (first.sha256, first.parts)
+    np.testing.assert_array_equal(again.waveform.samples, first.waveform.samples)
+    assert Renderer(None).render(RECIPE).sha256 == first.sha256
+    assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "json", "part", "gone"])
+def test_a_damaged_entry_is_made_again(damage: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    first = Renderer(tmp_path).render(RECIPE)
+    (sound,), (record,) = tmp_path.glob("*.wav"), tmp_path.glob("*.json")
+    whole = sound.read_bytes()
+    match damage:
+        case "cut":
+            sound.write_bytes(whole[: len(whole) // 2])
+        case "flip":
+            sound.write_bytes(whole[:-20_000] + b"\x01" + whole[-19_999:])
+        case "json":
+            record.write_text("{")
+        case "part":
+            found = json.loads(record.read_text())
+            found["parts"][0]["end_sample"] += 1
+            record.write_text(json.dumps(found))
+        case "gone":
+            sound.unlink()
+    with caplog.at_level(logging.WARNING):
+        assert Renderer(tmp_path).render(RECIPE).sha256 == first.sha256
+    assert ("damaged" in caplog.text) == (damage != "gone")
+    caplog.clear()
+    assert Renderer(tmp_path).render(RECIPE).sha256 == first.sha256
+    assert "damaged" not in caplog.text
+
+
+def test_a_changed_recording_is_another_stimulus_and_a_moved_one_is_not(tmp_path: Path) -> None:
+    here = wav(tmp_path / "a.wav", burst(1.0, 0.2, 0.2))
+    (tmp_path / "b.wav").write_bytes((tmp_path / "a.wav").read_bytes())
+    first, moved = (
+        Renderer(tmp_path / "cache").render(StimulusRecipe(Recording(path), None, VoiceSpec())).sha256
+        for path in (here.path, str(tmp_path / "b.wav"))
+    )
+    assert first == moved
+    wav(tmp_path / "a.wav", burst(0.9, 0.2, 0.2))
+    assert Renderer(tmp_path / "cache").render(StimulusRecipe(here, None, VoiceSpec())).sha256 != first
+
+
+def test_a_cache_that_cannot_be_written_does_not_stop_the_rendering(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with caplog.at_level(logging.WARNING):
+        assert Renderer(tmp_path / "file").render(RECIPE).sha256 == Renderer(None).render(RECIPE).sha256
+    assert "could not be kept" in caplog.text
+
+
+def test_two_processes_may_render_the_same_at_once(tmp_path: Path) -> None:
+    script = (
+        "import sys; from pathlib import Path; from harness.sound.stimuli.renderer import Renderer;"
+        "from harness.model.stimulus import *;"
+        "print(Renderer(Path(sys.argv[1])).render(StimulusRecipe(SpokenText('what time is it?'),"
+        "SpokenText('Alexa'), VoiceSpec('espeak', 'en-us+f3'))).sha256)"
+    )
+    argv = [sys.executable, "-c", script, str(tmp_path)]
+    started = [subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    printed = {process.communicate(timeout=60)[0].strip() for process in started}
+    assert printed == {Renderer(tmp_path).render(RECIPE).sha256}
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_recording_as_it_was_recorded_is_the_file_itself(tmp_path: Path) -> None:
+    samples = burst(0.5, 0.3, 0.4, amplitude=0.037)
+    said = wav(tmp_path / "a.wav", samples)
+    recipe = replace(RECIPE, query=said, wake_phrase=None, rate_hz=16_000, as_recorded=True, level_dbfs=-60.0)
+    rendered = Renderer(None).render(recipe)
+    start = rendered.parts[0].start_sample - round(0.3 * 16_000)
+    assert abs(start - round(0.05 * 16_000)) <= 80
+    lead = round(0.05 * 16_000)
+    np.testing.assert_array_equal(rendered.waveform.samples[lead : lead + len(samples)], samples)
+
+
+def test_a_stated_end_of_the_phrase_decides_and_not_the_energy(tmp_path: Path) -> None:
+    """Speech, then a door: by energy the phrase would end 0.6 s late."""
+    samples = np.concatenate([burst(0.5, 0.2, 0.3), burst(0.1, 0.0, 0.2)])
+    said = wav(tmp_path / "a.wav", samples)
+    for recipe in (replace(RECIPE, wake_phrase=None), replace(RECIPE, wake_phrase=None, as_recorded=True)):
+        by_energy = Renderer(None).render(replace(recipe, query=said)).parts[0]
+        stated = Renderer(None).render(replace(recipe, query=replace(said, phrase_end_s=0.7))).parts[0]
+        assert (by_energy.end_sample - by_energy.start_sample) / 48_000 == pytest.approx(0.9, abs=0.02)
+        assert (stated.end_sample - stated.start_sample) / 48_000 == pytest.approx(0.5, abs=0.02)

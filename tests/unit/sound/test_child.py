@@ -1,0 +1,89 @@
+"""The sound child's own parts, without a sound server."""
+
+from __future__ import annotations
+
+import array
+import subprocess
+import sys
+from queue import SimpleQueue
+
+from harness.sound.child import Outlet, Player
+from harness.sound.packets import Packet, Word
+
+NO_TIME = {"output_buffer_dac_time": 0.0, "current_time": 0.0}
+
+
+class Sent(Outlet):
+    """An outlet that keeps what was put."""
+
+    def __init__(self) -> None:
+        super().__init__(1000)
+        self.packets: list[Packet] = []
+
+    def put(self, packet: Packet) -> None:
+        self.packets.append(packet)
+
+
+def ramp(first: int, count: int) -> bytes:
+    return array.array("h", range(first, first + count)).tobytes()
+
+
+def played(player: Player, callbacks: int, frames: int = 480) -> list[int]:
+    out = b"".join(player.callback(None, frames, NO_TIME, 0)[0] for _ in range(callbacks))
+    return array.array("h", out).tolist()
+
+
+def test_plays_follow_one_another_without_a_gap_and_silence_is_around_them() -> None:
+    sent = Sent()
+    player = Player(sent, 0)
+    assert played(player, 1) == [0] * 480
+    player.play(1, ramp(1, 700))
+    player.play(2, ramp(1000, 100))
+    assert played(player, 2) == [*range(1, 701), *range(1000, 1100), *[0] * 160]
+    told = [(packet.word, packet.number, packet.first_sample) for packet in sent.packets if packet.word != Word.TICK]
+    assert told == [(Word.STARTED, 1, 480), (Word.ENDED, 1, 1180), (Word.STARTED, 2, 1180), (Word.ENDED, 2, 1280)]
+
+
+def test_a_play_that_fills_its_last_block_exactly_ends_with_it() -> None:
+    sent = Sent()
+    player = Player(sent, 0)
+    player.play(1, ramp(1, 960))
+    assert played(player, 3) == [*range(1, 961), *[0] * 480]
+    ended = next(packet for packet in sent.packets if packet.word is Word.ENDED)
+    assert (ended.first_sample, ended.frames) == (960, 1)
+
+
+def test_stop_ends_what_plays_and_what_would_follow_before_the_next_block() -> None:
+    sent = Sent()
+    player = Player(sent, 0)
+    player.play(1, ramp(1, 4800))
+    player.play(2, ramp(1, 4800))
+    played(player, 1)
+    player.stop()
+    player.play(3, ramp(5, 10))
+    assert played(player, 1) == [*range(5, 15), *[0] * 470]
+    ended = [
+        (packet.number, packet.frames, packet.first_sample) for packet in sent.packets if packet.word is Word.ENDED
+    ]
+    assert ended == [(1, 0, 480), (2, 0, 480), (3, 1, 490)]
+    player.stop()
+    assert played(player, 1) == [0] * 480
+
+
+def test_blocks_that_nobody_reads_are_dropped_and_told() -> None:
+    outlet = Outlet(3)
+    queue: SimpleQueue[Packet] = outlet._queue
+    for number in range(6):
+        outlet.put(Packet(Word.BLOCK, frames=480, first_sample=480 * number))
+    first = [queue.get().first_sample for _ in range(4)]
+    outlet.put(Packet(Word.BLOCK, frames=480, first_sample=480 * 6))
+    assert first == [0, 480, 960, 1440]
+    lost = queue.get()
+    assert (lost.word, lost.frames) == (Word.LOST, 960)
+    assert queue.get().first_sample == 480 * 6
+
+
+def test_the_child_starts_without_numpy() -> None:
+    code = "import sys, harness.sound.child; print('numpy' in sys.modules, 'pyaudio' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30)
+    assert done.stdout.split() == ["False", "False"]

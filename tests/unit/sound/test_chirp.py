@@ -1,0 +1,45 @@
+"""Finding a chirp in a recording to a part of a sample."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import signal
+
+from harness.sound.chirp import chirp, find
+
+
+@pytest.mark.parametrize("delay", [0, 1, 4711, 20_000])
+def test_a_clean_chirp_is_found_where_it_is(delay: int) -> None:
+    known = chirp().samples
+    recording = np.zeros(40_000, dtype=np.float32)
+    recording[delay : delay + len(known)] = known * np.float32(0.25)
+    found = find(recording, known)
+    assert found.sample == pytest.approx(delay, abs=0.01)
+    assert found.correlation == pytest.approx(1.0, abs=1e-4)
+    assert found.gain == pytest.approx(0.25, rel=1e-4)
+
+
+def test_a_delay_of_half_a_sample_is_seen() -> None:
+    known = chirp().samples
+    fine = signal.resample(np.concatenate((np.zeros(4800), known, np.zeros(4800))), 2 * (len(known) + 9600))
+    recording = np.asarray(np.roll(fine, 1)[::2], dtype=np.float32)
+    assert find(recording, known).sample == pytest.approx(4800.5, abs=0.05)
+
+
+def test_a_chirp_in_noise_is_found_and_noise_alone_is_not_one() -> None:
+    rng = np.random.default_rng(7)
+    known = chirp().samples
+    noise = rng.normal(0, 0.17, 60_000).astype(np.float32)
+    assert find(noise, known).correlation < 0.1
+    noise[30_000 : 30_000 + len(known)] += known
+    found = find(noise, known)
+    assert found.sample == pytest.approx(30_000, abs=0.5)
+    assert found.correlation > 0.5
+
+
+def test_silence_is_no_chirp_and_a_short_recording_is_refused() -> None:
+    known = chirp().samples
+    assert find(np.zeros(40_000, dtype=np.float32), known).correlation == 0.0
+    with pytest.raises(ValueError, match="shorter"):
+        find(known[:-1], known)

@@ -1,0 +1,53 @@
+"""Finding a device by what a person calls it."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.model.errors import SoundError
+from harness.sound.device_names import SoundDevice, find, of_server
+
+DEVICES = (
+    SoundDevice(0, "HDA Intel PCH: ALC257 Analog (hw:0,0)", 2, 2, 44100),
+    SoundDevice(1, "USB Audio Device: - (hw:1,0)", 0, 2, 48000),
+    SoundDevice(2, "speaker", 0, 2, 48000),
+    SoundDevice(3, "speaker far", 0, 2, 48000),
+    SoundDevice(4, "mic", 1, 0, 48000),
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "plays", "index"),
+    [("speaker", True, 2), ("far", True, 3), ("usb audio", True, 1), ("ALC257", False, 0), ("mic", False, 4)],
+)
+def test_exact_names_come_first_then_the_only_one_that_contains_it(name: str, plays: bool, index: int) -> None:
+    assert find(DEVICES, name, plays=plays).index == index
+
+
+def test_a_name_of_several_devices_is_asked_back() -> None:
+    with pytest.raises(SoundError, match="fits 2 playback devices") as caught:
+        find(DEVICES, "SPEAK", plays=True)
+    assert "'speaker far'" in caught.value.remedy
+
+
+@pytest.mark.parametrize("name", ["speeker", "mic", ""])
+def test_a_wrong_name_lists_those_that_would_do(name: str) -> None:
+    with pytest.raises(SoundError, match="no playback device") as caught:
+        find(DEVICES, name, plays=True)
+    assert "'speaker far'" in caught.value.remedy
+    assert "'mic'" not in caught.value.remedy
+
+
+def test_the_nearest_name_is_offered() -> None:
+    with pytest.raises(SoundError) as caught:
+        find(DEVICES, "speeker", plays=True)
+    assert caught.value.remedy.startswith("Did you mean 'speaker'?")
+
+
+def test_sinks_and_sources_of_a_sound_server_have_their_own_names_and_are_reached_through_pulse() -> None:
+    ways = [SoundDevice(0, "hw:0,0", 2, 2, 44100), SoundDevice(3, "pulse", 32, 32, 48000)]
+    sink, source = of_server(ways, ["alsa_output.usb-Speaker"], ["alsa_input.usb-Microphone"])
+    assert find([*ways, sink, source], "usb-Speaker", plays=True) == sink
+    assert (sink.index, sink.server_name, sink.inputs) == (3, "alsa_output.usb-Speaker", 0)
+    assert find([*ways, sink, source], "usb-Microphone", plays=False) == source
+    assert of_server(ways[:1], ["a"], ["b"]) == [], "without the plug-in there is no way to them"

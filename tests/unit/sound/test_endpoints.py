@@ -1,0 +1,46 @@
+"""What a stretch of sound becomes, frame by frame: speech, tones or nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.sound.endpoints import Began, Endpoints, Finished, Found, Tone
+from harness.sound.frames import Frame
+
+TONE, VOICE, QUIET = 0.02, 0.4, 1.0
+
+
+def found(*parts: tuple[int, float, bool]) -> list[Found]:
+    """parts: frames of 10 ms, the filled share of each (1.0: silence), and what the detector says of it."""
+    endpoints, seen, index = Endpoints(), list[Found](), 0
+    for count, filled, speech in ((30, QUIET, False), *parts, (80, QUIET, False)):
+        for _ in range(count):
+            level_dbfs = -70.0 if filled == QUIET else -25.0
+            seen += endpoints.feed(Frame(index, level_dbfs, -70.0, filled, speech, False))
+            index += 1
+    return seen
+
+
+@pytest.mark.parametrize("rest", [1, 3, 5])
+def test_a_rest_of_sound_is_no_speech_however_long_the_detector_holds_its_word(rest: int) -> None:
+    assert found((rest, VOICE, True), (10, QUIET, True)) == []
+
+
+@pytest.mark.parametrize("rest", [1, 3, 5])
+def test_a_rest_of_an_earcon_is_no_speech_whatever_the_detector_says_of_the_tone(rest: int) -> None:
+    """A tone that the detector takes for speech, a pause, and 10 to 50 ms of broad sound: its decay, cut by a gap."""
+    seen = found((25, TONE, True), (6, QUIET, True), (rest, VOICE, True))
+    assert [type(one) for one in seen] == [Tone]
+
+
+def test_a_short_word_after_an_earcon_is_speech() -> None:
+    tone, began, finished = found((25, TONE, True), (8, QUIET, False), (12, VOICE, True))
+    assert isinstance(tone, Tone)
+    assert isinstance(began, Began)
+    assert isinstance(finished, Finished)
+    assert (began.start, finished.end) == (30 + 25 + 8, 30 + 25 + 8 + 12)
+
+
+@pytest.mark.parametrize(("frames", "speech"), [(5, False), (6, True)])
+def test_less_than_the_least_speech_is_none(frames: int, speech: bool) -> None:
+    assert any(isinstance(one, Began) for one in found((frames, VOICE, True))) is speech

@@ -1,0 +1,149 @@
+"""What a recording must be to be played, and that one cut short is never taken for the whole."""
+
+from __future__ import annotations
+
+import io
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import soundfile
+
+from harness.model.errors import InputError
+from harness.model.offline import RejectReason
+from harness.sound import recordings
+from harness.sound.sound_files import UnusableSound, open_sound
+
+Floats = npt.NDArray[np.float32]
+RATE_HZ = 16_000
+SECONDS = 3
+TONE = (0.3 * np.sin(2 * np.pi * 440 * np.arange(SECONDS * RATE_HZ) / RATE_HZ)).astype(np.float32)
+
+FORMS = {
+    "wav": ("WAV", "PCM_16"),
+    "float.wav": ("WAV", "FLOAT"),
+    "24.wav": ("WAVEX", "PCM_24"),
+    "rf64": ("RF64", "PCM_16"),
+    "w64": ("W64", "PCM_16"),
+    "aiff": ("AIFF", "PCM_16"),
+    "au": ("AU", "PCM_16"),
+    "caf": ("CAF", "PCM_16"),
+    "sph": ("NIST", "PCM_16"),
+    "flac": ("FLAC", "PCM_16"),
+    "ogg": ("OGG", "VORBIS"),
+    "mp3": ("MP3", "MPEG_LAYER_III"),
+}
+
+
+def sound(form: str, samples: Floats = TONE, rate_hz: int = RATE_HZ) -> bytes:
+    file = io.BytesIO()
+    kind, subtype = FORMS[form]
+    soundfile.write(file, samples, rate_hz, format=kind, subtype=subtype)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_whole_recording_of_any_form_is_read(tmp_path: Path, form: str) -> None:
+    path = tmp_path / f"r.{form}"
+    path.write_bytes(sound(form))
+    assert recordings.check(str(path)) == pytest.approx(SECONDS, abs=0.1)
+    read = recordings.read(str(path))
+    assert len(read.samples) == pytest.approx(len(TONE), abs=2000)
+
+
+@pytest.mark.parametrize("share", [0.3, 0.5, 0.9, 0.999])
+@pytest.mark.parametrize("form", FORMS)
+def test_one_cut_short_is_refused_whatever_its_form(tmp_path: Path, form: str, share: float) -> None:
+    whole = sound(form)
+    path = tmp_path / f"r.{form}"
+    path.write_bytes(whole[: int(share * len(whole))])
+    for use in (recordings.check, recordings.read):
+        with pytest.raises(InputError) as refused:
+            use(str(path))
+        assert refused.value.place is not None
+        assert refused.value.place.file == str(path)
+        assert refused.value.remedy
+
+
+@pytest.mark.parametrize("form", ["rf64", "w64", "aiff", "au", "caf", "sph", "flac"])
+def test_an_evaluation_rejects_it_too(tmp_path: Path, form: str) -> None:
+    whole = sound(form)
+    path = tmp_path / f"r.{form}"
+    path.write_bytes(whole)
+    with open_sound(str(path), RATE_HZ, resample=False) as file:
+        assert sum(map(len, file.blocks())) == len(TONE)
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(UnusableSound) as refused, open_sound(str(path), RATE_HZ, resample=False) as file:
+        list(file.blocks())
+    assert refused.value.reason is RejectReason.UNREADABLE
+
+
+def _with(change: Callable[[Floats], None]) -> bytes:
+    samples = TONE.copy()
+    change(samples)
+    return sound("float.wav", samples)
+
+
+def _put(value: float) -> Callable[[Floats], None]:
+    def change(samples: Floats) -> None:
+        samples[-1] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (_with(_put(float("nan"))), "no numbers"),
+        (_with(_put(float("inf"))), "no numbers"),
+        (sound("wav", TONE * 0), "silent"),
+        (sound("wav", np.repeat(TONE[:100, None], 96, axis=1)), "96 channels"),
+        (sound("wav", TONE, 1), "1 samples a second"),
+        (sound("wav", TONE[:0]), "empty"),
+        (b"hello", "not a sound file"),
+        (b"", "not a sound file"),
+    ],
+    ids=["NaN", "infinite", "silence", "96 channels", "1 Hz", "empty", "text", "nothing"],
+)
+def test_what_nobody_could_make_sense_of_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
+    path = tmp_path / "r.wav"
+    path.write_bytes(content)
+    for use in (recordings.check, recordings.read):
+        with pytest.raises(InputError, match=said):
+            use(str(path))
+
+
+def test_a_file_that_has_changed_is_looked_at_again(tmp_path: Path) -> None:
+    path = tmp_path / "r.wav"
+    path.write_bytes(sound("wav", TONE * 0))
+    with pytest.raises(InputError, match="silent"):
+        recordings.check(str(path))
+    path.write_bytes(sound("wav", TONE[: RATE_HZ + 1]))
+    assert recordings.check(str(path)) == pytest.approx(1, abs=0.001)
+
+
+def test_a_damaged_flac_says_where_and_one_with_a_tag_behind_it_is_read(tmp_path: Path) -> None:
+    noise = np.random.default_rng(1).uniform(-0.5, 0.5, 10 * RATE_HZ).astype(np.float32)
+    content = bytearray(sound("flac", noise))
+    path = tmp_path / "r.flac"
+    path.write_bytes(bytes(content) + b"TAG" + bytes(125))
+    assert recordings.check(str(path)) == 10
+    with open_sound(str(path), RATE_HZ, resample=False) as file:
+        assert sum(map(len, file.blocks())) == 10 * RATE_HZ
+    content[len(content) // 2 : len(content) // 2 + 3000] = bytes(3000)
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"damaged|cut off"):
+        recordings.check(str(path))
+
+
+def test_the_memory_is_a_blocks_however_long_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "long.flac"
+    soundfile.write(path, np.tile(TONE, 100), RATE_HZ)
+    tracemalloc.start()
+    assert recordings.check(str(path)) == 100 * SECONDS
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 8_000_000, "the samples are 19 MB"

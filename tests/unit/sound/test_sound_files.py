@@ -1,0 +1,347 @@
+"""Sound files as an evaluation reads them: exact, never converted silently, and refused with the log's reasons."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import tempfile
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import soundfile
+import soxr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.model.offline import RejectReason
+from harness.sound.pcm_source import BLOCK_SAMPLES, MappedWave, StreamedWave, wave_source
+from harness.sound.sound_files import UnusableSound, open_sound, rough_seconds
+from harness.sound.wave_file import WaveSound
+from tests.unit.sound.wave_heads import chunk, fmt, tone, wave
+
+RATE_HZ = 16000
+
+
+def all_of(path: Path | str, rate_hz: int = RATE_HZ, resample: bool = False) -> npt.NDArray[np.int16]:
+    with open_sound(str(path), rate_hz, resample=resample) as sound:
+        blocks = list(sound.blocks())
+        assert all(len(block) for block in blocks)
+        assert all(block.dtype == np.int16 and block.ndim == 1 for block in blocks)
+        together = np.concatenate(blocks)
+        if sound.rate_hz == rate_hz:
+            assert len(together) == sound.samples
+        return together
+
+
+def refusal(path: Path | str, rate_hz: int = RATE_HZ, resample: bool = False) -> UnusableSound:
+    with pytest.raises(UnusableSound) as refused:
+        all_of(path, rate_hz, resample)
+    return refused.value
+
+
+@pytest.mark.parametrize(
+    ("ending", "form", "subtype"),
+    [
+        ("wav", "WAV", "PCM_16"),
+        ("wav", "WAVEX", "PCM_16"),
+        ("wav", "RF64", "PCM_16"),
+        ("w64", "W64", "PCM_16"),
+        ("flac", "FLAC", "PCM_16"),
+        ("aiff", "AIFF", "PCM_16"),
+        ("au", "AU", "PCM_16"),
+        ("caf", "CAF", "PCM_16"),
+        ("sph", "NIST", "PCM_16"),
+    ],
+)
+@pytest.mark.parametrize("samples", [1, 1023, 300_001])
+def test_whatever_holds_16_bit_mono_gives_exactly_its_samples(
+    tmp_path: Path, ending: str, form: str, subtype: str, samples: int
+) -> None:
+    path = tmp_path / f"a.{ending}"
+    soundfile.write(path, tone(samples), RATE_HZ, subtype, format=form)
+    np.testing.assert_array_equal(all_of(path), tone(samples))
+
+
+def test_a_wave_file_is_mapped_in_blocks_without_a_copy(tmp_path: Path) -> None:
+    path = tmp_path / "a.wav"
+    sound = tone(2 * BLOCK_SAMPLES + 5)
+    soundfile.write(path, sound, RATE_HZ, "PCM_16")
+    with path.open("rb") as file:
+        source = MappedWave(file, WaveSound(44, len(sound), RATE_HZ, 1))
+        lengths = []
+        for block in source.blocks():
+            lengths.append(len(block))
+            assert not block.flags.owndata
+    assert lengths == [BLOCK_SAMPLES, BLOCK_SAMPLES, 5]
+
+
+def test_what_is_not_mapped_gives_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "a.wav"
+    sound = tone(BLOCK_SAMPLES + 7)
+    soundfile.write(path, sound, RATE_HZ, "PCM_16")
+    with path.open("rb") as file:
+        blocks = list(StreamedWave(file, WaveSound(44, len(sound), RATE_HZ, 1)).blocks())
+    np.testing.assert_array_equal(np.concatenate(blocks), sound)
+
+
+def test_the_map_is_for_long_files_on_file_systems_of_this_machine() -> None:
+    """/dev/shm is a tmpfs; /proc is none that sound would lie in, and stands for all that are not known."""
+    sound = WaveSound(44, 1000, RATE_HZ, 1)
+    with tempfile.TemporaryFile(dir="/dev/shm") as file:
+        assert isinstance(wave_source(file, sound), MappedWave)
+    with open("/proc/version", "rb") as file:
+        assert isinstance(wave_source(file, sound), StreamedWave)
+
+
+def test_sound_at_an_odd_place_of_the_file_is_read(tmp_path: Path) -> None:
+    """No even number of bytes ahead of it: a list of chunks allows it, a map of 16-bit samples does not."""
+    content = wave(chunk(b"fmt ", fmt()), chunk(b"data", tone(50).tobytes()))
+    path = tmp_path / "a.wav"
+    path.write_bytes(b"x" + content)
+    with path.open("rb") as file:
+        blocks = list(wave_source(file, WaveSound(45, 50, RATE_HZ, 1)).blocks())
+    np.testing.assert_array_equal(np.concatenate(blocks), tone(50))
+
+
+@pytest.mark.parametrize(
+    ("name", "form", "subtype", "channels", "reason"),
+    [
+        ("a.wav", "WAV", "PCM_16", 2, RejectReason.CHANNELS),
+        ("a.flac", "FLAC", "PCM_16", 2, RejectReason.CHANNELS),
+        ("a.wav", "WAV", "PCM_24", 1, RejectReason.ENCODING),
+        ("a.wav", "WAV", "PCM_U8", 1, RejectReason.ENCODING),
+        ("a.wav", "WAV", "FLOAT", 1, RejectReason.ENCODING),
+        ("a.wav", "WAV", "ULAW", 1, RejectReason.ENCODING),
+        ("a.wav", "WAV", "MS_ADPCM", 1, RejectReason.ENCODING),
+        ("a.wav", "WAVEX", "PCM_32", 1, RejectReason.ENCODING),
+        ("a.flac", "FLAC", "PCM_24", 1, RejectReason.ENCODING),
+        ("a.aiff", "AIFF", "PCM_24", 1, RejectReason.ENCODING),
+        ("a.ogg", "OGG", "VORBIS", 1, RejectReason.ENCODING),
+        ("a.opus", "OGG", "OPUS", 1, RejectReason.ENCODING),
+        ("a.mp3", "MP3", "MPEG_LAYER_III", 1, RejectReason.ENCODING),
+    ],
+)
+def test_another_encoding_or_more_channels_are_refused_even_with_resample(
+    tmp_path: Path, name: str, form: str, subtype: str, channels: int, reason: RejectReason
+) -> None:
+    sound = np.stack([tone(RATE_HZ)] * channels, axis=1)
+    soundfile.write(tmp_path / name, sound, RATE_HZ, subtype, format=form)
+    assert refusal(tmp_path / name).reason is reason
+    assert refusal(tmp_path / name, resample=True).reason is reason
+
+
+def test_not_a_number_in_a_float_file_is_another_encoding(tmp_path: Path) -> None:
+    sound = np.full(RATE_HZ, np.nan, np.float32)
+    soundfile.write(tmp_path / "a.wav", sound, RATE_HZ, "FLOAT")
+    assert refusal(tmp_path / "a.wav").reason is RejectReason.ENCODING
+
+
+@pytest.mark.parametrize("ending", ["wav", "flac"])
+@pytest.mark.parametrize("rate_hz", [8000, 15999, 16001, 44100, 48000])
+def test_another_rate_is_refused(tmp_path: Path, ending: str, rate_hz: int) -> None:
+    path = tmp_path / f"a.{ending}"
+    soundfile.write(path, tone(1000), rate_hz, "PCM_16")
+    refused = refusal(path)
+    assert refused.reason is RejectReason.RATE
+    assert str(rate_hz) in refused.detail
+
+
+@pytest.mark.parametrize("rate_hz", [1, 999, 768_001, 4_000_000_000])
+def test_an_absurd_rate_is_refused_even_with_resample(tmp_path: Path, rate_hz: int) -> None:
+    path = tmp_path / "a.wav"
+    path.write_bytes(wave(chunk(b"fmt ", fmt(rate_hz=rate_hz)), chunk(b"data", tone(400).tobytes())))
+    assert refusal(path, resample=True).reason is RejectReason.RATE
+
+
+@pytest.mark.parametrize("ending", ["wav", "flac"])
+@pytest.mark.parametrize(("rate_hz", "samples"), [(48000, 1_000_003), (44100, 300_000), (8000, 70_001), (11025, 1)])
+def test_resampling_gives_soxrs_sound_rounded_and_keeps_the_files_own_count(
+    tmp_path: Path, ending: str, rate_hz: int, samples: int
+) -> None:
+    path = tmp_path / f"a.{ending}"
+    sound = tone(samples)
+    soundfile.write(path, sound, rate_hz, "PCM_16")
+    with open_sound(str(path), RATE_HZ, resample=True) as opened:
+        assert (opened.samples, opened.rate_hz) == (samples, rate_hz)
+        blocks = list(opened.blocks())
+    whole = soxr.resample(sound.astype(np.float32), rate_hz, RATE_HZ, quality="HQ")
+    expected = np.clip(np.rint(whole), -32768, 32767).astype(np.int16)
+    read = np.concatenate(blocks)
+    assert abs(len(read) - samples * RATE_HZ / rate_hz) <= 1
+    assert len(read) == len(expected)
+    # In pieces or at once: float32 sums differ in their last bit, which moves a rounding now and then.
+    assert np.abs(read.astype(int) - expected).max(initial=0) <= 1
+
+
+def test_resampling_clips_at_full_scale_and_does_not_wrap(tmp_path: Path) -> None:
+    square = np.where(np.arange(48_000) // 60 % 2, 32767, -32768).astype(np.int16)
+    soundfile.write(tmp_path / "a.wav", square, 48000, "PCM_16")
+    read = all_of(tmp_path / "a.wav", resample=True)
+    assert read.max() == 32767
+    assert read.min() == -32768
+    # 20 samples a half wave; its middle keeps the sign of the wave where an overflow would turn it over.
+    middles = read[410:15000:20]
+    assert (np.sign(middles[1:]) == -np.sign(middles[:-1])).all()
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        pytest.param(b"", RejectReason.EMPTY, id="no-bytes"),
+        pytest.param(wave(chunk(b"fmt ", fmt()), chunk(b"data", b"")), RejectReason.EMPTY, id="no-samples"),
+        pytest.param(wave(chunk(b"fmt ", fmt()), chunk(b"data", b"x")), RejectReason.EMPTY, id="half-a-sample"),
+        pytest.param(b"R", RejectReason.UNREADABLE, id="one-byte"),
+        pytest.param(b"RIFF", RejectReason.UNREADABLE, id="four-bytes"),
+        pytest.param(b"Not sound but a text.\n" * 50, RejectReason.UNREADABLE, id="text"),
+        pytest.param(bytes(5000), RejectReason.UNREADABLE, id="zeros"),
+        pytest.param(b"fLaC", RejectReason.UNREADABLE, id="flac-mark-alone"),
+    ],
+)
+@pytest.mark.parametrize("name", ["a.wav", "a.flac", "a.raw", "a"])
+def test_what_holds_no_sound_is_refused(tmp_path: Path, content: bytes, reason: RejectReason, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    assert refusal(path).reason is reason
+
+
+def test_only_files_proper_are_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.wav")
+    (tmp_path / "loop.wav").symlink_to("loop.wav")
+    (tmp_path / "nowhere.wav").symlink_to("gone.wav")
+    (tmp_path / "zero.wav").symlink_to("/dev/zero")
+    (tmp_path / "folder.wav").mkdir()
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(str(tmp_path / "socket.wav"))
+    listening.close()
+    for name, words in {
+        "pipe.wav": "a pipe",
+        "loop.wav": "symbolic links",
+        "nowhere.wav": "No such file",
+        "zero.wav": "a device",
+        "folder.wav": "a folder",
+        "socket.wav": "a socket",
+        "gone.wav": "No such file",
+        "x" * 300: "too long",
+        "nul\0.wav": "no name",
+    }.items():
+        path = f"{tmp_path}/{name}"
+        refused = refusal(path)
+        assert refused.reason is RejectReason.UNREADABLE
+        assert words in refused.detail
+        assert rough_seconds(path) >= 0
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.wav"
+    soundfile.write(path, tone(10), RATE_HZ)
+    path.chmod(0)
+    assert "Permission" in refusal(path).detail
+
+
+def flac(tmp_path: Path, samples: int = 100_000) -> bytearray:
+    soundfile.write(tmp_path / "whole.flac", tone(samples) // 8, RATE_HZ, "PCM_16")
+    return bytearray((tmp_path / "whole.flac").read_bytes())
+
+
+def claiming(content: bytearray, samples: int) -> bytes:
+    """A FLAC file whose STREAMINFO says that it has so many samples (36 bits)."""
+    changed = bytearray(content)
+    changed[21] = changed[21] & 0xF0 | samples >> 32
+    changed[22:26] = struct.pack(">I", samples & 0xFFFFFFFF)
+    return bytes(changed)
+
+
+def test_a_flac_file_that_claims_hours_it_has_not_costs_no_memory_and_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.flac"
+    path.write_bytes(claiming(flac(tmp_path), 2**36 - 1))
+    tracemalloc.start()
+    try:
+        refused = refusal(path)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert refused.reason is RejectReason.UNREADABLE
+    assert "68719476735 samples, 100000 are there" in refused.detail
+    assert peak < 4 << 20
+
+
+def test_a_flac_file_that_does_not_know_its_length_is_counted(tmp_path: Path) -> None:
+    path = tmp_path / "a.flac"
+    path.write_bytes(claiming(flac(tmp_path), 0))
+    np.testing.assert_array_equal(all_of(path), tone(100_000) // 8)
+
+
+def test_an_hour_of_silence_in_a_small_flac_file_is_read_within_a_blocks_memory(tmp_path: Path) -> None:
+    path = tmp_path / "a.flac"
+    with soundfile.SoundFile(path, "w", RATE_HZ, 1, "PCM_16") as file:
+        for _ in range(60):
+            file.write(np.zeros(60 * RATE_HZ, np.int16))
+    assert path.stat().st_size < 1 << 20
+    tracemalloc.start()
+    try:
+        with open_sound(str(path), RATE_HZ, resample=False) as sound:
+            assert sum(len(block) for block in sound.blocks()) == sound.samples == 3600 * RATE_HZ
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 2 << 20
+
+
+def test_a_damaged_or_cut_flac_file_is_refused(tmp_path: Path) -> None:
+    content = flac(tmp_path)
+    for damaged in (content[: len(content) // 2], content[:50_000] + bytes(500) + content[50_500:]):
+        (tmp_path / "a.flac").write_bytes(damaged)
+        assert refusal(tmp_path / "a.flac").reason is RejectReason.UNREADABLE
+
+
+CHANGES = st.lists(st.tuples(st.integers(0, 199), st.integers(0, 255)), min_size=1, max_size=6)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.sampled_from(["FLAC", "AIFF", "W64", "CAF", "AU", "NIST", "OGG", "MP3", "WAV"]), CHANGES, st.booleans())
+def test_any_change_of_a_head_is_read_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, form: str, changes: list[tuple[int, int]], resample: bool
+) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    path = folder / f"changed.{form}"
+    soundfile.write(path, tone(3000), RATE_HZ, format=form)
+    content = bytearray(path.read_bytes())
+    for at, value in changes:
+        if at < len(content):
+            content[at] = value
+    path.write_bytes(content)
+    try:
+        with open_sound(str(path), RATE_HZ, resample=resample) as sound:
+            read = sum(len(block) for block in sound.blocks())
+            assert sound.samples > 0
+            if sound.rate_hz == RATE_HZ:
+                assert read == sound.samples
+            assert read <= 16 * 100_000  # nothing much longer than what was written comes out of it
+    except UnusableSound:
+        pass
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 5000), st.sampled_from(["WAV", "WAVEX", "RF64", "FLAC"]), st.booleans())
+def test_blocks_joined_are_what_soundfile_reads(
+    tmp_path_factory: pytest.TempPathFactory, samples: int, form: str, text: bool
+) -> None:
+    path = tmp_path_factory.getbasetemp() / f"valid.{form}"
+    with soundfile.SoundFile(path, "w", RATE_HZ, 1, "PCM_16", format=form) as file:
+        if text:
+            file.title = "a text ahead of the sound"
+        file.write(tone(samples, samples))
+    expected, _ = soundfile.read(path, dtype="int16")
+    np.testing.assert_array_equal(all_of(path), expected)
+
+
+def test_rough_seconds_are_near_for_wave_and_flac(tmp_path: Path) -> None:
+    soundfile.write(tmp_path / "a.wav", tone(32_000), RATE_HZ)
+    assert rough_seconds(str(tmp_path / "a.wav")) == pytest.approx(2, rel=0.01)
+    assert rough_seconds(f"file://{tmp_path}/a.wav") == pytest.approx(2, rel=0.01)
+    assert rough_seconds("s3://bucket/a.wav") == 0

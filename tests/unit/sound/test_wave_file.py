@@ -1,0 +1,185 @@
+"""Heads of WAVE files: what is read, what is refused, and with which words."""
+
+from __future__ import annotations
+
+import io
+import struct
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.model.offline import RejectReason
+from harness.sound.wave_file import UnusableSound, WaveSound, read_wave
+from tests.unit.sound.wave_heads import EXTENSIBLE, FLOAT, chunk, extensible, fmt, tone, wave
+
+SOUND = tone(100).tobytes()
+FMT, DATA = chunk(b"fmt ", fmt()), chunk(b"data", SOUND)
+
+
+class Counted(io.BytesIO):
+    """Counts what is read of it."""
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__(content)
+        self.bytes_read = 0
+        self.reads = 0
+
+    def read(self, size: int | None = -1) -> bytes:
+        content = super().read(size)
+        self.bytes_read += len(content)
+        self.reads += 1
+        return content
+
+
+def read(content: bytes) -> WaveSound:
+    return read_wave(io.BytesIO(content), len(content))
+
+
+def ds64(data_bytes: int, riff_bytes: int = 0) -> bytes:
+    return chunk(b"ds64", struct.pack("<QQQI", riff_bytes, data_bytes, data_bytes // 2, 0))
+
+
+@pytest.mark.parametrize(
+    ("content", "offset"),
+    [
+        pytest.param(wave(FMT, DATA), 44, id="plain"),
+        pytest.param(wave(chunk(b"fmt ", fmt() + b"\0\0"), DATA), 46, id="fmt-of-18"),
+        pytest.param(wave(chunk(b"fmt ", extensible()), DATA), 68, id="extensible"),
+        pytest.param(wave(chunk(b"fmt ", extensible(valid=0)), DATA), 68, id="extensible-valid-bits-unsaid"),
+        pytest.param(wave(FMT, chunk(b"LIST", b"INFOISFT\4\0\0\0me\0\0"), DATA), 68, id="list-before"),
+        pytest.param(wave(chunk(b"bext", b"odd"), FMT, DATA), 56, id="odd-chunk-before"),
+        pytest.param(wave(FMT, DATA, behind=b"garbage that is no chunk"), 44, id="garbage-behind"),
+        pytest.param(wave(FMT, DATA, chunk(b"LIST", b"INFO")), 44, id="list-behind"),
+        pytest.param(wave(FMT, DATA, chunk(b"data", b"1234")), 44, id="a-second-data-chunk"),
+        pytest.param(wave(FMT, DATA, says=0), 44, id="riff-size-never-written"),
+        pytest.param(wave(FMT, DATA, says=99_999_999), 44, id="riff-size-too-big"),
+        pytest.param(wave(FMT, chunk(b"data", SOUND, says=0xFFFFFFFF), says=0xFFFFFFFF), 44, id="ffmpeg-pipe"),
+        pytest.param(wave(FMT, chunk(b"data", SOUND, says=0x7FFFF000), says=0x7FFFF024), 44, id="sox-pipe"),
+        pytest.param(wave(FMT, chunk(b"data", SOUND, says=0), says=0), 44, id="both-sizes-0"),
+        pytest.param(wave(FMT, chunk(b"data", SOUND, says=0), says=36), 44, id="head-never-filled-in"),
+        pytest.param(
+            wave(ds64(200), FMT, chunk(b"data", SOUND, says=0xFFFFFFFF), riff=b"RF64", says=0xFFFFFFFF), 80, id="rf64"
+        ),
+        pytest.param(
+            wave(ds64(200), FMT, chunk(b"data", SOUND, says=0xFFFFFFFF), riff=b"BW64", says=0xFFFFFFFF), 80, id="bw64"
+        ),
+        pytest.param(wave(ds64(0), FMT, chunk(b"data", SOUND, says=0xFFFFFFFF), riff=b"RF64"), 80, id="rf64-streamed"),
+        pytest.param(wave(ds64(7), FMT, DATA, riff=b"RF64"), 80, id="rf64-whose-data-chunk-has-a-size"),
+        pytest.param(wave(FMT, chunk(b"data", SOUND + b"x")), 44, id="half-a-sample-more"),
+    ],
+)
+def test_reads(content: bytes, offset: int) -> None:
+    assert read(content) == WaveSound(offset, 100, 16000, 1)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason", "words"),
+    [
+        pytest.param(b"RIFX" + wave(FMT, DATA)[4:], RejectReason.ENCODING, "big-endian", id="big-endian"),
+        pytest.param(wave(chunk(b"fmt ", fmt(FLOAT, bits=32)), DATA), RejectReason.ENCODING, "floating", id="float"),
+        pytest.param(wave(chunk(b"fmt ", fmt(bits=8)), DATA), RejectReason.ENCODING, "8-bit PCM", id="8-bit"),
+        pytest.param(wave(chunk(b"fmt ", fmt(bits=24)), DATA), RejectReason.ENCODING, "24-bit PCM", id="24-bit"),
+        pytest.param(wave(chunk(b"fmt ", fmt(7, bits=8)), DATA), RejectReason.ENCODING, "µ-law, 8 bits", id="mu-law"),
+        pytest.param(wave(chunk(b"fmt ", fmt(6, bits=8)), DATA), RejectReason.ENCODING, "A-law", id="a-law"),
+        pytest.param(wave(chunk(b"fmt ", fmt(0x11, bits=4)), DATA), RejectReason.ENCODING, "IMA ADPCM", id="adpcm"),
+        pytest.param(wave(chunk(b"fmt ", fmt(0x55, bits=0)), DATA), RejectReason.ENCODING, "MP3", id="mp3-in-wave"),
+        pytest.param(wave(chunk(b"fmt ", fmt(0x4321)), DATA), RejectReason.ENCODING, "0x4321", id="unknown-format"),
+        pytest.param(
+            wave(chunk(b"fmt ", extensible(FLOAT, 32, 32)), DATA), RejectReason.ENCODING, "floating", id="ext-float"
+        ),
+        pytest.param(
+            wave(chunk(b"fmt ", extensible(tail=bytes(14))), DATA), RejectReason.ENCODING, "sub-format", id="ext-guid"
+        ),
+        pytest.param(wave(chunk(b"fmt ", extensible(valid=12)), DATA), RejectReason.ENCODING, "12 of 16", id="12-bits"),
+        pytest.param(
+            wave(chunk(b"fmt ", fmt(EXTENSIBLE)), DATA), RejectReason.UNREADABLE, "too short", id="ext-too-short"
+        ),
+        pytest.param(wave(chunk(b"fmt ", fmt(rate_hz=0)), DATA), RejectReason.UNREADABLE, "0 Hz", id="0-hz"),
+        pytest.param(
+            wave(chunk(b"fmt ", fmt(channels=0, block=2)), DATA), RejectReason.UNREADABLE, "0 channels", id="0-channels"
+        ),
+        pytest.param(wave(chunk(b"fmt ", fmt(block=4)), DATA), RejectReason.UNREADABLE, "4 bytes", id="block-align"),
+        pytest.param(wave(chunk(b"fmt ", fmt()[:12]), DATA), RejectReason.UNREADABLE, "12 bytes", id="short-fmt"),
+        pytest.param(wave(DATA, FMT), RejectReason.UNREADABLE, "before", id="data-before-fmt"),
+        pytest.param(wave(FMT), RejectReason.UNREADABLE, "no `data`", id="no-data"),
+        pytest.param(wave(FMT) + b"dat", RejectReason.UNREADABLE, "no `data`", id="ends-within-a-head"),
+        pytest.param(
+            wave(FMT, chunk(b"LIST", b"", says=900), DATA), RejectReason.UNREADABLE, "'LIST' says 900", id="list-lies"
+        ),
+        pytest.param(
+            wave(FMT, chunk(b"data", SOUND, says=1000)),
+            RejectReason.UNREADABLE,
+            "cut off: the head says 1000 bytes of sound, 200 are there",
+            id="cut-off",
+        ),
+        pytest.param(
+            wave(ds64(2**40), FMT, chunk(b"data", SOUND, says=0xFFFFFFFF), riff=b"RF64"),
+            RejectReason.UNREADABLE,
+            "cut off: the head says 1099511627776",
+            id="rf64-lies",
+        ),
+        pytest.param(
+            wave(chunk(b"ds64", b"123"), FMT, DATA, riff=b"RF64"),
+            RejectReason.UNREADABLE,
+            "`ds64`",
+            id="ds64-too-short",
+        ),
+        pytest.param(wave(FMT, DATA, form=b"AVI "), RejectReason.UNREADABLE, "no WAVE", id="another-riff"),
+        pytest.param(wave(*[chunk(b"junk", b"")] * 2000, FMT, DATA), RejectReason.UNREADABLE, "1000", id="chunks"),
+    ],
+)
+def test_refuses(content: bytes, reason: RejectReason, words: str) -> None:
+    with pytest.raises(UnusableSound) as refused:
+        read(content)
+    assert refused.value.reason is reason
+    assert words in refused.value.detail
+
+
+def test_an_empty_data_chunk_is_empty_and_not_what_follows_it() -> None:
+    content = wave(FMT, chunk(b"data", b""), chunk(b"LIST", b"INFO" + bytes(400)))
+    assert read(content).frames == 0
+
+
+def test_a_walk_over_empty_chunks_ends_soon() -> None:
+    file = Counted(wave(*[chunk(b"junk", b"")] * 100_000, FMT, DATA))
+    with pytest.raises(UnusableSound):
+        read_wave(file, len(file.getvalue()))
+    assert file.reads < 2_000
+
+
+PARTS = st.sampled_from(
+    [FMT, DATA, chunk(b"LIST", b"INFO"), chunk(b"fmt ", extensible()), ds64(200), chunk(b"x", b"odd")]
+)
+HEADS = st.builds(
+    lambda riff, parts, says: wave(*parts, riff=riff, says=says),
+    st.sampled_from([b"RIFF", b"RF64", b"BW64", b"RIFX"]),
+    st.lists(PARTS, max_size=6),
+    st.none() | st.integers(0, 0xFFFFFFFF),
+)
+CHANGES = st.lists(st.tuples(st.integers(0, 120), st.integers(0, 255)), max_size=8)
+
+
+@settings(max_examples=200, deadline=None)
+@given(HEADS, CHANGES, st.integers(0, 400))
+def test_any_head_is_read_or_refused_and_never_beyond_the_file(
+    head: bytes, changes: list[tuple[int, int]], length: int
+) -> None:
+    content = bytearray(head)
+    for at, value in changes:
+        if at < len(content):
+            content[at] = value
+    file = Counted(bytes(content[:length]))
+    size = len(file.getvalue())
+    reason = None
+    try:
+        sound = read_wave(file, size)
+    except UnusableSound as refused:
+        reason = refused.reason
+    else:
+        assert sound.channels > 0
+        assert sound.rate_hz > 0
+        assert sound.frames >= 0
+        assert sound.offset + 2 * sound.channels * sound.frames <= size
+    assert reason in (None, RejectReason.UNREADABLE, RejectReason.ENCODING)
+    assert file.bytes_read <= 3 * size + 64

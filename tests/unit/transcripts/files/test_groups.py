@@ -1,0 +1,123 @@
+"""Lists of what utterances belong to, and the labels of stm files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.model.errors import InputError, InputProblems
+from harness.model.grouping import Grouping, Groupings
+from harness.model.transcript import Transcripts
+from harness.transcripts.files.groups import read_groups, read_labels, refuse_other_list
+from harness.transcripts.files.pairs import read_pair
+from tests.unit.transcripts.files.told import written
+
+LIST = 'voice,id,level_dbfs,note\nann,a_1,-26,\n\n bob ,b_1, -38 ,"said  ""hm"",\nthen left"\n'
+
+
+def read(folder: Path, text: str | bytes, *, case_counts: bool = False, encoding: str | None = None) -> Groupings:
+    path = folder / "groups.csv"
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return read_groups(path, encoding, case_counts=case_counts)
+
+
+@pytest.mark.parametrize("text", [LIST.encode(), b"\xef\xbb\xbf" + LIST.replace("\n", "\r\n").encode()])
+def test_each_column_but_the_id_is_a_grouping(tmp_path: Path, text: bytes) -> None:
+    found = read(tmp_path, text)
+    assert found.ids == ("a_1", "b_1")
+    assert found.groupings == (
+        Grouping("voice", ("ann", "bob")),
+        Grouping("level_dbfs", ("-26", "-38")),
+        Grouping("note", ("", 'said "hm", then left')),
+    )
+
+
+def test_other_encodings_are_named(tmp_path: Path) -> None:
+    text = "id,room\na_1,Küche\n".encode("latin-1")
+    assert read(tmp_path, text, encoding="latin-1").groupings[0].labels == ("Küche",)
+    with pytest.raises(InputProblems, match=r"groups\.csv:2:6: byte 0xfc is not UTF-8"):
+        read(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("", ["the file is empty"]),
+        ("id,voice\n", ["the list has no rows below its header"]),
+        ("voice,level\nann,-26\n", [":1:1: the header has no column id"]),
+        ("Id,level\na_1,-26\n", ["the header has no column id, but Id: case counts"]),
+        ("id;voice\na_1;ann\n", ["the header has no column id", "columns are parted by commas"]),
+        ("id\na_1\n", ["the header has the column id alone"]),
+        ("id,voice,\na_1,ann,\n", ["column 3 has no name"]),
+        ("id,voice,voice\na_1,ann,bob\n", ["two columns are called 'voice'"]),
+        ("id,id\na_1,a_1\n", ["two columns are called 'id'"]),
+        ("id,voice\na_1\nb_1,bob,x\n", [":2:1: 1 field, where the header has 2", ":3:1: 3 fields, where"]),
+        ("id,voice\n ,ann\n", [":2:1: the row has no id"]),
+        ("id,voice\na_1,ann\n\nA_1,ann\n", [":4:1: the id 'A_1' is there already, in line 2"]),
+        ('id,voice\na_1,"ann\n', ["a quote is not closed"]),
+        ("id,voice\na_1,a\0n\n", ["groups.csv:2:6: "]),
+    ],
+)
+def test_what_is_wrong_is_told_at_once(tmp_path: Path, text: str, wrong: list[str]) -> None:
+    with pytest.raises(InputError) as told:
+        read(tmp_path, text)
+    assert all(one in str(told.value) for one in wrong), str(told.value)
+
+
+def test_names_of_audio_files_keep_their_case(tmp_path: Path) -> None:
+    text = "id,voice\na.wav,ann\nA.wav,bob\n"
+    assert read(tmp_path, text, case_counts=True).ids == ("a.wav", "A.wav")
+    with pytest.raises(InputProblems):
+        read(tmp_path, text)
+
+
+def test_a_list_of_other_utterances_is_refused(tmp_path: Path) -> None:
+    found = read(tmp_path, "id,voice\nann_1,ann\n")
+    refuse_other_list(found, Transcripts("ref.trn", ("x_1", "ANN_1"), ("", ""), (1, 2), ("", "")))
+    with pytest.raises(InputError, match="no id of this list is one of the references: its first is 'ann_1'"):
+        refuse_other_list(found, Transcripts("ref.trn", ("ann-1",), ("",), (1,), ("",)))
+
+
+SEGMENTS = """;; CATEGORY "0" "" ""
+;; LABEL "O" "Overall" "Everything"
+;; CATEGORY "1" "Focus" "Conditions"
+;; LABEL "F1" "Spontaneous//speech" ""
+;; LABEL "F0" "Read" ""
+;; LABEL "F2" "Read" ""
+f A ann 0 1 <O,F0,x> one
+f A ann 1 2 <o,f1> IGNORE_TIME_SEGMENT_IN_SCORING
+f A bob 2 3 <o,f1,X> two
+f A bob 3 4 three
+f A ann 4 5 <O,,y> four
+f A cy 5 6 <O,F2> five
+"""
+
+
+def labels(folder: Path, segments: str, taken: tuple[str, ...] = ()) -> Groupings | None:
+    stm = written(folder, "r.stm", segments)
+    references, _ = read_pair(stm, written(folder, "h.ctm", "f A 0 1 one\n"))
+    return read_labels(stm, references, taken=taken)
+
+
+def test_each_place_of_the_labels_is_a_grouping(tmp_path: Path) -> None:
+    found = labels(tmp_path, SEGMENTS)
+    assert found is not None
+    assert found.ids == ("ann-000", "bob-000", "bob-001", "ann-001", "cy-000")
+    assert found.groupings == (
+        Grouping("label 1", ("Overall", "Overall", "", "Overall", "Overall"), ("Overall",)),
+        Grouping("Focus", ("Read", "Spontaneous speech", "", "", "Read (F2)"),
+                 ("Spontaneous speech", "Read", "Read (F2)")),
+        Grouping("label 3", ("x", "x", "", "y", "")),
+    )  # fmt: skip
+
+
+def test_labels_make_way_for_columns_of_a_list(tmp_path: Path) -> None:
+    found = labels(tmp_path, SEGMENTS, taken=("Focus", "label 3"))
+    assert found is not None
+    assert [one.name for one in found.groupings] == ["label 1", "Focus (label 2)", "label 3 (label 3)"]
+
+
+@pytest.mark.parametrize("text", ["f A ann 0 1 one\n", "f A ann 0 1 <> one <two>\n", "f A ann 0 1 <,,> one\n"])
+def test_a_file_without_labels_has_no_groupings(tmp_path: Path, text: str) -> None:
+    assert labels(tmp_path, text) is None

@@ -1,0 +1,49 @@
+"""Scorings to report on."""
+
+from harness.model.normalisation import Normalisation
+from harness.model.transcript import Transcripts
+from harness.transcripts.scoring import Scoring, score
+from harness.transcripts.wording import Wording
+
+VERBATIM = Wording(Normalisation.VERBATIM)
+HOSTILE = "\x1b]0;title\x07\x1b[31m[red]‮abc​\x9b2J"
+WIDE = "ｗｉｄｅ東京"
+
+
+def transcripts(file: str, texts: dict[str, str]) -> Transcripts:
+    lines = tuple(range(1, len(texts) + 1))
+    return Transcripts(file, tuple(texts), tuple(texts.values()), lines, ("",) * len(texts))
+
+
+def prefix(id_: str) -> str:
+    return id_.partition("_")[0]
+
+
+def scored(references: dict[str, str], hypotheses: dict[str, str], *, title: str = "", drop: bool = False) -> Scoring:
+    of, said = transcripts("ref.trn", references), transcripts("hyp.trn", hypotheses)
+    return score(of, said, VERBATIM, VERBATIM.name, speaker_of=prefix, title=title, drop_missing=drop)
+
+
+def every_sort(title: str = "") -> Scoring:
+    """Two speakers, each sort of error, an empty reference, one without hypothesis and one of no reference."""
+    references = {
+        "amy_1": "show me the flights",
+        "amy_2": "to boston",
+        "amy_3": "",
+        "bob_1": "東京 へ 行く e\u0301a",
+        "bob_2": "never heard",
+    }
+    hypotheses = {
+        "amy_1": "show me flights",
+        "amy_2": "two boston please",
+        "amy_3": "uh",
+        "bob_1": "東京 に 行く e\u0301a",
+        "dog_1": "woof",
+    }
+    return scored(references, hypotheses, title=title)
+
+
+def foreign() -> Scoring:
+    """Wide and hostile ids, speakers and words."""
+    references = {f"{WIDE * 9}_1": f"{WIDE} {HOSTILE}", f"{HOSTILE}_2": "a " * 40, "\u0301" * 80 + "_3": "x" * 900}
+    return scored(references, {f"{WIDE * 9}_1": f"{HOSTILE} b", f"{HOSTILE}_2": "b " * 39}, title=HOSTILE + WIDE * 30)

@@ -1,0 +1,231 @@
+"""Tables by group: in the terminal, as JSON and on the page."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import combinations, pairwise
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+
+from harness.model.grouping import Grouping, Groupings
+from harness.transcripts.groups import GroupedComparison, GroupFigures, compared_by_group, group_figures
+from harness.transcripts.reports import comparison, groups, html, html_groups
+from harness.transcripts.reports.scoring_json import Scored, Source, SourceFile, pieces
+from harness.transcripts.scoring import Scoring
+from harness.transcripts.system_comparison import compare
+from tests.unit.transcripts.reports.scorings import HOSTILE, WIDE, scored
+from tests.unit.transcripts.reports.test_html import Page
+
+SPOKEN = {
+    "amy_1": "show me the flights",
+    "amy_2": "to boston",
+    "bob_1": "turn it on",
+    "bob_2": "stop",
+    "cy_1": "",
+    "cy_2": "not listed",
+}
+HEARD = {"amy_1": "show me flights", "amy_2": "two boston", "bob_1": "turn it on", "cy_1": "uh", "cy_2": "not listed"}
+BETTER = {**HEARD, "amy_1": "show me the flights", "bob_2": "stop"}
+LISTED = Groupings(
+    "groups.csv",
+    ("amy_1", "amy_2", "bob_1", "bob_2", "cy_1", "zed_1"),
+    (
+        Grouping("level_dbfs", ("-8", "-26", "-8", "-26", "quiet", "-8")),
+        Grouping("noise", ("fan", "fan", "fan", "hum", "hum", "hum")),
+        Grouping("room", ("lab", "lab", "lab", "lab", "lab", "lab")),
+    ),
+)
+
+
+def figures(scoring: Scoring, listed: Groupings = LISTED) -> GroupFigures:
+    return group_figures(scoring, [listed], [("level_dbfs", "noise")])
+
+
+def within(first: Scoring, second: Scoring) -> tuple[GroupedComparison, ...]:
+    return tuple(compared_by_group(first, second, one) for one in figures(first).partings)
+
+
+def hostile() -> Groupings:
+    """Names and labels that a terminal or a page might obey, and one that is very long."""
+    labels = (HOSTILE, WIDE * 9, "<script>alert(1)</script>", "x" * 300, "a&b", "")
+    return Groupings("groups.csv", tuple(SPOKEN), (Grouping("level_dbfs", labels), Grouping("noise", labels[::-1])))
+
+
+def test_a_table_for_each_column_then_the_two_that_are_crossed() -> None:
+    assert "\n".join(groups.lines(figures(scored(SPOKEN, HEARD)), 100)) == TABLES.strip("\n")
+
+
+TABLES = """
+by level_dbfs  sentences  words  errors      WER  95 % interval  sent.err
+─────────────────────────────────────────────────────────────────────────
+-26                    2      3       2  66.67 %    0.0–665.6 %     100.0
+-8                     2      7       1  14.29 %    0.0–100.0 %      50.0
+quiet                  1      0       1      n/a            n/a     100.0
+(none)                 1      2       0   0.00 %            n/a       0.0
+
+by noise  sentences  words  errors       WER  95 % interval  sent.err
+─────────────────────────────────────────────────────────────────────
+fan               3      9       2   22.22 %     0.1–84.6 %      66.7
+hum               2      1       2  200.00 %   0.0–1996.9 %     100.0
+(none)            1      2       0    0.00 %            n/a       0.0
+
+by room   sentences  words  errors      WER  95 % interval  sent.err
+────────────────────────────────────────────────────────────────────
+lab               5     10       4  40.00 %     0.4–97.4 %      80.0
+(none)            1      2       0   0.00 %            n/a       0.0
+
+level_dbfs by noise: WER in % of so many words, 95 % interval below
+
+level_dbfs          fan          hum       (none)          all
+──────────────────────────────────────────────────────────────
+-26          50.00 of 2  100.00 of 1          n/a   66.67 of 3
+                    n/a          n/a                 0.0–665.6
+-8           14.29 of 7          n/a          n/a   14.29 of 7
+              0.0–100.0                              0.0–100.0
+quiet               n/a     n/a of 0          n/a     n/a of 0
+                                 n/a                       n/a
+(none)              n/a          n/a    0.00 of 2    0.00 of 2
+                                              n/a          n/a
+──────────────────────────────────────────────────────────────
+all          22.22 of 9  200.00 of 1    0.00 of 2  33.33 of 12
+               0.1–84.6   0.0–1996.9          n/a     2.6–83.0
+
+intervals            for further utterances of these speakers
+without a row        1 (cy_2); their group is (none)
+rows of no utterance 1 (zed_1); counted nowhere
+"""
+
+
+def test_a_column_with_one_value_is_a_line() -> None:
+    one = Groupings("g.csv", tuple(SPOKEN), (Grouping("room", ("lab",) * 6), Grouping("hall", ("",) * 6)))
+    assert list(groups.lines(group_figures(scored(SPOKEN, HEARD), [one]), 100))[:2] == [
+        "room: lab in every utterance",
+        "hall: (none) in every utterance",
+    ]
+
+
+def test_long_tables_say_what_is_left_out() -> None:
+    texts = {f"amy_{number}": "x" for number in range(groups.MOST_ROWS + 7)}
+    listed = Groupings("g.csv", tuple(texts), (Grouping("at", tuple(texts)),))
+    lines = list(groups.lines(group_figures(scored(texts, texts), [listed]), 80))
+    assert "… and 7 more, which the JSON has" in lines
+    assert sum(line.startswith("amy_") for line in lines) == groups.MOST_ROWS
+
+
+def test_notes_on_single_utterances_have_no_table() -> None:
+    texts = {f"amy_{number}": "x" for number in range(1001)}
+    listed = Groupings("g.csv", tuple(texts), (Grouping("file", tuple(texts)),))
+    assert list(groups.lines(group_figures(scored(texts, texts), [listed]), 80)) == [
+        "file: 1,001 different labels, which are no conditions; no table"
+    ]
+
+
+@pytest.mark.parametrize("width", [30, 40, 60, 80, 200])
+def test_columns_hold_whatever_the_labels_are(width: int) -> None:
+    one, two = scored(SPOKEN, HEARD, title="one"), scored(SPOKEN, BETTER, title="two")
+    for listed in (LISTED, hostile()):
+        found = figures(one, listed)
+        lines = list(groups.lines(found, width))
+        lines += groups.differences([compared_by_group(one, two, parting) for parting in found.partings], width)
+        assert all(line.isprintable() for line in lines)
+        heads = [(head, rule) for head, rule in pairwise(lines) if rule.startswith("─") and head.startswith("by ")]
+        assert len(heads) == 2 * len(found.grouped)
+        assert all(cell_len(head) == cell_len(rule) <= max(width, 43) for head, rule in heads)
+
+
+def test_two_systems_are_compared_within_each_value() -> None:
+    one, two = scored(SPOKEN, HEARD, title="one"), scored(SPOKEN, BETTER, title="two")
+    lines = list(comparison.lines([one, two], [None, None], compare([one, two]), 100, [within(one, two)]))
+    at = lines.index("by noise  sentences     first    second  difference         95 % interval      p")
+    assert lines[at + 2 : at + 5] == [
+        "fan               3   22.22 %   11.11 %      +11.11      -42.39 to +64.61  0.433",
+        "hum               2  200.00 %  100.00 %     +100.00  -1170.62 to +1370.62  0.500",
+        "(none)            1    0.00 %    0.00 %         n/a                   n/a    n/a",
+    ]
+    assert not any(line.startswith("by ") for line in comparison.lines([one, two], [None] * 2, compare([one, two]), 80))
+
+
+def as_json(*systems: Scoring) -> Any:
+    source = Source(*2 * (SourceFile("ref.trn", "trn", "utf-8", "00"),), False, False, False)
+    found = [Scored(one, source, None, figures(one)) for one in systems]
+    pairs = [within(first, second) for first, second in combinations(systems, 2)]
+    return json.loads("".join(pieces(found, compare(systems), pairs)))
+
+
+def test_json_has_the_counts_of_each_value() -> None:
+    found = as_json(scored(SPOKEN, HEARD))
+    assert [one["by"] for one in found["groups"]] == ["level_dbfs", "noise", "room"]
+    fan, hum, none = found["groups"][1]["values"]
+    assert fan.pop("interval") == pytest.approx([0.001, 0.846], abs=0.001)
+    assert fan == {
+        "value": "fan", "sentences": 3, "sentences_with_error": 2, "words": 9, "correct": 7, "substitutions": 1,
+        "deletions": 1, "insertions": 0, "wer": 2 / 9, "interval_over": "utterances",
+    }  # fmt: skip
+    assert (hum["value"], hum["wer"], none["value"], none["interval"]) == ("hum", 2.0, None, None)
+    (cross,) = found["crossed"]
+    assert (cross["by"], cross["rows"], cross["columns"]) == (
+        ["level_dbfs", "noise"], ["-26", "-8", "quiet", None], ["fan", "hum", None]
+    )  # fmt: skip
+    assert cross["cells"][1][1] is None
+    assert (cross["cells"][0][0]["words"], cross["cells"][2][1]["wer"]) == (2, None)
+    assert (found["without_group"], found["groups_of_no_utterance"]) == (["cy_2"], ["zed_1"])
+
+
+def test_json_has_the_differences_of_each_value() -> None:
+    (pair,) = as_json(scored(SPOKEN, HEARD, title="one"), scored(SPOKEN, BETTER, title="two"))["comparisons"]
+    fan, hum, none = next(one for one in pair["groups"] if one["by"] == "noise")["values"]
+    assert (fan["value"], fan["utterances"], fan["difference"]) == ("fan", 3, pytest.approx(1 / 9))
+    assert (fan["first_totals"]["deletions"], fan["second_totals"]["deletions"]) == (1, 0)
+    assert (hum["utterances"], hum["first_missing"], hum["second_missing"]) == (2, 1, 0)
+    assert (hum["difference"], hum["p"]) == (1.0, pytest.approx(0.5))
+    assert (none["utterances"], none["difference"], none["interval"], none["p"]) == (1, None, None, None)
+
+
+def page_of(*systems: Scoring, listed: Groupings = LISTED) -> Page:
+    found = [figures(one, listed) for one in systems]
+    return Page(html.page(systems, "Kitchen", intervals=[None] * len(systems), groups=found))
+
+
+def test_the_page_has_the_tables_with_their_intervals() -> None:
+    found = page_of(scored(SPOKEN, HEARD))
+    assert not found.open
+    assert "-26 2 3 2 66.67 % 0.0–665.6 % 100.0 %" in found.text
+    assert "quiet 1 0 1 n/a n/a 100.0 %" in found.text
+    assert "-26 50.00 % of 2 n/a 100.00 % of 1 n/a n/a 66.67 % of 3 0.0–665.6 %" in found.text
+    assert "The list has no row for 1 of the utterances, which are (none). Rows of no utterance" in found.text
+    whiskers = [at["style"] or "" for at in found.of("i") if (at.get("style") or "").startswith("left")]
+    assert len(whiskers) == 8  # of the 9 values, the one over no words has none
+    assert all(0 <= float(end) <= 100.01 for style in whiskers for end in re.findall(r":([\d.]+)%", style))
+
+
+def test_a_page_on_several_systems_compares_them_within_each_value() -> None:
+    found = page_of(scored(SPOKEN, HEARD, title="one"), scored(SPOKEN, BETTER, title="two"))
+    assert not found.open
+    fan = r"fan 3 9 22\.22 % 0\.1–84\.6 % 11\.11 % [\d.]+–[\d.]+ % \+11\.11 % −42\.4 % to \+64\.6 % 0\.433"
+    assert re.search(fan, found.text)
+    assert found.text.count("level_dbfs by noise") == 2
+
+
+def test_a_column_with_one_value_is_a_sentence_on_the_page() -> None:
+    one = Groupings("g.csv", tuple(SPOKEN), (Grouping("room", ("lab",) * 6),))
+    scoring = scored(SPOKEN, HEARD)
+    found = Page(html.page([scoring], "Kitchen", intervals=[None], groups=[group_figures(scoring, [one])]))
+    assert not found.open
+    assert "room is lab in every utterance." in found.text
+
+
+def test_foreign_labels_are_only_text_on_the_page() -> None:
+    found = page_of(scored(SPOKEN, HEARD), scored(SPOKEN, BETTER), listed=hostile())
+    assert not found.open
+    assert "<script>alert(1)</script>" in found.text
+    assert "alert(" not in found.raw
+    assert "\x1b" not in found.text
+
+
+def test_a_page_without_groups_has_no_such_part() -> None:
+    found = Page(html.page([scored(SPOKEN, HEARD)], "Kitchen", intervals=[None]))
+    assert "Groups" not in found.text
+    assert html_groups.tables([scored(SPOKEN, HEARD)], [], 1.0) == []

@@ -1,0 +1,305 @@
+"""The page of scored transcripts: what it says, that foreign text is only text in it, and that it stays small."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from harness.model.errors import LogError
+from harness.model.scenario import Normalisation
+from harness.model.transcript import AlignedWord, Edit, Transcripts, WordCounts
+from harness.transcripts.reports.html import MOST_UTTERANCES, page, write_html
+from harness.transcripts.reports.html_alignment import MOST_STEPS, alignment, blocks
+from harness.transcripts.scoring import ScoredUtterance, Scoring, score
+from harness.transcripts.wording import Wording
+
+CLOSED_BY_ITSELF = {"meta", "link", "input", "br"}
+CLOSED_BY_NEXT = {"li", "td", "th", "option"}
+"""Tags that may be left open, in our templates."""
+
+
+class Page(HTMLParser):
+    """A page as a reader sees it: tags with their attributes, and the text of elements."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.raw = ""
+        self.open: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in CLOSED_BY_ITSELF | CLOSED_BY_NEXT:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in CLOSED_BY_NEXT:
+            assert self.open[-1:] == [tag]
+            self.open.pop()
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] in ("style", "script"):
+            self.raw += data
+        else:
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+    def of(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+def transcripts(file: str, rows: dict[str, str]) -> Transcripts:
+    size = len(rows)
+    return Transcripts(file, tuple(rows), tuple(rows.values()), tuple(range(1, size + 1)), ("",) * size)
+
+
+def scored(
+    references: dict[str, str],
+    hypotheses: dict[str, str],
+    normalisation: Normalisation = Normalisation.VERBATIM,
+    file: str = "hyp.trn",
+    *,
+    drop_missing: bool = False,
+) -> Scoring:
+    return score(
+        transcripts("ref.trn", references),
+        transcripts(file, hypotheses),
+        Wording(normalisation),
+        normalisation.value,
+        speaker_of=lambda id_: id_.partition("_")[0],
+        drop_missing=drop_missing,
+    )
+
+
+def utterance(path: str, reference: Sequence[str], hypothesis: Sequence[str]) -> ScoredUtterance:
+    """Words along a path that need not be the best one."""
+    of, said = iter(reference), iter(hypothesis)
+    words = tuple(
+        AlignedWord(Edit(step), "" if step == "I" else next(of), "" if step == "D" else next(said)) for step in path
+    )
+    return ScoredUtterance("a_1", "a", words, WordCounts())
+
+
+SPOKEN = {
+    "ann_1": "turn the lamp on",
+    "ann_2": "what time is it",
+    "bob_1": "play some jazz",
+    "bob_2": "stop",
+}
+HEARD = {
+    "ann_1": "turn the lamb on now",
+    "ann_2": "what time is it",
+    "bob_1": "play jazz",
+    "bob_2": "stop",
+}
+
+
+def test_page_says_totals_with_their_interval_and_normalisation() -> None:
+    found = Page(page([scored(SPOKEN, HEARD)], "Kitchen", "refs/kitchen.trn", [(0.1, 0.42)]))
+    assert not found.open
+    assert "25.00 % 3 errors in 12 words 95 % interval 10.00 % to 42.00 %" in found.text
+    assert "Normalisation verbatim" in found.text
+    assert "References refs/kitchen.trn Hypotheses hyp.trn" in found.text
+    assert "Sentences with error 50.0 % 2 of 4" in found.text
+    assert "Substitutions 1, 1 different 1 lamp → lamb" in found.text
+    assert "Deletions 1, 1 different 1 some" in found.text
+    assert "Insertions 1, 1 different 1 now" in found.text
+
+
+def test_speakers_have_their_own_rows() -> None:
+    found = Page(page([scored(SPOKEN, HEARD)], "Kitchen", intervals=[None]))
+    assert "ann 2 8 25.00 % 87.5 % 12.5 % 0.0 % 12.5 % 50.0 %" in found.text
+    assert "bob 2 4 25.00 % 75.0 % 0.0 % 25.0 % 0.0 % 50.0 %" in found.text
+    assert "95 % interval n/a" in found.text
+
+
+def test_worst_comes_first_and_the_order_of_the_file_is_kept_for_the_switch() -> None:
+    heard = HEARD | {"bob_2": "a b c d"}
+    articles = Page(page([scored(SPOKEN, heard)], "t", intervals=[None])).of("article")
+    assert [one["data-p"] for one in articles] == ["3", "0", "2", "1"]
+    assert [one["data-k"] for one in articles] == ["SI", "SI", "D", "0"]
+    assert [one["data-s"] for one in articles] == ["bob", "ann", "bob", "ann"]
+
+
+def test_missing_surplus_and_empty_are_stated() -> None:
+    references = SPOKEN | {"cy_1": ""}
+    heard = {"ann_1": "turn the lamp on", "cy_1": "hm", "dora_1": "who"}
+    text = Page(page([scored(references, heard)], "t", intervals=[None])).text
+    assert "3 references have no hypothesis, and every word counts as deleted: ann_2 , bob_1 , bob_2 ." in text
+    assert "1 hypothesis without reference counts nowhere: dora_1 ." in text
+    assert "1 reference has no words, so that only insertions can count." in text
+    assert "cy_1 cy C 0 S 0 D 0 I 1 WER n/a" in text
+    assert "bob_1 bob no hypothesis, C 0 S 0 D 3 I 0 WER 100 %" in text
+    dropped = Page(page([scored(references, heard, drop_missing=True)], "t", intervals=[None])).text
+    assert "3 references without hypothesis were left out" in dropped
+    assert "bob_1 bob" not in dropped
+
+
+def test_wer_over_no_words_is_not_available() -> None:
+    text = Page(page([scored({"a_1": ""}, {"a_1": "hm hm"})], "t")).text
+    assert "Word error rate n/a 2 errors in 0 words 95 % interval n/a" in text
+
+
+def test_foreign_text_is_text_only() -> None:
+    mark = "<img/src=x:y/onerror=alert(1)>"
+    ids = {
+        f"a_{mark}": f"{mark} \u202eevil \x1b[31m &amp;",
+        'b_"onclick="x()': "'><script>alert(2)</script>",
+    }
+    heard = dict.fromkeys(ids, f"</article></script> {mark}")
+    text = page([scored(ids, heard, file=f"{mark}.trn")], f"{mark} {{{{7*7}}}}", mark, [None])
+    found = Page(text)
+    assert not found.open
+    assert len(found.of("script")) == 1
+    assert not found.of("img")
+    assert not [name for _, attributes in found.tags for name in attributes if name.startswith("on")]
+    assert mark in found.text
+    assert "{{7*7}}" in found.text
+    assert r"\u202eevil" in found.text
+    assert r"\e[31m" in found.text
+    assert "\u202e" not in text
+    assert "\x1b" not in text
+
+
+def test_page_needs_nothing_from_elsewhere() -> None:
+    found = Page(page([scored(SPOKEN, HEARD)], "t", intervals=[None]))
+    targets = [value for _, one in found.tags for name, value in one.items() if name in ("src", "href", "action")]
+    assert targets
+    assert all(target and target.startswith(("#", "data:")) for target in targets)
+    assert not re.search(r"url\(|@import|fetch\(|XMLHttpRequest|import\(", found.raw)
+
+
+def test_right_to_left_words_are_isolated_and_their_line_runs_their_way() -> None:
+    spoken = {"a_1": "שלום world"}
+    found = Page(page([scored(spoken, {"a_1": "שלום word"})], "t", intervals=[None]))
+    assert all(one.get("dir") == "auto" for one in found.of("div") if one.get("class") == "vh-words")
+    assert re.search(r"\.vh-words b,\.vh-words i\{[^}]*unicode-bidi:isolate", found.raw)
+    assert "שלום" in found.text
+
+
+def test_errors_are_told_by_letter_and_element() -> None:
+    found = alignment([utterance("CSDI", ["turn", "lamp", "on"], ["turn", "lamb", "now"])])
+    text = " ".join(Page(found).words).split()
+    assert text == ["REF", "HYP", "turn", "turn", "lamp", "lamb", "S", "on", "D", "now", "I"]
+    assert found.count("<ins>") == 2
+    assert found.count("<del") == 2
+    assert "<del class=x>on</del></b><i class=D><sup>D</sup></i>" in found
+    assert "<b>turn</b><i aria-hidden=true>turn</i>" in found
+
+
+def test_correct_words_that_are_written_otherwise_are_marked() -> None:
+    found = alignment([utterance("CC", ["WHERE", "(uh)"], ["<WHERE>", ""])])
+    assert '<b>WHERE</b><i class=E title="counts as correct"><span>&lt;WHERE&gt;</span><sup>=</sup></i>' in found
+    assert '<b>(uh)</b><i class=E title="may be left out, correct"><sup>=</sup></i>' in found
+
+
+def test_a_page_says_what_equals_means_where_it_has_any() -> None:
+    of, said = transcripts("ref.trn", {"a_1": "(uh) on"}), transcripts("hyp.trn", {"a_1": "in"})
+    for optional in (True, False):
+        found = score(of, said, Wording(Normalisation.VERBATIM), "verbatim", optional_words=optional)
+        assert ("correct in another form" in page([found], "t")) is optional
+
+
+def test_an_optional_word_of_a_hypothesis_is_correct_over_nothing() -> None:
+    (block,) = blocks([utterance("CCC", ["a", "", "c"], ["a", "(b)", "c"])], ["HYP"])
+    assert [(one.reference, one.cells[0].text, one.is_lost) for one in block.columns] == [
+        ("a", "a", False),
+        ("", "(b)", False),
+        ("c", "c", False),
+    ]
+
+
+def test_systems_stand_below_each_other_under_one_reference() -> None:
+    first = utterance("CISC", ["turn", "lamp", "on"], ["turn", "please", "lamb", "on"])
+    second = utterance("DCCI", ["turn", "lamp", "on"], ["lamp", "on", "now"])
+    (block,) = blocks([first, second], ["A", "B"])
+    drawn = [
+        (one.reference, *(f"{cell.edit or '-'} {cell.text}".strip() for cell in one.cells)) for one in block.columns
+    ]
+    assert drawn == [
+        ("turn", "C turn", "D"),
+        ("", "I please", "-"),
+        ("lamp", "S lamb", "C lamp"),
+        ("on", "C on", "C on"),
+        ("", "-", "I now"),
+    ]
+    assert alignment([first, second], ["A", "B"]).count("class=vh-al") == 1
+
+
+def test_systems_with_another_reference_have_a_block_each() -> None:
+    found = alignment([utterance("C", ["Stop."], ["Stop."]), utterance("C", ["stop"], ["stop"])], ["A", "B"])
+    assert found.count("class=vh-al") == 2
+
+
+def test_systems_are_compared_on_one_page() -> None:
+    worse = {"ann_1": "turn", "ann_2": "time", "bob_1": "play"}
+    both = [scored(SPOKEN, HEARD, file="good.trn"), scored(SPOKEN, worse, file="bad.trn")]
+    found = Page(page(both, "t", intervals=[(0.1, 0.4), None]))
+    assert not found.open
+    assert "1 good.trn verbatim 12 25.00 % 10.00 % to 40.00 %" in found.text
+    assert "2 bad.trn verbatim 12 75.00 % n/a" in found.text
+    assert "1 good − 2 bad 4 0, 1 25.00 % − 75.00 %" in found.text
+    assert "bob 2 4 25.00 % 75.00 %" in found.text
+    assert "bob_2 bob 1 good C 1 S 0 D 0 I 0 2 bad no hypothesis, C 0 S 0 D 1 I 0" in found.text
+
+
+def test_an_utterance_that_one_system_lacks_is_shown_of_the_other() -> None:
+    both = [
+        scored(SPOKEN, HEARD, file="good.trn"),
+        scored(SPOKEN, {"ann_1": "turn the lamp on"}, file="bad.trn", drop_missing=True),
+    ]
+    found = Page(page(both, "t", intervals=[None, None]))
+    assert len(found.of("article")) == 4
+    assert "bob_1 bob 1 good C 2 S 0 D 1 I 0 REF" in found.text
+
+
+def test_the_worst_are_shown_and_the_rest_is_counted() -> None:
+    references = {f"s{number % 7}_{number}": "one two three" for number in range(2600)}
+    heard = {id_: "one" if number % 4 else "one two" for number, id_ in enumerate(references)}
+    text = page([scored(references, heard)], "t", intervals=[None])
+    found = Page(text)
+    assert len(found.of("article")) == MOST_UTTERANCES
+    assert sum(not int(one["data-p"] or "0") % 4 for one in found.of("article")) == 50
+    assert "2,600 of 2,600 utterances have errors. Shown are the 2,000 worst; 600 are left out" in found.text
+    assert len(text) < 2_000_000
+
+
+def test_a_very_long_line_stays_small() -> None:
+    long = "word " * 40_000
+    text = page([scored({"a_1": long, "a_2": "x" * 200_000}, {"a_1": "word", "a_2": "y"})], "t", intervals=[None])
+    assert f"and {40_000 - MOST_STEPS:,} more words, which are not shown" in text
+    assert len(text) < 200_000
+
+
+def test_many_speakers_and_ids_are_cut(tmp_path: Path) -> None:
+    references = {f"s{number}_1": "a" for number in range(3000)}
+    target = tmp_path / "page.html"
+    write_html([scored(references, {"x_1": "a"})], target, title="t", intervals=[None], most_utterances=10)
+    text = Page(target.read_text(encoding="utf-8")).text
+    assert "2,500 more speakers are not listed" in text
+    assert "and 2,970 more." in text
+    assert "2,990 are left out" in text
+
+
+def test_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    with pytest.raises(LogError):
+        write_html([scored(SPOKEN, HEARD)], tmp_path / "none" / "page.html", title="t", intervals=[None])
+    with pytest.raises(ValueError):
+        write_html([], tmp_path / "page.html", title="t")
+    assert not list(tmp_path.iterdir())
+
+
+def test_lone_surrogates_do_not_stop_a_page(tmp_path: Path) -> None:
+    target = tmp_path / "page.html"
+    write_html([scored({"a_1": "caf\udce9"}, {"a_1": "caf"})], target, title="\udce9", intervals=[None])
+    assert r"caf\udce9" in target.read_text(encoding="utf-8")

@@ -1,0 +1,74 @@
+"""Long texts: a band of the table, filled again in parts, gives the path of the whole table."""
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from harness.model.errors import InputError
+from harness.transcripts import alignment_long
+from harness.transcripts.alignment_long import path_of
+from tests.unit.transcripts.alignment_table import path_by_table
+
+WORDS = st.lists(st.integers(0, 3), max_size=40)
+
+
+@pytest.fixture(autouse=True)
+def _narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Next to no memory, and diagonals for texts of a few words."""
+    monkeypatch.setattr(alignment_long, "KEPT_BYTES", 64)
+    monkeypatch.setattr(alignment_long, "FEW", 1)
+
+
+def _path(reference: list[int], hypothesis: list[int]) -> str:
+    return path_of(np.array(reference, np.uint64), np.array(hypothesis, np.uint64))
+
+
+@settings(max_examples=200, deadline=None)
+@given(WORDS, WORDS)
+@example([], [])
+@example([1], [])
+@example([], [1, 2])
+@example([0] * 30, [1])
+@example([1], [0] * 30)
+@example([0] * 20 + [1], [1] + [0] * 20)
+def test_any_texts(reference: list[int], hypothesis: list[int]) -> None:
+    assert _path(reference, hypothesis) == path_by_table(reference, hypothesis)
+
+
+@settings(max_examples=200, deadline=None)
+@given(WORDS, WORDS)
+@example([1], [0] * 30)
+@example([0] * 30, [1])
+def test_few_words_against_many(reference: list[int], hypothesis: list[int]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(alignment_long, "FEW", 1000)
+        assert _path(reference, hypothesis) == path_by_table(reference, hypothesis)
+
+
+@settings(max_examples=100, deadline=None)
+@given(WORDS, st.integers(0, 40), st.lists(st.tuples(st.integers(0, 40), st.integers(0, 3)), max_size=4))
+def test_texts_that_are_mostly_alike_but_shifted(words: list[int], shift: int, changed: list[tuple[int, int]]) -> None:
+    """The way goes along an edge of the band."""
+    said = words[shift:] + words[:shift]
+    for place, word in changed:
+        said[place : place + 1] = [word]
+    assert _path(words, said) == path_by_table(words, said)
+
+
+@pytest.mark.parametrize("kept", [0, 1 << 10, 1 << 27])
+@pytest.mark.parametrize("words", [2, 5, 300])
+def test_any_memory_gives_the_same(words: int, kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alignment_long, "KEPT_BYTES", kept)
+    random = np.random.default_rng(words)
+    reference, hypothesis = random.integers(0, words, 230).tolist(), random.integers(0, words, 170).tolist()
+    assert _path(reference, hypothesis) == path_by_table(reference, hypothesis)
+
+
+def test_what_would_take_hours_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alignment_long, "MOST_CELLS", 5000)
+    alike = list(range(300))
+    assert _path(alike, [*alike[:100], 999, *alike[100:]]) == "C" * 100 + "I" + "C" * 200
+    with pytest.raises(InputError, match=r"^300 by 301 words that differ so much are too many") as refused:
+        _path(alike, [999] * 301)
+    assert refused.value.remedy == "Split the utterance into shorter ones"

@@ -1,0 +1,98 @@
+"""Recognised or not: of queries and of commands."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.model.rewriting import Rewriting
+from harness.model.scenario import Normalisation, Recognised, TrialKind
+from harness.model.transcript import WordCounts
+from harness.transcripts.recognition import recognised
+from tests.unit.session.material import trial
+from tests.unit.wake.wake_rows import wake_trial
+
+
+@pytest.mark.parametrize(
+    ("reference", "heard", "wer", "expected"),
+    [
+        ("what time is it", "What time is it?", 0.0, (True, 0, 4)),
+        ("what time is it", "Alexa, what time is it?", 0.0, (True, 0, 4)),
+        ("what's seven times eight", "what is 7 x 8", 0.0, (True, 0, 5)),
+        ("set an alarm for one", "Set an alarm for 1:00.", 0.0, (True, 0, 5)),
+        ("set an alarm for one", "set an alarm for nine", 0.0, (False, 1, 5)),
+        ("set an alarm for one", "set an alarm for nine", 0.2, (True, 1, 5)),
+        ("what time is it", "", 0.0, (False, 4, 4)),
+        ("alexa", "alexa", 0.0, (True, 0, 1)),
+        ("tell me the time", "tell me the hour", 0.0, (True, 0, 4)),
+    ],
+)
+def test_spoken(reference: str, heard: str, wer: float, expected: tuple[bool, int, int]) -> None:
+    asked = trial(reference=reference, alternatives=("tell me the hour",), recognised=Recognised(wer=wer))
+    found = recognised(asked, heard)
+    assert (found.recognised, found.counts.errors, found.counts.words) == expected
+
+
+def test_the_counts_are_of_the_words_that_fit_best() -> None:
+    asked = trial(reference="dim the light in the hall", alternatives=("dim the lights",))
+    found = recognised(asked, "Alexa, dim the lights in the hall!")
+    assert found.reference == ("dim", "the", "light", "in", "the", "hall")
+    assert found.heard == ("dim", "the", "lights", "in", "the", "hall")
+    assert found.counts == WordCounts(5, 1, 0, 0, sentences=1, sentences_with_error=1)
+    assert recognised(asked, "dim the lights").reference == ("dim", "the", "lights")
+
+
+def test_nothing_heard_leaves_every_word_out() -> None:
+    assert recognised(trial(), "").counts == WordCounts(deletions=4, sentences=1, sentences_with_error=1)
+
+
+def test_a_list_of_words_counts_on_top_of_its_base() -> None:
+    rewriting = Rewriting("lamps", Normalisation.PLAIN, ((("light", "bulb"), ("lightbulb",)),))
+    rule = Recognised(Normalisation.PLAIN, rewriting=rewriting)
+    asked = trial(reference="change the light bulb", recognised=rule)
+    assert (rule.name, recognised(asked, "Change the lightbulb.").recognised) == ("lamps", True)
+    assert recognised(asked, "change the light").counts.substitutions == 1
+
+
+@pytest.mark.parametrize(
+    ("heard", "errors"),
+    [("what time is it", 0), ("What time is it?", 0), ("Alexa what time is it", 0), ("what time [uh is it", 1)],
+)
+def test_snor(heard: str, errors: int) -> None:
+    asked = trial(reference="<what> [um] what . time is it", recognised=Recognised(Normalisation.SNOR))
+    found = recognised(asked, f"what {heard}")
+    assert (found.counts.errors, found.counts.words) == (errors + ("Alexa" in heard), 5)
+
+
+@pytest.mark.parametrize(
+    "heard", ["what time is it (please)", "what time is it (bb00e1sx)", "what time is it (1 please)"]
+)
+def test_a_device_writes_no_utterance_id(heard: str) -> None:
+    counts = recognised(trial(recognised=Recognised(Normalisation.SNOR)), heard).counts
+    assert (counts.correct, counts.insertions) == (4, 1)
+
+
+@pytest.mark.parametrize("heard", ["a <b", "(1", "*", "[", "x ] y", "\0", "< >"])
+def test_whatever_a_device_writes_is_only_words(heard: str) -> None:
+    for normalisation in Normalisation:
+        asked = trial(recognised=Recognised(normalisation))
+        assert recognised(asked, heard).counts.words == 4
+
+
+def test_verbatim_forgives_nothing() -> None:
+    asked = trial(recognised=Recognised(Normalisation.VERBATIM))
+    assert recognised(asked, "What time is it").recognised is False
+    assert recognised(asked, "what time is it").recognised is True
+
+
+@pytest.mark.parametrize(
+    ("heard", "expected"),
+    [
+        ("turn on the light", True),
+        ("Alexa, turn on the light.", True),
+        ("Okay Nabu turn on the light", False),
+        ("turn on light", False),
+        ("", False),
+    ],
+)
+def test_a_command_with_and_without_its_phrase(heard: str, expected: bool) -> None:
+    assert recognised(wake_trial(1, TrialKind.COMMAND), heard).recognised is expected

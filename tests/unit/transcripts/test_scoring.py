@@ -1,0 +1,289 @@
+"""Hypotheses against references: pairing, words, counts by speaker, confusions, and two systems side by side."""
+
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.model.choices import Marks
+from harness.model.errors import InputError, InputProblems
+from harness.model.normalisation import Normalisation
+from harness.model.rewriting import Rewriting
+from harness.model.transcript import AlignedWord, Edit, Transcripts, WordCounts
+from harness.transcripts.alignment import align, count
+from harness.transcripts.confusions import confusions
+from harness.transcripts.scoring import Scoring, score
+from harness.transcripts.system_comparison import compare, interval_of
+from harness.transcripts.wording import Wording, fold, squeezed
+
+VERBATIM = Wording(Normalisation.VERBATIM)
+FOLDED = Wording(Normalisation.VERBATIM, fold_case=True)
+EXPANDED = Wording(Normalisation.EXPANDED_SNOR)
+
+
+def transcripts(texts: dict[str, str], file: str = "a.trn", speakers: dict[str, str] | None = None) -> Transcripts:
+    of = tuple((speakers or {}).get(id_, "") for id_ in texts)
+    return Transcripts(file, tuple(texts), tuple(texts.values()), tuple(range(1, len(texts) + 1)), of)
+
+
+def prefix(id_: str) -> str:
+    return id_.partition("_")[0]
+
+
+def scored(
+    references: dict[str, str], hypotheses: dict[str, str], wording: Wording = VERBATIM, **more: bool
+) -> Scoring:
+    of, said = transcripts(references, "ref.trn"), transcripts(hypotheses, "hyp.trn")
+    return score(
+        of,
+        said,
+        wording,
+        wording.name,
+        speaker_of=prefix,
+        drop_missing=more.get("drop_missing", False),
+        optional_words=more.get("optional_words", False),
+        fragments=more.get("fragments", False),
+    )
+
+
+def counts(scoring: Scoring) -> tuple[int, int, int, int]:
+    of = scoring.totals
+    return of.correct, of.substitutions, of.deletions, of.insertions
+
+
+def corpus(seed: int, utterances: int = 60) -> tuple[dict[str, str], dict[str, str]]:
+    """Some exact, some wrong, some empty, some without a partner; the hypotheses in an order of their own."""
+    draw = random.Random(seed)
+    words = ["to", "the", "light", "on", "a", "kitchen", "Kitchen", "é"]
+    references: dict[str, str] = {}
+    hypotheses: dict[str, str] = {}
+    for number in range(utterances):
+        said = draw.choices(words, k=draw.randrange(9))
+        heard = [draw.choice(words) if draw.random() < 0.2 else word for word in said if draw.random() > 0.1]
+        id_ = f"{draw.choice(['amy', 'bob', 'cat'])}_{number}"
+        if number % 11:
+            references[id_] = " ".join(said)
+        if number % 7:
+            hypotheses[id_] = " ".join(heard if number % 3 else said)
+    shuffled = list(hypotheses.items())
+    draw.shuffle(shuffled)
+    return references, dict(shuffled)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("drop", [False, True])
+def test_columns_say_what_one_pair_after_the_other_says(seed: int, drop: bool) -> None:
+    references, hypotheses = corpus(seed)
+    found = scored(references, hypotheses, drop_missing=drop)
+    ids = [id_ for id_ in references if id_ in hypotheses or not drop]
+    paths = {id_: align(references[id_].split(), hypotheses.get(id_, "").split()) for id_ in ids}
+    speakers: dict[str, WordCounts] = {}
+    for id_, path in paths.items():
+        speakers[prefix(id_)] = speakers.get(prefix(id_), WordCounts()) + count(path)
+    assert list(found.ids) == ids
+    assert list(found.paths(range(len(found)))) == list(paths.values())
+    assert found.by_speaker == tuple(sorted(speakers.items()))
+    assert found.totals == sum(speakers.values(), WordCounts())
+    assert [one.id for one in found.with_errors()] == [id_ for id_ in ids if set(paths[id_]) - {"C"}]
+    for one in found.utterances():
+        assert one.path == paths[one.id]
+        assert one.counts == count(one.path)
+        assert one.missing == (one.id not in hypotheses)
+        assert " ".join(word.reference for word in one.words if word.reference) == references[one.id]
+        assert " ".join(word.hypothesis for word in one.words if word.hypothesis) == hypotheses.get(one.id, "")
+    absent = [id_ for id_ in references if id_ not in hypotheses]
+    assert list(found.without_hypothesis) == absent
+    assert (found.missing, found.dropped) == ((0, len(absent)) if drop else (len(absent), 0))
+    assert set(found.surplus) == set(hypotheses) - set(references)
+    assert found.empty_references == sum(not references[id_] for id_ in ids)
+
+
+def test_any_function_may_normalise() -> None:
+    found = score(
+        transcripts({"a_1": "Lights ON"}),
+        transcripts({"a_1": "lights on"}),
+        lambda text: (*text.lower().split(),),
+        "low",
+    )
+    assert counts(found) == (2, 0, 0, 0)
+    assert found.normalisation == "low"
+    assert found.by_speaker == (("", found.totals),)
+
+
+def test_nothing_over_nothing_and_what_was_put_in() -> None:
+    found = scored({"a_1": ""}, {"a_1": "two words"})
+    assert found.totals == WordCounts(insertions=2, sentences=1, sentences_with_error=1)
+    assert found.totals.wer is None
+    assert interval_of(found) is None
+    assert found.empty_references == 1
+    none = scored({"a_1": "one"}, {"b_1": "one"}, drop_missing=True)
+    assert len(none) == 0
+    assert (none.totals, none.by_speaker, none.dropped, none.surplus) == (WordCounts(), (), 1, ("b_1",))
+    assert list(none.utterances()) == []
+    assert confusions(none).pairs == ()
+
+
+def test_speakers_of_the_file_come_before_those_of_ids() -> None:
+    of = transcripts({"a_1": "x", "a_2": "x"}, speakers={"a_2": "Ann"})
+    found = score(of, transcripts({"a_1": "x", "a_2": "y"}), VERBATIM, "verbatim", speaker_of=prefix)
+    assert [name for name, _ in found.by_speaker] == ["Ann", "a"]
+    named = score(of, of, VERBATIM, "verbatim", speakers_of=lambda ids: ["z"] * len(ids))
+    assert [name for name, _ in named.by_speaker] == ["Ann", "z"]
+
+
+def test_only_the_letters_a_to_z_lose_their_case() -> None:
+    texts = {"a_1": "SHOW É ß"}, {"a_1": "show é SS"}
+    assert [word.edit for word in scored(*texts, FOLDED).utterance(0).words] == [Edit.CORRECT, *2 * [Edit.SUBSTITUTION]]
+    assert counts(scored(*texts)) == (0, 3, 0, 0)
+    assert FOLDED.name == "verbatim, A-Z without case"
+    assert fold("ABC É \udc80") == "abc É \udc80"
+
+
+def test_alternatives_are_read_where_they_are_written() -> None:
+    references = {"a_1": "show { me / us / @ } it", "a_2": "plain words", "b_1": "the { big / very big } one"}
+    found = scored(references, {"a_1": "show it", "a_2": "plain birds", "b_1": "the very big one"})
+    assert [one.counts.errors for one in found.utterances()] == [0, 1, 0]
+    assert list(found.paths([2, 1])) == ["CCCC", "CS"]
+    assert confusions(found).pairs == ((("words", "birds"), 1),)
+    assert counts(scored({"a_1": "the (big) one"}, {"a_1": "the one"}, optional_words=True))[1:] == (0, 0, 0)
+    assert counts(scored({"a_1": "the (big) one"}, {"a_1": "the one"})) == (2, 0, 1, 0)
+
+
+@pytest.mark.parametrize(("wrong", "wording"), [("<a", Wording(Normalisation.SNOR)), ("a }", VERBATIM)])
+def test_all_texts_that_cannot_be_read_are_told_up_to_a_limit(wrong: str, wording: Wording) -> None:
+    texts = {f"a_{number}": "fine" if number == 3 else wrong for number in range(60)}
+    with pytest.raises(InputProblems) as caught:
+        scored(texts, dict.fromkeys(texts, "fine"), wording)
+    told = caught.value.problems
+    assert [one.place.line for one in told if one.place] == [1, 2, 3, *range(5, 52), 0]
+    assert told[-1].what == "and 9 more"
+    assert all("--" in one.remedy for one in told[:-1])
+
+
+def test_marks_are_words_where_they_are_not_read() -> None:
+    of, said = {"a_1": "show { me / us } (now)", "a_2": "a@b on @"}, {"a_1": "show us } (now)", "a_2": "a@b; on"}
+    with pytest.raises(InputError, match=r"hyp.trn:1:9: a `}` closes nothing.*--marks reference"):
+        scored(of, said)
+    reference = scored(of, said, Wording(Normalisation.VERBATIM, marks=Marks.REFERENCE))
+    assert counts(reference) == (4, 1, 0, 1)
+    none = scored(of, said, Wording(Normalisation.VERBATIM, marks=Marks.NONE), fragments=True, optional_words=True)
+    assert counts(none) == (5, 1, 4, 0)
+    assert none.normalisation == "verbatim, no marks"
+    with pytest.raises(InputError, match=r"ref.trn:1:6: an alternation `{` is never closed.*--marks none"):
+        scored({"a_1": "show { me"}, {"a_1": "show me"})
+    sro = Wording(Normalisation.SNOR, marks=Marks.NONE)
+    assert sro.name == "snor"
+    assert counts(scored({"a_1": "show { sho- me"}, {"a_1": "SHOW { ME"}, sro, fragments=True)) == (3, 0, 0, 0)
+
+
+def test_fragments_of_sro_text_stand_among_signs_that_are_no_marks() -> None:
+    found = scored({"a_1": "show } @ fli- ;x"}, {"a_1": "show } @ flight ;x"}, EXPANDED, fragments=True)
+    assert counts(found) == (5, 0, 0, 0)
+
+
+@pytest.mark.parametrize(("reference", "errors"), [("show fli- now", 0), ("show -ights now", 0), ("show fla- now", 1)])
+def test_fragments_count_only_where_that_was_asked_for(reference: str, errors: int) -> None:
+    texts = {"a_1": reference}, {"a_1": "show flights now"}
+    assert scored(*texts, fragments=True).totals.errors == errors
+    assert scored(*texts).totals.errors == 1
+
+
+def test_a_deleted_word_sounds_as_it_is_spoken() -> None:
+    found = scored({"a_1": "<show> [uh] me . fli- flights"}, {"a_1": "show me flights"}, EXPANDED)
+    assert [word for word in found.utterance(0).words if word.edit is Edit.CORRECT] == [
+        AlignedWord(Edit.CORRECT, "<SHOW>", "SHOW"),
+        AlignedWord(Edit.CORRECT, "ME", "ME"),
+        AlignedWord(Edit.CORRECT, "FLIGHTS", "FLIGHTS"),
+    ]
+    assert counts(found) == (3, 0, 3, 0)
+    with_fragments = scored({"a_1": "<show> me fli-"}, {"a_1": "show me flights"}, EXPANDED, fragments=True)
+    assert counts(with_fragments) == (3, 0, 0, 0)
+
+
+def test_a_named_list_follows_its_base() -> None:
+    rewriting = Rewriting("home", Normalisation.PLAIN, ((("light", "bulb"), ("lightbulb",)),))
+    wording = Wording(Normalisation.PLAIN, rewriting)
+    assert wording.name == "home"
+    assert counts(scored({"a_1": "The light bulb, please"}, {"a_1": "the lightbulb please"}, wording)) == (3, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "wording", "place"),
+    [("show <me", Wording(Normalisation.SNOR), "hyp.trn:2:6"), ("show { me / us", VERBATIM, "hyp.trn:2:6")],
+)
+def test_what_is_not_closed_has_its_place(text: str, wording: Wording, place: str) -> None:
+    with pytest.raises(InputError) as caught:
+        scored({"a_1": "show", "a_2": "show me"}, {"a_1": "show", "a_2": text}, wording)
+    assert str(caught.value.place) == place
+
+
+@pytest.mark.parametrize("text", ["call (foo)", "call (%hesitation)", "call (foo) me"])
+def test_a_text_whose_id_was_taken_off_has_no_other(text: str) -> None:
+    for of, said in ((text, "call"), ("call", text)):
+        with pytest.raises(InputError, match=":1:6: this bracket is neither an edit cue nor the utterance id"):
+            scored({"a_1": of}, {"a_1": said}, Wording(Normalisation.SNOR))
+    cue = scored({"a_1": "call (1) you (1 him)"}, {"a_1": "CALL YOU HIM"}, Wording(Normalisation.SNOR))
+    assert counts(cue) == (3, 0, 0, 0)
+
+
+@given(st.lists(st.text(st.sampled_from("ab <>(\t\n\r\x0b\x1c\x85\xa0\u2003\u3000é\0\udc80"), max_size=6), max_size=5))
+def test_spaces_of_any_kind_part_words(texts: list[str]) -> None:
+    wanted = [" ".join(text.split()) for text in texts]
+    assert list(squeezed(texts)) == wanted
+    assert list(FOLDED.texts(transcripts(dict(zip(map(str, range(len(texts))), texts, strict=True))))) == wanted
+
+
+def test_confusions_count_each_sort_most_frequent_first_and_equals_by_word() -> None:
+    references = {"a_1": "to the b a", "a_2": "to the gone", "a_3": "b is gone x", "a_4": "fine"}
+    hypotheses = {"a_1": "two the d c", "a_2": "two the", "a_3": "d is x", "a_4": "fine more zz more"}
+    found = confusions(scored(references, hypotheses))
+    assert found.pairs == ((("b", "d"), 2), (("to", "two"), 2), (("a", "c"), 1))
+    assert found.inserted == (("more", 2), ("zz", 1))
+    assert found.deleted == (("gone", 2),)
+    assert found.substituted == (("b", 2), ("to", 2), ("a", 1))
+    assert found.falsely_recognised == (("d", 2), ("two", 2), ("c", 1))
+
+
+def test_confusions_are_the_steps_of_all_paths() -> None:
+    found = scored(*corpus(9))
+    steps = Counter(word.edit for one in found.utterances() for word in one.words)
+    listed = confusions(found)
+    sums = [sum(number for _, number in rows) for rows in (listed.pairs, listed.deleted, listed.inserted)]
+    assert sums == [steps[Edit.SUBSTITUTION], steps[Edit.DELETION], steps[Edit.INSERTION]]
+    assert counts(found) == (steps[Edit.CORRECT], *sums)
+
+
+def test_a_missing_hypothesis_is_all_deletions_of_the_system_that_lacks_it() -> None:
+    references = {f"a_{number}": "one two three four" for number in range(6)}
+    first = scored(references, dict.fromkeys(list(references)[:4], "one two three four"))
+    second = scored(references, dict.fromkeys(list(references)[1:], "one two three for"))
+    (found,) = compare([first, second])
+    assert found.utterances == 6
+    assert (found.first_missing, found.second_missing) == (2, 1)
+    assert found.first_counts == first.totals == WordCounts(16, deletions=8, sentences=6, sentences_with_error=2)
+    assert found.second_counts == second.totals == WordCounts(15, 5, 4, sentences=6, sentences_with_error=6)
+    assert found.difference == pytest.approx((8 - 9) / 24)
+    assert len(compare([first, second, first])) == 3
+
+
+def test_a_recogniser_that_crashed_on_half_of_the_files_does_not_win() -> None:
+    ids = [f"a_{number}" for number in range(200)]
+    references = dict.fromkeys(ids, "one two three four five six seven eight nine ten")
+    crashed = scored(references, dict.fromkeys(ids[:100], references[ids[0]]))
+    other = scored(references, dict.fromkeys(ids, "one two three four five six seven eight nine tin"))
+    (found,) = compare([crashed, other])
+    assert (found.first_counts.wer, found.second_counts.wer) == (0.5, pytest.approx(0.1))
+    assert (found.difference, found.first_missing) == (pytest.approx(0.4), 100)
+    assert found.interval is not None
+    assert found.interval[0] > 0
+
+
+def test_what_was_left_out_on_request_is_not_compared() -> None:
+    references = {f"a_{number}": "one two three four" for number in range(6)}
+    first = scored(references, dict.fromkeys(list(references)[:4], "one two three four"), drop_missing=True)
+    second = scored(references, dict.fromkeys(list(references)[1:], "one two three for"), drop_missing=True)
+    (found,) = compare([first, second])
+    assert (found.utterances, found.first_missing, found.second_missing) == (3, 0, 0)
+    assert found.second_counts == WordCounts(9, 3, sentences=3, sentences_with_error=3)

@@ -1,0 +1,247 @@
+"""The three conversions of .sro text: every example of the conventions, what they leave open, and what always holds."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.model.errors import InputError
+from harness.transcripts.snor import Form, convert, homophone, words
+from harness.transcripts.sro import split_id, tokens
+
+LEXICAL, EXPANDED, SNR = Form.LEXICAL, Form.EXPANDED, Form.SNR
+
+FLIGHT = (
+    "<What> <!day> (1) does flight, eight seventy seven from        San Francisco to Dallas, leave from "
+    "(1 What !date) (bb00e1sx)"
+)
+CLASSES = "[uh] Show me: !classes, Q W a:nd Q X (bn0051sx)"
+OAKLAND = "How far: distance is San Francisco from *Ol*- Oakland (bt0041sx)"
+
+
+@pytest.mark.parametrize(
+    ("form", "line", "said"),
+    [
+        # Lexical SNOR, exceptions 1 and 2
+        (LEXICAL, "<what> <is> <no> what does C U mean", "WHAT IS NO WHAT DOES C U MEAN"),
+        (
+            LEXICAL,
+            "what day (1) does flight one leave (1 what          date)   ",
+            "WHAT DAY DOES FLIGHT ONE LEAVE WHAT DATE",
+        ),
+        # Expanded SNOR, exceptions 1 to 5
+        (EXPANDED, "[uh] what [um] does C U mean", "[UH] WHAT [UM] DOES C U MEAN"),
+        (EXPANDED, "<where> what does D U mean", "<WHERE> WHAT DOES D U MEAN"),
+        (EXPANDED, "show me tr- transportation codes", "SHOW ME TR- TRANSPORTATION CODES"),
+        (EXPANDED, "what . does . . C U mean", "WHAT PAUSE DOES PAUSE PAUSE C U MEAN"),
+        (EXPANDED, "What *does* C U mean", "WHAT =DOES= C U MEAN"),
+        # .snr, rules 2 to 7
+        (SNR, "<what> <is> <no> what does c u mean", "WHAT DOES C U MEAN"),
+        (SNR, "[uh] what [um] does C U mean", "WHAT DOES C U MEAN"),
+        (SNR, "what *does* C U mean", "WHAT DOES C U MEAN"),
+        (SNR, "show me tr- transportation codes", "SHOW ME TRANSPORTATION CODES"),
+        (SNR, "what . does . . C U mean", "WHAT DOES C U MEAN"),
+        (SNR, "what do:es !C U mean.", "WHAT DOES C U MEAN"),
+        # the full examples
+        (
+            EXPANDED,
+            FLIGHT,
+            "<WHAT> <DAY> DOES FLIGHT EIGHT SEVENTY SEVEN FROM SAN FRANCISCO TO DALLAS LEAVE FROM WHAT DATE (BB00E1SX)",
+        ),
+        (
+            LEXICAL,
+            FLIGHT,
+            "WHAT DAY DOES FLIGHT EIGHT SEVENTY SEVEN FROM SAN FRANCISCO TO DALLAS LEAVE FROM WHAT DATE (BB00E1SX)",
+        ),
+        (
+            SNR,
+            FLIGHT,
+            "DOES FLIGHT EIGHT SEVENTY SEVEN FROM SAN FRANCISCO TO DALLAS LEAVE FROM WHAT DATE (BB00E1SX)",
+        ),
+        (EXPANDED, CLASSES, "[UH] SHOW ME CLASSES Q W AND Q X (BN0051SX)"),
+        (LEXICAL, CLASSES, "SHOW ME CLASSES Q W AND Q X (BN0051SX)"),
+        (SNR, CLASSES, "SHOW ME CLASSES Q W AND Q X (BN0051SX)"),
+        (EXPANDED, OAKLAND, "HOW FAR DISTANCE IS SAN FRANCISCO FROM =OL=- OAKLAND (BT0041SX)"),
+        (LEXICAL, OAKLAND, "HOW FAR DISTANCE IS SAN FRANCISCO FROM OAKLAND (BT0041SX)"),
+        (SNR, OAKLAND, "HOW FAR DISTANCE IS SAN FRANCISCO FROM OAKLAND (BT0041SX)"),
+    ],
+)
+def test_every_example_of_the_conventions(form: Form, line: str, said: str) -> None:
+    assert convert(line, form) == said
+    assert convert(said, form) == said
+
+
+@pytest.mark.parametrize(
+    ("line", "lexical", "expanded", "snr"),
+    [
+        # the id
+        ("(bb00e1sx)", "(BB00E1SX)", "(BB00E1SX)", "(BB00E1SX)"),
+        ("[uh] (ab)", "(AB)", "[UH] (AB)", "(AB)"),
+        ("say(ab)  ", "SAY (AB)", "SAY (AB)", "SAY (AB)"),
+        ("say ( ab )", "SAY (AB)", "SAY (AB)", "SAY (AB)"),
+        ("say (10)", "SAY (10)", "SAY (10)", "SAY (10)"),
+        ("say (1what)", "SAY (1WHAT)", "SAY (1WHAT)", "SAY (1WHAT)"),
+        ("say (a.b:c-*)", "SAY (A.B:C-*)", "SAY (A.B:C-*)", "SAY (A.B:C-*)"),
+        ("say (5)", "SAY", "SAY", "SAY"),
+        ("", "", "", ""),
+        (" \t ", "", "", ""),
+        # pauses and marks
+        (". a .", "A", "PAUSE A PAUSE", "A"),
+        (". (ab)", "(AB)", "PAUSE (AB)", "(AB)"),
+        ("a .. b ... , : ! ? ,.", "A B", "A B", "A B"),
+        ("a.m. 12:30 wh:y?! yes,no", "AM 1230 WHY YESNO", "AM 1230 WHY YESNO", "AM 1230 WHY YESNO"),
+        ("[um]. a", "A", "[UM] A", "A"),
+        ("[um] . a", "A", "[UM] PAUSE A", "A"),
+        ("(1) a (1 b). c", "A B C", "A B C", "A B C"),
+        ("(1 . a .)", "A", "PAUSE A PAUSE", "A"),
+        ("<a . b>", "A B", "<A> PAUSE <B>", ""),
+        # events
+        ("wh[uh]at", "WH AT", "WH [UH] AT", "WH AT"),
+        ("[uh][um]x", "X", "[UH] [UM] X", "X"),
+        ("[Throat_Clear] [ uh ] [uh:,] [throat clear]", "", "[THROAT_CLEAR] [UH] [UH] [THROAT_CLEAR]", ""),
+        ("[*uh*] [uh-] [it's]", "", "[=UH=] [UH-] [IT'S]", ""),
+        ("[] [.] <> <,> a", "A", "A", "A"),
+        # deletions
+        ("<a b c>", "A B C", "<A> <B> <C>", ""),
+        ("< a >", "A", "<A>", ""),
+        ("<day>, !<day>. <day!>", "DAY DAY DAY", "<DAY> <DAY> <DAY>", ""),
+        ("<what [uh] day>", "WHAT DAY", "<WHAT> [UH] <DAY>", ""),
+        ("<no>what<is>", "NO WHAT IS", "<NO> WHAT <IS>", "WHAT"),
+        ("<a><b>", "A B", "<A> <B>", ""),
+        ("<it's> <o'clock_2>", "IT'S O'CLOCK_2", "<IT'S> <O'CLOCK_2>", ""),
+        # stars
+        ("*does", "DOES", "=DOES", "DOES"),
+        ("*a b*", "A B", "=A B=", "A B"),
+        ("d*oe*s **", "DOES", "D=OE=S ==", "DOES"),
+        ("*", "", "=", ""),
+        ("<*does*> *<does>*", "DOES DOES", "<=DOES=> =<DOES>=", ""),
+        # false starts
+        ("tr-, tr-. !tr- *tr*- *tr-*", "", "TR- TR- TR- =TR=- =TR-=", ""),
+        ("<tr-> <tr>- (1 tr- b)", "B", "<TR-> <TR>- TR- B", "B"),
+        ("- -- one-way -x o'", "ONE-WAY -X O'", "- -- ONE-WAY -X O'", "ONE-WAY -X O'"),
+        # edit cues
+        ("a(1)b", "A B", "A B", "A B"),
+        ("(1)(2) a (2 b)(1 c)", "A B C", "A B C", "A B C"),
+        ("( 1) a ( 1  b ) ( 2 )", "A B", "A B", "A B"),
+        ("(1 a (2) b (2 c) d) e", "A B C D E", "A B C D E", "A B C D E"),
+        ("(1 <a b> [uh] c,) <d (1) e (2 f)>", "A B C D E F", "<A> <B> [UH] C <D> <E> <F>", "C"),
+        ("(1[uh] a) (2<b>) c", "A B C", "[UH] A <B> C", "A C"),
+        # upper case and spaces
+        ("straße ŉ ﬁ", "STRASSE ʼN FI", "STRASSE ʼN FI", "STRASSE ʼN FI"),
+        ("a\u2028b\x85c\x0bd\x0ce\xa0f\u3000g\rh", "A B C D E F G H", "A B C D E F G H", "A B C D E F G H"),
+        ("a\u200bb", "A\u200bB", "A\u200bB", "A\u200bB"),
+        ("1: {a / b} x=y @ ;c", "1 {A / B} X=Y @ ;C", "1 {A / B} X=Y @ ;C", "1 {A / B} X=Y @ ;C"),
+    ],
+)
+def test_what_the_conventions_leave_open(line: str, lexical: str, expanded: str, snr: str) -> None:
+    assert tuple(convert(line, form) for form in Form) == (lexical, expanded, snr)
+
+
+def test_words_leave_the_id_out() -> None:
+    assert words("what *does* <it> mean (ab12)") == ("WHAT", "DOES", "IT", "MEAN")
+    assert words("what . <it> (ab12)", EXPANDED) == ("WHAT", "PAUSE", "<IT>")
+    assert words("<it> [uh]", SNR) == ()
+    assert words("") == ()
+    assert words("what (1 date)", with_id=False) == ("WHAT", "DATE")
+    with pytest.raises(InputError):
+        words("what (date)", with_id=False)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("what does (1) flight one arrive (1 what date)", "WHAT DOES WHAT DATE FLIGHT ONE ARRIVE"),
+        ("(1) a (2) b (2 c) (1 d) (xy)", "D A C B (XY)"),
+        ("(1) a (1 b) (1) c (1 d)", "B A D C"),
+        ("a (1 b) c (1)", "A B C"),
+        ("(1) a (1 b (2) c (2 d))", "B D C A"),
+        ("(1) a (1) b (1 c) (1 d)", "D A C B"),
+        ("(1) <a> (1 [uh] tr- <b> c)", "C"),
+        ("no cue here", "NO CUE HERE"),
+    ],
+)
+def test_edited_words_go_to_the_last_free_marker_of_their_number_on_request(line: str, said: str) -> None:
+    assert convert(line, SNR, place_edits=True) == said
+
+
+def test_many_nested_cues_are_placed() -> None:
+    depth = 5000
+    line = "(1) a " + "(1 (2) b " * depth + "c" + ")" * depth
+    assert convert(line, SNR, place_edits=True) == " ".join(["B"] * depth + ["C", "A"])
+
+
+@pytest.mark.parametrize(
+    ("word", "sound"),
+    [("<WHERE>", "WHERE"), ("<TR>-", "TR-"), ("=<DOES>=", "=DOES="), ("WHERE", "WHERE"), ("[UH]", "[UH]"), ("<", "<")],
+)
+def test_a_deleted_word_sounds_like_the_word(word: str, sound: str) -> None:
+    assert homophone(word) == sound
+
+
+SIGNS = [*"ab1-*.,:!?<>[]()'_=ßŉ\x85\u2028\0", *"        ", "(1", "(2)", "(1 ", "<a", "b>", "[uh]", "(ab)", " . "]
+SRO = st.lists(st.sampled_from(SIGNS), max_size=16).map("".join)
+
+
+def converted(line: str, form: Form, place_edits: bool) -> str | InputError:
+    try:
+        return convert(line, form, place_edits=place_edits)
+    except InputError as error:
+        return error
+
+
+@given(st.one_of(SRO, st.text()), st.sampled_from(Form), st.booleans())
+def test_what_always_holds(line: str, form: Form, place_edits: bool) -> None:
+    said = converted(line, form, place_edits)
+    if isinstance(said, InputError):
+        assert said.place is not None
+        assert 1 <= said.place.column <= len(line)
+        assert said.remedy
+        return
+    assert convert(said, form, place_edits=place_edits) == said
+    assert said == said.upper() == " ".join(said.split())
+    id_ = split_id(line)[1]
+    assert split_id(said)[1] == id_.upper()
+    assert words(said, form) == tuple(said.split()[: -1 if id_ else None])
+    assert sorted(words(said, form)) == sorted(words(line, form))
+
+
+def read_sign_by_sign(text: str) -> list[object] | None:
+    try:
+        return list(tokens(text))
+    except InputError:
+        return None
+
+
+@given(SRO.filter(lambda text: "\0" not in text and not split_id(text)[1]))
+def test_looking_chunks_up_says_what_reading_the_whole_line_says(line: str) -> None:
+    """A cue within a cue is nothing that can be looked up."""
+    if read_sign_by_sign(line) is None:
+        assert isinstance(converted(line, EXPANDED, False), InputError)
+    else:
+        assert words(line, EXPANDED) == words(f"(1 (1 a) {line} ) b", EXPANDED)[1:-1]
+
+
+@pytest.mark.parametrize(("piece", "end"), [("a, ", ""), ("word", ""), ("<a> <b c> ", ""), ("(1 <a> ", ")")])
+def test_a_line_of_a_megabyte_takes_linear_time(piece: str, end: str) -> None:
+    """A second at most; what is quadratic would take hours, and the test's time limit."""
+    pieces = 1_000_000 // len(piece)
+    letters = sum(map(str.isalpha, piece))
+    said = convert(piece * pieces + end * pieces, LEXICAL)
+    assert sum(map(str.isalpha, said)) == letters * pieces
+
+
+def test_the_label_of_a_list_is_text() -> None:
+    assert convert(f"1: {OAKLAND}", LEXICAL) == "1 HOW FAR DISTANCE IS SAN FRANCISCO FROM OAKLAND (BT0041SX)"
+
+
+def test_the_example_of_the_documentation() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "snor.md").read_text(encoding="utf-8")
+    line = re.search(r"^\$ echo '(.*)' > a\.sro$", page, re.MULTILINE)
+    assert line is not None
+    shown = re.findall(r"^\$ harness snor --to (\w+) a\.sro\n(.*)$", page, re.MULTILINE)
+    assert [form for form, _ in shown] == [form.value for form in Form]
+    assert [convert(line[1], Form(form)) for form, _ in shown] == [said for _, said in shown]

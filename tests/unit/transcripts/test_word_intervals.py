@@ -1,0 +1,175 @@
+"""Intervals of word error rates and of their differences."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.statistics.exact import clopper_pearson, garwood
+from harness.statistics.swapping import swapped
+from harness.statistics.word_intervals import wer_difference, wer_interval
+from tests.unit.transcripts.word_simulations import Corpus, called_different, kept
+
+COUNTS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 10), st.sampled_from("abc")), min_size=2, max_size=12)
+
+
+@given(COUNTS, st.booleans())
+def test_the_rate_lies_within(counts: list[tuple[int, int, str]], by_speaker: bool) -> None:
+    errors, words, speakers = zip(*counts, strict=True)
+    found = wer_interval(errors, words, speakers if by_speaker else None)
+    if not sum(words):
+        assert found is None
+        return
+    assert found is not None
+    rate = sum(errors) / sum(words)
+    assert 0 <= found[0] <= rate <= found[1]
+    assert found[0] < found[1]
+
+
+def test_single_words_are_a_share() -> None:
+    wrong = [1] * 30 + [0] * 170
+    assert wer_interval(wrong, [1] * 200) == pytest.approx(clopper_pearson(30, 200), abs=0.001)
+
+
+def test_no_errors_are_as_good_as_so_many_utterances() -> None:
+    assert wer_interval([0] * 50, [8] * 50) == pytest.approx(clopper_pearson(0, 50))
+
+
+def test_nothing_to_say() -> None:
+    assert wer_interval([], []) is None
+    assert wer_interval([1], [5]) is None
+    assert wer_interval([1, 2], [0, 0]) is None
+    assert wer_difference([1], [2], [5]) is None
+    assert wer_difference([1, 1], [2, 2], [0, 0]) is None
+
+
+def test_errors_that_come_together_tell_less() -> None:
+    words = [10] * 100
+    spread, together = wer_interval([1] * 50 + [0] * 50, words), wer_interval([10] * 5 + [0] * 95, words)
+    assert spread is not None
+    assert together is not None
+    assert together[1] - together[0] > 2 * (spread[1] - spread[0])
+
+
+def test_a_speaker_with_twice_the_same_utterances_tells_nothing_more() -> None:
+    errors, words, speakers = [3, 0, 1, 5, 0, 2], [10, 9, 11, 10, 8, 12], list("abcdef")
+    once, twice = wer_interval(errors, words, speakers), wer_interval(errors * 2, words * 2, speakers * 2)
+    assert once == pytest.approx(twice, rel=0.05)
+    assert once == wer_interval(errors, words)
+
+
+def test_speakers_by_name_and_by_number_are_one() -> None:
+    random = np.random.default_rng(1)
+    words = random.integers(1, 20, 300)
+    errors, speakers = random.binomial(words, 0.2), random.integers(0, 9, 300) * 2
+    names = [f"speaker {number}" for number in speakers]
+    assert wer_interval(errors, words, speakers) == pytest.approx(wer_interval(errors, words, names))
+
+
+def test_one_speaker_alone_is_judged_by_utterances() -> None:
+    assert wer_interval([1, 0, 2], [9, 9, 9], ["a", "a", "a"]) == wer_interval([1, 0, 2], [9, 9, 9])
+
+
+def test_more_errors_than_words() -> None:
+    found = wer_interval([12, 15, 11, 13], [10, 10, 10, 10])
+    assert found is not None
+    assert 0.6 < found[0] < 1.275 < found[1] < 2
+
+
+def test_what_two_systems_share_falls_out() -> None:
+    random = np.random.default_rng(2)
+    of, words, hard = Corpus(10, 50, 0.2, between=0.4).hard_words(random)
+    first = random.binomial(words, hard)
+    second = np.minimum(first + (random.random(len(words)) < 0.1), words)
+    found = wer_difference(first, second, words, of)
+    alone = wer_interval(first, words, of)
+    assert found is not None
+    assert alone is not None
+    assert found.interval[1] - found.interval[0] < (alone[1] - alone[0]) / 5
+    assert found.interval[0] < found.difference < found.interval[1] < 0
+    assert found.p < 0.001
+    other = wer_difference(second, first, words, of)
+    assert other is not None
+    assert (other.difference, other.p) == pytest.approx((-found.difference, found.p))
+
+
+@given(COUNTS)
+def test_a_difference_is_told_with_its_interval_as_with_its_p(counts: list[tuple[int, int, str]]) -> None:
+    first, words, speakers = zip(*counts, strict=True)
+    found = wer_difference(first, list(reversed(first)), words, speakers)
+    if found is not None:
+        low, high = found.interval
+        assert low < found.difference < high
+        assert (found.p < 0.05) == (not low <= 0 <= high)
+
+
+def test_few_units_that_differ_are_tested_exactly() -> None:
+    first, words = np.array([1, 1, 1, 1] + [0] * 36), np.ones(40)
+    found = wer_difference(first, np.zeros(40, int), words)
+    assert found is not None
+    assert found.p == 0.125  # two of the 16 ways in which four files can be swapped; Student's t says 0.046
+    low, high = found.interval
+    assert low < 0 < found.difference < high
+    by_file = garwood(4, 40.0)
+    assert by_file is not None
+    assert high == pytest.approx(by_file[1])  # with nothing on the other side it is that of the one sum
+
+
+def test_what_comes_from_one_unit_is_no_difference() -> None:
+    found = wer_difference([9, *[0] * 19], [0] * 20, [1] * 20)
+    assert found is not None
+    assert found.p == 1
+    assert found.interval[0] < 0 < found.interval[1]
+
+
+RARE = st.lists(st.sampled_from([-3, -1, 0, 0, 0, 0, 0, 0, 1, 1, 2, 5]), min_size=6, max_size=40)
+
+
+@given(RARE)
+def test_an_exact_p_and_its_interval_never_contradict_each_other(apart: list[int]) -> None:
+    found = wer_difference(np.maximum(apart, 0), np.maximum(np.negative(apart), 0), [1] * len(apart))
+    assert found is not None
+    low, high = found.interval
+    assert low < found.difference < high
+    assert (found.p < 0.05) == (not low <= 0 <= high)
+    exact = swapped(apart)
+    if exact is not None and 2 * exact.clusters <= len(apart) and len(apart) >= 10:
+        assert found.p == exact.p
+
+
+@pytest.mark.parametrize(("first", "second"), [(0.1, 0.1), (0.25, 0.05)])
+def test_rare_events_are_told_apart_as_seldom_as_promised(first: float, second: float) -> None:
+    random, runs = np.random.default_rng(4), 400
+    significant = held = 0
+    for _ in range(runs):
+        found = wer_difference(random.poisson(first, 50), random.poisson(second, 50), [1] * 50)
+        assert found is not None
+        significant += found.p < 0.05
+        held += found.interval[0] <= first - second <= found.interval[1]
+    assert held >= 0.95 * runs
+    if first == second:
+        assert significant <= 0.05 * runs
+
+
+def test_the_same_errors_are_no_difference_but_not_proof_of_none() -> None:
+    found = wer_difference([1, 0, 2], [1, 0, 2], [5, 5, 5])
+    assert found is not None
+    assert (found.difference, found.p) == (0, 1)
+    assert found.interval[0] < 0 < found.interval[1]
+
+
+def test_odd_columns_are_refused() -> None:
+    with pytest.raises(ValueError, match="shape"):
+        wer_interval([1, 2], [3])
+    with pytest.raises(ValueError, match="negative"):
+        wer_interval([-1, 2], [3, 3])
+    with pytest.raises(ValueError, match="1 clusters for 2 utterances"):
+        wer_interval([1, 2], [3, 3], ["a"])
+
+
+def test_intervals_keep_what_they_promise() -> None:
+    runs, random = 400, np.random.default_rng(3)
+    held, _, _ = kept(random, Corpus(8, 20, 0.1, between=0.3, unequal=0.4), runs)
+    assert held >= 0.91 * runs
+    told_apart, _ = called_different(random, Corpus(8, 20, 0.1, between=0.3, unequal=0.4), runs)
+    assert told_apart <= 0.09 * runs

@@ -1,0 +1,171 @@
+"""The small understander learns slots and intents, and takes any text."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.model.errors import InputError
+from harness.model.understanding import Utterance
+from harness.understanding.models.crf_understander import CRF_FILE, NAMES_FILE, SECOND, CrfUnderstander
+from harness.understanding.models.linear_model import NAMES_FILE as FIRST_FILE
+from harness.understanding.models.slot_field import with_concepts
+from tests.unit.understanding.models.learned_from import tea
+
+
+def silent(line: str) -> None:
+    pass
+
+
+@cache
+def learned() -> tuple[CrfUnderstander, list[Utterance]]:
+    with TemporaryDirectory() as folder:
+        train, test = tea(Path(folder))
+    made = CrfUnderstander({"iterations": "40"}, seed=1)
+    made.fit(train, (), silent)
+    return made, test
+
+
+def test_it_understands_what_it_has_not_seen() -> None:
+    made, test = learned()
+    said = made.predict([one.words for one in test])
+    right = sum((one.intents, one.tags) == (it.intents, it.tags) for one, it in zip(test, said, strict=True))
+    assert right / len(test) > 0.85
+    assert any(len(it.intents) == 2 for it in said)
+
+
+def test_the_slots_depend_on_the_intent_that_it_gives() -> None:
+    made, _ = learned()
+    time = ("at", "half", "past", "seven")
+    (brewed, stopped) = made.predict([("brew", "some", "mint", "tea", *time), ("stop", "the", "kettle", *time)])
+    assert brewed.tags[-3:] == ("B-time-start", "I-time-start", "I-time-start")
+    assert stopped.tags[-3:] == ("B-time-end", "I-time-end", "I-time-end")
+
+
+def test_a_value_that_nobody_said_before_does_not_hide_what_is_wanted() -> None:
+    """The end of a word tells the field what it is, and with that the intents are decided again."""
+    kinds = (("travel", "place", ("hamburg", "freiburg", "marburg")), ("call", "who", ("nelson", "jackson", "wilson")))
+    said = [
+        Utterance(f"{name} {at}", tuple(text.format(name).split()), (intent,), tags)
+        for intent, concept, names in kinds
+        for name in names
+        for at, (text, tags) in enumerate((("{} please", (f"B-{concept}", "O")), ("now {}", ("O", f"B-{concept}"))))
+    ]
+    given = {}
+    for passes in ("1", "2"):
+        made = CrfUnderstander({"passes": passes, "pieces": "0"}, seed=1)
+        made.fit(said, (), silent)
+        given[passes] = made.predict([("oldenburg", "please"), ("now", "peterson")])
+    for one in given.values():
+        assert [it.tags for it in one] == [("B-place", "O"), ("O", "B-who")]
+    assert [it.intents for it in given["2"]] == [("travel",), ("call",)]
+    assert [it.intents for it in given["1"]] != [("travel",), ("call",)]
+
+
+def test_slots_are_written_as_their_concepts() -> None:
+    words = ["two", "cups", "in", "the", "big", "hall"]
+    assert with_concepts(words, ["B-n", "I-what", "O", "O", "B-room", "I-room"]) == "<n> <what> in the <room>"
+    assert with_concepts(words, ["B-n", "B-n", "O", "O", "I-room", "I-room"]) == "<n> <n> in the <room>"
+    assert with_concepts((), ()) == ""
+
+
+def test_a_model_from_before_the_second_pass_is_read(tmp_path: Path) -> None:
+    train, test = tea(tmp_path, train=40)
+    once = CrfUnderstander({"iterations": "10", "passes": "1"}, seed=1)
+    once.fit(train, (), silent)
+    words = [one.words for one in test]
+    once.save(tmp_path)
+    assert not (tmp_path / f"{SECOND}.json").exists()
+    for name, of in ((NAMES_FILE, ()), (FIRST_FILE, ("rule",))):
+        kept = json.loads((tmp_path / name).read_text(encoding="utf-8"))
+        kept.pop("passes", None)
+        kept.get("settings", {}).pop("passes", None)
+        for key in of:
+            del kept[key]["second"]
+        (tmp_path / name).write_text(json.dumps(kept), encoding="utf-8")
+    assert CrfUnderstander.load(tmp_path).predict(words) == once.predict(words)
+
+
+def test_a_kept_model_says_the_same(tmp_path: Path) -> None:
+    made, test = learned()
+    made.save(tmp_path)
+    words = [one.words for one in test]
+    assert CrfUnderstander.load(tmp_path).predict(words) == made.predict(words)
+
+
+@given(st.lists(st.lists(st.text(max_size=12), max_size=8).map(tuple), max_size=4))
+@settings(deadline=None, max_examples=60)
+def test_any_text_has_an_answer(texts: list[tuple[str, ...]]) -> None:
+    made, _ = learned()
+    said = made.predict(texts)
+    assert [len(one.tags) for one in said] == [len(text) for text in texts]
+    for text, one in zip(texts, said, strict=True):
+        assert all(0 <= score <= 1 for _, score in one.scores)
+        above = tuple(sorted(label for label, score in one.scores if score > 0.5))
+        best = max(one.scores, key=lambda pair: pair[1])[0]
+        assert one.intents == (() if not any(text) else above or (best,)), "every utterance of the training had one"
+
+
+def test_intents_may_be_empty_only_where_the_training_has_such_an_utterance(tmp_path: Path) -> None:
+    said = [Utterance(f"{word}{at}", (word, "it"), (word,), ("O", "O")) for word in ("brew", "stop") for at in range(9)]
+    unknown = [("quite", "another", "thing")]
+    must, may = (CrfUnderstander({"iterations": "5"}, seed=1) for _ in range(2))
+    must.fit(said, (), silent)
+    may.fit([*said, *(Utterance(f"none{at}", ("quite", "so"), (), ("O", "O")) for at in range(40))], (), silent)
+    assert [one.intents for one in may.predict(unknown)] == [()]
+    (given,) = must.predict(unknown)
+    assert given.intents == (max(given.scores, key=lambda pair: pair[1])[0],)
+    must.save(tmp_path)
+    assert CrfUnderstander.load(tmp_path).predict(unknown) == [given]
+    names = json.loads((tmp_path / NAMES_FILE).read_text())
+    del names["may_be_empty"]
+    (tmp_path / NAMES_FILE).write_text(json.dumps(names))
+    older = CrfUnderstander.load(tmp_path).predict(unknown)
+    above = [tuple(label for label, score in one.scores if score > 0.5) for one in older]
+    assert [one.intents for one in older] == above, "a model of the earlier version says what it said"
+
+
+def test_texts_without_slots_and_of_one_label_can_be_learned(tmp_path: Path) -> None:
+    made = CrfUnderstander({}, seed=1)
+    made.fit([Utterance(str(n), ("hello", str(n)), ("greet",), ("O", "O")) for n in range(4)], (), silent)
+    made.save(tmp_path)
+    (said,) = CrfUnderstander.load(tmp_path).predict([("hello", "you", "two")])
+    assert said.tags == ("O", "O", "O")
+    assert said.intents == ("greet",)
+
+
+def test_it_does_not_learn_from_nothing() -> None:
+    with pytest.raises(ValueError, match="nothing to learn"):
+        CrfUnderstander({}, seed=1).fit([], (), silent)
+
+
+@pytest.mark.parametrize("given_", [{"l1": "-1"}, {"iterations": "many"}, {"l3": "1"}, {"strength": "nan"}])
+def test_wrong_settings_are_refused(given_: dict[str, str]) -> None:
+    with pytest.raises(InputError):
+        CrfUnderstander(given_, seed=1)
+
+
+@pytest.mark.parametrize("keep", [0, 3, 20, 200, -1])
+def test_a_damaged_field_is_refused(tmp_path: Path, keep: int) -> None:
+    made, _ = learned()
+    made.save(tmp_path)
+    path = tmp_path / CRF_FILE
+    path.write_bytes(path.read_bytes()[:keep])
+    with pytest.raises(InputError) as caught:
+        CrfUnderstander.load(tmp_path)
+    assert CRF_FILE in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"settings": 3, "seed": 1}', "[" * 9000])
+def test_damaged_names_are_refused(tmp_path: Path, text: str) -> None:
+    made, _ = learned()
+    made.save(tmp_path)
+    (tmp_path / NAMES_FILE).write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match="the model is damaged"):
+        CrfUnderstander.load(tmp_path)

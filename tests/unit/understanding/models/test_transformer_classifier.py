@@ -1,0 +1,89 @@
+"""The Transformer classifier learns on a tiny checkpoint made here; damaged ones are refused by their folder."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.model.errors import InputError
+from harness.model.understanding import Utterance
+from harness.understanding.models.classifiers import classifier_maker
+from harness.understanding.models.encoder import load_encoder
+from harness.understanding.models.tritraining import TriRule, tri_train
+from tests.unit.understanding.models.learned_from import tea, tiny_checkpoint
+
+LABELS = ("ask", "brew", "sing", "stop")
+QUICK = [("learning-rate", "0.005"), ("epochs", "12"), ("dropout", "0")]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Utterance], list[Utterance]]:
+    return tea(tmp_path_factory.mktemp("tea"), train=100, test=40)
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory, data: tuple[list[Utterance], list[Utterance]]) -> Path:
+    return tiny_checkpoint(tmp_path_factory.mktemp("tiny"), [word for one in data[0] for word in one.words])
+
+
+def test_it_learns_goes_on_and_is_the_same_for_the_same_seed(
+    checkpoint: Path, data: tuple[list[Utterance], list[Utterance]]
+) -> None:
+    train, test = data
+    make = classifier_maker("transformer", [("checkpoint", str(checkpoint)), *QUICK])
+    texts, intents = [one.text for one in train], [one.intents or () for one in train]
+    asked = [one.text for one in test]
+    first, second = make(1), make(1)
+    first.fit(texts, intents, LABELS)
+    second.fit(texts, intents, LABELS)
+    found = first.probabilities(asked)
+    assert np.array_equal(found, second.probabilities(asked))
+    gold = np.array([[label in (one.intents or ()) for label in LABELS] for one in test])
+    assert ((found > 0.5) == gold).all(axis=1).mean() > 0.8
+    assert (found[:, 2] == 0).all()
+    # What it is shown next, it learns on top: a word that means another intent from now on.
+    first.fit([*texts, *["sing to the kettle"] * 30], [*intents, *[("sing",)] * 30], LABELS)
+    again = first.probabilities(["sing to the kettle", *asked])
+    assert again[0].tolist() == pytest.approx([0, 0, 1, 0], abs=0.4)
+    assert ((again[1:] > 0.5) == gold).all(axis=1).mean() > 0.8
+    assert first.probabilities([]).shape == (0, 4)
+
+
+def test_three_of_them_train_each_other(checkpoint: Path, data: tuple[list[Utterance], list[Utterance]]) -> None:
+    train, test = data
+    make = classifier_maker("transformer", [("checkpoint", str(checkpoint)), *QUICK, ("epochs", "6")])
+    found = tri_train(train[:70], train[70:], test, make, LABELS, rule=TriRule(episodes=1))
+    right = sum(one.intents == said.intents for one, said in zip(test, found.voted, strict=True))
+    assert right > 0.7 * len(test)
+
+
+def test_a_damaged_checkpoint_is_refused_with_its_folder(checkpoint: Path, tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    def spoilt(name: str) -> Path:
+        return Path(shutil.copytree(checkpoint, tmp_path / name))
+
+    with pytest.raises(InputError, match=r"no config\.json"):
+        load_encoder(str(tmp_path / "nowhere"))
+    half = spoilt("half")
+    weights = half / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:2000])
+    lacking = spoilt("lacking")
+    kept = load_file(lacking / "model.safetensors")
+    del kept["encoder.layer.1.output.dense.weight"]
+    save_file(kept, lacking / "model.safetensors", metadata={"format": "pt"})
+    larger = spoilt("larger")
+    config = json.loads((larger / "config.json").read_text())
+    (larger / "config.json").write_text(json.dumps({**config, "hidden_size": 64}))
+    silent = spoilt("silent")
+    (silent / "tokenizer.json").unlink()
+    spoilt_ones = ((half, "cannot be read"), (lacking, "lacks weights"), (larger, "shapes|cannot"), (silent, "token"))
+    for folder, what in spoilt_ones:
+        with pytest.raises(InputError, match=what) as caught:
+            load_encoder(str(folder))
+        assert str(folder) in str(caught.value)
+        assert "save_pretrained" in str(caught.value)

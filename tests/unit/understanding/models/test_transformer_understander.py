@@ -1,0 +1,139 @@
+"""The joint Transformer learns, on a tiny checkpoint that is made here."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from harness.model.errors import InputError
+from harness.model.understanding import Prediction, Utterance
+from harness.understanding.models.transformer_understander import HEADS_FILE, NAMES_FILE, TransformerUnderstander
+from tests.unit.understanding.models.learned_from import tea, tiny_checkpoint
+
+
+def silent(line: str) -> None:
+    pass
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Utterance], list[Utterance]]:
+    return tea(tmp_path_factory.mktemp("tea"), train=40, test=12)
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory, data: tuple[list[Utterance], list[Utterance]]) -> Path:
+    return tiny_checkpoint(tmp_path_factory.mktemp("tiny"), [word for one in data[0] for word in one.words])
+
+
+def learn(checkpoint: Path, data: tuple[list[Utterance], list[Utterance]], **settings: str) -> TransformerUnderstander:
+    given = {"checkpoint": str(checkpoint), "epochs": "3", "learning-rate": "0.003", **settings}
+    made = TransformerUnderstander({name.replace("_", "-"): value for name, value in given.items()}, seed=3)
+    made.fit(data[0], (), silent)
+    return made
+
+
+@pytest.fixture(scope="module")
+def learned(checkpoint: Path, data: tuple[list[Utterance], list[Utterance]]) -> TransformerUnderstander:
+    return learn(checkpoint, data, epochs="70", batch="8")
+
+
+def test_it_learns_a_small_set_by_heart(
+    learned: TransformerUnderstander, data: tuple[list[Utterance], list[Utterance]]
+) -> None:
+    said = learned.predict([one.words for one in data[0]])
+    right = sum((one.intents, one.tags) == (it.intents, it.tags) for one, it in zip(data[0], said, strict=True))
+    assert right == len(data[0])
+
+
+def test_a_kept_model_says_the_same(
+    learned: TransformerUnderstander, data: tuple[list[Utterance], list[Utterance]], tmp_path: Path
+) -> None:
+    learned.save(tmp_path)
+    words = [one.words for one in data[1]]
+    kept = TransformerUnderstander.load(tmp_path)
+    assert kept.predict(words) == learned.predict(words)
+    assert not any(path.suffix in (".bin", ".pt", ".pkl") for path in tmp_path.rglob("*"))
+
+
+def test_the_same_seed_gives_the_same_model(checkpoint: Path, data: tuple[list[Utterance], list[Utterance]]) -> None:
+    words = [one.words for one in data[1]]
+    first, second = (learn(checkpoint, data).predict(words) for _ in range(2))
+    assert first == second
+    assert learn(checkpoint, data, batch="5").predict(words) != first
+
+
+def test_words_beyond_the_longest_are_outside_and_told(
+    checkpoint: Path, data: tuple[list[Utterance], list[Utterance]]
+) -> None:
+    made = learn(checkpoint, data, max_length="6", epochs="1")
+    assert "were cut off" in made.notes[0]
+    (said,) = made.predict([("green",) * 30])
+    assert len(said.tags) == 30
+    assert said.tags[4:] == ("O",) * 26
+
+
+def test_any_text_has_an_answer(learned: TransformerUnderstander) -> None:
+    texts: list[tuple[str, ...]] = [
+        (), ("",), ("\0", "\ud800", "tea"), ("🫖" * 50,), ("a" * 5000, "tea"), ("\u200b", "\u200f", "green"),
+        ("[CLS]", "[SEP]"),
+    ]  # fmt: skip
+    said = learned.predict(texts)
+    assert [len(one.tags) for one in said] == [len(text) for text in texts]
+    assert all(0 <= score <= 1 for one in said for _, score in one.scores)
+    assert learned.predict([]) == []
+
+
+def test_an_answer_does_not_depend_on_its_neighbours(
+    learned: TransformerUnderstander, data: tuple[list[Utterance], list[Utterance]]
+) -> None:
+    def plain(said: list[Prediction]) -> list[tuple[object, object]]:
+        return [(one.intents, one.tags) for one in said]
+
+    words = [one.words for one in data[1]]
+    assert plain(learned.predict(words)) == plain([learned.predict([one])[0] for one in words])
+
+
+def test_it_ends_when_the_held_out_figure_stays(
+    checkpoint: Path, data: tuple[list[Utterance], list[Utterance]]
+) -> None:
+    lines: list[str] = []
+    given = {"checkpoint": str(checkpoint), "epochs": "50", "patience": "2", "learning-rate": "1e-8"}
+    made = TransformerUnderstander(given, seed=3)
+    made.fit(data[0], [replace(one, intents=("never",)) for one in data[1]], lines.append)
+    assert len([one for one in lines if one.startswith("epoch")]) < 10
+
+
+def test_without_intents_or_slots_it_learns_the_other(checkpoint: Path, tmp_path: Path) -> None:
+    made = TransformerUnderstander({"checkpoint": str(checkpoint), "epochs": "1"}, seed=1)
+    made.fit([Utterance("1", ("green", "tea"), (), ("O", "O"))], (), silent)
+    made.save(tmp_path)
+    (said,) = TransformerUnderstander.load(tmp_path).predict([("tea",)])
+    assert said == Prediction((), ("O",), ())
+
+
+@pytest.mark.parametrize("given", [{"epochs": "0"}, {"batch": "x"}, {"max-length": "3"}, {"chekpoint": "a"}])
+def test_wrong_settings_are_refused_before_anything_is_loaded(given: dict[str, str]) -> None:
+    with pytest.raises(InputError):
+        TransformerUnderstander(given, seed=1)
+
+
+def test_a_folder_without_checkpoint_is_refused(data: tuple[list[Utterance], list[Utterance]], tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        learn(tmp_path, data)
+    assert str(tmp_path) in str(caught.value)
+
+
+@pytest.mark.parametrize(("name", "content"), [(HEADS_FILE, b""), (HEADS_FILE, b"\0" * 99), (NAMES_FILE, b"{}")])
+def test_damaged_weights_are_refused(
+    learned: TransformerUnderstander, tmp_path: Path, name: str, content: bytes
+) -> None:
+    learned.save(tmp_path)
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError) as caught:
+        TransformerUnderstander.load(tmp_path)
+    assert name in str(caught.value)

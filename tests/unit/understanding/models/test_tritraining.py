@@ -1,0 +1,284 @@
+"""Tri-training teaches what two agree on, ends, and lets a person see all that is wrong."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from harness.annotation.desk import AnnotationDesk
+from harness.annotation.ledger import Ledger
+from harness.annotation.proposing import batch, material
+from harness.model.annotation import (
+    IMPORTED,
+    Accepted,
+    AnnotationProject,
+    AnnotationRow,
+    Labelled,
+    Proposal,
+    Proposed,
+    Struck,
+)
+from harness.model.choices import Ending
+from harness.model.errors import InputError
+from harness.model.label_set import Label, LabelSet
+from harness.model.understanding import Utterance
+from harness.understanding.models.classifiers import classifier_maker
+from harness.understanding.models.tri_sample import drawn
+from harness.understanding.models.tritraining import TriRule, TriTraining, tri_train
+from harness.understanding.models.votes import Intents, consensus, given_by, vote
+from harness.understanding.scoring.annotation_report import annotation_report
+from tests.unit.annotation.wrong_classifiers import (
+    LABEL_SET,
+    LABELS,
+    AddsWell,
+    DropsTheSecond,
+    Knowing,
+    SwapsTwo,
+    review,
+    spoken,
+)
+
+
+@pytest.mark.parametrize("wrong", [Knowing, DropsTheSecond, SwapsTwo, AddsWell])
+def test_a_person_strikes_exactly_what_is_wrong_and_the_report_says_so(wrong: type[Knowing]) -> None:
+    utterances = spoken(240)
+    gold = {one.id: one.intents or () for one in utterances}
+    rows: list[AnnotationRow] = [Labelled(f"i{one.id}", IMPORTED, one.id, gold[one.id]) for one in utterances[:60]]
+    used = material(
+        utterances, {one.id: gold[one.id] for one in utterances[:60]}, frozenset(gold), LABEL_SET, seed=3, share=0.2
+    )
+    found = tri_train(
+        used.train, used.held_out, used.unlabelled, lambda seed: wrong({}, seed=seed), LABELS,
+        refusal=LABEL_SET.refusal,
+    )  # fmt: skip
+    rows.append(batch(found, used, id_="b", classifier="wrong", wall_s=1.0))
+    proposed = {one.utterance: one.intents for one in found.voted}
+    mistaken = {id_ for id_, intents in proposed.items() if intents is not None and intents != gold[id_]}
+    assert bool(mistaken) is (wrong in (DropsTheSecond, SwapsTwo))
+
+    project = AnnotationProject("p", len(utterances), page_size=7)
+    bare = [replace(one, intents=None) for one in utterances]
+    struck = review(AnnotationDesk("ann", project, LABEL_SET, bare, rows, rows.extend), gold)
+
+    assert struck == mistaken
+    ledger = Ledger(LABEL_SET, rows)
+    final = {one.id: ledger.standing(one.id, 1).intents for one in utterances}
+    assert final == gold
+    report = annotation_report(utterances, rows, gold)
+    in_rows = Counter(type(row) for row in rows for _ in getattr(row, "utterances", "1"))
+    without = [id_ for id_, intents in proposed.items() if intents is None]
+    assert (report.labelled_before, report.proposed, report.final) == (60, 180, 240)
+    assert (report.struck, report.accepted) == (in_rows[Struck], in_rows[Accepted]) == (
+        len(mistaken), 180 - len(mistaken) - len(without),
+    )  # fmt: skip
+    assert report.without_consensus == report.refused == len(without)
+    assert bool(without) is (wrong is AddsWell)
+    assert (report.for_person.count, report.for_person.total) == (len(mistaken) + len(without), 180)
+    assert (report.by_hand, report.by_review, report.by_import) == (
+        len(mistaken) + len(without), 180 - len(mistaken) - len(without), 60,
+    )  # fmt: skip
+    assert report.by_hand == len(
+        {row.utterance for row in rows if isinstance(row, Labelled) and row.annotator == "ann"}
+    )
+    assert sum(counts.given for counts in report.splits.values()) == sum(map(len, gold.values()))
+    # That all three agree is no proof: here they always do.
+    assert report.unanimous == report.consensus
+    assert report.unanimous_struck == len(mistaken)
+
+
+def test_what_is_undone_is_not_counted() -> None:
+    utterances = spoken(12)
+    gold = {one.id: one.intents or () for one in utterances}
+    voted = vote(
+        [one.id for one in utterances],
+        [SwapsTwo({}, seed=1).probabilities([one.text for one in utterances])] * 3,
+        LABELS,
+        0.5,
+        LABEL_SET.refusal,
+    )
+    rows: list[AnnotationRow] = [
+        Proposed("b", "t", tuple(Proposal(one.utterance, one.intents, one.votes) for one in voted))
+    ]
+    desk = AnnotationDesk("ann", AnnotationProject("p", 12, page_size=50), LABEL_SET, utterances, rows, rows.extend)
+    desk.strike_number(1)
+    desk.accept_page()
+    assert annotation_report(utterances, rows, {}).struck == 1
+    desk.undo()
+    report = annotation_report(utterances, rows, {})
+    assert (report.struck, report.accepted, report.unreviewed) == (0, 0, 12)
+    review(desk, gold)
+    assert annotation_report(utterances, rows, gold).struck == sum(
+        one.intents is not None and one.intents != gold[one.utterance] for one in voted
+    )
+
+
+def test_consensus_is_two_of_three_whole_sets() -> None:
+    sets: list[Intents] = [(), ("a",), ("b",), ("a", "b")]
+    for votes in itertools.product(sets, repeat=3):
+        most, many = Counter(votes).most_common(1)[0]
+        assert consensus(votes) == (most if many >= 2 else None)
+
+
+@pytest.mark.parametrize("may_be_empty", [True, False])
+def test_votes_against_a_slow_reading(may_be_empty: bool) -> None:
+    draw = np.random.default_rng(4)
+    three = [draw.random((300, 2)) for _ in range(3)]
+    excluded = "a and b exclude each other"
+
+    def refusal(of: Intents) -> str:
+        return excluded if len(of) == 2 else "" if of or may_be_empty else "empty"
+
+    found = vote([str(number) for number in range(300)], three, ["b", "a"], 0.5, refusal)
+    for row, one in enumerate(found):
+        sets = [tuple(sorted(label for label, p in zip("ba", table[row], strict=True) if p > 0.5)) for table in three]
+        if not may_be_empty:
+            best = ["ba"[int(table[row].argmax())] for table in three]
+            sets = [given or (label,) for given, label in zip(sets, best, strict=True)]
+        most, many = Counter(sets).most_common(1)[0]
+        assert one.votes == tuple(sets)
+        stands = not refusal(most)
+        assert one.intents == (most if many >= 2 and stands else None)
+        assert bool(one.refused) is (many >= 2 and not stands)
+        assert one.unanimous is (many == 3 and stands)
+        assert may_be_empty or () not in one.votes
+
+
+def test_a_text_that_can_be_nothing_gets_no_label() -> None:
+    given = given_by(np.array([[0.0, 0.0], [0.2, 0.1], [0.6, 0.7]]), may_be_empty=False)
+    assert given.tolist() == [[False, False], [True, False], [True, True]]
+    assert given_by(np.zeros((2, 0)), may_be_empty=False).shape == (2, 0)
+
+
+def test_where_empty_is_not_allowed_no_agreement_on_it_is_refused_or_taught() -> None:
+    """Many labels and few examples: one-vs-rest gives most texts no label above the threshold."""
+    labels = [f"l{number}" for number in range(12)]
+    label_set = LabelSet("t", "T", tuple(Label(one) for one in labels))
+    utterances = [Utterance(f"u{at}", (f"w{at % 12}", f"x{at % 7}", f"y{at}"), (labels[at % 12],)) for at in range(120)]
+    parts = utterances[:24], utterances[24:36], utterances[36:]
+    found = tri_train(*parts, classifier_maker("tfidf"), labels, rule=TriRule(threshold=0.9), refusal=label_set.refusal)
+    assert not [one for one in found.voted if one.refused or () in one.votes]
+    allowed = replace(label_set, may_be_empty=True)
+    empty = tri_train(*parts, classifier_maker("tfidf"), labels, rule=TriRule(threshold=0.9), refusal=allowed.refusal)
+    assert sum(one.intents == () for one in empty.voted) > 20
+
+
+def test_every_label_is_in_every_sample_and_samples_differ() -> None:
+    sets: list[Intents] = [("rare",), *[("often",)] * 500, ("rare", "rarer"), *[("often", "odd")] * 3]
+    samples = [drawn(sets, 0.5, f"seed {number}") for number in range(20)]
+    for sample in samples:
+        assert len(sample) == len(set(sample)) == round(0.5 * len(sets))
+        assert {label for at in sample for label in sets[at]} == {"rare", "rarer", "often", "odd"}
+    assert len({tuple(sample) for sample in samples}) == 20
+    assert drawn(sets, 0.5, "seed 3") == samples[3]
+
+
+def test_the_third_is_taught_what_the_other_two_agree_on_and_never_a_held_out_utterance() -> None:
+    made: list[Knowing] = []
+
+    class Third(Knowing):
+        """Two that know, and one that hears everything in everything."""
+
+        def said(self, spoken: list[str]) -> list[str]:
+            return list(LABELS) if made.index(self) == 2 else spoken
+
+    def make(seed: int) -> Knowing:
+        made.append(Third({}, seed=seed))
+        return made[-1]
+
+    utterances = spoken(90)
+    train, held_out, rest = utterances[:40], utterances[40:60], utterances[60:]
+    found = tri_train(train, held_out, rest, make, LABELS, refusal=LABEL_SET.refusal)
+    texts = {one.text: one.intents for one in rest}
+    taught = dict(made[2].seen[1][found.kept.samples[2] :])
+    assert taught == texts
+    # The other two learn nothing: each would need the third's word.
+    assert found.kept.episodes[1].taught == (0, 0, len(texts))
+    for classifier in made:
+        for seen in classifier.seen:
+            assert not {text for text, _ in seen} & {one.text for one in held_out}
+    assert all(one.intents == texts[" ".join(u.words)] for one, u in zip(found.voted, rest, strict=True))
+    assert found.kept.ending is Ending.SETTLED
+
+
+def test_three_that_go_round_in_a_circle_are_stopped() -> None:
+    class Turning(Knowing):
+        """Says now this, now that."""
+
+        def said(self, spoken: list[str]) -> list[str]:
+            return [LABELS[len(self.seen) % 2]]
+
+    utterances = spoken(60)
+    found = tri_train(utterances[:30], utterances[30:40], utterances[40:], lambda seed: Turning({}, seed=seed), LABELS)
+    assert found.kept.ending is Ending.CIRCLING
+    assert len(found.kept.episodes) == 4
+
+
+def _mumbled(count: int, seed: int) -> list[Utterance]:
+    """Utterances whose words only hint at their intents."""
+    draw = random.Random(seed)
+    return [
+        replace(one, words=tuple(word for word in one.words if draw.random() < 0.7) or ("um",))
+        for one in spoken(count, seed)
+    ]
+
+
+def _trained(seed: int, triads: int = 1) -> TriTraining:
+    utterances = _mumbled(260, 5)
+    return tri_train(
+        utterances[:80], utterances[80:130], utterances[130:], classifier_maker("tfidf"), LABELS,
+        rule=TriRule(seed, triads), refusal=LABEL_SET.refusal,
+    )  # fmt: skip
+
+
+def test_the_same_seed_gives_the_same_and_another_one_another() -> None:
+    first = _trained(1)
+    assert first == _trained(1)
+    assert first.voted != _trained(2).voted
+
+
+def test_the_best_of_several_triads_is_kept() -> None:
+    found = _trained(1, triads=4)
+    assert len(found.triads) == 4
+    assert found.kept.exact.count == max(one.exact.count for one in found.triads)
+    assert found.figures.exact == found.kept.exact
+    assert found.triads[0].episodes == _trained(1).kept.episodes
+
+
+def test_an_utterance_cannot_be_in_two_parts_and_shared_texts_are_told() -> None:
+    utterances = spoken(40)
+    make = classifier_maker("tfidf")
+    for parts in (
+        (utterances[:20], utterances[19:30], utterances[30:]),
+        (utterances[:20], utterances[20:30], utterances[29:]),
+    ):
+        with pytest.raises(ValueError, match="is there twice"):
+            tri_train(*parts, make, LABELS)
+    again = [replace(one, id=f"again {one.id}") for one in utterances[:3]]
+    found = tri_train(utterances[:20], [*utterances[20:30], again[0]], [*utterances[30:], *again[1:]], make, LABELS)
+    assert (found.known_texts, found.shared_texts) == (2, 1)
+    with pytest.raises(ValueError, match="not labelled"):
+        tri_train([replace(utterances[0], intents=None)], utterances[1:3], utterances[3:], make, LABELS)
+
+
+def test_too_little_is_refused_with_what_is_needed() -> None:
+    utterances = spoken(100)
+    gold = {one.id: one.intents or () for one in utterances}
+
+    def of(count: int, labels: dict[str, Intents] = gold, **more: object) -> object:
+        final = {one.id: labels[one.id] for one in utterances[:count]}
+        return material(utterances, final, frozenset(gold), LABEL_SET, **{"seed": 1, "share": 0.2, **more})  # type: ignore[arg-type]
+
+    with pytest.raises(InputError, match=r"29 utterances are labelled.*at least 30"):
+        of(29)
+    with pytest.raises(InputError, match="the same labels"):
+        of(50, dict.fromkeys(gold, ("ask",)))
+    with pytest.raises(InputError, match="nothing is left"):
+        of(100)
+    with pytest.raises(InputError, match="0 of 50 labelled utterances are held out"):
+        of(50, split="dev")
+    of(30)

@@ -1,0 +1,139 @@
+"""The page of scored intents and slots."""
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+
+from harness.model.understanding import Corpus, Slot, Utterance
+from harness.understanding.arithmetic.rule import Rule
+from harness.understanding.reports.figure_rows import Reported
+from harness.understanding.reports.html import page
+from harness.understanding.reports.html_utterances import Line, ShownUtterance, selection
+from harness.understanding.scoring.comparison import compare
+from harness.understanding.scoring.counted import counted
+from harness.understanding.scoring.scoring import Scoring, score
+from tests.unit.understanding.reports.frames import HOSTILE, made
+
+WORDS = tuple("abcdefgh")
+
+
+def scoring(gold: Utterance, said: Utterance, rule: Rule | None = None) -> Scoring:
+    return score(Corpus("g", (gold,)), Corpus("p", (said,)), rule or Rule())
+
+
+def shown(gold: Utterance, said: Utterance, rule: Rule | None = None) -> ShownUtterance:
+    (one,) = selection([scoring(gold, said, rule)], ["predicted"], 10).utterances
+    return one
+
+
+def slots(line: Line) -> list[tuple[str, str, str]]:
+    return [(piece.text, piece.concept, piece.mark) for piece in line.pieces if piece.concept]
+
+
+def test_each_way_to_be_wrong_has_its_mark() -> None:
+    one = shown(
+        Utterance("1", WORDS, ("p", "q"), ("B-same", "O", "B-one", "B-long", "I-long", "O", "B-gone", "O")),
+        Utterance("1", WORDS, ("q", "r"), ("B-same", "B-more", "B-two", "B-long", "O", "O", "O", "O")),
+    )
+    gold, said = one.lines
+    assert slots(gold) == [("a", "same", ""), ("c", "one", "C"), ("d e", "long", "B"), ("g", "gone", "M")]
+    assert slots(said) == [("a", "same", ""), ("b", "more", "X"), ("c", "two", "C"), ("d", "long", "B")]
+    assert [piece.text for piece in said.pieces] == ["a", "b", "c", "d", "e", "f", "g", "h"]
+    assert said.intents == (("q", ""), ("r", "X"), ("p", "M"))
+    assert one.kinds == "BCIMX"
+
+
+def test_slots_without_place_stand_behind_the_words_with_their_values() -> None:
+    one = shown(
+        Utterance("1", ("go", "on"), ("p",), None, (Slot("city", "Paris"), Slot("n", "2"))),
+        Utterance("1", (), ("p",), None, (Slot("n", "3"),)),
+    )
+    assert slots(one.lines[0]) == [("Paris", "city", "M"), ("2", "n", "V")]
+    assert slots(one.lines[1]) == [("3", "n", "V")]
+    assert one.kinds == "MV"
+
+
+def test_what_is_not_annotated_or_not_predicted_is_not_wrong() -> None:
+    tagged = Utterance("1", ("go",), ("p",), ("B-x",))
+    assert shown(tagged, Utterance("1", ("go",), ("p",))).kinds == "0"
+    assert shown(replace(tagged, tags=None), tagged).kinds == "0"
+    assert shown(replace(tagged, intents=None), replace(tagged, intents=("z",))).kinds == "0"
+
+
+def test_specifiers_do_not_count_where_they_are_dropped() -> None:
+    from harness.model.understanding import Detail
+
+    gold, said = (Utterance("1", ("go",), ("p",), (tag,)) for tag in ("B-n-rooms", "B-n-guests"))
+    assert shown(gold, said).kinds == "C"
+    assert shown(gold, said, Rule(detail=Detail.RELAX)).kinds == "0"
+
+
+def test_the_worst_are_shown_and_what_is_left_out_is_said() -> None:
+    of = score(*made(3, 200), Rule())
+    found = selection([of], ["predicted"], 20)
+    assert len(found.utterances) == 20
+    assert found.total == 200
+    assert 20 < found.with_errors < 200
+    assert all(one.kinds != "0" for one in found.utterances)
+    text = page([Reported(counted([of]))], [of], most_utterances=20)
+    assert "Shown are the 20 worst; 180 are left out" in text
+    assert text.count("<article") == 20
+
+
+class _Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.scripts, self.open, self.wrong = 0, [], []  # type: ignore[var-annotated]
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.scripts += tag == "script"
+        self.wrong += [name for name, value in attrs if name.startswith("on") or "http" in (value or "")]
+
+
+def test_hostile_text_is_shown_and_never_obeyed() -> None:
+    word = HOSTILE.replace(" ", "")
+    gold = Utterance(HOSTILE, (word, word), (HOSTILE,), ("O", f"B-{word}"), None, ((HOSTILE, HOSTILE), ("b", "c")))
+    said = replace(gold, intents=(f"x{HOSTILE}",), tags=(f"B-{word}", "O"))
+    of = score(
+        Corpus(HOSTILE, (gold, replace(gold, id="2", groups=()))),
+        Corpus(HOSTILE, (said, replace(said, id=HOSTILE + "?"))),
+        Rule(),
+    )
+    text = page([Reported(counted([of]))], [of])
+    tags = _Tags()
+    tags.feed(text)
+    assert (tags.scripts, tags.wrong) == (1, [])
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;\\e[2J\\u202e&amp;" in text
+
+
+def test_several_systems_stand_below_one_gold_and_are_compared() -> None:
+    gold, predicted = made(4, 60)
+    other = Corpus("other.jsonl", tuple(replace(one, intents=("greeting",)) for one in predicted.utterances))
+    first, second = of = [score(gold, one, Rule()) for one in (predicted, other)]
+    text = page([Reported(counted([one])) for one in of], of, [compare(first, second)])
+    assert "<bdi>1 pred</bdi> − <bdi>2 other</bdi>, on the" in text
+    assert re.search(r"<article.*?gold</bdi>.*?1 pred</bdi>.*?2 other</bdi>", text, re.DOTALL)
+
+
+def test_counts_alone_make_a_page_without_utterances() -> None:
+    text = page([Reported(counted([score(*made(4, 60), Rule())]))])
+    assert "<article" not in text
+    assert "EMR (exact match)" in text
+    with pytest.raises(ValueError, match="no system"):
+        page([])
+
+
+def test_how_many_utterances_are_over_nothing_stands_beside_the_means() -> None:
+    gold = Corpus("g", (Utterance("1", ("go",), ()), Utterance("2", ("go",), ("p",)), Utterance("3", ("go",), ())))
+    said = Corpus("p", (Utterance("1", ("go",), ()), Utterance("2", ("go",), ()), Utterance("3", ("go",), ("p",))))
+    of = Reported(counted([score(gold, said, Rule())]))
+    rows = {row.key: row for row in of.rows}
+    for key in ("intent_accuracy", "precision_samples", "recall_samples", "f1_samples"):
+        assert (rows[key].value, rows[key].counts) == (0.0, "mean over 3 utterances; 1 is 0/0"), key
+    assert rows["emr"].counts == "1 of 3 utterances"
+    right = Reported(counted([score(gold, gold, Rule())]))
+    assert {row.key: row for row in right.rows}["intent_accuracy"].counts == "mean over 3 utterances; 2 are 0/0"

@@ -1,0 +1,66 @@
+"""A small corpus, what was heard of it, and a function that understands by known words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.model.choices import Marks
+from harness.model.normalisation import Normalisation
+from harness.model.understanding import Corpus, Prediction, Utterance
+from harness.transcripts.wording import Wording
+from harness.understanding.arithmetic.rule import Rule, Values
+from harness.understanding.scoring.cascade import Cascade, Heard, cascade, joined, understood
+
+INTENTS = {"book": "book", "cancel": "cancel", "hello": "greet"}
+CONCEPTS = {"nice": "city-to", "brest": "city-to", "monday": "date", "sunday": "date"}
+PLAIN = Wording(Normalisation.PLAIN, marks=Marks.NONE)
+RULE = Rule(values=Values.PLAIN, spoken=True)
+
+
+def understand(texts: Sequence[tuple[str, ...]]) -> list[Prediction]:
+    """Intents and slots by known words, in any case and with any marks."""
+    plain = [[word.lower().strip(".,!") for word in words] for words in texts]
+    return [
+        Prediction(
+            tuple(sorted({INTENTS[word] for word in words if word in INTENTS})),
+            tuple(f"B-{CONCEPTS[word]}" if word in CONCEPTS else "O" for word in words),
+        )
+        for words in plain
+    ]
+
+
+def said(id_: str, text: str, **changed: object) -> Utterance:
+    """An utterance that means what `understand` makes of it."""
+    words = tuple(text.split())
+    meant = understand([words])[0]
+    given: dict[str, object] = {"intents": meant.intents, "tags": meant.tags}
+    return Utterance(id_, words, **(given | changed))  # type: ignore[arg-type]
+
+
+def heard(**texts: str) -> Corpus:
+    return Corpus("heard.trn", tuple(Utterance(id_, tuple(text.split())) for id_, text in texts.items()))
+
+
+GOLD = Corpus(
+    "gold",
+    (
+        said("a", "book nice on monday", groups=(("voice", "one"),)),
+        said("b", "cancel", groups=(("voice", "one"),)),
+        said("c", "hello book brest", groups=(("voice", "two"),)),
+        said("d", "book brest on sunday", groups=(("voice", "two"),)),
+        # Nobody finds this intent.
+        said("e", "go away", intents=("leave",), groups=(("voice", "two"),)),
+    ),
+)
+
+
+def scored(pairs: Heard, rule: Rule = RULE, **options: object) -> Cascade:
+    before = understood(pairs.gold, understand, "model")
+    after = understood(pairs.heard, understand, "model")
+    return cascade(pairs, before, after, rule, PLAIN, **options)  # type: ignore[arg-type]
+
+
+def small() -> Cascade:
+    """Of GOLD: a slot lost, all kept, an intent lost, no transcript, and a wrong one."""
+    texts = heard(a="Book niece on Monday.", b="CANCEL!", c="yellow book Brest", e="go a way", z="what")
+    return scored(joined(GOLD, texts))

@@ -1,0 +1,69 @@
+"""Figures of many samples at once are the figures that counts have."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from harness.understanding.arithmetic.counts import FrameCounts, total
+from harness.understanding.arithmetic.figures import FrameFigures, figures
+from harness.understanding.arithmetic.rule import Rule
+from harness.understanding.arithmetic.zero_division import ONE, SEED, ZERO, ZeroDivision
+from harness.understanding.scoring.columns import Figure, basis, columns
+from tests.unit.understanding.arithmetic.random_frames import counted, pairs
+
+RULE = Rule(spoken=True)
+
+
+def counts_of(seed: int, utterances: int) -> list[FrameCounts]:
+    return [counted([pair], RULE) for pair in pairs(random.Random(seed), utterances)]
+
+
+def value(found: FrameFigures, figure: Figure) -> float | None:
+    slots = found.valued if figure.value.endswith("with_values") else found.slots
+    match figure:
+        case Figure.ACCURACY:
+            return found.intents.accuracy
+        case Figure.EMR:
+            return found.intents.exact.value
+        case Figure.SAMPLES_F1:
+            return found.intents.samples.f1
+        case Figure.MACRO_F1:
+            return found.intents.macro.f1
+        case Figure.MICRO_F1:
+            return found.intents.micro.f1
+    if slots is None:
+        return None
+    match figure:
+        case Figure.SLOT_F1 | Figure.VALUED_SLOT_F1:
+            return slots.micro.f1
+        case Figure.F1MH | Figure.VALUED_F1MH:
+            return slots.concept_sets.f1
+        case Figure.CER | Figure.VALUED_CER:
+            return slots.cer
+    return slots.frames.value
+
+
+@pytest.mark.parametrize("zero", [ZERO, SEED, ONE])
+@pytest.mark.parametrize("utterances", [1, 2, 30, 400])
+def test_columns_have_the_figures_of_counts(zero: ZeroDivision, utterances: int) -> None:
+    counts = counts_of(utterances, utterances)
+    declared = ("annulation", "never seen")
+    found = columns([counts], basis([counts], zero, declared)).found()
+    expected = figures(total(counts), zero, declared)
+    for figure in Figure:
+        of = value(expected, figure)
+        assert found[figure].tolist() == pytest.approx([np.nan if of is None else of], nan_ok=True), figure
+
+
+def test_samples_have_the_figures_of_the_utterances_they_are_of() -> None:
+    # The figures of a sample do not depend on whether utterances share a row.
+    counts = counts_of(1, 60)
+    made = columns([counts * 3], basis([counts * 3], ZERO, None))
+    assert len(made.number) < 100
+    assert made.utterances == 180
+    drawn = made.resampled(400, 1)
+    for figure, of in made.found().items():
+        assert np.mean(drawn[figure]) == pytest.approx(of[0], abs=0.02)

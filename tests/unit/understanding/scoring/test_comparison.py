@@ -1,0 +1,131 @@
+"""Two systems on the same utterances."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from harness.model.understanding import Chunking, Corpus, Utterance
+from harness.statistics.comparison import mcnemar
+from harness.understanding.arithmetic.counts import FrameCounts
+from harness.understanding.arithmetic.rule import Rule
+from harness.understanding.arithmetic.zero_division import ZERO
+from harness.understanding.scoring.columns import SHARES, Figure, basis, columns
+from harness.understanding.scoring.comparison import compare, differences
+from harness.understanding.scoring.scoring import Scoring, score
+from tests.unit.understanding.arithmetic.random_frames import near, utterance
+
+NOT_VALUED = [figure for figure in Figure if "values" not in figure.value]
+
+
+def corpus(seed: int, utterances: int) -> Corpus:
+    source = random.Random(seed)
+    return Corpus("gold", tuple(utterance(source, str(n), source.randint(1, 8), wild=False) for n in range(utterances)))
+
+
+def system(gold: Corpus, seed: int, right: float) -> Scoring:
+    source = random.Random(seed)
+    said = tuple(one if source.random() < right else near(source, one) for one in gold.utterances)
+    return score(gold, Corpus(f"system {seed}", said), Rule())
+
+
+def counts(scoring: Scoring) -> list[FrameCounts]:
+    return [frame.counts for frame in scoring.frames]
+
+
+def test_a_better_system_is_told_from_a_worse_one() -> None:
+    gold = corpus(1, 400)
+    found = compare(system(gold, 1, 0.8), system(gold, 2, 0.3))
+    for figure in NOT_VALUED:
+        one = found.differences[figure]
+        assert one.value is not None
+        assert one.interval is not None
+        assert one.p is not None
+        assert one.p < 0.01, figure
+        assert one.interval[0] < one.value < one.interval[1]
+        # Errors are fewer, all other figures higher.
+        assert (one.interval[1] < 0) if figure is Figure.CER else (one.interval[0] > 0)
+
+
+def test_turned_round_the_difference_has_the_other_sign() -> None:
+    gold = corpus(2, 150)
+    first, second = system(gold, 1, 0.6), system(gold, 2, 0.5)
+    there, back = compare(first, second), compare(second, first)
+    for figure in NOT_VALUED:
+        one, other = there.differences[figure], back.differences[figure]
+        assert one.value == pytest.approx(-(other.value or 0))
+        if figure in SHARES:
+            assert one.p == other.p
+            assert one.interval is not None
+            assert one.interval == pytest.approx(tuple(-end for end in reversed(other.interval or ())))
+
+
+def test_a_system_does_not_differ_from_itself() -> None:
+    found = compare(system(corpus(3, 100), 1, 0.5), system(corpus(3, 100), 1, 0.5))
+    for figure in NOT_VALUED:
+        one = found.differences[figure]
+        assert (one.value, one.p) == (0, 1)
+        assert figure in SHARES or one.interval is None
+
+
+def test_equal_systems_seldom_seem_to_differ() -> None:
+    seldom = 0
+    for seed in range(50):
+        gold = corpus(seed, 60)
+        found = differences(counts(system(gold, 2 * seed, 0.5)), counts(system(gold, 2 * seed + 1, 0.5)), draws=199)
+        p = found[Figure.SLOT_F1].p
+        assert p is not None
+        seldom += p <= 0.05
+    # A test of level 5 % says so in 2.5 of 50; more than 8 would be one in a thousand.
+    assert seldom <= 8
+
+
+def test_shares_have_mcnemars_p() -> None:
+    gold = corpus(5, 120)
+    first, second = system(gold, 1, 0.6), system(gold, 2, 0.4)
+    right = [[frame.counts.slots.frames_placed.count for frame in scoring.frames] for scoring in (first, second)]
+    only_first = sum(one > other for one, other in zip(*right, strict=True))
+    only_second = sum(one < other for one, other in zip(*right, strict=True))
+    found = compare(first, second).differences[Figure.SFA]
+    assert found.p == mcnemar(only_first, only_second)
+    assert found.value == pytest.approx((only_first - only_second) / 120)
+
+
+def test_swapping_keeps_the_sum_of_both() -> None:
+    gold = corpus(6, 80)
+    pair = counts(system(gold, 1, 0.6)), counts(system(gold, 2, 0.4))
+    made = columns(pair, basis(pair, ZERO, None))
+    found, swapped = made.found(), made.swapped(50, 0)
+    for figure in SHARES[:2]:
+        assert swapped[figure].sum(axis=0) == pytest.approx(found[figure].sum())
+        assert len(set(swapped[figure][0].tolist())) > 5
+
+
+def test_only_utterances_that_both_have_are_compared() -> None:
+    gold = corpus(7, 10)
+    first, second = (
+        score(gold, Corpus(name, tuple(one for one in gold.utterances if int(one.id) in ids)), Rule())
+        for name, ids in (("one", {0, 1, 2, 3, 4, 5}), ("two", {4, 5, 6}))
+    )
+    found = compare(first, second)
+    assert found.utterances == ("4", "5")
+    assert (found.only_first, found.only_second, found.neither) == (4, 1, 3)
+    assert found.first_counts.utterances == 2
+    assert (found.first, found.second) == ("one", "two")
+
+
+def test_two_rules_are_not_compared() -> None:
+    gold = corpus(8, 3)
+    strict = score(gold, gold, Rule(chunking=Chunking.IOB2))
+    with pytest.raises(ValueError, match="frames were read by"):
+        compare(strict, score(gold, gold, Rule()))
+
+
+def test_over_nothing_there_is_no_difference() -> None:
+    found = compare(score(Corpus("g", ()), Corpus("a", ()), Rule()), score(Corpus("g", ()), Corpus("b", ()), Rule()))
+    assert {one.value for one in found.differences.values()} == {None}
+    bare = Corpus("g", (Utterance("1", intents=("a",)),))
+    one = compare(score(bare, bare, Rule()), score(bare, bare, Rule())).differences
+    assert one[Figure.CER].value is None
+    assert one[Figure.EMR].value == 0

@@ -1,0 +1,141 @@
+"""Commands by their words: STT lines, counts beside CMD lines, and a log that adds up when it is read back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.cli import group
+from harness.model.bench import ObservationKind
+from harness.model.scenario import Recognised, TrialKind
+from harness.model.trial import Trial
+from harness.report.wake_log_session import wake_log
+from harness.report.wake_session import session_of
+from harness.session.figures.heard import heard_in, words_of
+from harness.session.log.writer import SqliteLog
+from harness.wake.reports.wake_log import Command, Missed, Words, computed, differences, summary
+from harness.wake.reports.wake_log_reading import read
+from harness.wake.reports.wake_log_text import write
+from tests.unit.wake.wake_rows import WakeRows, wake_trial
+
+COMMAND = TrialKind.COMMAND
+
+
+def command(number: int, reference: str = "turn on the light", *, tells: bool = True, wer: float = 0.0) -> Trial:
+    trial = wake_trial(number, COMMAND, reference=reference)
+    listening = trial.listening
+    assert listening is not None
+    reports = (ObservationKind.TRANSCRIPT,) if tells else ()
+    targets = tuple(replace(one, reports=reports) for one in listening.targets)
+    return replace(
+        trial,
+        listening=replace(listening, targets=targets),
+        recognised=Recognised(wer=wer),
+        alternatives=("set it to 50%",),
+    )
+
+
+@pytest.fixture
+def rows() -> WakeRows:
+    """A wake trial; commands: right with a phrase in front, an alternative misheard, silence, and only an intent."""
+    trials = [command(number, wer=0.25) for number in (2, 3, 4, 5)]
+    found = WakeRows()
+    found.plan(wake_trial(1), *trials)
+    found.play(wake_trial(1), [("kitchen", 1.75)])
+    found.play(trials[0], words=[("kitchen", 2.6, "Alexa, turn on the light!")])
+    found.play(trials[1], words=[("kitchen", 2.6, "set it to 15 per cent")])
+    found.play(trials[2])
+    found.play(trials[3], words=[("kitchen", 2.6, "intent:turn on the light")])
+    return found
+
+
+def test_commands_by_their_words(rows: WakeRows) -> None:
+    log = wake_log(session_of(rows.entries), "kitchen", words=True)
+    assert [one.key for one in log.happenings] == ["INVTA", "STTTA", "STTSB", "STTFR", "CMDTA"]
+    _, right, wrong, silent, intent = log.happenings
+    assert isinstance(right, Words)
+    assert (right.phrase, right.reference, right.words, right.wer) == ("turn on the light", "turn on the light", 4, 0)
+    assert isinstance(wrong, Words)
+    # Allowed by the scenario's share of errors, and all the same a mismatch of words.
+    assert (wrong.phrase, wrong.reference) == ("set it to fifteen percent", "set it to fifty percent")
+    assert (wrong.words, wrong.substitutions, wrong.additions, wrong.deletions, wrong.wer) == (5, 1, 0, 0, 20)
+    assert isinstance(silent, Missed)
+    assert silent.reference == "turn on the light"
+    assert isinstance(intent, Command)
+    assert intent.extras == (("x-trial", "command-5"),)
+    assert log.about("x-normalisation") == "spoken"
+    assert log.about("x-words-allowed-wrong") == "0.25"
+    totals = dict(log.totals)
+    # Of a command of which nothing was told every word counts as left out.
+    assert {key: value for key, value in totals.items() if key.startswith("WER_")} == {
+        "WER_WORDS": 13, "WER_SUBSTITUTIONS": 1, "WER_INSERTIONS": 0, "WER_DELETIONS": 4,
+    }  # fmt: skip
+    assert totals["WER"] == pytest.approx(100 * 5 / 13)
+    assert (totals["FRCOUNT"], totals["FR+SBCOUNT"], totals["TACOUNT"]) == (1, 2, 3)
+    assert "13 Words, 1 Substitutions, 0 Insertions, 4 Deletions, 38.462% WER" in summary(log)
+    assert differences(read(write(log))) == ()
+
+
+def test_without_words_the_counts_stand_beside(rows: WakeRows) -> None:
+    log = wake_log(session_of(rows.entries), "kitchen")
+    assert [one.key for one in log.happenings] == ["INVTA", "CMDTA", "CMDTA", "CMDFR", "CMDTA"]
+    wrong = read(write(log)).happenings[2]
+    assert isinstance(wrong, Command)
+    assert (wrong.phrase, wrong.reference) == ("set it to 15 per cent", "turn on the light")
+    assert wrong.extras == (
+        ("x-trial", "command-3"), ("x-words", "5"), ("x-substitutions", "1"), ("x-insertions", "0"),
+        ("x-deletions", "0"),
+    )  # fmt: skip
+    assert "WER" not in dict(log.totals)
+
+
+def test_a_device_that_tells_no_words_has_none() -> None:
+    trial = command(1, tells=False)
+    rows = WakeRows()
+    rows.plan(trial)
+    rows.play(trial)
+    log = wake_log(session_of(rows.entries), "kitchen", words=True)
+    assert [one.key for one in log.happenings] == ["CMDFR"]
+    assert log.about("x-normalisation") is None
+
+
+said = st.sampled_from(
+    ["", "turn on the light", "turn the lights", "Alexa turn on", "set it to 50 %", 'a "b" c', "7x8"]
+)
+
+
+@given(st.lists(st.tuples(said, st.sampled_from(["turn on the light", "what is 7x8", "it's 5°"])), max_size=5))
+def test_a_log_of_words_adds_up_when_read_back(plays: list[tuple[str, str]]) -> None:
+    trials = [command(number, reference) for number, (_, reference) in enumerate(plays)]
+    rows = WakeRows()
+    rows.plan(*trials, wake_trial(99))
+    for trial, (text, _) in zip(trials, plays, strict=True):
+        rows.play(trial, words=[("kitchen", 2.8, text)] if text else [])
+    session = session_of(rows.entries)
+    log = wake_log(session, "kitchen", words=True)
+    back = read(write(log))
+    assert differences(back) == ()
+    found = computed(back)
+    assert found == pytest.approx(dict(log.totals))
+    counts = words_of(heard_in((), session.figures)).final.counts
+    unheard = sum(len(one.reference.split()) for one in back.happenings if isinstance(one, Missed))
+    assert found.get("WER_WORDS", 0) == counts.words + unheard
+    assert found.get("WER_DELETIONS", 0) == counts.deletions + unheard
+    assert found.get("WER_SUBSTITUTIONS", 0) == counts.substitutions
+    assert found.get("WER_INSERTIONS", 0) == counts.insertions
+
+
+def test_export_with_words(rows: WakeRows, tmp_path: Path) -> None:
+    folder = tmp_path / "s1"
+    folder.mkdir()
+    with SqliteLog(folder) as log:
+        for entry in rows.entries:
+            log.append(entry.record)
+    done = CliRunner().invoke(group, ["export", str(folder), "--wake-log", "-", "--words"])
+    assert done.exit_code == 0, done.output
+    assert dict(read(done.stdout).totals)["WER_WORDS"] == 13

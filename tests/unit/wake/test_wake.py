@@ -1,0 +1,460 @@
+"""Wake figures from rows: what is a hit, a false reject, a false accept, and what counts nowhere."""
+
+from dataclasses import replace
+
+import pytest
+
+from harness.cli.wake_summary import wake_summary
+from harness.model.observation import (
+    ClockFitted,
+    DeviceState,
+    LinkBack,
+    LinkLost,
+    ListeningProved,
+    Proof,
+    SpeechEnded,
+    SpeechStarted,
+    Status,
+    Wake,
+)
+from harness.model.record import (
+    AttemptFinished,
+    AttemptStarted,
+    DecisionReached,
+    EngineStarted,
+    EventClipped,
+    EventReviewed,
+    ReviewWord,
+    TrialFinished,
+    TrialStarted,
+)
+from harness.model.scenario import TrialKind, WakeSettings
+from harness.model.stimulus import Recording, VoiceSpec
+from harness.model.time import Stamp
+from harness.model.trial import EvidenceSource, Outcome, Recognition
+from harness.session.figures.progress import SessionFigures
+from harness.statistics.intervals import Share
+from harness.wake.wake import WakeFigures
+from harness.wake.wake_progress import MarkKind
+from tests.unit.session.figures.rows import clip_of
+from tests.unit.wake.wake_rows import WakeRows, wake_trial
+
+AMBIENT, COMMAND = TrialKind.AMBIENT, TrialKind.COMMAND
+AIR_AND_WIRE = pytest.mark.parametrize("injected", [False, True], ids=["air", "wire"])
+
+
+@AIR_AND_WIRE
+def test_hits_false_rejects_and_delay(injected: bool) -> None:
+    one, two, three = (wake_trial(number, injected=injected) for number in (1, 2, 3))
+    rows = WakeRows(at_s=50.0)
+    rows.plan(one, two, three)
+    rows.play(one, [("kitchen", 1.8)], error_s=0.01)
+    rows.play(two)
+    rows.play(three, [("kitchen", 2.0)], error_s=0.01)
+    found = rows.device()
+    assert (found.hits, found.false_rejects.share) == (2, Share(1, 3))
+    assert found.delays.p50 is not None
+    assert found.delays.p50.value_s == pytest.approx(0.2)
+    assert found.delays.p50.clock_error_s == pytest.approx(0.0 if injected else 0.02)
+    assert found.events == ()
+    assert rows.progress.counted == rows.progress.planned == 3
+
+
+def test_an_event_outside_the_window_is_no_hit() -> None:
+    trials = [wake_trial(number) for number in range(1, 5)]
+    rows = WakeRows()
+    rows.plan(*trials)
+    for trial, offset_s in zip(trials, (0.89, 0.91, 2.59, 2.61), strict=True):
+        rows.play(trial, [("kitchen", offset_s)])
+    found = rows.device()
+    assert found.hits == 2
+    assert found.in_vocabulary_events == 2
+    assert found.false_accepts.count == 0, "in-vocabulary events count only when asked for"
+
+
+def test_a_spot_in_the_lead_in_does_not_hide_the_phrase() -> None:
+    trial = wake_trial(1)
+    rows = WakeRows()
+    rows.plan(trial)
+    rows.play(trial, [("kitchen", 0.5), ("kitchen", 1.8), ("kitchen", 2.0), ("kitchen", 3.0)])
+    found = rows.device()
+    assert (found.hits, found.in_vocabulary_events, found.suppressed) == (1, 1, 2)
+    assert [event.offset_s for event in rows.progress.unmatched] == [pytest.approx(0.5)]
+
+
+def test_frames_of_one_event_are_one_event() -> None:
+    trial = wake_trial(1, AMBIENT)
+    rows = WakeRows()
+    rows.plan(trial)
+    frames = [("kitchen", start + frame * 0.08) for start in (0.0, 20.0, 40.0) for frame in range(5)]
+    rows.play(trial, frames)
+    found = rows.device()
+    assert (found.false_accepts.count, found.suppressed) == (3, 12)
+    assert rows.progress.unmatched[-1].offset_s == 0.0, "an event in the first frame counts"
+
+
+def test_one_event_across_two_segments_is_one() -> None:
+    one, two = wake_trial(1, AMBIENT), wake_trial(2, AMBIENT)
+    rows = WakeRows()
+    rows.plan(one, two)
+    rows.play(one, [("kitchen", 59.9)])
+    rows.play(two, [("kitchen", 0.3), ("kitchen", 2.5)])
+    found = rows.device()
+    assert (found.false_accepts.count, found.suppressed) == (2, 1)
+
+
+def test_an_event_that_comes_after_a_short_tail_is_still_the_phrases() -> None:
+    one, two = wake_trial(1), wake_trial(2)
+    rows = WakeRows()
+    rows.plan(one, two)
+    rows.play(one, duration_s=1.8)
+    assert rows.device().false_rejects.share == Share(1, 1)
+    rows.play(two, [("kitchen", 0.4), ("kitchen", 1.9)])
+    found = rows.device()
+    assert (found.hits, found.false_rejects.share, found.in_vocabulary_events) == (2, Share(0, 2), 0)
+
+
+def test_a_late_event_mends_a_false_reject() -> None:
+    trial = wake_trial(1, injected=False)
+    rows = WakeRows()
+    rows.plan(trial)
+    rows.play(trial)
+    start_s = next(play.start_s for play in rows.figures.plays("kitchen"))
+    rows.see(Wake("kitchen_link", Stamp(start_s + 1.9)))
+    assert rows.device().hits == 1
+
+
+@AIR_AND_WIRE
+def test_exposure_and_false_accepts_of_ambient_sound(injected: bool) -> None:
+    settings = WakeSettings(proof_within_s=100.0)
+    rows = WakeRows(at_s=10.0)
+    trials = [wake_trial(number, AMBIENT, injected=injected, settings=settings) for number in range(1, 4)]
+    rows.plan(*trials)
+    rows.see(ListeningProved("kitchen_link", Stamp(10.0), Proof.HEARTBEAT))
+    rows.play(trials[0], [("kitchen", 30.0)])
+    rows.play(trials[1])
+    rows.play(trials[2], [("kitchen", 10.0), ("kitchen", 50.0)])
+    found = rows.device()
+    assert found.exposure_s == pytest.approx(180.0)
+    assert found.unproven_s == pytest.approx(0.0)
+    assert (found.false_accepts.count, found.after_review.count) == (3, 3)
+    assert found.false_accepts.per_hour == pytest.approx(60.0)
+    assert found.false_accepts.interval is not None
+    assert found.false_accepts.any_time is not None
+    assert rows.progress.ambient_planned_s == 180.0
+
+
+def test_time_without_proof_is_no_exposure() -> None:
+    trial = wake_trial(1, AMBIENT, injected=False)
+    rows = WakeRows(at_s=99.5)
+    rows.plan(trial)
+
+    def proved(at_s: float) -> None:
+        rows.see(ListeningProved("kitchen_link", Stamp(at_s), Proof.HEARTBEAT), trial)
+
+    proved(99.0)
+    rows.play(trial, [("kitchen", 5.0), ("kitchen", 40.0)], proof=False)
+    found = rows.device()
+    assert (found.exposure_s, found.unproven_s, found.ambient_events_outside) == (0.0, 60.0, 2)
+    # Proofs that come late say more of the same play: 13 s, then nothing for too long, then the last 10 s.
+    for at_s in (113.0, 150.0, 165.0):
+        proved(at_s)
+    found = rows.device()
+    assert found.exposure_s == pytest.approx(13.0 + 10.0)
+    assert (found.false_accepts.count, found.ambient_events_outside) == (1, 1)
+
+
+def test_a_lost_link_cuts_exposure() -> None:
+    trial = wake_trial(1, AMBIENT, injected=False)
+    rows = WakeRows(at_s=100.0)
+    rows.plan(trial)
+    rows.see(ListeningProved("kitchen_link", Stamp(100.0), Proof.HEARTBEAT))
+    rows.see(LinkLost("kitchen_link", Stamp(105.0), "port gone"))
+    lost = rows.device()
+    assert (lost.link_up, lost.link_trouble) == (False, "port gone")
+    rows.see(LinkBack("kitchen_link", Stamp(106.0)))
+    rows.see(ListeningProved("kitchen_link", Stamp(110.0), Proof.HEARTBEAT))
+    rows.see(ListeningProved("kitchen_link", Stamp(120.0), Proof.HEARTBEAT))
+    rows.play(trial, proof=False)
+    found = rows.device()
+    assert found.link_up
+    assert found.exposure_s == pytest.approx(10.0), "from the first proof after the link was back"
+
+
+def test_audio_that_is_not_acknowledged_is_no_exposure() -> None:
+    trial = wake_trial(1, AMBIENT)
+    rows = WakeRows()
+    rows.plan(trial)
+    rows.play(trial, [("kitchen", 50.0)], proof=False, speed=30.0)
+    assert (rows.device().exposure_s, rows.device().ambient_events_outside) == (0.0, 1)
+    rows.see(ListeningProved("kitchen_link", Stamp(rows.at_s), Proof.ACKNOWLEDGED, 55.0), trial)
+    found = rows.device()
+    assert (found.exposure_s, found.unproven_s, found.false_accepts.count) == (55.0, 5.0, 1)
+
+
+def test_an_interrupted_attempt_counts_nowhere() -> None:
+    wake, ambient = wake_trial(1), wake_trial(2, AMBIENT)
+    rows = WakeRows()
+    rows.plan(wake, ambient)
+    rows.play(wake, [("kitchen", 1.8)], outcome=Outcome.INTERRUPTED, finish=False)
+    rows.play(ambient, [("kitchen", 10.0)], outcome=Outcome.INTERRUPTED, finish=False)
+    found = rows.device()
+    assert (found.false_rejects.share, found.exposure_s, found.false_accepts.count) == (Share(), 0.0, 0)
+    assert found.ambient_events_outside == 1
+    assert not any(event.exposed for event in rows.progress.unmatched)
+    assert {mark.kind for mark in found.timeline} >= {MarkKind.INTERRUPTED}
+    rows.play(wake, [("kitchen", 1.8)], attempt=2)
+    assert rows.device().hits == 1
+
+
+def test_an_attempt_that_a_dead_engine_left_behind_counts_nowhere() -> None:
+    trial = wake_trial(1)
+    rows = WakeRows()
+    rows.plan(trial)
+    rows.add(TrialStarted(trial.id, 1))
+    rows.add(AttemptStarted(trial.id, 1, 1, "p", "c", 1.0, 1.6, 3.1, None))
+    rows.add(EngineStarted(2, 11, "boot", 1.0))
+    rows.add(
+        AttemptFinished(trial.id, 1, 1, Outcome.INTERRUPTED, Recognition.UNKNOWN, EvidenceSource.NONE, cause="gone")
+    )
+    rows.play(trial, [("kitchen", 1.8)], attempt=2)
+    assert rows.device().false_rejects.share == Share(0, 1)
+
+
+def test_a_later_take_stands_in_place_of_the_earlier() -> None:
+    trial = wake_trial(1)
+    rows = WakeRows()
+    rows.plan(trial)
+    rows.play(trial)
+    rows.play(trial, [("kitchen", 1.8)], take=2)
+    assert (rows.device().hits, rows.device().false_rejects.share) == (1, Share(0, 1))
+    rows.add(TrialFinished(trial.id, 3, Outcome.SKIPPED, 0, None))
+    assert rows.device().false_rejects.share == Share()
+    assert rows.device().delays.total == 0
+    assert rows.progress.counted == 0
+
+
+def test_self_wakes_are_told_apart_in_the_room_and_not_over_a_wire() -> None:
+    for injected, expected in ((False, 1), (True, 3)):
+        trial = wake_trial(1, AMBIENT, ("kitchen", "den"), injected, WakeSettings(proof_within_s=100))
+        rows = WakeRows(at_s=10.0)
+        rows.plan(trial)
+        for name in ("kitchen", "den"):
+            rows.see(ListeningProved(f"{name}_link", Stamp(10.0), Proof.HEARTBEAT))
+        # It is said before the events come; the sound begins at 10.5.
+        rows.see(Status("den_link", Stamp(15.0), DeviceState.SPEAKING))
+        rows.see(Status("den_link", Stamp(20.0), DeviceState.IDLE))
+        rows.play(trial, [("kitchen", 6.0), ("kitchen", 9.9), ("kitchen", 30.0)])
+        found = rows.device()
+        assert found.false_accepts.count == expected
+        assert found.after_review.count == expected
+        if not injected:
+            assert dict(found.events) == {ReviewWord.SELF_WAKE: 2, None: 1}
+            assert {event.why for event in rows.progress.unmatched} == {"during speech of den", ""}
+
+
+def test_speech_that_a_microphone_hears_after_a_wake_event_is_a_devices() -> None:
+    trial = wake_trial(1, AMBIENT, injected=False, settings=WakeSettings(proof_within_s=100))
+    rows = WakeRows(at_s=10.0)
+    rows.plan(trial)
+    rows.see(ListeningProved("kitchen_link", Stamp(10.0), Proof.HEARTBEAT))
+    rows.see(Wake("kitchen_link", Stamp(10.1)))
+    rows.see(SpeechStarted("mic", Stamp(12.0), -30.0))
+    rows.see(SpeechEnded("mic", Stamp(16.0)))
+    rows.see(SpeechStarted("mic", Stamp(40.0), -30.0))
+    rows.see(SpeechEnded("mic", Stamp(45.0)))
+    rows.play(trial, [("kitchen", 4.0), ("kitchen", 32.0)])
+    found = rows.device()
+    assert found.false_accepts.count == 1, "nobody woke before the second speech: a person, or the sound itself"
+    assert found.ambient_events_outside == 1
+
+
+def test_reviews_decide_and_can_be_taken_back() -> None:
+    trial = wake_trial(1, AMBIENT)
+    rows = WakeRows()
+    rows.plan(trial)
+    first, second = rows.play(trial, [("kitchen", 10.0), ("kitchen", 20.0)])
+    rows.add(EventReviewed(first, ReviewWord.REAL_PERSON, "ann"))
+    rows.add(EventReviewed(second, ReviewWord.FALSE_ACCEPT, "ann"))
+    found = rows.device()
+    assert (found.false_accepts.count, found.after_review.count) == (2, 1)
+    assert dict(found.events) == {ReviewWord.REAL_PERSON: 1, ReviewWord.FALSE_ACCEPT: 1}
+    rows.add(EventReviewed(first, ReviewWord.SELF_WAKE, "bob"))
+    latest = next(event for event in rows.progress.unmatched if event.seq == first)
+    assert (latest.word, latest.reviewed_by) == (ReviewWord.SELF_WAKE, "bob")
+    rows.add(EventReviewed(first, None, "bob"))
+    found = rows.device()
+    assert (found.false_accepts.count, found.after_review.count) == (2, 2)
+    clip = clip_of("around.flac")
+    rows.add(EventClipped(second, clip))
+    assert rows.progress.unmatched[0].clip == clip
+
+
+def test_in_vocabulary_events_count_when_asked_for() -> None:
+    settings = WakeSettings(count_in_vocabulary=True)
+    wake, ambient = wake_trial(1, settings=settings), wake_trial(2, AMBIENT, settings=settings)
+    rows = WakeRows()
+    rows.plan(wake, ambient)
+    rows.play(wake, [("kitchen", 0.4), ("kitchen", 1.9)])
+    rows.play(ambient, [("kitchen", 30.0)])
+    found = rows.device()
+    assert found.false_accepts.count == 2
+    assert found.exposure_s == pytest.approx(60.0 + 3.1 - 0.9)
+
+
+def test_commands_are_matched_substituted_or_missed() -> None:
+    trials = [wake_trial(number, COMMAND) for number in range(1, 6)]
+    rows = WakeRows()
+    rows.plan(*trials)
+    rows.play(trials[0], [("kitchen", 1.3)], words=[("kitchen", 2.5, "Alexa, turn on the light!")])
+    rows.play(trials[1], [("kitchen", 1.3)], words=[("kitchen", 2.5, "turn off the light")])
+    rows.play(trials[2], [("kitchen", 1.3)])
+    rows.play(trials[3], words=[("kitchen", 2.4, "intent:turn on the light")])
+    # What an earlier command left over is not the answer to this one.
+    rows.play(trials[4], words=[("kitchen", 0.2, "turn on the light"), ("kitchen", 2.4, "lights out")])
+    found = rows.device()
+    assert (found.commands, found.substituted, found.missed) == (Share(2, 5), 2, 1)
+    assert found.false_rejects.share == Share(), "false rejects are of wake trials"
+    assert found.in_vocabulary_events == 0, "the phrase of a command is its own event"
+
+
+def test_several_devices_and_conditions_have_their_own_counts() -> None:
+    one = wake_trial(1, devices=("kitchen", "den"), conditions=(("voice", "slt"), ("noise", "quiet")))
+    two = wake_trial(2, devices=("kitchen", "den"), conditions=(("voice", "rms"), ("noise", "quiet")))
+    rows = WakeRows()
+    rows.plan(one, two)
+    rows.play(one, [("kitchen", 1.8), ("den", 1.9)])
+    rows.play(two, [("kitchen", 1.8)])
+    assert rows.device().false_rejects.share == Share(0, 2)
+    assert rows.device("den").false_rejects.share == Share(1, 2)
+    cells = {name: ratio.share for name, ratio in rows.device("den").conditions}
+    assert cells == {"voice=slt": Share(0, 1), "noise=quiet": Share(1, 2), "voice=rms": Share(1, 1)}
+    assert [name for name, _ in rows.device().conditions] == ["voice=slt", "voice=rms", "noise=quiet"]
+    assert all(ratio.interval for _, ratio in rows.device("den").conditions)
+    assert rows.figures.hits("den") == {"wake-1": True, "wake-2": False}
+
+
+def test_there_is_no_delay_after_a_recording_whose_phrase_ends_nobody_knows_where() -> None:
+    trials = [
+        replace(one, recipe=replace(one.recipe, query=Recording(f"/said/{one.id}.wav", phrase_end_s=ends_s)))
+        for one, ends_s in ((wake_trial(1), None), (wake_trial(2), 0.6))
+    ]
+    rows = WakeRows(at_s=50.0)
+    rows.plan(*trials)
+    for trial in trials:
+        rows.play(trial, [("kitchen", 1.8)])
+    assert rows.device().hits == 2
+    assert [play.reading.delay is not None for play in rows.figures.plays("kitchen")] == [False, True]
+    assert rows.device().delays.total == 1
+
+
+def test_false_rejects_of_one_voice_are_not_as_many_independent_trials() -> None:
+    """One voice is never heard, four always: 36 of 180, and the next voice may do either."""
+    names = ("kal", "slt", "rms", "awb", "ana")
+    trials = [
+        replace(one, recipe=replace(one.recipe, voice=VoiceSpec("flite", names[number % 5])))
+        for number in range(180)
+        for one in [wake_trial(number)]
+    ]
+    rows = WakeRows(at_s=50.0)
+    rows.plan(*trials)
+    for trial in trials:
+        rows.play(trial, [] if trial.recipe.voice.name == "kal" else [("kitchen", 1.8)])
+    found = rows.device().false_rejects
+    assert (found.share, found.speakers) == (Share(36, 180), 5)
+    assert found.interval is not None
+    assert found.interval[0] < 0.02
+    assert found.interval[1] > 0.6
+    assert found.any_time is not None
+    assert found.any_time[0] <= found.interval[0]
+    assert found.any_time[1] >= found.interval[1]
+    assert "20.00% (95 % over 5 voices " in "\n".join(wake_summary(rows.figures))
+
+
+def test_ambient_events_are_shown_while_they_come_and_counted_at_the_end() -> None:
+    trial = wake_trial(1, AMBIENT)
+    rows = WakeRows()
+    rows.plan(trial)
+    rows.play(trial, [("kitchen", 10.0), ("kitchen", 10.5)])
+    figures = WakeFigures()
+    for entry in rows.entries:
+        if isinstance(entry.record, AttemptFinished):
+            break
+        figures.add(entry)
+    before = figures.snapshot()
+    assert len(before.unmatched) == 1
+    assert before.devices[0].false_accepts.count == before.devices[0].ambient_events_outside == 0
+
+
+def test_every_event_that_counts_is_the_one_whose_sound_is_kept() -> None:
+    """Wakes every 1.5 s with a refractory time of 2 s: every other one counts, while it comes and afterwards."""
+    ambient = wake_trial(1, AMBIENT)
+    rows = WakeRows(at_s=50.0)
+    rows.plan(ambient)
+    seqs = rows.play(ambient, [("kitchen", 10.0 + 1.5 * number) for number in range(6)])
+    figures, shown = WakeFigures(), []
+    for entry in rows.entries:
+        figures.add(entry)
+        if isinstance(entry.record, AttemptFinished):
+            break
+        shown = [event.seq for event in figures.unmatched("kitchen")]
+    assert rows.device().after_review.count == 3
+    assert shown == [event.seq for event in figures.unmatched("kitchen")] == [seqs[0], seqs[2], seqs[4]]
+    assert [seq for seq in seqs if not figures.explained(seq)] == shown
+
+
+def test_the_event_that_only_looked_like_the_phrases_keeps_its_sound() -> None:
+    """Of two events in one window the one nearer to the phrase is its own; that is known when the attempt has ended."""
+    call = wake_trial(1, settings=WakeSettings(refractory_s=0.3))
+    rows = WakeRows(at_s=50.0)
+    rows.plan(call)
+    early, near = rows.play(call, [("kitchen", 1.0), ("kitchen", 1.7)])
+    figures = WakeFigures()
+    for entry in rows.entries:
+        if isinstance(entry.record, AttemptFinished):
+            assert [figures.explained(seq) for seq in (early, near)] == [None, None]
+        figures.add(entry)
+    assert [figures.explained(seq) for seq in (early, near)] == [False, True]
+    assert [event.seq for event in figures.unmatched("kitchen")] == [early]
+
+
+def test_what_a_device_says_of_itself() -> None:
+    rows = WakeRows()
+    rows.plan(wake_trial(1))
+    rows.see(ClockFitted("kitchen_link", Stamp(3.0), "b1", 0.0, 12.0, 0.0004))
+    rows.see(ListeningProved("kitchen_link", Stamp(4.0), Proof.STATUS))
+    rows.see(Status("kitchen_link", Stamp(5.0), DeviceState.GONE))
+    rows.add(DecisionReached("kitchen", "false_rejects", True))
+    found = rows.device()
+    assert (found.clock_error_s, found.listening_proved_s, found.link_up) == (0.0004, 4.0, False)
+    assert found.decisions == (("false_rejects", True),)
+    rows.see(Status("kitchen_link", Stamp(6.0), DeviceState.STARTED))
+    assert rows.device().link_up
+
+
+def test_a_counted_trial_is_finished_and_is_no_query() -> None:
+    rows = WakeRows()
+    trial = wake_trial(1)
+    rows.plan(trial)
+    rows.play(trial, [("kitchen", 1.8)])
+    figures = SessionFigures()
+    for entry in rows.entries:
+        figures.add(entry)
+    totals = figures.snapshot().totals
+    assert (totals.finished, totals.count(Outcome.COUNTED)) == (1, 1)
+    assert (totals.recognised, totals.answered, totals.first_attempt) == (Share(), Share(), Share())
+    assert totals.wake_delay.total == 0
+
+
+def test_rows_that_come_again_change_nothing() -> None:
+    trial = wake_trial(1)
+    rows = WakeRows()
+    rows.plan(trial)
+    rows.play(trial, [("kitchen", 1.8)])
+    once, figures = rows.progress, rows.figures
+    for entry in rows.entries:
+        figures.add(entry)
+    assert figures.snapshot() == once
+    strange = replace(rows.entries[-1], seq=100, record=AttemptStarted("x", 1, 1, "p", "s", 0, 0, 1, None))
+    figures.add(strange)
+    assert figures.snapshot() == once

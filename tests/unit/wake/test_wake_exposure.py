@@ -1,0 +1,316 @@
+"""Exposure: what counts as heard, by heartbeats, states and probes, and what stays unproven."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.model.observation import (
+    DeviceState,
+    LinkBack,
+    LinkLost,
+    ListeningProved,
+    Proof,
+    Status,
+    StimulusEnded,
+    StimulusHeard,
+    StimulusStarted,
+    Wake,
+)
+from harness.model.record import AttemptFinished, AttemptStarted, EngineStarted, TrialFinished
+from harness.model.scenario import Limits, TrialKind
+from harness.model.time import Stamp
+from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
+from harness.session.figures.limits import check_limits
+from harness.session.figures.totals import Totals
+from harness.statistics.intervals import Share
+from harness.wake.wake import WakeFigures
+from harness.wake.wake_listening import PROBE_REACH, PROBE_SLACK_S
+from harness.wake.wake_progress import MarkKind
+from tests.unit.wake.wake_rows import PHRASE, WAKE_DURATION_S, WakeRows, wake_trial
+
+EVERY_S = 120.0
+SEGMENT_S = 60.0
+LINK = "kitchen_link"
+
+
+def segment(number: int, every_s: float = EVERY_S, injected: bool = False) -> Trial:
+    made = wake_trial(number, TrialKind.AMBIENT, injected=injected)
+    assert made.listening is not None
+    return replace(made, listening=replace(made.listening, probe_every_s=every_s))
+
+
+def probe(number: int, injected: bool = False) -> Trial:
+    made = wake_trial(number, TrialKind.PROBE, injected=injected)
+    assert made.listening is not None
+    return replace(made, listening=replace(made.listening, probe_every_s=EVERY_S))
+
+
+def session(*trials: Trial) -> WakeRows:
+    rows = WakeRows()
+    rows.plan(*trials)
+    return rows
+
+
+def ask(rows: WakeRows, trial: Trial, *heard: bool) -> None:
+    """A probe, once or twice, heard or not each time."""
+    for attempt, woke in enumerate(heard, start=1):
+        last = attempt == len(heard)
+        rows.play(
+            trial,
+            [("kitchen", 1.9)] if woke else [],
+            attempt=attempt,
+            outcome=Outcome.COUNTED if woke else Outcome.NO_WAKE,
+            proof=False,
+            finish=last,
+        )
+
+
+def test_a_segment_between_two_probes_that_were_heard_is_exposure() -> None:
+    rows = session(first := probe(1), one := segment(2), two := segment(3), last := probe(4))
+    ask(rows, first, True)
+    rows.play(one, proof=False)
+    rows.play(two, [("kitchen", 30.0)], proof=False)
+    assert (rows.device().exposure_s, rows.device().unproven_s) == (0.0, 2 * SEGMENT_S)
+    assert (rows.device().false_accepts.count, rows.device().ambient_events_outside) == (0, 1)
+    ask(rows, last, True)
+    found = rows.device()
+    assert (found.exposure_s, found.unproven_s) == (2 * SEGMENT_S, 0.0)
+    assert (found.false_accepts.count, found.ambient_events_outside) == (1, 0)
+    assert found.probes == Share(2, 2)
+
+
+def test_a_probe_counts_as_nothing_else() -> None:
+    rows = session(first := probe(1), last := probe(2))
+    ask(rows, first, True)
+    ask(rows, last, False, False)
+    found = rows.device()
+    assert (found.hits, found.false_rejects.share, found.delays.total) == (0, Share(0, 0), 0)
+    assert found.events == ()
+    assert found.probes == Share(1, 2)
+    assert [mark.kind for mark in found.timeline if mark.kind is not MarkKind.INTERRUPTED] == [
+        MarkKind.PROBE,
+        MarkKind.PROBE_UNHEARD,
+    ]
+
+
+def test_a_probe_heard_the_second_time_proves_as_well() -> None:
+    rows = session(first := probe(1), one := segment(2), last := probe(3))
+    ask(rows, first, False, True)
+    rows.play(one, proof=False)
+    ask(rows, last, False, True)
+    assert rows.device().exposure_s == SEGMENT_S
+
+
+def test_a_probe_that_is_not_heard_leaves_both_sides_unproven() -> None:
+    rows = session(probe(1), segment(2), probe(3), segment(4), probe(5), segment(6), probe(7))
+    trials = list(rows.trials.values())
+    for trial, heard in zip(trials, (True, None, False, None, True, None, True), strict=True):
+        if heard is None:
+            rows.play(trial, proof=False)
+        else:
+            ask(rows, trial, *((True,) if heard else (False, False)))
+    assert (rows.device().exposure_s, rows.device().unproven_s) == (SEGMENT_S, 2 * SEGMENT_S)
+
+
+def test_a_skipped_probe_proves_nothing_and_disproves_nothing() -> None:
+    rows = session(first := probe(1), one := segment(2), skipped := probe(3), two := segment(4), last := probe(5))
+    ask(rows, first, True)
+    rows.play(one, proof=False)
+    rows.add(TrialFinished(skipped.id, 1, Outcome.SKIPPED, 0, None, "operator"))
+    rows.play(two, proof=False)
+    ask(rows, last, True)
+    assert rows.device().exposure_s == 2 * SEGMENT_S
+
+
+@pytest.mark.parametrize("what", ["link", "restart", "engine"])
+def test_what_breaks_the_watch_breaks_the_proof(what: str) -> None:
+    rows = session(first := probe(1), one := segment(2), two := segment(3), last := probe(4))
+    ask(rows, first, True)
+    rows.play(one, proof=False)
+    match what:
+        case "link":
+            rows.see(LinkLost(LINK, Stamp(rows.at_s), "unplugged"))
+            rows.see(LinkBack(LINK, Stamp(rows.at_s)))
+        case "restart":
+            rows.see(Status(LINK, Stamp(rows.at_s), DeviceState.STARTED))
+        case _:
+            rows.add(EngineStarted(2, 1, "boot", 1.0))
+    rows.play(two, proof=False)
+    ask(rows, last, True)
+    assert (rows.device().exposure_s, rows.device().unproven_s) == (0.0, 2 * SEGMENT_S)
+
+
+def test_a_long_pause_between_two_probes_proves_nothing() -> None:
+    rows = session(first := probe(1), one := segment(2), last := probe(3))
+    ask(rows, first, True)
+    rows.play(one, proof=False)
+    rows.at_s += PROBE_REACH * EVERY_S + PROBE_SLACK_S
+    ask(rows, last, True)
+    assert rows.device().exposure_s == 0.0
+
+
+def test_a_wake_trial_that_was_heard_proves_too_where_probes_are_declared() -> None:
+    rows = session(first := probe(1), one := segment(2), call := wake_trial(3, injected=False))
+    ask(rows, first, True)
+    rows.play(one, proof=False)
+    rows.play(call, [("kitchen", 1.9)], proof=False)
+    assert rows.device().exposure_s == SEGMENT_S
+    assert rows.device().hits == 1
+
+
+def test_an_interrupted_segment_counts_nowhere_and_its_repetition_does() -> None:
+    rows = session(first := probe(1), one := segment(2), last := probe(3))
+    ask(rows, first, True)
+    rows.play(one, outcome=Outcome.INTERRUPTED, proof=False, duration_s=20.0, finish=False)
+    rows.play(one, attempt=2, proof=False)
+    ask(rows, last, True)
+    assert rows.device().exposure_s == SEGMENT_S
+
+
+def test_more_segments_than_are_kept_for_late_events_are_proved_by_one_probe() -> None:
+    segments = [segment(number, every_s=10_000.0) for number in range(2, 62)]
+    rows = session(first := probe(1), *segments, last := probe(99))
+    ask(rows, first, True)
+    for one in segments:
+        rows.play(one, [("kitchen", 10.0), ("kitchen", 10.5)], proof=False)
+    ask(rows, last, True)
+    found = rows.device()
+    assert found.exposure_s == 60 * SEGMENT_S
+    assert (found.false_accepts.count, found.suppressed) == (60, 60)
+
+
+def test_acknowledged_audio_needs_no_probe() -> None:
+    rows = session(first := probe(1, True), one := segment(2, injected=True), last := probe(3, True))
+    ask(rows, first, False, False)
+    rows.play(one)
+    ask(rows, last, False, False)
+    assert rows.device().exposure_s == SEGMENT_S
+
+
+def test_probes_and_heartbeats_together_prove_each_second_once() -> None:
+    rows = session(first := probe(1), one := segment(2), last := probe(3))
+    ask(rows, first, True)
+    begun_s = rows.at_s
+    rows.play(one, proof=False)
+    ends_s, rows.at_s = rows.at_s, begun_s
+    for beat in range(12):
+        rows.see(ListeningProved(LINK, Stamp(begun_s + 5.0 * beat), Proof.HEARTBEAT))
+    rows.at_s = ends_s
+    assert rows.device().exposure_s == pytest.approx(54.5, abs=1.0)
+    ask(rows, last, True)
+    assert rows.device().exposure_s == SEGMENT_S
+
+
+Op = Literal["heard", "unheard", "segment", "lost", "engine"]
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(st.sampled_from(["heard", "heard", "unheard", "segment", "segment", "lost", "engine"]), max_size=14))
+def test_exposure_is_what_lies_between_two_phrases_that_were_heard(ops: list[Op]) -> None:
+    trials = [segment(n, every_s=5000.0) if op == "segment" else probe(n) for n, op in enumerate(ops)]
+    rows = session(*trials, segment(900, every_s=5000.0))
+    proven = waiting = total = 0
+    listening = False
+    for trial, op in zip(trials, ops, strict=True):
+        match op:
+            case "heard":
+                ask(rows, trial, True)
+                proven, waiting, listening = proven + waiting, 0, True
+            case "unheard":
+                ask(rows, trial, False, False)
+                waiting, listening = 0, False
+            case "segment":
+                rows.play(trial, [("kitchen", 7.0)], proof=False)
+                total += 1
+                waiting += listening
+            case "lost":
+                rows.see(LinkLost(LINK, Stamp(rows.at_s), "unplugged"))
+                rows.see(LinkBack(LINK, Stamp(rows.at_s)))
+                waiting, listening = 0, False
+            case "engine":
+                rows.add(EngineStarted(2, 1, "boot", 1.0))
+                waiting, listening = 0, False
+    found = rows.device()
+    assert found.exposure_s == proven * SEGMENT_S
+    assert found.unproven_s == (total - proven) * SEGMENT_S
+    assert found.false_accepts.count == proven
+    assert found.ambient_events_outside == total - proven
+    stepwise = WakeFigures()
+    for entry in rows.entries:
+        stepwise.add(entry)
+        stepwise.snapshot()
+    assert stepwise.snapshot() == rows.progress
+
+
+def test_a_state_that_proves_listening_proves_that_moment_and_others_do_not() -> None:
+    trial = wake_trial(1, TrialKind.AMBIENT, injected=False)
+    assert trial.listening is not None
+    (target,) = trial.listening.targets
+    tells = replace(target, listening_states=(DeviceState.IDLE,))
+    for one, expected_s in ((tells, 10.0), (target, 0.0)):
+        rows = session(replace(trial, listening=replace(trial.listening, targets=(one,))))
+        (made,) = rows.trials.values()
+        rows.see(Status(LINK, Stamp(0.5), DeviceState.IDLE))
+        rows.at_s = 1.0
+        rows.add(AttemptStarted(made.id, 1, 1, "p1", "sha", 0.0, SEGMENT_S, SEGMENT_S, None))
+        rows.see(StimulusStarted("speaker", Stamp(1.0), "p1"), made)
+        rows.see(Status(LINK, Stamp(11.0), DeviceState.IDLE), made)
+        rows.see(Status(LINK, Stamp(20.0), DeviceState.SPEAKING), made)
+        rows.see(Status(LINK, Stamp(40.0), DeviceState.IDLE), made)
+        rows.at_s = 61.0
+        rows.see(StimulusEnded("speaker", Stamp(61.0), "p1"), made)
+        source = EvidenceSource.NONE
+        rows.add(AttemptFinished(made.id, 1, 1, Outcome.COUNTED, Recognition.NOT_ASSESSED, source))
+        assert rows.device().exposure_s == expected_s, "10 s lie between two proofs, 29 s are too far apart"
+
+
+def test_through_the_air_a_phrase_lies_where_our_microphone_found_it() -> None:
+    """The window moves with it, and the delay is measured from there, with the errors of both moments."""
+    for heard_s, error_s in ((None, 0.02), (0.35, 0.004)):
+        rows = session(call := wake_trial(1, injected=False))
+        rows.add(AttemptStarted(call.id, 1, 1, "p1", "sha", *PHRASE, WAKE_DURATION_S, None))
+        rows.see(StimulusStarted("speaker", Stamp(0.0, 0.02), "p1"), call)
+        if heard_s is not None:
+            rows.see(StimulusHeard("mic", Stamp(heard_s, error_s), "p1", 0.8), call)
+        event_s = PHRASE[1] + 1.2  # 1.2 s after its end by the player, 0.85 s by the microphone
+        rows.at_s = event_s
+        rows.see(Wake(LINK, Stamp(event_s, 0.01), "alexa", 0.9), call)
+        rows.at_s = WAKE_DURATION_S
+        rows.see(StimulusEnded("speaker", Stamp(WAKE_DURATION_S), "p1"), call)
+        source = EvidenceSource.NONE
+        rows.add(AttemptFinished(call.id, 1, 1, Outcome.COUNTED, Recognition.NOT_ASSESSED, source))
+        (play,) = rows.figures.plays("kitchen")
+        if heard_s is None:
+            assert play.reading.hit is None
+        else:
+            assert play.reading.delay is not None
+            assert play.reading.delay.value_s == pytest.approx(0.85)
+            assert play.reading.delay.error_s == pytest.approx(error_s + 0.01)
+
+
+def test_a_player_that_stood_still_has_played_no_longer() -> None:
+    rows = session(trial := wake_trial(1, TrialKind.AMBIENT, injected=False))
+    rows.add(AttemptStarted(trial.id, 1, 1, "p1", "sha", 0.0, 30.0, 30.0, None))
+    rows.see(StimulusStarted("speaker", Stamp(0.0), "p1"), trial)
+    for beat in range(9):
+        rows.see(ListeningProved(LINK, Stamp(5.0 * beat), Proof.HEARTBEAT), trial)
+    rows.at_s = 40.0
+    rows.see(StimulusEnded("speaker", Stamp(36.0), "p1"), trial)
+    rows.add(AttemptFinished(trial.id, 1, 1, Outcome.COUNTED, Recognition.NOT_ASSESSED, EvidenceSource.NONE))
+    assert rows.device().exposure_s == 30.0
+
+
+def test_the_limit_on_exposure_counts_proved_hours_only() -> None:
+    rows = session(first := probe(1), one := segment(2), last := probe(3), two := segment(4))
+    ask(rows, first, True)
+    rows.play(one, proof=False)
+    ask(rows, last, True)
+    rows.play(two, proof=False)
+    for hours, ok in ((SEGMENT_S / 3600, True), (2 * SEGMENT_S / 3600, False)):
+        (verdict,) = check_limits(Limits(min_exposure_hours=hours), Totals(), rows.progress)
+        assert verdict.ok is ok

@@ -1,0 +1,148 @@
+"""Rows of wake, command and ambient trials that a test writes out, over a wire or through the air."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from harness.model.observation import (
+    Intent,
+    ListeningProved,
+    Observation,
+    Proof,
+    StimulusEnded,
+    StimulusStarted,
+    Transcript,
+    Wake,
+)
+from harness.model.record import AttemptFinished, AttemptStarted, Entry, Observed, TrialFinished, TrialStarted
+from harness.model.scenario import TrialKind, WakeSettings
+from harness.model.stimulus import Ambience
+from harness.model.time import Stamp
+from harness.model.trial import EvidenceSource, Listening, Outcome, Recognition, Target, Trial
+from harness.wake.wake import WakeFigures
+from harness.wake.wake_progress import DeviceWake, WakeProgress
+from tests.unit.session.figures.rows import Rows, planned
+
+PHRASE = (1.0, 1.6)
+WAKE_DURATION_S = 3.1
+SETTINGS = WakeSettings()
+
+
+def wake_trial(
+    number: int,
+    kind: TrialKind = TrialKind.WAKE,
+    devices: Sequence[str] = ("kitchen",),
+    injected: bool = True,
+    settings: WakeSettings = SETTINGS,
+    reference: str = "turn on the light",
+    conditions: tuple[tuple[str, str], ...] = (),
+    ambient_s: float = 60.0,
+) -> Trial:
+    targets = tuple(Target(device, f"{device}_link", f"{device}_link" if injected else "speaker") for device in devices)
+    trial = planned(number, reference, f"{kind.value}-{number}", devices[0])
+    recipe = trial.recipe
+    if kind is TrialKind.AMBIENT:
+        recipe = replace(recipe, query=Ambience(ambient_s, seed=1))
+    listening = Listening(kind, targets, settings, 1.0, 1.5, "" if kind is TrialKind.AMBIENT else "alexa", "cafe")
+    return replace(trial, recipe=recipe, conditions=conditions, listening=listening)
+
+
+@dataclass
+class WakeRows(Rows):
+    """The audio line of every device starts at `audio_s` and grows by what is played."""
+
+    audio_s: float = 0.0
+    plays: int = 0
+    trials: dict[str, Trial] = field(default_factory=dict)
+
+    def plan(self, *trials: Trial) -> None:
+        self.trials = {trial.id: trial for trial in trials}
+        self.start(*trials)
+
+    def see(self, observation: Observation, trial: Trial | None = None, take: int = 1, attempt: int = 1) -> Entry:
+        if trial is None:
+            return self.add(Observed(observation))
+        return self.add(Observed(observation, trial.id, take, attempt))
+
+    def play(
+        self,
+        trial: Trial,
+        events: Sequence[tuple[str, float]] = (),
+        *,
+        take: int = 1,
+        attempt: int = 1,
+        outcome: Outcome = Outcome.COUNTED,
+        duration_s: float | None = None,
+        proof: bool = True,
+        words: Sequence[tuple[str, float, str]] = (),
+        speed: float = 1.0,
+        error_s: float = 0.0,
+        finish: bool = True,
+    ) -> list[int]:
+        """A whole take of one attempt. events: (device, seconds from the stimulus's start). Numbers of their rows."""
+        listening = trial.listening
+        assert listening is not None
+        ambient = listening.kind is TrialKind.AMBIENT
+        long_s = duration_s or (60.0 if ambient else WAKE_DURATION_S)
+        phrase = (0.0, long_s) if ambient else PHRASE
+        self.plays += 1
+        play_id = f"p{self.plays}"
+        if attempt == 1:
+            self.add(TrialStarted(trial.id, take), 0.5)
+        self.add(AttemptStarted(trial.id, take, attempt, play_id, f"sha-{trial.id}", *phrase, long_s, None))
+        begun_s, line_s = self.at_s, self.audio_s
+        targets = {target.device: target for target in listening.targets}
+        injected = listening.targets[0].injected
+        for player in listening.players:
+            audio_s = line_s if injected else None
+            self.see(StimulusStarted(player, Stamp(begun_s, error_s), play_id, audio_s), trial, take, attempt)
+
+        def at(offset_s: float) -> tuple[Stamp, float | None]:
+            self.at_s = begun_s + offset_s / speed
+            return Stamp(self.at_s, error_s), line_s + offset_s if injected else None
+
+        seqs: list[int] = []
+        happenings: list[tuple[float, str, str]] = [(offset_s, device, "") for device, offset_s in events]
+        happenings += [(offset_s, device, text) for device, offset_s, text in words]
+        for offset_s, device, text in sorted(happenings):
+            source = targets[device].connection
+            stamp, audio_s = at(offset_s)
+            if text.startswith("intent:"):
+                self.see(Intent(source, stamp, text.removeprefix("intent:"), audio_s=audio_s), trial, take, attempt)
+            elif text:
+                self.see(Transcript(source, stamp, text, audio_s=audio_s), trial, take, attempt)
+            else:
+                entry = self.see(Wake(source, stamp, "alexa", 0.9, audio_s), trial, take, attempt)
+                seqs.append(entry.seq)
+        stamp, audio_s = at(max([long_s, *(offset_s for offset_s, _, _ in happenings)]))
+        if injected:
+            audio_s = line_s + long_s
+        if proof:
+            for target in listening.targets:
+                kind = Proof.ACKNOWLEDGED if injected else Proof.HEARTBEAT
+                self.see(ListeningProved(target.connection, stamp, kind, audio_s), trial, take, attempt)
+        for player in listening.players:
+            complete = outcome is not Outcome.INTERRUPTED
+            self.see(StimulusEnded(player, stamp, play_id, complete, audio_s), trial, take, attempt)
+        self.audio_s = line_s + long_s
+        self.add(AttemptFinished(trial.id, take, attempt, outcome, Recognition.NOT_ASSESSED, EvidenceSource.NONE))
+        if finish:
+            self.add(TrialFinished(trial.id, take, outcome, attempt, attempt))
+        return seqs
+
+    @property
+    def figures(self) -> WakeFigures:
+        found = WakeFigures()
+        for entry in self.entries:
+            found.add(entry)
+        return found
+
+    @property
+    def progress(self) -> WakeProgress:
+        return self.figures.snapshot()
+
+    def device(self, name: str = "kitchen") -> DeviceWake:
+        found = self.progress.device(name)
+        assert found is not None
+        return found
