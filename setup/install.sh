@@ -50,4 +50,5 @@ $install --no-deps --require-hashes -r "$here/torch.txt" 2>/dev/null \
     || $install --no-deps --index-url "$torch_cpu" torch==2.13.0
 echo "setup: installing Python packages from requirements.lock"
 $install --require-hashes -r "$here/../requirements.lock"
+rm -rf "$here/../voice_harness.egg-info" # of an earlier build: it would name entry points that have moved
 $install --no-deps -e "$here/.."

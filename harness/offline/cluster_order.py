@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
+from harness.base.plain_json import plain, restored
 from harness.model.errors import HarnessError
 from harness.model.offline import EngineFacts, Evaluation, ListedFile
-from harness.offline.plain_json import plain, restored
 from harness.offline.pool import Limits
 from harness.sound.sound_files import UnusableSound, open_file
 
@@ -54,7 +54,7 @@ class Order:
 def likeness(facts: EngineFacts) -> str:
     """What of an engine has to be the same on all machines: all but how its settings came out, as which of two equal
     paths it takes."""
-    return hashlib.sha256(json.dumps(plain(replace(facts, settings=()))).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(plain(replace(facts, settings=()), sparse=True)).encode()).hexdigest()
 
 
 def probes_of(files: Iterable[ListedFile]) -> tuple[tuple[str, ...], ...]:

@@ -14,11 +14,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from harness import __version__
+from harness.base.plain_json import plain
 from harness.model.errors import EngineError, HarnessError
 from harness.model.offline import EngineFacts, ListedFile
 from harness.offline.cluster_order import Order, likeness
 from harness.offline.journal_lines import file_of
-from harness.offline.plain_json import plain
 from harness.offline.pool import Pool
 from harness.offline.run import Playing, no_progress
 
@@ -33,7 +33,7 @@ _stops: dict[str, threading.Event] = {}
 
 def introduce(told: bytes) -> dict[str, Any]:
     """What this worker is: `facts` of the engine that it loaded, or in `misfit` why it is no use for the evaluation."""
-    return _with_seat(told, lambda seat, order: {"facts": plain(seat.facts)})
+    return _with_seat(told, lambda seat, order: {"facts": plain(seat.facts, sparse=True)})
 
 
 def play(told: bytes, lines: bytes) -> dict[str, Any]:

@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from harness.base.plain_json import restored
 from harness.model.errors import EngineError, InputError
 from harness.model.offline import EngineFacts
 from harness.offline.cluster_link import ClusterLink, Failed, Killed
 from harness.offline.cluster_order import Order, likeness, shortly
 from harness.offline.cluster_worker import introduce
-from harness.offline.plain_json import restored
 
 WORKERS_WITHIN_S = 30.0
 """So long a cluster may have no worker, at the start and between."""

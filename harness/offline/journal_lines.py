@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from harness.base.plain_json import plain, restored
 from harness.model.offline import FileOutcome, ListedFile, ListKind, OfflineSpot, RejectReason, Said
 from harness.offline.journal_header import JournalHeader
-from harness.offline.plain_json import plain, restored
 
 FORMAT = 1
 KINDS = (ListKind.INV, ListKind.REFERENCED, ListKind.OOV)
@@ -72,7 +72,7 @@ def has_check(line: bytes) -> bool:
 
 
 def header_line(header: JournalHeader) -> bytes:
-    return _line({"journal": FORMAT, **plain(header)})
+    return _line({"journal": FORMAT, **plain(header, sparse=True)})
 
 
 def header_of(line: bytes) -> JournalHeader:
@@ -88,7 +88,7 @@ def header_of(line: bytes) -> JournalHeader:
 
 
 def mark_line(mark: MarkLine) -> bytes:
-    return _line({"mark": mark.mark.value, **plain(mark)})
+    return _line({"mark": mark.mark.value, **plain(mark, sparse=True)})
 
 
 def mark_of(line: bytes) -> MarkLine:

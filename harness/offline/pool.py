@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from harness.base.plain_json import restored
 from harness.model import errors
 from harness.model.choices import HANG_AFTER_S
 from harness.model.errors import EngineError, HarnessError
 from harness.model.offline import EngineFacts, Evaluation, RejectReason
 from harness.offline.answers import Answer, answers_of
 from harness.offline.frames import Frame
-from harness.offline.plain_json import restored
 from harness.offline.worker_process import Standing, WorkerProcess
 
 STARTS = 3

@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Iterable
 
+from harness.base.plain_json import plain, restored
 from harness.engines.offline_loading import load_engine
 from harness.model.errors import HarnessError
 from harness.model.offline import Evaluation, FileOutcome, ListedFile, ListKind
@@ -24,7 +25,6 @@ from harness.offline.continuous import ContinuousListening
 from harness.offline.frames import BEGUN, Frame, FrameReader, framed
 from harness.offline.journal_lines import file_of
 from harness.offline.one_file import evaluate_file
-from harness.offline.plain_json import plain, restored
 from harness.offline.score_cache import ScoreCache
 
 FLUSH_S = 0.2

@@ -13,9 +13,9 @@ from collections import deque
 from collections.abc import Sequence
 from enum import Enum
 
+from harness.base.plain_json import plain
 from harness.model.offline import Evaluation
 from harness.offline.frames import BEGUN, ONE_THREAD, Frame, FrameReader, framed
-from harness.offline.plain_json import plain
 
 _MODULE = "harness.offline.worker"
 _LAST_WORDS = 2000
@@ -43,7 +43,7 @@ class WorkerProcess:
         self.sequence = False
         self._words = b""
         self._frames = FrameReader()
-        self._out = bytearray(framed(Frame.EVALUATION, json.dumps(plain(evaluation)).encode()))
+        self._out = bytearray(framed(Frame.EVALUATION, json.dumps(plain(evaluation, sparse=True)).encode()))
         memory = os.memfd_create("begun")
         tasks, self.tasks = os.pipe()
         self.answers, answers = os.pipe()

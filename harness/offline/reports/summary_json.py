@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from harness.base.plain_json import plain
 from harness.offline.figures.counts import Samples
 from harness.offline.figures.figures import Figures
-from harness.offline.plain_json import plain
 from harness.offline.reports.log import Run, factor
 from harness.statistics.exact import Interval
 from harness.wake.reports.wake_log import TOTALS, moment
@@ -33,8 +33,8 @@ def as_json(run: Run, found: Figures) -> dict[str, Any]:
         "lost_workers": list(run.lost_workers),
         "command_line": list(header.command_line),
         "versions": dict(header.versions),
-        "task": plain(header.evaluation.task),
-        "evaluation": plain(header.evaluation),
+        "task": plain(header.evaluation.task, sparse=True),
+        "evaluation": plain(header.evaluation, sparse=True),
         "counting": {
             "count_in_vocabulary": header.counting.count_in_vocabulary,
             "normalise": header.counting.normalise,
@@ -42,8 +42,8 @@ def as_json(run: Run, found: Figures) -> dict[str, Any]:
             "lead_in_ms": header.counting.lead_in_ms,
             "lead_in_ref": header.counting.lead_in_ref.value,
         },
-        "engine": plain(header.facts),
-        "lists": [plain(one) for one in header.lists],
+        "engine": plain(header.facts, sparse=True),
+        "lists": [plain(one, sparse=True) for one in header.lists],
         "shard": None if header.shard is None else str(header.shard),
         "totals": {key: found.totals.get(key) for key in TOTALS},
         "lines": {key.value: counts.lines[key] for key in sorted(counts.lines)},

@@ -6,23 +6,34 @@ import dataclasses
 import types
 from collections.abc import Mapping
 from enum import Enum
+from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
 
 
-def plain(value: Any) -> Any:
-    """Dicts, lists, texts and numbers that say all of a value; fields that have their default are left out."""
+def plain(value: Any, *, sparse: bool = False) -> Any:
+    """Dicts, lists, texts and numbers that say all of a value: a dataclass by its fields, an enum by its value.
+
+    The keys of JSON output are the names of fields: give a frozen type the fields that its JSON has. sparse: without
+    fields that have their default.
+    """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {
-            field.name: plain(getattr(value, field.name))
+            field.name: plain(told, sparse=sparse)
             for field in dataclasses.fields(value)
-            if getattr(value, field.name) != field.default
+            if (told := getattr(value, field.name)) != field.default or not sparse
         }
     if isinstance(value, Enum):
         return value.value
-    if isinstance(value, tuple):
-        return [plain(one) for one in value]
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {str(plain(key)): plain(one, sparse=sparse) for key, one in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [plain(one, sparse=sparse) for one in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted(plain(one, sparse=sparse) for one in value)
     return value
 
 

@@ -1,0 +1,71 @@
+"""A table in the columns of a terminal: the one way to lay out rows of names and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from harness.base.cells import padded, shown, width_of
+
+GAP = "  "
+LEAST_LABEL = 8
+WIDEST_LABEL = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """left: aligned left. gives_way: left out where there is no room, the highest first; 0 stays."""
+
+    title: str
+    left: bool = False
+    gives_way: int = 0
+
+
+def text_table(
+    columns: Sequence[Column],
+    rows: Sequence[Sequence[str]],
+    width: int,
+    *,
+    ends: Sequence[Sequence[str]] = (),
+    most: int | None = None,
+) -> Iterator[str]:
+    """Lines: titles, a rule, the rows; then, where there are any, a rule and the closing rows `ends`.
+
+    The first column is a label of foreign text: it is sanitised, and shortened so that lines are at most `width`
+    columns wide. All other cells are safe already and never cut, since a number that is cut is another number: where
+    nothing can give way, lines are longer. most: rows that are shown; a line says how many are not.
+    """
+    listed = rows if most is None else rows[:most]
+    printed = [*listed, *ends]
+    widths = [
+        max(width_of(one.title), *(width_of(cells[at]) for cells in printed), 0) for at, one in enumerate(columns)
+    ]
+    kept = list(range(1, len(columns)))
+
+    def taken() -> int:
+        return sum(len(GAP) + widths[at] for at in kept)
+
+    for at in sorted((at for at in kept if columns[at].gives_way), key=lambda at: -columns[at].gives_way):
+        if LEAST_LABEL + taken() > width:
+            kept.remove(at)
+    most_label = max(LEAST_LABEL, min(WIDEST_LABEL, width - taken()))
+    label = max(width_of(shown(text, most_label)) for text in (columns[0].title, *(cells[0] for cells in printed)))
+    rule = "─" * (label + taken())
+
+    def line(cells: Sequence[str]) -> str:
+        text = padded(shown(cells[0], most_label), label)
+        for at in kept:
+            blank = " " * (widths[at] - width_of(cells[at]))
+            text += GAP + (cells[at] + blank if columns[at].left else blank + cells[at])
+        return text.rstrip()
+
+    yield line([one.title for one in columns])
+    yield rule
+    yield from map(line, listed)
+    if len(rows) > len(listed):
+        yield f"… and {len(rows) - len(listed):,} more"
+    if ends:
+        yield rule
+        yield from map(line, ends)
+    if gone := [one.title for at, one in enumerate(columns) if at and at not in kept]:
+        yield f"(no room for: {', '.join(gone)})"

@@ -1,0 +1,98 @@
+"""Numbers as text: the one place where a share, an interval, a rate, a duration or "n/a" is written.
+
+Terminal output, screens, pages and logs for people call these functions; JSON and CSV keep the numbers themselves.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # a verb that prints no quantile starts without numpy
+    from harness.statistics.exact import Interval
+    from harness.statistics.intervals import Share
+    from harness.statistics.latency import LatencyFigures, Quantile
+
+NOTHING = "n/a"
+"""What stands where there is no value: a rate over nothing, a quantile of too few values."""
+
+
+def number(value: float | None) -> str:
+    """About three significant digits: `0.042`, `0.42`, `3.90`, `42.0`, `142`."""
+    if value is None:
+        return NOTHING
+    size = abs(value)
+    if size >= 99.5:
+        return f"{value:.0f}"
+    if size >= 9.95:
+        return f"{value:.1f}"
+    return f"{value:.2f}" if size >= 0.095 or value == 0 else f"{value:.3f}"
+
+
+def _hundredths(value: float, digits: int | None) -> str:
+    value *= 100
+    if digits is None:
+        digits = 0 if abs(value) >= 99.95 else 1 if abs(value) >= 9.95 else 2
+    return f"{value:.{digits}f}"
+
+
+def percent(value: float | None, digits: int | None = None) -> str:
+    """A share of 0–1 with its sign: `2.50 %`, `12.5 %`, `100 %`; with `digits`, so many decimals."""
+    return NOTHING if value is None else f"{_hundredths(value, digits)} %"
+
+
+def percent_interval(ends: Interval | None, digits: int | None = None) -> str:
+    """The ends of an interval of shares: `0.52–7.13 %`."""
+    return NOTHING if ends is None else f"{_hundredths(ends[0], digits)}–{_hundredths(ends[1], digits)} %"
+
+
+def number_interval(ends: Interval | None) -> str:
+    """The ends of an interval of rates: `2.18–20.5`."""
+    return NOTHING if ends is None else f"{number(ends[0])}–{number(ends[1])}"
+
+
+def share(of: Share, digits: int | None = None) -> str:
+    """`3 of 120 = 2.50 %`; n/a of nothing."""
+    return NOTHING if of.value is None else f"{of.count} of {of.total} = {percent(of.value, digits)}"
+
+
+def share_with_interval(of: Share, digits: int | None = None) -> str:
+    """`3 of 120 = 2.50 % (95 % interval 0.85–7.09 %)`."""
+    if of.interval is None:
+        return NOTHING
+    return f"{share(of, digits)} (95 % interval {percent_interval(of.interval, digits)})"
+
+
+def seconds(value_s: float | None) -> str:
+    """A short duration: `812 ms`, `2.41 s`, `34.0 s`."""
+    if value_s is None:
+        return NOTHING
+    if abs(value_s) < 0.9995:
+        return f"{value_s * 1000:.0f} ms"
+    return f"{value_s:.2f} s" if abs(value_s) < 10 else f"{value_s:.1f} s"
+
+
+def hours(value_s: float, decimals: int = 0) -> str:
+    """A long duration as H:MM:SS, hours not padded: `1:02:03`, with one decimal `1:02:03.4`. Cut, never rounded up."""
+    parts = int(value_s * 10**decimals)
+    whole, rest = divmod(parts, 10**decimals)
+    fraction = f".{rest:0{decimals}}" if decimals else ""
+    return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}{fraction}"
+
+
+def quantile(value: Quantile | None) -> str:
+    """In milliseconds with its 95 % interval: `312 ms (290–330)`; `?` where there are too few values for an end."""
+    if value is None:
+        return NOTHING
+    low, high = ("?" if end is None else f"{end * 1000:.0f}" for end in (value.low_s, value.high_s))
+    return f"{value.value_s * 1000:.0f} ms ({low}–{high})"
+
+
+def delays(found: LatencyFigures) -> str:
+    """`median 312 ms (290–330), p95 512 ms (480–?), p99 620 ms (512–?), clocks ± 1 ms (of 117)`."""
+    if found.p50 is None or found.p95 is None or found.p99 is None:
+        return NOTHING
+    error_s = max(one.clock_error_s for one in (found.p50, found.p95, found.p99))
+    return (
+        f"median {quantile(found.p50)}, p95 {quantile(found.p95)}, p99 {quantile(found.p99)}, "
+        f"clocks ± {error_s * 1000:.2g} ms (of {found.total})"
+    )

@@ -1,0 +1,40 @@
+"""Tables in a terminal."""
+
+from __future__ import annotations
+
+from harness.base.text_table import Column, text_table
+
+COLUMNS = (Column("voice"), Column("words"), Column("errors", gives_way=1), Column("note", left=True, gives_way=2))
+ROWS = (("amy", "12", "1", "quiet"), ("a speaker with a very long name", "1200", "17", ""))
+
+
+def test_numbers_stand_to_the_right_and_notes_to_the_left() -> None:
+    assert list(text_table(COLUMNS, ROWS, 80, ends=[("all", "1212", "18", "")])) == [
+        "voice                            words  errors  note",
+        "─" * 53,
+        "amy                                 12       1  quiet",
+        "a speaker with a very long name   1200      17",
+        "─" * 53,
+        "all                               1212      18",
+    ]
+
+
+def test_where_there_is_no_room_columns_give_way_and_are_named() -> None:
+    lines = list(text_table(COLUMNS, ROWS, 23))
+    assert lines[0] == "voice     words  errors"
+    assert lines[-1] == "(no room for: note)"
+    assert lines[3].endswith("…   1200      17")
+
+
+def test_a_number_is_never_cut() -> None:
+    assert list(text_table(COLUMNS[:2], [("amy", "123456789012")], 10))[2].endswith("123456789012")
+
+
+def test_a_hostile_name_and_wide_letters_keep_the_columns() -> None:
+    lines = list(text_table(COLUMNS[:2], [("\x1b[2Jamy", "1"), ("東京", "2")], 40))
+    assert "\x1b" not in lines[2]
+    assert lines[3] == "東京" + " " * (lines[2].index("1") - 4) + "2"
+
+
+def test_more_rows_than_are_wanted_are_counted() -> None:
+    assert list(text_table(COLUMNS[:2], [("a", "1")] * 5, 40, most=2))[-1] == "… and 3 more"
