@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.cli.category_limits import Bound, Limit, failures
-from harness.cli.options import Command, Option, csv_option, json_option
-from harness.cli.score_options import share
+from harness.cli.options import Command, Option, csv_option, json_option, share
 from harness.cli.sessions import demand_known, rated_sessions
 from harness.model.choices import PARTINGS, Derived, Reading
 from harness.model.errors import InputError

@@ -11,8 +11,7 @@ from harness.cli.evaluate_cluster import cluster_options
 from harness.cli.evaluate_limits import DeclaredLimits, LimitsOn
 from harness.cli.evaluate_options import Asked, shard
 from harness.cli.evaluate_sweep import SweepAsked, sweep_options
-from harness.cli.options import Command, Option
-from harness.cli.score_options import share
+from harness.cli.options import Command, Option, share
 from harness.model.choices import HANG_AFTER_S
 from harness.model.offline import Evaluation, LeadInRef
 from harness.offline.journal_header import Shard

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import io
+import math
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import wraps
 from pathlib import Path, PurePath
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from harness.base.places import shipped_folder
 from harness.base.whole_file import WholeFile
+from harness.model.errors import InputError
+
+if TYPE_CHECKING:
+    from harness.model.offline import Task
 
 F = TypeVar("F", bound=Callable[..., object])
+Declared = Callable[[Callable[..., Any]], Callable[..., Any]]
+"""What declares an option or several: a decorator of a command."""
 STREAM = "-"
 """Standard output."""
 
@@ -35,6 +45,41 @@ class ShippedFile(click.Path):
 
 
 SHIPPED_FILE = ShippedFile()
+
+
+class Word(click.Choice[str]):
+    """The words of an enumeration. The command gets the member, not its text."""
+
+    def __init__(self, kind: type[StrEnum]) -> None:
+        super().__init__([one.value for one in kind])
+        self._kind = kind
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return self._kind(super().convert(str(value), param, ctx))
+
+
+def share(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
+    """A callback: a share (0.08), or a percentage (8%). A rate of errors may be above 1, as a percentage."""
+    if value is None:
+        return None
+    text = value.strip()
+    try:
+        number = float(text.removesuffix("%"))
+    except ValueError:
+        number = math.nan
+    found = number / 100 if text.endswith("%") else number
+    if not 0 <= found < math.inf:
+        raise click.BadParameter(f"{value!r} is no share; write 0.08, or 8%", ctx, param)
+    if found > 1 and not text.endswith("%"):
+        raise click.BadParameter(f"{text} would be {100 * found:g} %; write {text}% if you mean per cent", ctx, param)
+    return found
+
+
+def choose_one(remedy: str = "Choose one", **given: object) -> None:
+    """InputError for more than one of options that exclude each other: `choose_one(json=as_json, csv=as_csv)`."""
+    if sum(bool(value) for value in given.values()) > 1:
+        *names, last = (f"--{name.replace('_', '-')}" for name in given)
+        raise InputError(f"{', '.join(names)} and {last} exclude each other", remedy=remedy)
 
 
 class Option(click.Option):
@@ -148,3 +193,171 @@ class _Into(io.RawIOBase):
     def write(self, content: Any) -> int:
         self._file.write(bytes(content))
         return len(content)
+
+
+def options_as(name: str, kind: type[Any], *declared: Declared) -> Declared:
+    """Options that go together: the command gets one object of `kind`, a frozen dataclass, under `name`.
+
+    An option's name is that of its field: `click.option("--by", "groups")` fills `groups`. Fields without an option
+    keep their defaults. What the options demand of each other stands in the `__post_init__` of `kind`.
+    """
+
+    def declare(command: Callable[..., Any]) -> Callable[..., Any]:
+        own: list[str] = []
+
+        @wraps(command)
+        def called(*arguments: Any, **given: Any) -> Any:
+            made = kind(**{field: given.pop(field) for field in own})
+            return command(*arguments, **{name: made}, **given)
+
+        before = len(getattr(called, "__click_params__", ()))
+        wrapped: Callable[..., Any] = called
+        for option in reversed(declared):
+            wrapped = option(wrapped)
+        own += [one.name for one in wrapped.__click_params__[before:]]  # type: ignore[attr-defined]
+        return wrapped
+
+    return declare
+
+
+session_arguments = click.argument("sessions", metavar="SESSION…", nargs=-1, required=True)
+"""`sessions`: one or several by path, or by name below ./sessions; `session_folder` finds their folders."""
+
+
+@dataclass(frozen=True, slots=True)
+class RatedAsked:
+    """What figures of raters are about; `sessions.rated_sessions` finds the folders.
+
+    named: sessions, or one round file. round_id: whose judgments count; None for all, or for those of the file.
+    """
+
+    named: tuple[str, ...]
+    round_id: str | None
+
+
+def rated_options(name: str = "asked") -> Declared:
+    """SESSION… | ROUND.yaml, and --round, as `RatedAsked`."""
+    return options_as(
+        name,
+        RatedAsked,
+        click.argument("named", metavar="SESSION… | ROUND.yaml", nargs=-1, required=True),
+        click.option("--round", "round_id", metavar="ID", help="Only judgments of this round."),
+    )
+
+
+def seed_option(
+    help: str, default: int | None = None, *, most: int | None = None, show_default: bool = True
+) -> Callable[[F], F]:
+    """`--seed` as `seed`."""
+    return click.option(
+        "--seed", type=click.IntRange(0, most), default=default, show_default=show_default and default is not None,
+        help=help,
+    )  # fmt: skip
+
+
+def output_option(
+    help: str, *, metavar: str | None = None, folder: bool = False, required: bool = False
+) -> Callable[[F], F]:
+    """`--output` as `out`, a path to a file or a folder; formerly `--out`."""
+    kind = click.Path(path_type=Path, file_okay=not folder, dir_okay=folder)
+    return click.option(
+        "--output", "out", cls=Option, former=("--out",), type=kind, metavar=metavar, required=required, help=help
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """How a result is printed: as text, or as one of these. InputError for both."""
+
+    as_json: bool
+    as_csv: bool
+
+    def __post_init__(self) -> None:
+        choose_one(json=self.as_json, csv=self.as_csv)
+
+
+def printed_options(as_json: str, as_csv: str, name: str = "printed") -> Declared:
+    """`--json` and `--csv`, with these helps, as `Printed`."""
+    return options_as(name, Printed, json_option("as_json", as_json), csv_option("as_csv", as_csv))
+
+
+@dataclass(frozen=True, slots=True)
+class EngineAsked:
+    """An engine for lists of files and how it is set. settings: `name=value`; files: (name, path)."""
+
+    task: str
+    settings: tuple[str, ...] = ()
+    files: tuple[tuple[str, str], ...] = ()
+
+    def checked(self) -> Task:
+        """The task with its settings; PluginError, InputError. Loads no model."""
+        from harness.engines.offline_loading import task_of
+        from harness.engines.settings import assigned
+
+        return task_of(self.task, map(assigned, self.settings), self.files)
+
+
+def engine_options(name: str, task: str, file: str) -> Declared:
+    """`-t`, `-s` and `-f` as `EngineAsked`. task, file: the helps of -t and -f."""
+    return options_as(
+        name,
+        EngineAsked,
+        click.option("-t", "--task", "task", required=True, metavar="TASK", help=task),
+        setting_option("settings", "A setting of the engine; the last wins."),
+        click.option(
+            "-f", "--setting-file", "files", multiple=True, type=(str, str), metavar="NAME FILE", help=file
+        ),
+    )  # fmt: skip
+
+
+def setting_option(name: str, help: str, metavar: str = "NAME=VALUE") -> Callable[[F], F]:
+    """`-s` as a tuple of `name=value`."""
+    return click.option("-s", "--setting", name, multiple=True, metavar=metavar, help=help)
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Whether people work in their browsers, and how their site is served. None: as `WebOptions` has it."""
+
+    web: bool
+    address: str | None
+    port: int | None
+    tls_cert: Path | None
+    tls_key: Path | None
+    insecure: bool
+    public_url: str | None
+    invitations: Path | None
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """Fields of `harness.web.server.WebOptions` that differ from its defaults."""
+        names = ("address", "port", "tls_cert", "tls_key", "insecure", "public_url", "invitations")
+        found = {name: getattr(self, name) for name in names}
+        return {name: value for name, value in found.items() if not (value is None or value is False or value == "")}
+
+    def demand_web(self, whose: str) -> None:
+        """InputError for an option of the site without --web. whose: `raters'`."""
+        if self.given and not self.web:
+            first = next(iter(self.given)).replace("_", "-")
+            raise InputError(f"--{first} is of the {whose} site", remedy="Add --web")
+
+
+def site_options(who: str) -> Declared:
+    """`--web` and how the site is served, as `site`. who: `raters`, `annotators`."""
+    path = click.Path(path_type=Path)
+    return options_as(
+        "site",
+        Site,
+        click.option(
+            "--web", is_flag=True, help=f"Serve the {who}' site; they log in with links of `harness invite`."
+        ),
+        click.option("--address", help="With --web: where to listen. Default 127.0.0.1."),
+        click.option("--port", type=click.IntRange(0, 65535), help="With --web. Default 8765."),
+        click.option("--tls-cert", type=path, help="With --web: certificate, PEM."),
+        click.option("--tls-key", type=path, help="With --web: its key, PEM."),
+        click.option("--insecure", is_flag=True, help="With --web: let others reach it without TLS."),
+        click.option(
+            "--public-url", metavar="URL", help=f"With --web: how {who} reach it, when that is not the address."
+        ),
+        click.option("--invitations", type=path, help="With --web: who may log in."),
+    )  # fmt: skip

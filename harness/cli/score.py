@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.base.cells import shown
-from harness.cli.options import Command, target_option
+from harness.cli.options import Command, share, target_option
 from harness.cli.read_once import STDIN, Readable, is_one_place, readable, refuse_overwriting
 from harness.cli.score_groups import crosses
-from harness.cli.score_options import Asked, Shown, share
+from harness.cli.score_options import Asked, Shown
 from harness.model.choices import Marks
 from harness.model.choices import TranscriptFormat as Format
 from harness.model.errors import InputError

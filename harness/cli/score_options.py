@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import click
 
 from harness.model.choices import Marks
 from harness.model.errors import InputError
@@ -26,23 +23,6 @@ class Shown(StrEnum):
 
     ERRORS = "errors"
     ALL = "all"
-
-
-def share(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
-    """An option's share (0.08), or in per cent (8%). A rate of errors may be above 1, in per cent."""
-    if value is None:
-        return None
-    text = value.strip()
-    try:
-        number = float(text.removesuffix("%"))
-    except ValueError:
-        number = math.nan
-    found = number / 100 if text.endswith("%") else number
-    if not 0 <= found < math.inf:
-        raise click.BadParameter(f"{value!r} is no share; write 0.08, or 8%", ctx, param)
-    if found > 1 and not text.endswith("%"):
-        raise click.BadParameter(f"{text} would be {100 * found:g} %; write {text}% if you mean per cent", ctx, param)
-    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,8 @@ from pathlib import Path
 import click
 
 from harness.base.foreign import plain_text
-from harness.cli.options import Command, target_option
+from harness.cli.options import Command, share, target_option
 from harness.cli.read_once import STDIN, refuse_overwriting
-from harness.cli.score_options import share
 from harness.cli.understanding.cascade_inputs import Reads
 from harness.cli.understanding.declared_labels import declared_labels
 from harness.cli.understanding.rule_options import (

@@ -12,7 +12,7 @@ import click
 
 from harness.base.cells import shown
 from harness.cli.evaluate_limits import LimitsOn
-from harness.cli.score_options import share
+from harness.cli.options import share
 from harness.understanding.reports.words import per_cent
 
 if TYPE_CHECKING:

@@ -10,8 +10,21 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli import group
-from harness.cli.options import Command, Option, json_option, target_option
-from harness.model.choices import YARDSTICKS_KNOWN
+from harness.cli.options import (
+    Command,
+    Option,
+    Printed,
+    RatedAsked,
+    Site,
+    Word,
+    json_option,
+    printed_options,
+    rated_options,
+    share,
+    site_options,
+    target_option,
+)
+from harness.model.choices import YARDSTICKS_KNOWN, FileKind
 from harness.model.errors import InputError
 from tests.unit.cli.walking import commands
 
@@ -126,3 +139,43 @@ def test_yardsticks_that_are_offered_are_there() -> None:
     from harness.understanding.models.understanding_bench import YARDSTICKS
 
     assert tuple(YARDSTICKS) == YARDSTICKS_KNOWN
+
+
+@click.command(cls=Command)
+@rated_options()
+@printed_options("As JSON.", "As CSV.")
+@site_options("raters")
+@click.option("--kind", type=Word(FileKind), default=FileKind.BENCH.value)
+@click.option("--most", callback=share)
+def together(asked: RatedAsked, printed: Printed, site: Site, kind: FileKind, most: float | None) -> None:
+    """Prints what it was given."""
+    site.demand_web("raters'")
+    click.echo(repr((asked.named, asked.round_id, printed.as_json, printed.as_csv, site.given, kind.name, most)))
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("a b", (("a", "b"), None, False, False, {}, "BENCH", None)),
+        ("a --round r --json --kind scenario", (("a",), "r", True, False, {}, "SCENARIO", None)),
+        ("a --csv --most 8%", (("a",), None, False, True, {}, "BENCH", 0.08)),
+        ("a --web --port 0 --insecure", (("a",), None, False, False, {"port": 0, "insecure": True}, "BENCH", None)),
+    ],
+)
+def test_options_that_go_together_come_as_one_object(line: str, told: object) -> None:
+    done = CliRunner().invoke(together, line.split())
+    assert done.output == f"{told!r}\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("a --json --csv", "--json and --csv exclude each other"),
+        ("a --tls-key k", "--tls-key is of the raters' site"),
+        ("a --most 1.5", "write 1.5% if you mean per cent"),
+        ("--web", "Missing argument"),
+    ],
+)
+def test_what_options_demand_of_each_other(line: str, told: str) -> None:
+    done = CliRunner().invoke(together, line.split())
+    assert told in f"{done.exception}{done.output}"
