@@ -24,9 +24,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from harness.model.judgment import Category
-from harness.model.rater_keys import RaterKeys
-from harness.model.rating_round import RatingRound
+from harness.model.judgment import Category, RaterKeys, RatingRound
 from harness.rating.rating_room import RatingRoom
 from harness.web.invitations import Invitations
 from harness.web.site import Site

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from harness.model.clip import Clip
 from harness.model.judgment import Category, Judgment, JudgmentStatus
-from harness.model.record import JudgmentGiven, SessionStarted
+from harness.model.record import Clip, JudgmentGiven, SessionStarted
 from harness.model.stimulus import Waveform
 from harness.model.trial import Outcome, Recognition, Trial
 from harness.rating.figures.judged import JudgedResponse, judged_in

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.model.judgment import Category, ProposalShown
-from harness.model.rating_round import ProposalRule, RatingRound
+from harness.model.judgment import Category, ProposalRule, ProposalShown, RatingRound
 from harness.model.record import JudgmentGiven
 from harness.rating.judgments import Sitting
 from harness.rating.rating_room import open_room

@@ -17,12 +17,12 @@ import soxr
 from harness.base.codec import RECORDS, encode
 from harness.base.folder import SessionFolder
 from harness.model.bench import ObservationKind
-from harness.model.clip import Clip
 from harness.model.effect import EffectCheck, EffectWord, StateWanted
 from harness.model.observation import ResponseText, StateTold, StimulusStarted
 from harness.model.record import (
     AttemptFinished,
     AttemptStarted,
+    Clip,
     EffectAnswered,
     EndReason,
     EngineStarted,

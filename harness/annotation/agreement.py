@@ -10,7 +10,7 @@ import numpy as np
 
 from harness.annotation.ledger import Ledger
 from harness.annotation.set_agreement import SetAgreement, set_agreement, set_alpha
-from harness.model.label_set import LabelSet
+from harness.model.annotation import LabelSet
 from harness.model.understanding import Utterance
 from harness.statistics.agreement import MISSING, Figure, agreement
 

@@ -10,9 +10,8 @@ from pathlib import Path
 
 from harness.annotation.annotation_room import AnnotationRoom
 from harness.base.findings import nearest
-from harness.model.annotation import IMPORTED, Intents, Labelled
+from harness.model.annotation import IMPORTED, Intents, Labelled, LabelSet
 from harness.model.errors import InputError, InputProblems, Place
-from harness.model.label_set import LabelSet
 from harness.model.understanding import Utterance, joined
 from harness.understanding.files.corpus_file import read_corpus
 from harness.understanding.files.label_map import PRESETS

@@ -14,9 +14,8 @@ from harness.annotation.annotation_import import Import, import_rows
 from harness.annotation.annotation_log import AnnotationLog
 from harness.base.folder import disk_errors, sync_folder, write_whole
 from harness.base.whole_file import unfinished
-from harness.model.annotation import AnnotationProject, ProposalShown, SecondWork
+from harness.model.annotation import AnnotationProject, LabelSet, ProposalShown, SecondWork
 from harness.model.errors import InputError, Place
-from harness.model.label_set import LabelSet
 from harness.model.understanding import Corpus, Utterance
 from harness.understanding.files.corpus_file import read_corpus
 from harness.understanding.files.jsonl_writing import jsonl_lines

@@ -11,9 +11,8 @@ from harness.annotation.annotation_log import AnnotationLog, annotation_rows
 from harness.annotation.desk import AnnotationDesk
 from harness.annotation.ledger import Ledger
 from harness.annotation.shares import Shares
-from harness.model.annotation import AnnotationProject, AnnotationRow
+from harness.model.annotation import AnnotationProject, AnnotationRow, LabelSet
 from harness.model.errors import InputError
-from harness.model.label_set import LabelSet
 from harness.model.understanding import Utterance
 from harness.understanding.files.corpus_file import read_corpus
 from harness.understanding.files.label_set_file import load_label_set

@@ -21,12 +21,12 @@ from harness.model.annotation import (
     AnnotationRow,
     Intents,
     Labelled,
+    LabelSet,
     Skipped,
     Struck,
     Withdrawn,
     utterances_of,
 )
-from harness.model.label_set import LabelSet
 from harness.model.row_ids import RowIds
 from harness.model.understanding import Utterance, joined
 

@@ -14,6 +14,7 @@ from harness.model.annotation import (
     AnnotationRow,
     Intents,
     Labelled,
+    LabelSet,
     Proposal,
     Proposed,
     Skipped,
@@ -21,7 +22,6 @@ from harness.model.annotation import (
     Withdrawn,
     utterances_of,
 )
-from harness.model.label_set import LabelSet
 
 Choice = Accepted | Labelled
 """What gives an utterance labels, by one annotator."""

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.annotation.shares import drawn
-from harness.model.annotation import Intents, Proposal, Proposed
+from harness.model.annotation import Intents, LabelSet, Proposal, Proposed
 from harness.model.errors import InputError
-from harness.model.label_set import LabelSet
 from harness.model.understanding import Utterance
 from harness.understanding.models.tritraining import TriTraining
 

@@ -8,8 +8,7 @@ from harness.annotation.draft import HandDraft, PageDraft
 from harness.annotation.ledger import Choice
 from harness.annotation.queue import Group
 from harness.annotation.view import AnnotationInput, GroupView, LabellingItem, PageLine
-from harness.model.annotation import Intents, Labelled
-from harness.model.label_set import LabelSet
+from harness.model.annotation import Intents, Labelled, LabelSet
 
 
 def group_view(page: PageDraft, groups: Sequence[Group]) -> GroupView:

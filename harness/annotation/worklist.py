@@ -9,8 +9,7 @@ from harness.annotation.draft import HandDraft, PageDraft
 from harness.annotation.ledger import Ledger
 from harness.annotation.queue import Queue, Queues, next_group
 from harness.annotation.undo import latest, taken_back_with
-from harness.model.annotation import Act, AnnotationProject, AnnotationRow, Intents, ProposalShown
-from harness.model.label_set import LabelSet
+from harness.model.annotation import Act, AnnotationProject, AnnotationRow, Intents, LabelSet, ProposalShown
 from harness.model.understanding import Utterance
 
 Keep = Callable[[Sequence[AnnotationRow]], None]

@@ -11,10 +11,9 @@ if TYPE_CHECKING:  # an evaluation's worker would import the rows of a session's
     import numpy.typing as npt
 
     from harness.model.bench import DeviceProfile
-    from harness.model.clip import Clip
     from harness.model.observation import Observation
     from harness.model.offline import EngineFacts, OfflineModel, OfflineSpot, Said, ScoreTrack, Setting
-    from harness.model.record import Entry, Record
+    from harness.model.record import Clip, Entry, Record
     from harness.model.stimulus import RenderedStimulus, StimulusRecipe, VoiceSpec, Waveform
     from harness.model.understanding import Prediction, Utterance
 

@@ -13,7 +13,7 @@ from harness.cli.options import Command, csv_option, json_option
 from harness.cli.sessions import demand_known, rated_sessions
 from harness.cli.streams import standard_output
 from harness.model.errors import InputError
-from harness.model.rating_round import RatingRound
+from harness.model.judgment import RatingRound
 from harness.rating.exercises import BUILT_IN
 
 if TYPE_CHECKING:

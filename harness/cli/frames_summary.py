@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator
 
 from harness.base.cells import fit, shown
-from harness.model.understood import Understood
+from harness.model.record import Understood
 from harness.session.figures.names import short_names
 from harness.session.figures.progress import Progress
 from harness.session.figures.trials import AttemptProgress, TrialProgress

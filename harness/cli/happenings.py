@@ -43,12 +43,12 @@ from harness.model.record import (
     SessionStarted,
     TrialFinished,
     TrialStarted,
+    Understood,
 )
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import Ambience, Recording, SpokenText
 from harness.model.time import Measured
 from harness.model.trial import Listening, Outcome, Recognition, Trial
-from harness.model.understood import Understood
 from harness.understanding.scoring.parts import compared, parts_of, verdict_in_words, written
 
 LONGEST_LINE = 1000

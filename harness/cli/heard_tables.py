@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from harness.base.cells import fit
 from harness.base.foreign import plain_text
 from harness.model.choices import Grouping
-from harness.model.grouping import LEAST_QUERIES
 from harness.session.figures.heard import Heard, HeardTrial, by_group, words_of
+from harness.transcripts.words_heard import LEAST_QUERIES
 from harness.transcripts.words_heard import Unit, WordsHeard
 
 NOTHING = "n/a"

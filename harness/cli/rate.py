@@ -16,8 +16,7 @@ from harness.base.foreign import plain_text
 from harness.cli.sessions import named_round, session_folder, user_name
 from harness.cli.streams import standard_output
 from harness.model.errors import InputError
-from harness.model.rater_keys import RaterKeys
-from harness.model.rating_round import ItemFilter, RatingRound, TranscriptPolicy
+from harness.model.judgment import ItemFilter, RaterKeys, RatingRound, TranscriptPolicy
 
 if TYPE_CHECKING:
     from harness.rating.desk import Desk

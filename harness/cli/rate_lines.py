@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from harness.base.foreign import plain_text
 from harness.dashboard.rating_words import effect_words, found_words, given_words
-from harness.model.rater_keys import RaterKeys
-from harness.model.rating_round import TranscriptPolicy
+from harness.model.judgment import RaterKeys, TranscriptPolicy
 from harness.model.trial import Recognition
 from harness.rating.categories import LABELS
 from harness.rating.guide import GUIDE, RULES

@@ -19,8 +19,7 @@ from harness.cli.rate_sound import Listening
 from harness.cli.rate_words import HELP, Said, Unknown, Word, flag_of, parse, sub_flag_of
 from harness.cli.typed_lines import TypedLines
 from harness.model.errors import DeviceError, HarnessError, LogError
-from harness.model.judgment import Category
-from harness.model.rater_keys import RaterKeys
+from harness.model.judgment import Category, RaterKeys
 from harness.rating.aid import AidState
 from harness.rating.aid_text import lines as aid_lines
 from harness.rating.desk import Desk

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from harness.base.foreign import plain_text
-from harness.model.judgment import Category, Flag, SubFlag
-from harness.model.rater_keys import RaterAction, RaterKeys
+from harness.model.judgment import Category, Flag, RaterAction, RaterKeys, SubFlag
 from harness.rating.categories import LABELS
 
 LONGEST_TOLD = 60

@@ -18,7 +18,7 @@ from harness.cli.score_options import Asked, Shown
 from harness.model.choices import Marks
 from harness.model.choices import TranscriptFormat as Format
 from harness.model.errors import InputError
-from harness.model.normalisation import ENGLISH
+from harness.model.transcript import ENGLISH
 
 if TYPE_CHECKING:
     from harness.cli.score_groups import Cross

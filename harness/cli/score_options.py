@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from harness.model.choices import Marks
 from harness.model.errors import InputError
-from harness.model.normalisation import ENGLISH, Normalisation
+from harness.model.transcript import ENGLISH, Normalisation
 
 if TYPE_CHECKING:
     from harness.model.choices import TranscriptFormat as Format

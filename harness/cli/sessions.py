@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from harness.base.folder import SessionFolder
 from harness.base.foreign import plain_text
 from harness.model.errors import InputError
-from harness.model.rating_round import RatingRound
+from harness.model.judgment import RatingRound
 
 if TYPE_CHECKING:
     from harness.session.figures.progress import Progress

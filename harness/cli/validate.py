@@ -16,9 +16,9 @@ from harness.base.foreign import plain_text
 from harness.cli.options import SHIPPED_FILE, Command, json_option
 from harness.model.bench import Bench, DeviceProfile
 from harness.model.errors import InputError, InputProblems, Place, UnmetNeed
-from harness.model.grammar import Grammar
-from harness.model.rewriting import Rewriting
 from harness.model.scenario import Scenario, TrialKind
+from harness.model.transcript import Rewriting
+from harness.understanding.grammar import Grammar
 
 if TYPE_CHECKING:
     from harness.model.choices import FileKind

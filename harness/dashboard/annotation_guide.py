@@ -7,8 +7,7 @@ from rich.text import Text
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.widgets.label_grid import label_name
-from harness.model.annotation_keys import label_keys
-from harness.model.label_set import Example, Label, LabelSet
+from harness.model.annotation import Example, Label, LabelSet, label_keys
 from harness.model.understanding import joined
 
 LONGEST = 2000

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from harness.annotation.view import AnnotationPhase, AnnotationView
-from harness.model.annotation_keys import LINE_KEYS, AnnotationAction, action_key, label_keys
-from harness.model.label_set import LabelSet
+from harness.model.annotation import LINE_KEYS, AnnotationAction, LabelSet, action_key, label_keys
 
 
 def offered(view: AnnotationView, labels: LabelSet) -> tuple[tuple[str, str], ...]:

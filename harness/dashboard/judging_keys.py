@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual import events
 
 from harness.dashboard.rating_words import ACTIONS
-from harness.model.rater_keys import RaterAction, RaterKeys
+from harness.model.judgment import RaterAction, RaterKeys
 from harness.rating.sitting_view import Phase, SittingView
 
 AUTO_PLAY = "p"

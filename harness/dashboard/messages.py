@@ -7,8 +7,8 @@ import numpy.typing as npt
 from textual.message import Message
 
 from harness.dashboard.watch import Then
-from harness.model.clip import Clip
 from harness.model.feed import Command
+from harness.model.record import Clip
 
 
 class ClipRead(Message):

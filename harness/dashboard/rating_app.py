@@ -14,7 +14,7 @@ from harness.dashboard import palette
 from harness.dashboard.key_guard import GuardedApp
 from harness.dashboard.screens.judging import JudgingScreen
 from harness.model.errors import InputError
-from harness.model.rater_keys import RaterKeys
+from harness.model.judgment import RaterKeys
 from harness.rating.desk import Desk
 from harness.rating.rater_player import RaterPlayer
 from harness.rating.rating_room import RatingRoom

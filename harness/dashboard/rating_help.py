@@ -5,8 +5,7 @@ from __future__ import annotations
 from rich.text import Text
 
 from harness.dashboard import palette
-from harness.model.judgment import SUB_FLAGS_OF, Category
-from harness.model.rater_keys import RaterKeys
+from harness.model.judgment import SUB_FLAGS_OF, Category, RaterKeys
 from harness.rating.categories import LABELS
 from harness.rating.guide import GUIDE, RULES, SUB_FLAG_TEXTS
 

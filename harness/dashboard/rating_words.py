@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from harness.base.foreign import plain_text
 from harness.model.effect import EffectEvidence
-from harness.model.judgment import Judgment, JudgmentStatus
-from harness.model.rater_keys import RaterAction
+from harness.model.judgment import Judgment, JudgmentStatus, RaterAction
 from harness.rating.categories import LABELS
 from harness.rating.guide import SUB_FLAG_TEXTS, effect_text
 from harness.rating.sitting_view import Given

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
 
 from harness.model.effect import EffectWord
 
@@ -147,3 +148,274 @@ def in_force(judgments: list[Judgment]) -> tuple[Judgment, ...]:
     """The rows that no other row replaces, less withdrawals; what a withdrawal replaces does not come back."""
     replaced = {one.replaces for one in judgments}
     return tuple(one for one in judgments if one.id not in replaced and one.status is not JudgmentStatus.WITHDRAWN)
+
+
+class Content(StrEnum):
+    """What a column holds. LIST: texts; in CSV with ; between them, or as a JSON list where one holds a ;."""
+
+    TEXT = "text"
+    WHOLE = "whole number"
+    NUMBER = "number"
+    YES_NO = "true or false"
+    LIST = "list"
+
+
+COLUMNS: dict[str, Content] = {
+    "session": Content.TEXT,
+    "trial": Content.TEXT,
+    "take": Content.WHOLE,
+    "attempt": Content.WHOLE,
+    "clip_sha256": Content.TEXT,
+    "item_id": Content.TEXT,
+    "id": Content.TEXT,
+    "replaces": Content.TEXT,
+    "rater": Content.TEXT,
+    "status": Content.TEXT,
+    "category": Content.TEXT,
+    "sub_flags": Content.LIST,
+    "flags": Content.LIST,
+    "confidence": Content.WHOLE,
+    "comment": Content.TEXT,
+    "effect_claimed": Content.YES_NO,
+    "effect": Content.TEXT,
+    "aid_path": Content.LIST,
+    "plays": Content.WHOLE,
+    "heard_ms": Content.WHOLE,
+    "time_to_answer_s": Content.NUMBER,
+    "transcript_shown": Content.YES_NO,
+    "round": Content.TEXT,
+    "position": Content.WHOLE,
+    "span_start_s": Content.NUMBER,
+    "span_end_s": Content.NUMBER,
+    "shown_wall_s": Content.NUMBER,
+    "given_wall_s": Content.NUMBER,
+    "adjudicates": Content.LIST,
+    "guideline_version": Content.TEXT,
+    "tool_version": Content.TEXT,
+    "imported_from": Content.TEXT,
+    "proposed": Content.TEXT,
+    "proposed_probability": Content.NUMBER,
+    "proposal_shown": Content.TEXT,
+    "unaided": Content.TEXT,
+}
+"""What a judgment is: read and written."""
+
+CONTEXT: dict[str, Content] = {
+    "in_force": Content.YES_NO,
+    "final": Content.TEXT,
+    "final_by": Content.TEXT,
+    "device": Content.TEXT,
+    "query": Content.TEXT,
+    "query_class": Content.TEXT,
+    "reference": Content.TEXT,
+    "outcome": Content.TEXT,
+    "response": Content.TEXT,
+}
+"""What is known of its response: written, and not read back."""
+
+CONDITION = "condition."
+"""What a column of a condition is called before the name of its axis; of the context, too."""
+
+TELLING = ("trial", "device")
+"""Columns that a blind file goes without, besides conditions: they say whose response it is."""
+
+
+EXERCISE = "exercise:"
+"""Begins the trial id of an exercise's rows."""
+
+
+class TranscriptPolicy(StrEnum):
+    """When a rater sees what was said in writing: at once, on a key (which is stored), or not at all."""
+
+    SHOWN = "shown"
+    ON_REQUEST = "on_request"
+    NEVER = "never"
+
+
+@dataclass(frozen=True, slots=True)
+class ItemFilter:
+    """Which first responses are drawn; an empty part takes all. conditions: (axis, label), one of each axis's must fit.
+
+    limit: at most so many, drawn by the round's seed; None: all.
+    """
+
+    devices: tuple[str, ...] = ()
+    query_classes: tuple[str, ...] = ()
+    queries: tuple[str, ...] = ()
+    trials: tuple[str, ...] = ()
+    conditions: tuple[tuple[str, str], ...] = ()
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GoldItem:
+    """A response whose category is known. session: its id. accept: further categories that count as right."""
+
+    session: str
+    trial: str
+    category: Category
+    accept: tuple[Category, ...] = ()
+    why: str = ""
+
+    def is_right(self, category: Category | None) -> bool:
+        """Whether a rater who gives that category is right."""
+        return category in (self.category, *self.accept)
+
+
+@dataclass(frozen=True, slots=True)
+class Exercise:
+    """An item of the training round: spoken by voices, judged, and explained at once."""
+
+    id: str
+    query: str
+    response: str
+    category: Category
+    why: str
+    accept: tuple[Category, ...] = ()
+    effect: str = ""
+    core_capability: bool = False
+
+    @property
+    def trial_id(self) -> str:
+        """Of its rows."""
+        return f"{EXERCISE}{self.id}"
+
+    def is_right(self, category: Category | None) -> bool:
+        """Whether a rater who gives that category is right."""
+        return category in (self.category, *self.accept)
+
+
+@dataclass(frozen=True, slots=True)
+class ProposalRule:
+    """Whose judgments a classifier learns from to propose categories, and when raters see what it proposes.
+
+    sessions: absolute paths of session folders, none of them the round's own. classifier: a plug-in's name; settings:
+    (name, value) of it, the others as they are by default.
+    """
+
+    sessions: tuple[str, ...]
+    classifier: str = "tfidf"
+    show: ProposalShown = ProposalShown.AFTER
+    settings: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StopRule:
+    """A rater who has answered `after` known answers, and fewer than `below` (0 to 1) of them right, is stopped."""
+
+    after: int
+    below: float
+
+    def stops(self, right: int, answered: int) -> bool:
+        """Whether who has so many right of so many answered gets no more responses."""
+        return answered >= self.after and right < self.below * answered
+
+
+@dataclass(frozen=True, slots=True)
+class RatingRound:
+    """How a round is run; `harness rate SESSION…` without a round file uses the defaults.
+
+    sessions: absolute paths of session folders. seed: of the order, which differs for each rater, and of what is drawn.
+    raters_per_item: with `raters`, each response is given to so many of them; None: everybody judges all.
+    training: exercises before the first item ("" none, "built_in", or the path of a file). pass_share: of exercises.
+    gold: known answers, mixed in unseen. stop: who fails them gets no more; None: nobody is stopped. must_hear: no
+    response gets a category before it was heard to its end. break_after_min: a break is suggested after so many
+    minutes; 0 never. proposals: None when no classifier proposes.
+    """
+
+    id: str = "open"
+    title: str = ""
+    path: str = ""
+    sessions: tuple[str, ...] = ()
+    seed: int = 0
+    items: ItemFilter = field(default_factory=ItemFilter)
+    transcript: TranscriptPolicy = TranscriptPolicy.ON_REQUEST
+    raters: tuple[str, ...] = ()
+    raters_per_item: int | None = None
+    exercises: tuple[Exercise, ...] = ()
+    pass_share: float = 0.8
+    gold: tuple[GoldItem, ...] = ()
+    stop: StopRule | None = None
+    must_hear: bool = False
+    break_after_min: float = 25.0
+    proposals: ProposalRule | None = None
+
+
+class RaterAction(StrEnum):
+    """What a rater can do besides labelling. PLAY again stops and starts from the beginning.
+
+    EARLIER, LATER: to what was judged before and after it, to look at it and change it. FIND: any of them, from a list.
+    """
+
+    PLAY = "play"
+    PLAY_QUERY = "play_query"
+    PLAY_SLOWER = "play_slower"
+    STOP = "stop"
+    TRANSCRIPT = "transcript"
+    UNDO = "undo"
+    EARLIER = "earlier"
+    LATER = "later"
+    FIND = "find"
+    SKIP = "skip"
+    HOLD = "hold"
+    FLAG = "flag"
+    COMMENT = "comment"
+    CONFIDENCE = "confidence"
+    SUB_FLAG = "sub_flag"
+    AID = "aid"
+    GUIDE = "guide"
+    RELEASE_HELD = "release_held"
+    QUIT = "quit"
+
+
+_CATEGORY_KEYS = dict(zip(Category, "1234567890-", strict=True))
+_ACTION_KEYS = {
+    RaterAction.PLAY: "space",
+    RaterAction.PLAY_QUERY: "a",
+    RaterAction.PLAY_SLOWER: "s",
+    RaterAction.STOP: ".",
+    RaterAction.TRANSCRIPT: "t",
+    RaterAction.UNDO: "u",
+    RaterAction.EARLIER: "left",
+    RaterAction.LATER: "right",
+    RaterAction.FIND: "e",
+    RaterAction.SKIP: "x",
+    RaterAction.HOLD: "h",
+    RaterAction.FLAG: "f",
+    RaterAction.COMMENT: "c",
+    RaterAction.CONFIDENCE: "k",
+    RaterAction.SUB_FLAG: "b",
+    RaterAction.AID: "?",
+    RaterAction.GUIDE: "g",
+    RaterAction.RELEASE_HELD: "w",
+    RaterAction.QUIT: "q",
+}
+
+
+NEWER = (RaterAction.EARLIER, RaterAction.LATER, RaterAction.FIND)
+"""Files of keys that were written before these actions were there may give their keys to other things."""
+
+
+@dataclass(frozen=True, slots=True)
+class RaterKeys:
+    """A key is one printable character, or one of space, enter, tab, backspace, left, right, up, down, f1 … f12.
+
+    ValueError when a key stands for two things.
+    """
+
+    categories: MappingProxyType[Category, str] = field(default_factory=lambda: MappingProxyType(dict(_CATEGORY_KEYS)))
+    actions: MappingProxyType[RaterAction, str] = field(default_factory=lambda: MappingProxyType(dict(_ACTION_KEYS)))
+
+    def __post_init__(self) -> None:
+        keys = [*self.categories.values(), *self.actions.values()]
+        twice = sorted({key for key in keys if keys.count(key) > 1})
+        if twice:
+            raise ValueError(f"the key {twice[0]!r} stands for two things")
+
+    def category(self, key: str) -> Category | None:
+        """The category that a key labels with."""
+        return next((one for one, its in self.categories.items() if its == key), None)
+
+    def action(self, key: str) -> RaterAction | None:
+        """What else a key does."""
+        return next((one for one, its in self.actions.items() if its == key), None)

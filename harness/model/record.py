@@ -11,13 +11,47 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from harness.model.clip import Clip
 from harness.model.effect import EffectWord
 from harness.model.judgment import Judgment
 from harness.model.observation import Observation
 from harness.model.time import Measured, Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
-from harness.model.understood import Understood
+from harness.model.understanding import Slot
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """A FLAC file below the session's clips/ folder; `name` is the file name, start_s the host time of sample 0."""
+
+    name: str
+    sha256: str
+    rate_hz: int
+    samples: int
+    start_s: float
+
+    def __post_init__(self) -> None:
+        if self.rate_hz <= 0 or self.samples < 0:
+            raise ValueError(f"a clip has a positive rate and no less than 0 samples: {self.rate_hz}, {self.samples}")
+
+    @property
+    def duration_s(self) -> float:
+        return self.samples / self.rate_hz
+
+
+@dataclass(frozen=True, slots=True)
+class Understood:
+    """Of one attempt of a trial that expects something.
+
+    intents, slots: as the device told them, those of several events united; () is "told that there are none", None is
+    "told nothing" (an operator may know all the same whether it was right). intents_right, right: the intents, the
+    whole frame (intents and, where the trial looks at them, slots); None: unknown. source: of what is known.
+    """
+
+    intents: tuple[str, ...] | None = None
+    slots: tuple[Slot, ...] | None = None
+    intents_right: bool | None = None
+    right: bool | None = None
+    source: EvidenceSource = EvidenceSource.NONE
 
 
 @dataclass(frozen=True, slots=True)

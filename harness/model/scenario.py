@@ -2,20 +2,101 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
-from harness.model.ambient import AmbientSource as AmbientSource
-from harness.model.ambient import AmbientSpec as AmbientSpec
-from harness.model.ambient import ProbeSpec as ProbeSpec
 from harness.model.effect import EffectCheck
-from harness.model.limits import Limits as Limits
-from harness.model.normalisation import ENGLISH
-from harness.model.normalisation import Normalisation as Normalisation
-from harness.model.rewriting import Rewriting
-from harness.model.stimulus import NoiseSpec, Utterance, VoiceSpec
+from harness.model.stimulus import NoiseKind, NoiseSpec, Utterance, VoiceSpec
+from harness.model.transcript import ENGLISH, Rewriting
+from harness.model.transcript import Normalisation as Normalisation
 from harness.model.understanding import Expected
+
+SHORTEST_SEGMENT_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class AmbientSource:
+    """One source of sound without the phrase: exactly one of recordings, noise and texts.
+
+    recordings: absolute paths of sound files, in a fixed order, and durations_s their lengths, one for one.
+    texts: spoken one after another by `voices`.
+    share: part of the time that this source gets, relative to the others'.
+    """
+
+    id: str
+    recordings: tuple[str, ...] = ()
+    noise: NoiseKind | None = None
+    texts: tuple[str, ...] = ()
+    voices: tuple[VoiceSpec, ...] = ()
+    share: float = 1.0
+    durations_s: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeSpec:
+    """A wake phrase before, after, and every `every_s` of ambient sound, which proves that devices listen.
+
+    None is the devices' first phrase, the default voice and level. tail_s: sound after it, in which a device that says
+    nothing of its state may come to rest. recording: absolute path of a sound file in which the phrase is said, instead
+    of a voice.
+    """
+
+    every_s: float
+    phrase: str | None = None
+    voice: VoiceSpec | None = None
+    level_dbfs: float | None = None
+    tail_s: float = 1.5
+    recording: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AmbientSpec:
+    """An ambient soak, in segments that are trials of their own; looped and shuffled by the scenario's seed.
+
+    hours: of audio, per run of the template. segment_s: the longest segment.
+    """
+
+    hours: float
+    sources: tuple[AmbientSource, ...]
+    segment_s: float = 60.0
+    probe: ProbeSpec | None = None
+
+    @property
+    def segments(self) -> int:
+        """How many trials it takes; a rest of less than 0.1 s is not played."""
+        return max(1, math.ceil((self.hours * 3600 - SHORTEST_SEGMENT_S) / self.segment_s))
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What must hold for exit status 0; None: not asked. Shares are 0–1, of the trials that were decided.
+
+    …_wer: word errors per reference word, of what devices heard at the first and at the deciding attempt; 0 and up.
+    Limits on wake figures must hold for every device. …_upper: the upper end of the 95 % interval (Clopper–Pearson,
+    Garwood). min_command_share: commands understood, of those said.
+    min_effect_share: effects that are right, of those that are known. A sequential test that fails a device fails too.
+    min_understood_share: trials whose intents and slots were understood, at the attempt that decided; min_intent_share:
+    … whose intents alone.
+    """
+
+    min_recognised_share: float | None = None
+    min_first_attempt_share: float | None = None
+    max_latency_p95_ms: float | None = None
+    max_inconclusive: int | None = None
+    max_interrupted: int | None = None
+    max_false_reject_share: float | None = None
+    max_false_reject_upper: float | None = None
+    max_false_accepts_per_hour: float | None = None
+    max_false_accepts_upper_per_hour: float | None = None
+    min_exposure_hours: float | None = None
+    min_command_share: float | None = None
+    max_first_attempt_wer: float | None = None
+    max_final_wer: float | None = None
+    min_effect_share: float | None = None
+    min_understood_share: float | None = None
+    min_intent_share: float | None = None
 
 
 class Evidence(StrEnum):

@@ -13,11 +13,10 @@ import numpy.typing as npt
 from harness.base.folder import SessionFolder
 from harness.base.ports import OfflineEngine, Renders, ScoresSound, SpotsPhrases
 from harness.devices.serial.playing import quantised
-from harness.model.clip import Clip
 from harness.model.errors import EngineError, HarnessError, InputError, LogError
 from harness.model.observation import LogLine, StimulusHeard
 from harness.model.offline import OfflineSpot, ScoreTrack
-from harness.model.record import AttemptFinished, AttemptStarted, Observed, SessionStarted, StimulusStored
+from harness.model.record import AttemptFinished, AttemptStarted, Clip, Observed, SessionStarted, StimulusStored
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import Waveform
 from harness.model.trial import Outcome

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from harness.model.judgment import Judgment
-from harness.model.rating_round import RatingRound
+from harness.model.judgment import Judgment, RatingRound
 from harness.rating.items import Item
 from harness.rating.own_rows import OwnRows
 from harness.rating.sitting_view import Count

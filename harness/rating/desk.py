@@ -8,8 +8,16 @@ from dataclasses import replace
 
 from harness.base.presence import Presence
 from harness.model.effect import EffectWord
-from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, Judgment, ProposalShown, SubFlag
-from harness.model.rating_round import RatingRound, TranscriptPolicy
+from harness.model.judgment import (
+    SUB_FLAGS_OF,
+    Category,
+    Flag,
+    Judgment,
+    ProposalShown,
+    RatingRound,
+    SubFlag,
+    TranscriptPolicy,
+)
 from harness.model.row_ids import RowIds
 from harness.rating.aid import AID, AidState, Known
 from harness.rating.categories import LABELS

@@ -8,8 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 
-from harness.model.judgment import Category
-from harness.model.rating_round import Exercise
+from harness.model.judgment import Category, Exercise
 
 BUILT_IN: tuple[Exercise, ...] = (
     Exercise(

@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 
-from harness.model.clip import Clip
 from harness.model.effect import EffectEvidence
-from harness.model.judgment import Judgment
-from harness.model.rating_round import Exercise, GoldItem
+from harness.model.judgment import Exercise, GoldItem, Judgment
+from harness.model.record import Clip
 from harness.model.time import Measured
 from harness.model.trial import Recognition
 from harness.rating.judgments import Subject

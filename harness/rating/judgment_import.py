@@ -15,8 +15,7 @@ from rapidfuzz.process import extractOne
 from harness.base.problems import MOST_TOLD, Problems, shown
 from harness.model.effect import EffectWord
 from harness.model.errors import InputError, InputProblems
-from harness.model.judgment import Category, Judgment, JudgmentStatus, ProposalShown
-from harness.model.rating_round import EXERCISE
+from harness.model.judgment import EXERCISE, Category, Judgment, JudgmentStatus, ProposalShown
 from harness.model.record import JudgmentGiven
 from harness.rating.categories import KEYS, LABELS
 from harness.rating.files.reading import ReadJudgments

@@ -6,8 +6,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from harness.model.judgment import Judgment, JudgmentStatus, in_force
-from harness.model.rating_round import EXERCISE, RatingRound
+from harness.model.judgment import EXERCISE, Judgment, JudgmentStatus, RatingRound, in_force
 from harness.rating.items import Item
 
 Subject = tuple[str, str, str]

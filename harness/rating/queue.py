@@ -6,7 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from harness.model.rating_round import ItemFilter, RatingRound
+from harness.model.judgment import ItemFilter, RatingRound
 from harness.rating.items import Item
 
 

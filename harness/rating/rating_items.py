@@ -8,9 +8,8 @@ from pathlib import Path
 
 from harness.base.folder import SessionFolder
 from harness.model.effect import EffectEvidence
-from harness.model.judgment import Judgment
+from harness.model.judgment import GoldItem, Judgment, RatingRound
 from harness.model.observation import ResponseText
-from harness.model.rating_round import GoldItem, RatingRound
 from harness.model.record import EffectAnswered, Entry, JudgmentGiven, Observed, SharesMoved, chronological
 from harness.model.trial import Recognition, Trial
 from harness.rating.blinding import blinded

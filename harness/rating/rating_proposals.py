@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from harness.model.errors import InputError, Place
-from harness.model.judgment import Category
-from harness.model.rating_round import ProposalRule, RatingRound
+from harness.model.judgment import Category, ProposalRule, RatingRound
 from harness.rating.items import Item
 from harness.rating.proposals import Proposal
 from harness.rating.rating_items import RatingSource

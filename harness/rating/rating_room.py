@@ -9,8 +9,7 @@ from pathlib import Path
 
 from harness.base.folder import SessionFolder
 from harness.model.errors import InputError
-from harness.model.judgment import Judgment
-from harness.model.rating_round import GoldItem, ProposalRule, RatingRound
+from harness.model.judgment import GoldItem, Judgment, ProposalRule, RatingRound
 from harness.model.record import EffectAnswered, JudgmentGiven, SharesMoved
 from harness.model.stimulus import Role, SpokenText, StimulusRecipe, VoiceSpec, Waveform
 from harness.rating.coordination import RaterProgress, progress_of, raters_of, standing_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from harness.model.rating_round import RatingRound
+from harness.model.judgment import RatingRound
 from harness.rating.exercises import BUILT_IN
 from harness.rating.files.rounds import load_round
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from harness.model.judgment import Category, Judgment, SubFlag
-from harness.model.rating_round import Exercise
+from harness.model.judgment import Category, Exercise, Judgment, SubFlag
 from harness.rating.categories import LABELS
 from harness.rating.items import Item
 from harness.rating.proposals import Proposal

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.model.judgment import Judgment, JudgmentStatus
-from harness.model.rating_round import RatingRound
+from harness.model.judgment import Judgment, JudgmentStatus, RatingRound
 from harness.rating.items import Item
 from harness.rating.own_rows import OwnRows, Subject, subject_of
 from harness.rating.queue import assigned

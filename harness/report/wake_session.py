@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.base.foreign import plain_text
-from harness.model.clip import Clip
 from harness.model.errors import InputError
-from harness.model.record import Entry, SessionStarted, StimulusStored, TrialFinished
+from harness.model.record import Clip, Entry, SessionStarted, StimulusStored, TrialFinished
 from harness.model.trial import Outcome
 from harness.session.figures.progress import Progress, SessionFigures
 from harness.session.log.reader import LogReader

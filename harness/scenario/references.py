@@ -8,9 +8,9 @@ from harness.base.findings import Findings
 from harness.base.findings import Path as KeyPath
 from harness.model.bench import Bench
 from harness.model.errors import InputError, InputProblems
-from harness.model.rewriting import Rewriting
 from harness.model.scenario import Normalisation, Query, Recognised, Scenario
 from harness.model.stimulus import VoiceSpec
+from harness.model.transcript import Rewriting
 from harness.scenario.assets import Assets
 from harness.scenario.scenario_file import RecognisedKeys, StimulusKeys
 from harness.transcripts import snor

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field, replace
 from harness.base.foreign import plain_text
 from harness.model.bench import ObservationKind
 from harness.model.observation import Intent, Observation, OperatorAnswer, StateTold, Transcript, Wake
-from harness.model.record import AttemptFinished
+from harness.model.record import AttemptFinished, Understood
 from harness.model.scenario import Evidence
 from harness.model.time import Measured, Stamp, between
 from harness.model.transcript import WordCounts
 from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
 from harness.model.understanding import joined
-from harness.model.understood import Understood
 from harness.session.actions import StimulusTiming
 from harness.session.first_response import GUARD_S, Response, Span, first_response
 from harness.transcripts.recognition import recognised

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.base.ports import Clock, Hears, SessionLog
-from harness.model.clip import Clip
 from harness.model.errors import DeviceError, LogError
 from harness.model.observation import StimulusEnded, StimulusStarted, Wake
-from harness.model.record import Entry, Observed
+from harness.model.record import Clip, Entry, Observed
 from harness.model.scenario import WakeSettings
 from harness.model.stimulus import Waveform
 from harness.model.trial import Listening, Target, Trial

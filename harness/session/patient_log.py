@@ -7,10 +7,9 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from harness.model.clip import Clip
 from harness.model.errors import DeviceError, LogFull
 from harness.model.feed import Abort, Command, Hello, Resume, StateWord
-from harness.model.record import Entry, Paused, Record, Resumed
+from harness.model.record import Clip, Entry, Paused, Record, Resumed
 from harness.model.stimulus import Waveform
 from harness.session.event_clips import EventClips
 from harness.session.inbox import Arrived

@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from harness.base.ports import Clock, Hears, Renders, SessionLog, Stimulates
-from harness.model.clip import Clip
 from harness.model.feed import Command, StateChanged
 from harness.model.observation import Observation
-from harness.model.record import DecisionReached
+from harness.model.record import Clip, DecisionReached
 from harness.model.stimulus import RenderedStimulus, Waveform
 from harness.model.trial import Trial
 

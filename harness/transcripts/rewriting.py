@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.model.rewriting import Rewriting
+from harness.model.transcript import Rewriting
 from harness.transcripts.readings import Piece, Readings, options
 
 MOST_WAYS = 256

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from harness.model.normalisation import ENGLISH
+from harness.model.transcript import ENGLISH
 from harness.transcripts import spoken_english, spoken_languages
 from harness.transcripts.plain_words import apart, plain
 from harness.transcripts.readings import Piece, Readings, narrowed, spaced_alike

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.model.grouping import LEAST_QUERIES
 from harness.model.transcript import WordCounts
+from harness.transcripts.words_heard import LEAST_QUERIES
 from harness.transcripts.scoring import Scoring
 
 Interval = tuple[float, float]

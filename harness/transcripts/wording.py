@@ -13,9 +13,7 @@ import numpy as np
 
 from harness.model.choices import Marks
 from harness.model.errors import InputError, InputProblems, Place
-from harness.model.normalisation import ENGLISH, Normalisation
-from harness.model.rewriting import Rewriting
-from harness.model.transcript import Transcripts
+from harness.model.transcript import ENGLISH, Normalisation, Rewriting, Transcripts
 from harness.transcripts import snor
 from harness.transcripts.readings import Readings, first
 from harness.transcripts.rewriting import rewrite

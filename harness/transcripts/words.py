@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from harness.model.normalisation import ENGLISH, Normalisation
-from harness.model.transcript import WordCounts
+from harness.model.transcript import ENGLISH, Normalisation, WordCounts
 from harness.transcripts import snor
 from harness.transcripts.alignment import align, count
 from harness.transcripts.plain_words import plain, plain_texts

@@ -6,12 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from harness.model.grouping import LEAST_QUERIES
 from harness.model.record import AttemptFinished
 from harness.model.transcript import WordCounts
 from harness.model.trial import Trial
 from harness.statistics.word_intervals import wer_interval
 from harness.transcripts.recognition import recognised
+
+LEAST_QUERIES = 6
+"""With fewer, how they differ says too little of how further ones would."""
 
 
 class Unit(StrEnum):

@@ -6,8 +6,7 @@ from bisect import bisect_left, insort
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
-from harness.model.clip import Clip
-from harness.model.record import ReviewWord
+from harness.model.record import Clip, ReviewWord
 from harness.wake.wake_progress import WakeEvent
 
 SHOWN = 200

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from harness.model.clip import Clip
-from harness.model.record import ReviewWord
+from harness.model.record import Clip, ReviewWord
 from harness.model.time import Stamp
 from harness.statistics.intervals import Share
 from harness.statistics.latency import LatencyFigures

@@ -6,9 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, Judgment, JudgmentStatus, SubFlag
-from harness.model.rater_keys import RaterAction, RaterKeys
-from harness.model.rating_round import RatingRound, TranscriptPolicy
+from harness.model.judgment import (
+    SUB_FLAGS_OF,
+    Category,
+    Flag,
+    Judgment,
+    JudgmentStatus,
+    RaterAction,
+    RaterKeys,
+    RatingRound,
+    SubFlag,
+    TranscriptPolicy,
+)
 from harness.model.trial import Recognition
 from harness.rating.categories import LABELS
 from harness.rating.guide import FLAG_TEXTS, GUIDE, RULES, SUB_FLAG_TEXTS, effect_text

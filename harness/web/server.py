@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
 from harness.model.errors import HarnessError, InputError, Place, PluginError
-from harness.model.rater_keys import RaterKeys
+from harness.model.judgment import RaterKeys
 from harness.rating.rating_room import RatingRoom
 from harness.web.invitations import Invitations
 

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from harness.model.errors import HarnessError, InputError
-from harness.model.rater_keys import RaterKeys
+from harness.model.judgment import RaterKeys
 from harness.rating.rating_room import RatingRoom
 from harness.web.invitations import Invitations
 from harness.web.login import Visit

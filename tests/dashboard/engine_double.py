@@ -14,7 +14,6 @@ import numpy as np
 import soundfile
 
 from harness.base.codec import COMMANDS, MESSAGES, decode, encode
-from harness.model.clip import Clip
 from harness.model.feed import (
     Answered,
     Command,
@@ -28,7 +27,7 @@ from harness.model.feed import (
     StateWord,
     Welcome,
 )
-from harness.model.record import EventReviewed, JudgmentGiven, Record
+from harness.model.record import Clip, EventReviewed, JudgmentGiven, Record
 from tests.unit.session.figures.rows import Rows
 
 START_S = 500.0

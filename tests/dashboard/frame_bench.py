@@ -6,10 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.model.feed import StateWord
-from harness.model.record import AttemptStarted, TrialFinished, TrialStarted
+from harness.model.record import AttemptStarted, TrialFinished, TrialStarted, Understood
 from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
 from harness.model.understanding import Expected, Slot
-from harness.model.understood import Understood
 from tests.dashboard.engine_double import START_S, EngineDouble, write_clip
 from tests.unit.session.figures.rows import Rows, planned
 

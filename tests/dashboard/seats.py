@@ -10,9 +10,7 @@ from textual.pilot import Pilot
 
 from harness.dashboard.key_guard import REPEAT_S, GuardedApp
 from harness.dashboard.rating_app import RatingApp
-from harness.model.judgment import Category, Judgment
-from harness.model.rater_keys import RaterKeys
-from harness.model.rating_round import RatingRound
+from harness.model.judgment import Category, Judgment, RaterKeys, RatingRound
 from harness.model.record import JudgmentGiven
 from harness.rating.rater_player import RaterPlayer
 from harness.rating.rating_room import RatingRoom, open_room

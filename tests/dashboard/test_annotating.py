@@ -14,6 +14,7 @@ from harness.dashboard.annotation_app import run_annotation_app
 from harness.dashboard.key_guard import REPEAT_S
 from harness.dashboard.messages import RoomRead
 from harness.model.annotation import (
+    LINE_KEYS,
     Accepted,
     Adjudicated,
     AnnotationRow,
@@ -23,8 +24,8 @@ from harness.model.annotation import (
     Skipped,
     Struck,
     Withdrawn,
+    label_keys,
 )
-from harness.model.annotation_keys import LINE_KEYS, label_keys
 from harness.model.errors import InputError, LogFull
 from tests.annotation_projects import LABELS, annotation_project, repeated, rows
 from tests.dashboard.annotating import SIZES, SMALL, WIDE, press, ready, seated, shown

@@ -10,8 +10,7 @@ import pytest
 from harness.annotation.annotation_room import AnnotationRoom
 from harness.annotation.desk import AnnotationDesk
 from harness.dashboard.annotation_app import AnnotationApp
-from harness.model.annotation import Labelled, Proposal, Proposed
-from harness.model.label_set import Example, Label, LabelSet
+from harness.model.annotation import Example, Label, Labelled, LabelSet, Proposal, Proposed
 from harness.model.understanding import Utterance
 from tests.annotation_projects import annotation_project
 from tests.dashboard.annotating import SIZES, press, ready, shown

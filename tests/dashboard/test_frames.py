@@ -10,11 +10,10 @@ from rich.text import Text
 
 from harness.dashboard.widgets.frame_panel import FramePanel
 from harness.dashboard.widgets.totals import TotalsPanel
-from harness.model.record import TrialStarted
+from harness.model.record import TrialStarted, Understood
 from harness.model.scenario import RepromptRule, Until
 from harness.model.trial import EvidenceSource, Outcome
 from harness.model.understanding import Expected
-from harness.model.understood import Understood
 from harness.session.figures.progress import Progress, SessionFigures
 from harness.wake.wake_progress import WakeProgress
 from tests.dashboard.bench import LARGE, SMALL, dashboard, double, screen_text, shows, until

@@ -9,9 +9,18 @@ from textual import events
 
 from harness.dashboard.rating_app import run_rating_app
 from harness.model.errors import InputError
-from harness.model.judgment import Category, Flag, JudgmentStatus, ProposalShown, SubFlag
-from harness.model.rater_keys import RaterAction, RaterKeys
-from harness.model.rating_round import Exercise, RatingRound, TranscriptPolicy
+from harness.model.judgment import (
+    Category,
+    Exercise,
+    Flag,
+    JudgmentStatus,
+    ProposalShown,
+    RaterAction,
+    RaterKeys,
+    RatingRound,
+    SubFlag,
+    TranscriptPolicy,
+)
 from harness.rating.categories import KEYS, LABELS
 from harness.rating.guide import GUIDE
 from tests.dashboard.bench import screen_text, shows, until

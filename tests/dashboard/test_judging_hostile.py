@@ -9,9 +9,7 @@ import pytest
 
 from harness.dashboard.rating_app import RatingApp
 from harness.model.effect import EffectCheck, EffectEvidence, EffectSource, EffectWord
-from harness.model.judgment import Category
-from harness.model.rater_keys import RaterKeys
-from harness.model.rating_round import RatingRound
+from harness.model.judgment import Category, RaterKeys, RatingRound
 from harness.rating.rating_room import open_room
 from tests.dashboard.bench import screen_text, shows, until
 from tests.dashboard.seats import SIZES, press, ready

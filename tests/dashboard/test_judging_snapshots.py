@@ -8,8 +8,7 @@ import pytest
 from textual.pilot import Pilot
 
 from harness.base.presence import Presence
-from harness.model.judgment import Category
-from harness.model.rating_round import Exercise, RatingRound
+from harness.model.judgment import Category, Exercise, RatingRound
 from tests.dashboard.bench import shows, until
 from tests.dashboard.seats import SIZES, adjudication, press, ready, seated
 from tests.dashboard.test_snapshots import Compare

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from harness.dashboard.app import Dashboard
-from harness.model.clip import Clip
 from harness.model.feed import Judge, Replay
 from harness.model.judgment import Category, Judgment, JudgmentStatus
-from harness.model.record import JudgmentGiven
+from harness.model.record import Clip, JudgmentGiven
 from harness.rating.categories import KEYS
 from harness.session.log.judgment_log import JudgmentLog
 from harness.session.log.writer import SqliteLog

@@ -10,9 +10,8 @@ from textual.content import Content
 from harness.dashboard.widgets.totals import TotalsPanel
 from harness.dashboard.wording import wer
 from harness.model.record import TrialFinished, TrialStarted
-from harness.model.rewriting import Rewriting
 from harness.model.scenario import Normalisation, Recognised, TrialKind
-from harness.model.transcript import WordCounts
+from harness.model.transcript import Rewriting, WordCounts
 from harness.model.trial import Outcome, Recognition
 from harness.session.figures.progress import Progress, SessionFigures
 from harness.transcripts.words_heard import WordsHeard

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from harness.annotation.view import AnnotationPhase, AnnotationView
 from harness.base.cells import counted
 from harness.base.foreign import plain_text
-from harness.model.annotation import Intents
-from harness.model.label_set import Example, Label, LabelSet
+from harness.model.annotation import Example, Intents, Label, LabelSet
 from harness.model.understanding import joined
 
 LONGEST = 2000

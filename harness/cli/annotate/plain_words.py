@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from harness.base.foreign import plain_text
-from harness.model.label_set import LabelSet
+from harness.model.annotation import LabelSet
 from harness.model.understanding import JOINT
 
 LONGEST_TOLD = 60

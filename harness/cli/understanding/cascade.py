@@ -23,7 +23,7 @@ from harness.cli.understanding.rule_options import (
 from harness.model.choices import LISTED_UTTERANCES as LISTED
 from harness.model.choices import Which
 from harness.model.errors import InputError
-from harness.model.normalisation import Normalisation
+from harness.model.transcript import Normalisation
 from harness.model.understanding import Chunking, Detail
 from harness.understanding.arithmetic.rule import Rule, Values
 from harness.understanding.arithmetic.zero_division import ZeroDivision

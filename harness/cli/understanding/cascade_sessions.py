@@ -9,7 +9,7 @@ from pathlib import Path
 from harness.cli.sessions import figures_of, session_folder
 from harness.model.choices import Grouping, Which
 from harness.model.errors import InputError
-from harness.model.normalisation import Normalisation
+from harness.model.transcript import Normalisation
 from harness.model.understanding import Corpus, Utterance
 from harness.session.figures.heard import HeardTrial, Said, group_of, heard_in
 from harness.transcripts.words import normalise

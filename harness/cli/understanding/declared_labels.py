@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 
 from harness.base.cells import shown
+from harness.model.annotation import LabelSet
 from harness.model.errors import InputError
-from harness.model.label_set import LabelSet
 from harness.model.understanding import joined
 from harness.understanding.arithmetic.distribution import LabelCounts
 

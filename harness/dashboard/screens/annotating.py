@@ -37,7 +37,7 @@ from harness.dashboard.widgets.annotation_lines import (
 from harness.dashboard.widgets.label_grid import LabelGrid
 from harness.dashboard.widgets.page_lines import PageLines
 from harness.dashboard.widgets.sitting_lines import MessageLine, OfferedKeys, Trouble
-from harness.model.annotation_keys import AnnotationAction, action_of, label_keys, line_of
+from harness.model.annotation import AnnotationAction, action_of, label_keys, line_of
 from harness.model.errors import HarnessError
 
 WRITING = (

@@ -11,7 +11,7 @@ from textual.widgets import Input, Static
 
 from harness.dashboard.annotation_guide import guide_text
 from harness.dashboard.screens.sheet import Panel
-from harness.model.label_set import LabelSet
+from harness.model.annotation import LabelSet
 
 
 class GuidePanel(Panel):

@@ -35,8 +35,7 @@ from harness.dashboard.widgets.sitting_lines import (
 )
 from harness.dashboard.widgets.sitting_texts import Explanation, Finished
 from harness.model.errors import HarnessError
-from harness.model.judgment import Flag, SubFlag
-from harness.model.rater_keys import NEWER, RaterAction, RaterKeys
+from harness.model.judgment import NEWER, Flag, RaterAction, RaterKeys, SubFlag
 from harness.rating.aid import AidState
 from harness.rating.desk import Desk
 from harness.rating.guide import FLAG_TEXTS, SUB_FLAG_TEXTS

@@ -12,7 +12,7 @@ from harness.dashboard import palette
 from harness.dashboard.widgets.bars import Line
 from harness.dashboard.widgets.painted import Painted
 from harness.dashboard.wording import time_left
-from harness.model.label_set import LabelSet
+from harness.model.annotation import LabelSet
 
 LONGEST = 4000
 MOST_LINES = 8

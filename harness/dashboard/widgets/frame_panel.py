@@ -11,8 +11,8 @@ from textual.content import Content
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.widgets.painted import Painted
+from harness.model.record import Understood
 from harness.model.trial import EvidenceSource, Trial
-from harness.model.understood import Understood
 from harness.session.figures.progress import Progress
 from harness.session.figures.trials import AttemptProgress
 from harness.understanding.scoring.parts import Mark, Part, compared, parts_of, verdict_in_words

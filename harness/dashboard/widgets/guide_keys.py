@@ -6,8 +6,7 @@ from rich.text import Text
 
 from harness.dashboard import palette
 from harness.dashboard.widgets.painted import Painted
-from harness.model.judgment import Category
-from harness.model.rater_keys import RaterKeys
+from harness.model.judgment import Category, RaterKeys
 from harness.rating.categories import LABELS
 from harness.rating.guide import GUIDE, RULES
 

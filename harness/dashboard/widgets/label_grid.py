@@ -8,8 +8,7 @@ from rich.text import Text
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.widgets.painted import Painted
-from harness.model.annotation_keys import label_keys
-from harness.model.label_set import Label, LabelSet
+from harness.model.annotation import Label, LabelSet, label_keys
 
 LONGEST_NAME = 40
 _GAP = 2

@@ -9,7 +9,7 @@ from harness.annotation.view import PageLine
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.widgets.painted import Painted
-from harness.model.annotation_keys import LINE_KEYS
+from harness.model.annotation import LINE_KEYS
 
 LONGEST = 2000
 MOST_LINES = 5

@@ -14,7 +14,7 @@ from harness.dashboard import palette
 from harness.dashboard.messages import ClipRead
 from harness.dashboard.waves import peaks, slices
 from harness.dashboard.widgets.painted import Painted
-from harness.model.clip import Clip
+from harness.model.record import Clip
 
 _BARS = " ▁▂▃▄▅▆▇█"
 

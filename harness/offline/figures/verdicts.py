@@ -8,9 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from harness.model.normalisation import Normalisation
 from harness.model.offline import Counting, FileOutcome, LeadInRef, ListKind, OfflineSpot, RejectReason
-from harness.model.transcript import WordCounts
+from harness.model.transcript import Normalisation, WordCounts
 from harness.transcripts.words import normalise, word_counts
 from harness.wake import wake_totals
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from harness import __version__
-from harness.model.normalisation import Normalisation
+from harness.model.transcript import Normalisation
 from harness.offline.figures.counts import OfflineCounts, Tally
 from harness.offline.figures.figures import BOOTSTRAP_SEED, Figures, figures
 from harness.offline.journal_file import JournalFile

@@ -10,8 +10,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.model.judgment import SUB_FLAGS_OF, Category, Judgment, SubFlag
-from harness.model.rating_round import Exercise, GoldItem
+from harness.model.judgment import SUB_FLAGS_OF, Category, Exercise, GoldItem, Judgment, SubFlag
 from harness.rating.figures.consensus import Consensus, consensus, majority, without_each
 from harness.rating.figures.judged import JudgedResponse
 from harness.rating.figures.raters import RatedSession, RaterFigures, gold_items, rater_figures

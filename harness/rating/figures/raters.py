@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from harness.model.judgment import Judgment, JudgmentStatus, in_force
-from harness.model.rating_round import EXERCISE, Exercise, GoldItem
+from harness.model.judgment import EXERCISE, Exercise, GoldItem, Judgment, JudgmentStatus, in_force
 from harness.rating.figures.judged import JudgedResponse
 from harness.statistics.intervals import Share
 

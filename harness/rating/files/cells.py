@@ -8,7 +8,7 @@ import re
 from datetime import datetime
 
 from harness.base.problems import shown
-from harness.model.judgment_columns import Content
+from harness.model.judgment import Content
 
 Value = str | int | float | bool | tuple[str, ...]
 LONGEST_CELL = 100_000

@@ -11,8 +11,7 @@ from harness.base.problems import Problems, shown
 from harness.base.safe_csv import unmarked
 from harness.model.choices import JudgmentFormat as Format
 from harness.model.errors import InputError, InputProblems, Place
-from harness.model.judgment import Category
-from harness.model.judgment_columns import COLUMNS, CONDITION, CONTEXT, Content
+from harness.model.judgment import COLUMNS, CONDITION, CONTEXT, Category, Content
 from harness.rating.files.cells import Value, WrongCell, value_of
 from harness.rating.files.row import WrittenJudgment, row_of
 from harness.rating.files.tables import Table, csv_table, jsonl_table, parquet_table

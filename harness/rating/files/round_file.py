@@ -8,9 +8,7 @@ from pydantic import BeforeValidator, Field, create_model
 
 from harness.base.file_words import Id, Text, word, wrong
 from harness.base.findings import Keys
-from harness.model.judgment import Category, ProposalShown
-from harness.model.rater_keys import RaterAction
-from harness.model.rating_round import TranscriptPolicy
+from harness.model.judgment import Category, ProposalShown, RaterAction, TranscriptPolicy
 
 BUILT_IN, NO_TRAINING = "built_in", "none"
 NAMED_KEYS = ("space", "enter", "tab", "backspace", "left", "right", "up", "down", *(f"f{n}" for n in range(1, 13)))

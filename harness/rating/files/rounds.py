@@ -14,9 +14,18 @@ from harness.base import plugins, strict_yaml
 from harness.base.findings import Findings, KeysT
 from harness.model.choices import FileKind
 from harness.model.errors import InputError, InputProblems, PluginError
-from harness.model.judgment import Category
-from harness.model.rater_keys import NEWER, RaterAction, RaterKeys
-from harness.model.rating_round import Exercise, GoldItem, ItemFilter, ProposalRule, RatingRound, StopRule
+from harness.model.judgment import (
+    NEWER,
+    Category,
+    Exercise,
+    GoldItem,
+    ItemFilter,
+    ProposalRule,
+    RaterAction,
+    RaterKeys,
+    RatingRound,
+    StopRule,
+)
 from harness.rating.files.round_file import (
     BUILT_IN,
     NO_TRAINING,

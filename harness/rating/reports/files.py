@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.base.safe_csv import safe_csv
 from harness.model.errors import HarnessError
-from harness.model.judgment_columns import Content
+from harness.model.judgment import Content
 from harness.rating.reports.rows import JudgmentTable, Value, columns_of
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from harness.model.judgment import Judgment, in_force
-from harness.model.judgment_columns import COLUMNS, CONDITION, CONTEXT, TELLING, Content
+from harness.model.judgment import COLUMNS, CONDITION, CONTEXT, TELLING, Content, Judgment, in_force
 from harness.rating.figures.rated_trials import RatedTrial, consensus_of, rated_in
 from harness.rating.figures.raters import RatedSession
 from harness.session.figures.progress import Progress

@@ -22,11 +22,11 @@ from harness import __version__
 from harness.base.folder import SessionFolder
 from harness.base.ports import Clock, Driver, Hears, Stimulates
 from harness.model.bench import Bench, Equipment, OperatorPresence
-from harness.model.clip import Clip
 from harness.model.errors import DeviceError, HarnessError, LogError
 from harness.model.feed import Answered, Command, Goodbye, Meters, Replay, StateChanged, StateWord, Welcome
 from harness.model.observation import LinkBack, LinkLost, Observation
 from harness.model.record import (
+    Clip,
     EndReason,
     EngineStarted,
     Entry,

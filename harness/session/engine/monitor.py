@@ -7,8 +7,8 @@ from pathlib import Path
 from uuid import uuid4
 
 from harness.base.ports import Stimulates
-from harness.model.clip import Clip
 from harness.model.errors import HarnessError
+from harness.model.record import Clip
 from harness.session.log.clips import read_clip
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from harness.model.clip import Clip
 from harness.model.judgment import Judgment
-from harness.model.record import AttemptFinished, ResponseFrozen, ResponseTranscribed
+from harness.model.record import AttemptFinished, Clip, ResponseFrozen, ResponseTranscribed
 from harness.model.time import Measured
 from harness.model.transcript import WordCounts
 from harness.model.trial import Outcome, Recognition, Trial

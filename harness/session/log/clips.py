@@ -13,9 +13,8 @@ import numpy as np
 import soundfile
 
 from harness.base.folder import disk_errors, write_whole
-from harness.model.clip import Clip
 from harness.model.errors import LogError
-from harness.model.record import Entry, EventClipped, ResponseFrozen, StimulusStored
+from harness.model.record import Clip, Entry, EventClipped, ResponseFrozen, StimulusStored
 from harness.model.stimulus import Waveform
 
 

@@ -20,9 +20,8 @@ from pydantic_core import PydanticSerializationError
 from harness.base.chain import last_link, linked, seal_end
 from harness.base.codec import RECORDS, encode
 from harness.base.folder import SessionFolder, disk_errors
-from harness.model.clip import Clip
 from harness.model.errors import LogError
-from harness.model.record import EngineStarted, Entry, Record
+from harness.model.record import Clip, EngineStarted, Entry, Record
 from harness.model.stimulus import Waveform
 from harness.session.log.clips import ClipShelf
 from harness.session.log.database import BATCH, INSERT, explain, explained, open_for_reading, open_for_writing, rows

@@ -14,8 +14,7 @@ from harness.base.file_words import MAX_TEXT, Id, word, wrong
 from harness.base.findings import Findings, Keys
 from harness.model.choices import FileKind
 from harness.model.errors import InputError
-from harness.model.normalisation import Normalisation
-from harness.model.rewriting import MOST_PAIRS, Rewriting
+from harness.model.transcript import MOST_PAIRS, Normalisation, Rewriting
 from harness.transcripts.words import normalise
 
 Words = tuple[str, ...]

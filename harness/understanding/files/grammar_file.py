@@ -15,7 +15,9 @@ from harness.base.file_words import Id, Text, word, wrong
 from harness.base.findings import Findings, Keys, nearest
 from harness.model.choices import FileKind
 from harness.model.errors import InputError
-from harness.model.grammar import (
+from harness.understanding.files.grammar_pattern import REMEDY, parse_pattern
+from harness.understanding.files.spoken_values import spoken_values
+from harness.understanding.grammar import (
     Choice,
     Grammar,
     Habits,
@@ -30,9 +32,7 @@ from harness.model.grammar import (
     Value,
     Values,
 )
-from harness.model.grammar import Text as Words
-from harness.understanding.files.grammar_pattern import REMEDY, parse_pattern
-from harness.understanding.files.spoken_values import spoken_values
+from harness.understanding.grammar import Text as Words
 
 MOST_SPOKEN = 2000
 _LABEL = re.compile(r"[^\s#]{1,80}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from harness.model.grammar import Choice, Maybe, Part, Phrase, Sequence, SlotPart, Text
+from harness.understanding.grammar import Choice, Maybe, Part, Phrase, Sequence, SlotPart, Text
 
 _TOKEN = re.compile(r"[][()|]|\{[^{}]*\}|<[^<>]*>|[^\s\][()|{}<>]+|\S")
 _NAME = r"[A-Za-z0-9_.][A-Za-z0-9_.-]*"

@@ -8,8 +8,8 @@ from pathlib import Path
 from harness.base import file_kinds as kinds
 from harness.base import strict_yaml
 from harness.base.findings import Findings, nearest
+from harness.model.annotation import Example, Label, LabelSet
 from harness.model.choices import FileKind
-from harness.model.label_set import Example, Label, LabelSet
 from harness.understanding.files.label_set_keys import CounterexampleKeys, ExampleKeys, LabelKeys, LabelSetKeys
 
 At = tuple[str | int, ...]

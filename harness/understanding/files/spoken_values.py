@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from harness.model.grammar import Spoken, Value
 from harness.transcripts.numerals import cardinal, clock_time, ordinal
+from harness.understanding.grammar import Spoken, Value
 
 _MORNING, _AFTERNOON, _EVENING = ("in the morning",), ("in the afternoon",), ("in the evening", "tonight")
 

@@ -12,10 +12,10 @@ from itertools import accumulate
 from random import Random
 from typing import TypeVar
 
-from harness.model import grammar as parts
 from harness.model.errors import InputError, Place
-from harness.model.grammar import Grammar, Intent, Part, Sentence, Value
 from harness.model.understanding import Corpus, Slot, Utterance, joined
+from harness.understanding import grammar as parts
+from harness.understanding.grammar import Grammar, Intent, Part, Sentence, Value
 
 SPLIT, DOMAIN = "split", "domain"
 TEST = "test"

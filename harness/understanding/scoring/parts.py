@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from harness.base.foreign import plain_text
-from harness.model.record import AttemptFinished
+from harness.model.record import AttemptFinished, Understood
 from harness.model.scenario import Recognised
 from harness.model.trial import Trial
 from harness.model.understanding import Expected, Slot, frame_text
-from harness.model.understood import Understood
 from harness.understanding.scoring.understood_counts import same_value
 
 LONGEST = 120

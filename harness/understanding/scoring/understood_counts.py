@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from harness.model.observation import Intent
+from harness.model.record import Understood
 from harness.model.scenario import Recognised
 from harness.model.trial import EvidenceSource
 from harness.model.understanding import Expected, Slot, intent_set
-from harness.model.understood import Understood
 from harness.transcripts.recognition import same_words, words_of
 
 

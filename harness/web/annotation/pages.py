@@ -7,9 +7,15 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from harness.annotation.view import AnnotationPhase, AnnotationView
-from harness.model.annotation import MOST_ON_A_PAGE, AnnotationProject
-from harness.model.annotation_keys import LINE_KEYS, AnnotationAction, action_key, label_keys
-from harness.model.label_set import LabelSet
+from harness.model.annotation import (
+    LINE_KEYS,
+    MOST_ON_A_PAGE,
+    AnnotationAction,
+    AnnotationProject,
+    LabelSet,
+    action_key,
+    label_keys,
+)
 from harness.web.annotation.seats import AnnotationSeat
 from harness.web.rendering import SiteWords, Templates
 

@@ -12,7 +12,7 @@ import httpx2
 import pytest
 
 from harness.model.errors import InputError
-from harness.model.rating_round import RatingRound
+from harness.model.judgment import RatingRound
 from harness.rating.rating_room import RatingRoom
 from harness.web.invitations import Invitations
 from harness.web.server import WebOptions, serve

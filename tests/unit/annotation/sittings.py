@@ -7,9 +7,17 @@ from dataclasses import dataclass, field, replace
 
 from harness.annotation.desk import AnnotationDesk
 from harness.annotation.ledger import Ledger
-from harness.model.annotation import IMPORTED, AnnotationProject, AnnotationRow, Labelled, Proposal, Proposed
+from harness.model.annotation import (
+    IMPORTED,
+    AnnotationProject,
+    AnnotationRow,
+    Label,
+    Labelled,
+    LabelSet,
+    Proposal,
+    Proposed,
+)
 from harness.model.errors import LogFull
-from harness.model.label_set import Label, LabelSet
 from harness.model.understanding import Utterance
 
 LABELS = LabelSet(

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from harness.annotation.desk import AnnotationDesk
 from harness.annotation.view import AnnotationPhase
-from harness.model.label_set import Label, LabelSet
+from harness.model.annotation import Label, LabelSet
 from harness.model.offline import Setting
 from harness.model.understanding import Utterance
 

@@ -11,10 +11,9 @@ import pytest
 
 from harness.cli import frames_summary, summary
 from harness.cli.plain import end_of_session
-from harness.model.record import TrialFinished, TrialStarted
+from harness.model.record import TrialFinished, TrialStarted, Understood
 from harness.model.scenario import RepromptRule, Until
 from harness.model.trial import EvidenceSource, Outcome, Recognition
-from harness.model.understood import Understood
 from harness.session.figures.progress import Progress, SessionFigures
 from harness.wake.wake import WakeFigures
 from tests.dashboard.frame_bench import TIMER, some_frames, told, wanting

@@ -8,12 +8,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.cli.happenings import Happenings
-from harness.model.clip import Clip
 from harness.model.effect import EffectWord
 from harness.model.observation import Intent, LinkLost, StateTold, Transcript
 from harness.model.record import (
     AttemptFinished,
     AttemptStarted,
+    Clip,
     EffectAnswered,
     EndReason,
     FaultMet,
@@ -26,11 +26,11 @@ from harness.model.record import (
     SessionStarted,
     TrialFinished,
     TrialStarted,
+    Understood,
 )
 from harness.model.time import Measured, Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.model.understanding import Expected, Slot
-from harness.model.understood import Understood
 from tests.dashboard.frame_bench import some_frames
 from tests.unit.session.figures.rows import planned
 from tests.unit.session.log.records import KINDS, rows_of

@@ -17,8 +17,7 @@ from click.testing import CliRunner, Result
 from harness.cli import group
 from harness.cli.rate_plain import sit_plainly
 from harness.cli.rate_words import HELP, Said, Unknown, Word, parse
-from harness.model.judgment import Category, Judgment, JudgmentStatus, in_force
-from harness.model.rater_keys import RaterAction, RaterKeys
+from harness.model.judgment import Category, Judgment, JudgmentStatus, RaterAction, RaterKeys, in_force
 from harness.model.record import JudgmentGiven
 from harness.model.stimulus import Waveform
 from harness.rating.categories import LABELS

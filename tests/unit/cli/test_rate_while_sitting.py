@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from harness.cli import group
 from harness.cli.rate_plain import sit_plainly
-from harness.model.rater_keys import RaterKeys
+from harness.model.judgment import RaterKeys
 from harness.rating.rating_room import open_room
 from tests.rating_sessions import rating_session
 

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.model.annotation_keys import KEYS, LINE_KEYS, MEANINGS, AnnotationAction, action_key, action_of, label_keys
-from harness.model.label_set import Label, LabelSet
+from harness.model.annotation import (
+    KEYS,
+    LINE_KEYS,
+    MEANINGS,
+    AnnotationAction,
+    Label,
+    LabelSet,
+    action_key,
+    action_of,
+    label_keys,
+)
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "annotation.md"
 TABLE = "| key | on a page of a group | by hand |\n|---|---|---|\n"

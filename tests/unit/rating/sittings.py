@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from harness.model.effect import EffectCheck, EffectEvidence, EffectSource, EffectWord
 from harness.model.errors import LogFull
-from harness.model.judgment import Category, Judgment
-from harness.model.rating_round import Exercise, GoldItem, RatingRound
+from harness.model.judgment import Category, Exercise, GoldItem, Judgment, RatingRound
 from harness.rating.desk import Desk
 from harness.rating.items import Hidden, Item, blind_id, exercise_item
 from harness.rating.judgments import Subject

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.model.errors import InputError
-from harness.model.judgment import Category
-from harness.model.rating_round import GoldItem, RatingRound, StopRule
+from harness.model.judgment import Category, GoldItem, RatingRound, StopRule
 from harness.rating.queue import shares_of
 from harness.rating.rating_room import RatingRoom
 from harness.session.log.reader import check

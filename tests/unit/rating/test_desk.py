@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from harness.base.presence import REST_S
-from harness.model.judgment import Category, Flag, SubFlag, in_force
-from harness.model.rating_round import RatingRound, TranscriptPolicy
+from harness.model.judgment import Category, Flag, RatingRound, SubFlag, TranscriptPolicy, in_force
 from harness.rating.aid import AID, Known
 from harness.rating.sitting_view import Count, Phase
 from tests.unit.rating.sittings import CANNOT_TELL, SEEN, WAITS, Bench, exercises, in_sight, item, items

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from harness.model.errors import LogFull
-from harness.model.judgment import Category, Flag, JudgmentStatus, SubFlag, in_force
-from harness.model.rating_round import RatingRound
+from harness.model.judgment import Category, Flag, JudgmentStatus, RatingRound, SubFlag, in_force
 from harness.rating.sitting_view import Count, Phase
 from tests.unit.rating.sittings import Bench, exercises, in_sight, item, items
 

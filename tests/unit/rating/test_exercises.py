@@ -7,8 +7,7 @@ from collections import Counter
 
 import pytest
 
-from harness.model.judgment import Category, SubFlag
-from harness.model.rating_round import Exercise
+from harness.model.judgment import Category, Exercise, SubFlag
 from harness.model.trial import Recognition
 from harness.rating.aid import AID, Known
 from harness.rating.exercises import BUILT_IN, shuffled

@@ -6,8 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from harness.model.judgment import Category, Judgment, JudgmentStatus, ProposalShown, in_force
-from harness.model.rating_round import ProposalRule, RatingRound
+from harness.model.judgment import (
+    Category,
+    Judgment,
+    JudgmentStatus,
+    ProposalRule,
+    ProposalShown,
+    RatingRound,
+    in_force,
+)
 from harness.rating.desk import Desk
 from harness.rating.proposals import Proposal
 from tests.unit.rating.sittings import Bench, exercises, items

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.model.rating_round import ItemFilter, RatingRound
+from harness.model.judgment import ItemFilter, RatingRound
 from harness.rating.items import Hidden
 from harness.rating.queue import assigned, drawn
 from tests.unit.rating.sittings import item, items

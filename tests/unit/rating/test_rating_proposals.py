@@ -9,8 +9,7 @@ import pytest
 
 from harness.cli.rate_lines import item_lines
 from harness.model.errors import InputError, PluginError
-from harness.model.judgment import Category, ProposalShown
-from harness.model.rating_round import RatingRound, TranscriptPolicy
+from harness.model.judgment import Category, ProposalShown, RatingRound, TranscriptPolicy
 from harness.rating.rating_room import RatingRoom
 from tests.proposal_rounds import judged_source, proposing_round, right_for
 from tests.rating_sessions import rating_session

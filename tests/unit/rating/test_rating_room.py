@@ -12,8 +12,7 @@ import pytest
 
 from harness.model.effect import EffectSource, EffectWord
 from harness.model.errors import InputError, LogError
-from harness.model.judgment import Category
-from harness.model.rating_round import GoldItem, ItemFilter, RatingRound
+from harness.model.judgment import Category, GoldItem, ItemFilter, RatingRound
 from harness.model.record import EffectAnswered, JudgmentGiven
 from harness.rating.desk import Desk
 from harness.rating.exercises import BUILT_IN

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from harness.model.clip import Clip
-from harness.model.judgment import Category, Flag
-from harness.model.rating_round import RatingRound, StopRule
+from harness.model.judgment import Category, Flag, RatingRound, StopRule
+from harness.model.record import Clip
 from harness.rating.items import Item
 from harness.rating.sitting_view import Phase
 from tests.unit.rating.sittings import Bench, in_sight, item, items

@@ -15,8 +15,7 @@ from harness.devices.profiles.profile import load_profile
 from harness.devices.profiles.profile_samples import check_samples
 from harness.model.choices import FileKind
 from harness.model.effect import EffectCheck, StateWanted
-from harness.model.judgment import Category
-from harness.model.rater_keys import RaterKeys
+from harness.model.judgment import Category, RaterKeys
 from harness.rating.files.rounds import load_rater_keys, load_round, load_training
 from harness.scenario.bench import load_bench
 from harness.scenario.scenario import load_scenario

@@ -12,9 +12,8 @@ import numpy as np
 
 from harness.base.ports import Clock
 from harness.model.bench import Bench, Device, DeviceProfile, Equipment, ObservationKind
-from harness.model.clip import Clip
 from harness.model.errors import LogFull, Place
-from harness.model.record import Entry, Record
+from harness.model.record import Clip, Entry, Record
 from harness.model.scenario import Defaults, Evidence, Query, RepromptRule, Scenario, TrialTemplate
 from harness.model.stimulus import Part, RenderedStimulus, Role, SpokenText, StimulusRecipe, Waveform
 from harness.model.trial import Trial

@@ -8,10 +8,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from harness.model.clip import Clip
 from harness.model.errors import DeviceError, LogFull
 from harness.model.observation import Observation, StimulusEnded, StimulusStarted, Wake
-from harness.model.record import Entry, Observed
+from harness.model.record import Clip, Entry, Observed
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp

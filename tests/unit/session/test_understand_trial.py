@@ -19,12 +19,11 @@ from harness.model.observation import (
     StimulusStarted,
     Wake,
 )
-from harness.model.record import AttemptFinished
+from harness.model.record import AttemptFinished, Understood
 from harness.model.scenario import CloseDialogue, Evidence, RepromptRule, Until
 from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.model.understanding import Expected, Slot
-from harness.model.understood import Understood
 from harness.session.actions import AskOperator, FreezeResponse, StartAttempt
 from harness.session.attempt import Attempt
 from harness.session.frame_evidence import SETTLE_S

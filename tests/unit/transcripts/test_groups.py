@@ -7,11 +7,12 @@ import random
 import numpy as np
 import pytest
 
-from harness.model.grouping import Grouping, Groupings
 from harness.model.transcript import Transcripts, WordCounts
 from harness.transcripts.groups import (
     MOST_LABELS,
     GroupFigures,
+    Grouping,
+    Groupings,
     compared_by_group,
     group_figures,
     sorted_labels,

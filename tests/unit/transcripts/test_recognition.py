@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harness.model.rewriting import Rewriting
 from harness.model.scenario import Normalisation, Recognised, TrialKind
-from harness.model.transcript import WordCounts
+from harness.model.transcript import Rewriting, WordCounts
 from harness.transcripts.recognition import recognised
 from tests.unit.session.material import trial
 from tests.unit.wake.wake_rows import wake_trial

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.model.normalisation import Normalisation
-from harness.model.rewriting import MOST_PAIRS, Rewriting
+from harness.model.transcript import MOST_PAIRS, Normalisation, Rewriting
 from harness.transcripts.rewriting import rewrite
 
 Pair = tuple[tuple[str, ...], tuple[str, ...]]

@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 
 from harness.model.choices import Marks
 from harness.model.errors import InputError, InputProblems
-from harness.model.normalisation import Normalisation
-from harness.model.rewriting import Rewriting
-from harness.model.transcript import AlignedWord, Edit, Transcripts, WordCounts
+from harness.model.transcript import AlignedWord, Edit, Normalisation, Rewriting, Transcripts, WordCounts
 from harness.transcripts.alignment import align, count
 from harness.transcripts.confusions import confusions
 from harness.transcripts.scoring import Scoring, score

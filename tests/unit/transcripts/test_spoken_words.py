@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from whisper_normalizer.english import EnglishTextNormalizer
 
-from harness.model.normalisation import Normalisation
 from harness.model.scenario import Recognised
-from harness.model.transcript import Transcripts
+from harness.model.transcript import Normalisation, Transcripts
 from harness.transcripts import numerals
 from harness.transcripts.readings import options
 from harness.transcripts.recognition import recognised, same_words

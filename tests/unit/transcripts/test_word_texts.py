@@ -9,7 +9,7 @@ import unicodedata
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.model.normalisation import Normalisation
+from harness.model.transcript import Normalisation
 from harness.transcripts import spoken_words
 from harness.transcripts.spoken_text import english_readings
 from harness.transcripts.words import normalise, normalise_texts

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.model.rating_round import RatingRound
+from harness.model.judgment import RatingRound
 from tests.rating_sessions import rating_session
 from tests.unit.web.visitors import Premises
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.model.judgment import Category
-from harness.model.rating_round import GoldItem, StopRule
+from harness.model.judgment import Category, GoldItem, StopRule
 from tests.unit.web.visitors import Browser, Premises, field_of, item_of
 
 ROUND = {

@@ -11,8 +11,7 @@ import pytest
 
 from harness.model.effect import EffectWord
 from harness.model.errors import LogFull
-from harness.model.judgment import Category, Judgment, JudgmentStatus
-from harness.model.rating_round import Exercise, RatingRound, TranscriptPolicy
+from harness.model.judgment import Category, Exercise, Judgment, JudgmentStatus, RatingRound, TranscriptPolicy
 from harness.model.record import EffectAnswered
 from harness.rating.items import Item
 from harness.web.seats import Readings

@@ -10,9 +10,7 @@ from pathlib import Path
 from httpx2 import Response
 from starlette.testclient import TestClient
 
-from harness.model.judgment import Judgment
-from harness.model.rater_keys import RaterKeys
-from harness.model.rating_round import RatingRound
+from harness.model.judgment import Judgment, RaterKeys, RatingRound
 from harness.model.record import JudgmentGiven
 from harness.rating.rating_room import RatingRoom
 from harness.session.log.judgment_log import rating_rows

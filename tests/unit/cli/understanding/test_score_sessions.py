@@ -7,10 +7,17 @@ from click.testing import CliRunner, Result
 
 from harness.cli import group
 from harness.model.errors import InputError
-from harness.model.record import AttemptFinished, AttemptStarted, Record, SessionStarted, TrialFinished, TrialStarted
+from harness.model.record import (
+    AttemptFinished,
+    AttemptStarted,
+    Record,
+    SessionStarted,
+    TrialFinished,
+    TrialStarted,
+    Understood,
+)
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.model.understanding import Slot
-from harness.model.understood import Understood
 from harness.session.log.writer import SqliteLog
 from tests.unit.session.figures.test_understood import GOOD, LYON, OPEN, OTHER, SILENT, Asked, asked
 

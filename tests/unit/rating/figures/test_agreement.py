@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from harness.model.errors import InputError
-from harness.model.judgment import Category, Judgment, JudgmentStatus, SubFlag
-from harness.model.rating_round import Exercise, GoldItem
+from harness.model.judgment import Category, Exercise, GoldItem, Judgment, JudgmentStatus, SubFlag
 from harness.rating.figures.agreement import CATEGORIES, AgreementFigures, agreement_figures
 from harness.rating.figures.raters import RaterFigures
 from harness.rating.rated_sessions import read_sessions

@@ -9,13 +9,15 @@ from click.testing import CliRunner
 
 from harness.cli.validate import command as validate
 from harness.model.errors import InputError, InputProblems
-from harness.model.judgment import Category, ProposalShown
-from harness.model.rater_keys import RaterAction, RaterKeys
-from harness.model.rating_round import (
+from harness.model.judgment import (
+    Category,
     Exercise,
     GoldItem,
     ItemFilter,
     ProposalRule,
+    ProposalShown,
+    RaterAction,
+    RaterKeys,
     RatingRound,
     StopRule,
     TranscriptPolicy,

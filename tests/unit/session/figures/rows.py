@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from harness.model.clip import Clip
 from harness.model.judgment import Category, Judgment, JudgmentStatus
 from harness.model.record import (
     AttemptFinished,
     AttemptStarted,
+    Clip,
     EngineStarted,
     Entry,
     Record,
@@ -17,12 +17,12 @@ from harness.model.record import (
     SessionStarted,
     TrialFinished,
     TrialStarted,
+    Understood,
 )
 from harness.model.scenario import Evidence, Recognised, RepromptRule
 from harness.model.stimulus import SpokenText, StimulusRecipe, VoiceSpec
 from harness.model.time import Measured, Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
-from harness.model.understood import Understood
 
 
 def planned(number: int, text: str = "what time is it", trial_id: str = "", device: str = "kitchen") -> Trial:

@@ -4,13 +4,11 @@ from typing import get_args
 
 from hypothesis import strategies as st
 
-from harness.model.clip import Clip
 from harness.model.judgment import Category, Judgment, JudgmentStatus
-from harness.model.normalisation import Normalisation
-from harness.model.record import Record
-from harness.model.rewriting import Rewriting
+from harness.model.record import Clip, Record
 from harness.model.stimulus import StimulusRecipe
 from harness.model.time import Measured, Stamp
+from harness.model.transcript import Normalisation, Rewriting
 from harness.model.understanding import Slot
 
 # A lone surrogate is no character: it has no UTF-8, and drivers decode with replacement.

@@ -9,8 +9,7 @@ from click.testing import CliRunner
 
 from harness.cli.validate import command
 from harness.model.errors import InputError, InputProblems
-from harness.model.normalisation import Normalisation
-from harness.model.rewriting import Rewriting
+from harness.model.transcript import Normalisation, Rewriting
 from harness.transcripts.files.normalisation_file import load_normalisation
 from harness.transcripts.rewriting import rewrite
 from harness.transcripts.words import normalise

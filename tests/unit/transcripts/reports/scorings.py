@@ -1,7 +1,6 @@
 """Scorings to report on."""
 
-from harness.model.normalisation import Normalisation
-from harness.model.transcript import Transcripts
+from harness.model.transcript import Normalisation, Transcripts
 from harness.transcripts.scoring import Scoring, score
 from harness.transcripts.wording import Wording
 

@@ -10,8 +10,14 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from harness.model.grouping import Grouping, Groupings
-from harness.transcripts.groups import GroupedComparison, GroupFigures, compared_by_group, group_figures
+from harness.transcripts.groups import (
+    GroupedComparison,
+    GroupFigures,
+    Grouping,
+    Groupings,
+    compared_by_group,
+    group_figures,
+)
 from harness.transcripts.reports import comparison, groups, html, html_groups
 from harness.transcripts.reports.scoring_json import Scored, Source, SourceFile, pieces
 from harness.transcripts.scoring import Scoring

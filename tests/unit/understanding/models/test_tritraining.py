@@ -18,14 +18,15 @@ from harness.model.annotation import (
     Accepted,
     AnnotationProject,
     AnnotationRow,
+    Label,
     Labelled,
+    LabelSet,
     Proposal,
     Proposed,
     Struck,
 )
 from harness.model.choices import Ending
 from harness.model.errors import InputError
-from harness.model.label_set import Label, LabelSet
 from harness.model.understanding import Utterance
 from harness.understanding.models.classifiers import classifier_maker
 from harness.understanding.models.tri_sample import drawn

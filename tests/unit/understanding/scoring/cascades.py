@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.model.choices import Marks
-from harness.model.normalisation import Normalisation
+from harness.model.transcript import Normalisation
 from harness.model.understanding import Corpus, Prediction, Utterance
 from harness.transcripts.wording import Wording
 from harness.understanding.arithmetic.rule import Rule, Values

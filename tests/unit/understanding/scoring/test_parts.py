@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from harness.model.record import Understood
 from harness.model.scenario import Normalisation, Recognised
 from harness.model.understanding import Expected, Slot
-from harness.model.understood import Understood
 from harness.understanding.scoring.parts import compared, parts, verdict_in_words, written
 
 RULE = Recognised()

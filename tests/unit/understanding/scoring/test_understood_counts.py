@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from harness.model.normalisation import Normalisation
 from harness.model.observation import Intent
 from harness.model.scenario import Recognised
 from harness.model.time import Stamp
+from harness.model.transcript import Normalisation
 from harness.model.trial import EvidenceSource
 from harness.model.understanding import Expected, Slot
 from harness.understanding.scoring.understood_counts import fits, understood, united
