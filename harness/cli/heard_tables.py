@@ -9,8 +9,7 @@ from harness.base.cells import fit
 from harness.base.foreign import plain_text
 from harness.model.choices import Grouping
 from harness.session.figures.heard import Heard, HeardTrial, by_group, words_of
-from harness.transcripts.words_heard import LEAST_QUERIES
-from harness.transcripts.words_heard import Unit, WordsHeard
+from harness.transcripts.words_heard import LEAST_QUERIES, Unit, WordsHeard
 
 NOTHING = "n/a"
 NO_LABEL = "(none)"

@@ -12,8 +12,7 @@ import click
 from harness.cli.read_once import Readable, named
 from harness.model.choices import TranscriptFormat as Format
 from harness.model.errors import InputError
-from harness.model.transcript import Transcripts
-from harness.transcripts.groups import Groupings
+from harness.model.transcript import Groupings, Transcripts
 
 if TYPE_CHECKING:
     from harness.transcripts.groups import GroupedComparison, GroupFigures

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from harness.model.transcript import WordCounts
+from harness.model.transcript import Grouping, Groupings, WordCounts
 from harness.transcripts.scoring import Scoring
 from harness.transcripts.system_comparison import (
     Interval,
@@ -20,31 +20,6 @@ from harness.transcripts.system_comparison import (
     shared_rows,
     unit_of,
 )
-
-@dataclass(frozen=True, slots=True)
-class Grouping:
-    """One way to part utterances. labels: one for each id, "" for none.
-
-    order: labels that come first, in this order; the others are sorted.
-    """
-
-    name: str
-    labels: tuple[str, ...]
-    order: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Groupings:
-    """What a file says of utterances: ids are unique, and each grouping has a label for each of them."""
-
-    file: str
-    ids: tuple[str, ...]
-    groupings: tuple[Grouping, ...]
-
-    def __post_init__(self) -> None:
-        if any(len(one.labels) != len(self.ids) for one in self.groupings):
-            raise ValueError("columns of different lengths")
-
 
 QUERY = "query"
 """The column that says what was asked, as the lists of exported sessions call it."""

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.model.transcript import WordCounts
-from harness.transcripts.words_heard import LEAST_QUERIES
 from harness.transcripts.scoring import Scoring
+from harness.transcripts.words_heard import LEAST_QUERIES
 
 Interval = tuple[float, float]
 Rows = NDArray[np.intp]

@@ -11,11 +11,10 @@ from pathlib import Path
 
 from harness.base.problems import Problems, shown
 from harness.model.errors import InputError, Place
-from harness.model.transcript import Transcripts
+from harness.model.transcript import Grouping, Groupings, Transcripts
 from harness.transcripts.files.csv_list import filled_rows
 from harness.transcripts.files.encoding import read_text
 from harness.transcripts.files.stm import Segments, read_stm
-from harness.transcripts.groups import Grouping, Groupings
 
 ID = "id"
 _EXAMPLE = "Write a header, then a row for each utterance: id,voice,level_dbfs"
