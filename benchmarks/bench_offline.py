@@ -25,14 +25,11 @@ import numpy as np
 
 from harness.engines.offline_loading import load_engine, task_of
 from harness.model.offline import Counting, EngineFacts, EngineKind, Evaluation, FileOutcome, ListedFile, ListKind
-from harness.offline.journal import Journal
-from harness.offline.journal_file import read_journal
-from harness.offline.journal_header import JournalHeader, ListFacts
-from harness.offline.journal_lines import Mark, outcome_line
+from harness.offline.journal import Journal, read_journal
+from harness.offline.journal_lines import JournalHeader, ListFacts, Mark, outcome_line
+from harness.offline.one_file import scores_of, spots_in
 from harness.offline.pool import Limits
-from harness.offline.run import no_progress, run
-from harness.offline.run_progress import Progress
-from harness.offline.scores import scores_of, spots_in
+from harness.offline.run import Progress, no_progress, run
 
 RATE_HZ = 16000
 TASK = "microwakeword:okay_nabu"

@@ -22,7 +22,7 @@ from harness.engines.openwakeword import OpenWakeWordOffline
 from harness.engines.openwakeword_features import Features
 from harness.engines.openwakeword_streams import FIRST_END, FastScores
 from harness.engines.settings import operating_points
-from harness.offline.figures.spots import crossings
+from harness.offline.one_file import crossings
 from tests.unit.engines.openwakeword_sounds import RATE_HZ, Sound, noise, pcm, scored
 from tests.unit.engines.spoken import spoken
 

@@ -21,10 +21,9 @@ from harness.base.ports import ScoresSound
 from harness.engines.offline_loading import load_engine, task_of
 from harness.model.offline import Counting, FileOutcome, ListKind, ScoreTrack
 from harness.offline.figures.counts import Tally
-from harness.offline.figures.spots import crossings, spots
 from harness.offline.figures.sweep import Sweep
+from harness.offline.one_file import crossings, scores_of, spots
 from harness.offline.score_cache import ScoreCache
-from harness.offline.scores import scores_of
 
 TASK = "microwakeword:okay_nabu"
 ENGINE_S = 600.0

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import soundfile
 import soxr
 
-from harness.offline.audio_lists import read_lists
+from harness.offline.lists import read_lists
 from harness.sound.pcm_source import BLOCK_SAMPLES, MappedWave, StreamedWave
 from harness.sound.sound_files import open_sound
 from harness.sound.wave_file import WaveSound

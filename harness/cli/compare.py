@@ -28,11 +28,9 @@ def command(first: Path, second: Path, cluster_by: str | None, csv_target: Path 
     A.log, B.log: logs of ours, whose journals (A.log.jsonl) tell more where they are there, journals, or logs of the
     original tool. Files are the same when their lists call them the same.
     """
-    from harness.offline.figures.compared_files import Clusters
-    from harness.offline.figures.comparison import compare
-    from harness.offline.reports.comparison_lines import as_json as comparison_json
-    from harness.offline.reports.comparison_lines import differing_csv, lines
-    from harness.offline.reports.evaluated import journal_of, read_evaluated
+    from harness.offline.figures.comparison import Clusters, compare
+    from harness.offline.reports.comparison import as_json as comparison_json
+    from harness.offline.reports.comparison import differing_csv, journal_of, lines, read_evaluated
 
     if csv_target is not None:
         refuse_overwriting(str(csv_target), [str(one) for log in (first, second) for one in (log, journal_of(log))])

@@ -14,7 +14,7 @@ from harness.cli.evaluate_sweep import SweepAsked, sweep_options
 from harness.cli.options import Command, Option, share
 from harness.model.choices import HANG_AFTER_S
 from harness.model.offline import Evaluation, LeadInRef
-from harness.offline.journal_header import Shard
+from harness.offline.journal_lines import Shard
 
 
 def _finite(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
@@ -185,7 +185,7 @@ def command(
     """
     from harness.cli.evaluate_files import EvaluationFiles
     from harness.cli.evaluate_sitting import Sitting
-    from harness.offline.audio_lists import read_lists
+    from harness.offline.lists import read_lists
     from harness.offline.pool import Limits
 
     asked = Asked(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from harness.offline.run import Ran
 
 LONGEST_TASK_H = 24.0
-FOR_FIGURES = ("harness.offline.reports.console", "harness.offline.reports.summary_json", "harness.cli.evaluate_faults")
+FOR_FIGURES = ("harness.offline.reports.log", "harness.offline.reports.log", "harness.cli.evaluate_faults")
 """Modules of figures and logs, which take longer to import than half an hour of audio takes to play."""
 
 

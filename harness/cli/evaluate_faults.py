@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from harness.base.cells import counted
 from harness.model.offline import RejectReason
-from harness.offline.figures.counts import OfflineCounts
-from harness.offline.figures.verdicts import Key
+from harness.offline.figures.counts import Key, OfflineCounts
 
 FAULTS = (
     RejectReason.UNREADABLE,

@@ -14,9 +14,8 @@ from typing_extensions import Buffer
 from harness.base.whole_file import WholeFile
 from harness.cli.read_once import refuse_overwriting
 from harness.model.errors import InputError, Place
-from harness.offline.journal import Journal
-from harness.offline.journal_file import read_journal
-from harness.offline.journal_header import JournalHeader
+from harness.offline.journal import Journal, read_journal
+from harness.offline.journal_lines import JournalHeader
 
 if TYPE_CHECKING:
     from harness.offline.figures.figures import Figures
@@ -91,8 +90,7 @@ class EvaluationFiles:
 
     def write(self) -> tuple[Run, Figures]:
         """Log and summary from the journal, each whole or not at all; HarnessError, InputError."""
-        from harness.offline.reports.log import run_of, write_log
-        from harness.offline.reports.summary_json import as_json
+        from harness.offline.reports.log import as_json, run_of, write_log
 
         journal = read_journal(self.journal)
         run = run_of(journal)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from harness.cli.evaluate_options import Asked
 from harness.model.offline import ListedFile, ListKind
-from harness.offline.journal_header import ListFacts
+from harness.offline.journal_lines import ListFacts
 
 if TYPE_CHECKING:
-    from harness.offline.audio_lists import Listing
+    from harness.offline.lists import Listing
 
 
 def list_facts(asked: Asked, listing: Listing) -> tuple[ListFacts, ...]:

@@ -11,7 +11,7 @@ import click
 
 from harness.model.errors import InputError
 from harness.model.offline import EngineFacts, EngineKind, Task
-from harness.offline.journal_header import Shard
+from harness.offline.journal_lines import Shard
 
 LONGEST_NAME = 120
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from harness.base.cells import shown
 from harness.cli.streams import safe_stream
-from harness.offline.run_progress import Progress
 from harness.wake.reports.wake_log import hours_text
+
+if TYPE_CHECKING:
+    from harness.offline.run import Progress
 
 _CLEAR = "\r\x1b[K"
 

@@ -20,12 +20,12 @@ from harness.cli.score_output import print_lines
 from harness.cli.verbs import INTERRUPTED
 from harness.model.errors import HarnessError, InputError
 from harness.model.offline import Counting, EngineFacts, EngineKind, Evaluation, FileOutcome, LeadInRef, ListedFile
-from harness.offline.audio_lists import Listing
 from harness.offline.journal import Journal
-from harness.offline.journal_header import JournalHeader, Shard
+from harness.offline.journal_lines import JournalHeader, Shard
+from harness.offline.lists import Listing
 from harness.offline.pool import Limits
+from harness.offline.run import stop_when_asked
 from harness.offline.shards import PartOfFiles
-from harness.offline.stopping import stop_when_asked
 
 if TYPE_CHECKING:
     from harness.offline.figures.figures import Figures
@@ -107,15 +107,15 @@ class Sitting:
         journal = self._written.opened(header, resume=asked.resume)
         self._header = header
         if self._verbose:
-            from harness.offline.reports.console import writing_line
+            from harness.offline.reports.log import writing_line
 
             _say(writing_line(str(self._written.log)))
         return journal
 
     def _tells(self, outcome: FileOutcome, file: ListedFile) -> None:
         """An event a line, as it comes."""
-        from harness.offline.figures.verdicts import judged
-        from harness.offline.reports.lines import happenings
+        from harness.offline.figures.counts import judged
+        from harness.offline.reports.log import happenings
         from harness.wake.reports.wake_log_text import line_of
 
         assert self._header is not None
@@ -138,7 +138,7 @@ class Sitting:
     def _told(self, limits: DeclaredLimits) -> int:
         """Log and console lines of what was found; the exit status."""
         from harness.cli.evaluate_faults import has_faults
-        from harness.offline.reports.console import head_of, point_lines, sound_lines, summary_line
+        from harness.offline.reports.log import head_of, point_lines, sound_lines, summary_line
 
         done, found = self._written.write()
         head, facts = head_of(done, found), done.header.facts

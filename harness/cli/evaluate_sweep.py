@@ -25,14 +25,12 @@ from harness.cli.evaluate_options import Asked
 from harness.model.choices import TWV_BETA, ChosenBy
 from harness.model.errors import InputError
 from harness.model.offline import EngineFacts, FileOutcome
-from harness.offline.journal_header import JournalHeader
-from harness.offline.run_progress import Progress
-from harness.offline.stopping import stop_when_asked
+from harness.offline.journal_lines import JournalHeader
 
 if TYPE_CHECKING:
-    from harness.offline.figures.chosen_point import Target
-    from harness.offline.figures.sweep import Sweep
-    from harness.offline.journal_file import JournalFile
+    from harness.offline.figures.sweep import Sweep, Target
+    from harness.offline.journal import JournalFile
+    from harness.offline.run import Progress
     from harness.offline.score_cache import ScoreCache
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -58,7 +56,7 @@ class SweepAsked:
 
     def demand_sense(self, asked: Asked) -> None:
         """InputError where the options do not fit each other, or the rest of the command; before any audio is read."""
-        from harness.offline.audio_lists import read_lists
+        from harness.offline.lists import read_lists
 
         developed = bool(self.dev_inv or self.dev_oov)
         if not self:
@@ -112,7 +110,7 @@ class SweepAsked:
         """
         from harness.cli.evaluate_faults import fault_lines, has_faults
         from harness.offline.figures.counts import Tally
-        from harness.offline.journal_file import read_journal
+        from harness.offline.journal import read_journal
         from harness.offline.score_cache import ScoreCache
         from harness.offline.sweep import demand_scores
 
@@ -170,9 +168,9 @@ class SweepAsked:
         warn: Callable[[str], None],
     ) -> JournalFile:
         """The development lists, evaluated as the others were."""
-        from harness.offline.audio_lists import read_lists
-        from harness.offline.journal import Journal
-        from harness.offline.journal_file import read_journal
+        from harness.offline.journal import Journal, read_journal
+        from harness.offline.lists import read_lists
+        from harness.offline.run import stop_when_asked
 
         listing = read_lists(self.dev_inv, self.dev_oov, ())
         path = journal.with_name(f"{journal.stem}.dev{journal.suffix}")
@@ -207,9 +205,8 @@ class SweepAsked:
         return read_journal(path)
 
     def _told(self, report: Sweep, developed: Sweep | None, prefix: str, header: JournalHeader) -> Iterator[str]:
-        from harness.offline.figures.chosen_point import ChosenPoint, choose, term_weighted
-        from harness.offline.reports.det_csv import det_csv
-        from harness.offline.reports.det_lines import chosen_json, chosen_lines, sweep_json, twv_json, twv_lines
+        from harness.offline.figures.sweep import ChosenPoint, choose, term_weighted
+        from harness.offline.reports.det import chosen_json, chosen_lines, det_csv, sweep_json, twv_json, twv_lines
 
         points = header.facts.operating_points
         chosen: ChosenPoint | None = None
@@ -235,7 +232,7 @@ class SweepAsked:
             write_whole(Path(name), text.encode())
         drawn = [*files]
         if self.picture and det.has_accepts and det.has_rejects:
-            from harness.offline.reports.det_picture import ENDINGS, Curve, draw
+            from harness.offline.reports.det import ENDINGS, Curve, draw
 
             two = None if developed is None else Curve("development list", on)
             curve = Curve("reported list" if two is not None else "list", det)
@@ -284,7 +281,7 @@ def _target(
         return None
     if len(given) > 1:
         raise InputError("two targets are given, and a point is chosen for one", remedy="Give one --target-…")
-    from harness.offline.figures.chosen_point import Aim, Target
+    from harness.offline.figures.sweep import Aim, Target
 
     if fa_per_hour is not None:
         return Target(Aim.FALSE_ACCEPTS, fa_per_hour, ChosenBy(by))

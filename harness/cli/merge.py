@@ -12,7 +12,7 @@ from harness.base.whole_file import WholeFile
 from harness.cli.streams import standard_output
 
 if TYPE_CHECKING:
-    from harness.offline.journal_file import JournalFile
+    from harness.offline.journal import JournalFile
 
 
 @click.command("merge")
@@ -30,9 +30,9 @@ def command(logs: tuple[str, ...], log: str, partial: bool, force: bool, verbose
     are read (PART.log.jsonl). Exit status: 0 done · 2 parts are missing, partial, or of different evaluations.
     """
     from harness.cli.evaluate_files import EvaluationFiles
-    from harness.offline.journal_file import read_journal
-    from harness.offline.merging import demand_parts
-    from harness.offline.reports.console import summary_line, writing_line
+    from harness.offline.journal import read_journal
+    from harness.offline.reports.log import summary_line, writing_line
+    from harness.offline.shards import demand_parts
 
     journals = [read_journal(_journal(name)) for name in logs]
     demand_parts(journals, partial=partial)
@@ -51,7 +51,7 @@ def _journal(name: str) -> Path:
 
 
 def _write_journal(path: Path, journals: list[JournalFile]) -> None:
-    from harness.offline.merging import merged_header, merged_lines
+    from harness.offline.shards import merged_header, merged_lines
 
     header = merged_header(journals, ("harness", *sys.argv[1:]))
     with WholeFile(str(path)) as file:

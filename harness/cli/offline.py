@@ -103,15 +103,15 @@ def _write(
     as_json: bool,
     as_csv: bool,
 ) -> None:
-    from harness.offline.reports import session_csv, session_json, session_text
+    from harness.offline.reports import session as reports
 
     if as_json:
-        document = session_json.document(folder.name, task, facts, found, continuous=continuous)
+        document = reports.document(folder.name, task, facts, found, continuous=continuous)
         text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
     elif as_csv:
-        text = session_csv.table(found)
+        text = reports.table(found)
     else:
-        blocks = ("\n".join(session_text.lines(one, facts, task, continuous=continuous)) for one in found)
+        blocks = ("\n".join(reports.lines(one, facts, task, continuous=continuous)) for one in found)
         text = "\n\n".join(blocks) + "\n"
     stream = standard_output()
     stream.write(text)

@@ -63,7 +63,7 @@ def _told(name: str) -> ToldLog:
 @contextmanager
 def _log_of(path: Path) -> Iterator[Path]:
     """The log itself, or what a journal comes to as a log, kept meanwhile."""
-    from harness.offline.journal_file import read_journal
+    from harness.offline.journal import read_journal
     from harness.offline.reports.log import run_of, write_log
 
     with path.open("rb") as file:

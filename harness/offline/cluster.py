@@ -6,9 +6,11 @@ worker that is killed costs what it was at, which is played elsewhere.
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,17 +23,98 @@ from harness.engines.offline_loading import engine_class
 from harness.model.errors import EngineError, InputError
 from harness.model.offline import EngineFacts, Evaluation, FileOutcome, ListedFile, RejectReason, SettingKind
 from harness.offline import cluster_worker
-from harness.offline.cluster_cutting import ATTEMPTS, TASK_S, Cutting, Piece
-from harness.offline.cluster_link import Answered, ClusterLink, Failed, Killed
-from harness.offline.cluster_order import Order, likeness, probes_of, shortly
-from harness.offline.cluster_workers import TICK_S, ClusterWorkers
+from harness.offline.cluster_link import TICK_S, Answered, ClusterLink, ClusterWorkers, Failed, Killed
+from harness.offline.cluster_worker import Order, likeness, probes_of, shortly
 from harness.offline.journal import Journal
 from harness.offline.journal_lines import Mark, file_line, outcome_line, outcome_of
 from harness.offline.one_file import rejected
 from harness.offline.pool import Limits
-from harness.offline.run import OnOutcome, OpensJournal, Ran, due_of, no_progress, nothing_told
-from harness.offline.run_progress import Pace, Progress
+from harness.offline.run import (
+    HandingOut,
+    OnOutcome,
+    OpensJournal,
+    Pace,
+    Progress,
+    Ran,
+    due_of,
+    no_progress,
+    nothing_told,
+)
 from harness.sound.sound_stores import is_address
+
+TASK_S = 3600.0
+"""Sound of a task: long against the milliseconds that a task costs, short against what a killed worker costs."""
+LEAST_TASK_S = 60.0
+MOST_FILES = 2000
+"""Of a task: what goes over the network with it stays below some hundred kB."""
+ATTEMPTS = 3
+"""In its task, singly, and alone; a file with which workers end each time is rejected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Files of a task, by their positions. attempt: which, from 1."""
+
+    positions: tuple[int, ...]
+    attempt: int = 1
+
+
+class Cutting:
+    """What is to be played next. due: which positions are at all, shape (len(files),)."""
+
+    def __init__(
+        self, files: Sequence[ListedFile], due: np.ndarray[tuple[int], np.dtype[np.bool_]], task_s: float
+    ) -> None:
+        self._task_s = task_s
+        self._waiting = HandingOut(files, due)
+        self._files_left = int(np.count_nonzero(due))
+        self._handed_s = 0.0
+        self._singles: deque[Piece] = deque()
+        self._alone: deque[Piece] = deque()
+        self._on_its_own = False
+
+    def next(self, slots: int, in_flight: int) -> Piece | None:
+        """The next piece, or None while there is none. slots: tasks that the cluster does at once."""
+        if self._on_its_own and in_flight:
+            return None
+        self._on_its_own = False
+        if self._waiting:
+            return self._cut(max(1, slots))
+        if self._singles:
+            # No more than there are slots: beside each other on a worker, one would end for the other.
+            return self._singles.popleft() if in_flight < slots else None
+        if self._alone and not in_flight:
+            self._on_its_own = True
+            return self._alone.popleft()
+        return None
+
+    def suspect(self, piece: Piece) -> bool:
+        """Workers ended with it. Whether it is to be tried again; otherwise its one file is to be rejected."""
+        if piece.attempt >= ATTEMPTS:
+            return False
+        singles = [Piece((position,), piece.attempt + 1) for position in piece.positions]
+        (self._singles if piece.attempt == 1 else self._alone).extend(singles)
+        return True
+
+    def finished(self, position: int) -> None:
+        self._waiting.finished(position)
+
+    @property
+    def share_done(self) -> float | None:
+        """Of the hours, as far as they are known."""
+        total_s = self._waiting.total_s
+        return min(1.0, self._waiting.done_s / total_s) if total_s else None
+
+    def _cut(self, slots: int) -> Piece:
+        if not self._waiting.total_s:
+            self._waiting.give_back(self._waiting.take(0.0, 1))  # lengths are known from the first on
+        left_s = self._waiting.total_s - self._handed_s
+        most_s = min(self._task_s, max(LEAST_TASK_S, left_s / (2 * slots)))
+        positions = self._waiting.take(most_s, min(MOST_FILES, math.ceil(self._files_left / (2 * slots))))
+        self._files_left -= len(positions)
+        self._handed_s += sum(map(self._waiting.rough_s, positions))
+        return Piece(tuple(positions))
+
 
 AHEAD = 2
 """Tasks out at a time, for each that is worked on: none waits for us, and a million files are not a million tasks."""

@@ -17,9 +17,7 @@ import numpy as np
 from harness.base.ports import OfflineEngine, ScoresSound, ScoreStream, SpotsPhrases, SpotStream
 from harness.model.errors import EngineError, InputError
 from harness.model.offline import Evaluation, FileOutcome, ListedFile, OfflineSpot, RejectReason, ScoreTrack, SpotRule
-from harness.offline.figures.spots import crossings
-from harness.offline.one_file import rejected
-from harness.offline.scores import checked, in_order, pieces
+from harness.offline.one_file import checked, crossings, in_order, pieces, rejected
 from harness.sound.sound_files import UnusableSound, open_sound
 
 HELD_S = 30.0

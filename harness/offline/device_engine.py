@@ -20,8 +20,7 @@ from harness.model.observation import StimulusEnded, StimulusStarted, Wake
 from harness.model.offline import EngineFacts, EngineKind, OfflineModel, OfflineSpot, Setting, SettingKind
 
 if TYPE_CHECKING:
-    from harness.offline.device_link import DeviceLink
-    from harness.offline.device_reaching import Reached
+    from harness.offline.device_link import DeviceLink, Reached
 
 RESTART, SILENCE = "restart", "silence"
 SENSITIVITY = Setting(
@@ -76,8 +75,7 @@ class DeviceEngine:
 
     def __init__(self, model: str, settings: Mapping[str, str]) -> None:
         # Here, since drivers take long to import and a list of engines needs none.
-        from harness.offline.device_link import DeviceLink
-        from harness.offline.device_reaching import first_free, reached
+        from harness.offline.device_link import DeviceLink, first_free, reached
 
         self._stack = ExitStack()
         try:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from types import FrameType
 from typing import Protocol
 
 import numpy as np
@@ -14,16 +17,240 @@ import numpy as np
 from harness.base.foreign import plain_text
 from harness.model.errors import EngineError, InputError
 from harness.model.offline import EngineFacts, Evaluation, FileOutcome, ListedFile, ListKind, RejectReason
-from harness.offline.answers import Answer
-from harness.offline.continuous_sequence import ContinuousSequence
-from harness.offline.handing_out import BATCH_S, MOST_FILES, HandingOut
-from harness.offline.journal import Journal
-from harness.offline.journal_file import JournalFile, key_of
+from harness.offline.journal import Journal, JournalFile, key_of
 from harness.offline.journal_lines import KINDS, Mark, file_line, outcome_of
+from harness.offline.messages import Answer
 from harness.offline.one_file import rejected
-from harness.offline.pool import Answered, Limits, Lost, Pool
-from harness.offline.run_progress import Pace, Progress
-from harness.offline.worker_process import Standing, WorkerProcess
+from harness.offline.pool import Answered, Limits, Lost, Pool, Standing, WorkerProcess
+from harness.sound.sound_files import rough_seconds
+
+RECENT_S = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """files: to be played in this sitting; done: of these; audio_s: of usable files done in this sitting, exact.
+
+    rate, recent_rate: audio time over wall time, None before there is any; eta_s: None while nothing tells it.
+    """
+
+    files: int
+    done: int
+    rejected: int
+    errors: int
+    audio_s: float
+    elapsed_s: float
+    rate: float | None
+    recent_rate: float | None
+    eta_s: float | None
+    workers: int
+
+
+class Pace:
+    """Counts what is done over time; times are of the run's clock."""
+
+    def __init__(self, files: int, began_s: float) -> None:
+        self._files = files
+        self._began_s = began_s
+        self._recent: deque[tuple[float, float]] = deque([(began_s, 0.0)])
+        self.done = self.rejected = self.errors = 0
+        self.audio_s = 0.0
+
+    def count(self, outcome: FileOutcome | Answer) -> None:
+        self.done += 1
+        self.rejected += outcome.rejected is not None
+        self.errors += bool(outcome.error)
+        if outcome.rejected is None:
+            self.audio_s += outcome.seconds
+
+    def snapshot(self, now_s: float, share_done: float | None, workers: int) -> Progress:
+        """share_done: of this sitting's hours as far as they are known, or None."""
+        elapsed_s = now_s - self._began_s
+        if now_s - self._recent[-1][0] >= 0.5:
+            self._recent.append((now_s, self.audio_s))
+        while len(self._recent) > 1 and now_s - self._recent[0][0] > RECENT_S:
+            self._recent.popleft()
+        since_s, before_s = self._recent[0]
+        return Progress(
+            files=self._files,
+            done=self.done,
+            rejected=self.rejected,
+            errors=self.errors,
+            audio_s=self.audio_s,
+            elapsed_s=elapsed_s,
+            rate=self.audio_s / elapsed_s if elapsed_s > 0 and self.audio_s else None,
+            recent_rate=(self.audio_s - before_s) / (now_s - since_s)
+            if now_s > since_s and self.audio_s > before_s
+            else None,
+            eta_s=elapsed_s * (1 - share_done) / share_done if share_done else None,
+            workers=workers,
+        )
+
+
+_ASKS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@contextmanager
+def stop_when_asked() -> Iterator[threading.Event]:
+    """An event that is set by the first of these signals; the second raises KeyboardInterrupt.
+
+    What was ignored before, as behind `nohup`, stays ignored. Outside the main thread nothing is changed.
+    """
+    stop = threading.Event()
+
+    def asked(number: int, frame: FrameType | None) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    mine = threading.current_thread() is threading.main_thread()
+    before = {one: signal.getsignal(one) for one in _ASKS if mine and signal.getsignal(one) is not signal.SIG_IGN}
+    for one in before:
+        signal.signal(one, asked)
+    try:
+        yield stop
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+
+WINDOW = 100_000
+BATCH_S = 0.5
+"""How long a worker is to be busy with a batch: long against what handing out costs, short against a run's end."""
+MOST_FILES = 512
+LEAST_S = 0.1
+"""What a file counts for at least: opening it costs, too."""
+
+
+class HandingOut:
+    """The files that are still to be played; a file is known by its position in `files`.
+
+    due: which positions are to be played at all, shape (len(files),).
+    """
+
+    def __init__(self, files: Sequence[ListedFile], due: Sequence[bool] | np.ndarray[tuple[int], np.dtype[np.bool_]]):
+        self._files = files
+        self._due = np.flatnonzero(np.asarray(due, dtype=bool))
+        self._looked = 0
+        self._ready: deque[int] = deque()
+        self._again: deque[int] = deque()
+        self._rough_s = np.zeros(len(files), np.float32)
+        self._looked_s = 0.0
+        self.done_s = 0.0
+
+    def __bool__(self) -> bool:
+        return bool(self._ready or self._again or self._looked < len(self._due))
+
+    def rough_s(self, position: int) -> float:
+        """About how long a file that was handed out is; 0 before."""
+        return float(self._rough_s[position])
+
+    def take(self, most_s: float, most_files: int) -> list[int]:
+        """The next files, at least one where there is any: together about most_s of audio at most."""
+        batch: list[int] = []
+        total_s = 0.0
+        while len(batch) < max(1, most_files) and (self._again or self._ready or self._look()):
+            source = self._again or self._ready
+            total_s += self.rough_s(source[0])
+            if batch and total_s > most_s:
+                break
+            batch.append(source.popleft())
+        return batch
+
+    def give_back(self, positions: Sequence[int]) -> None:
+        """Files that were taken and came to nothing through no fault of theirs; they go first."""
+        self._again.extendleft(reversed(positions))
+
+    def finished(self, position: int) -> None:
+        """For `done_s`; a file that is not of these is passed over."""
+        if self._rough_s[position]:
+            self.done_s += self.rough_s(position)
+
+    @property
+    def total_s(self) -> float:
+        """Rough length of all, where what was not looked at yet is taken to be like what was."""
+        return self._looked_s / self._looked * len(self._due) if self._looked else 0.0
+
+    def _look(self) -> bool:
+        window = self._due[self._looked : self._looked + WINDOW]
+        if not len(window):
+            return False
+        for position in window:
+            self._rough_s[position] = max(LEAST_S, rough_seconds(self._files[position].path))
+        lengths = self._rough_s[window]
+        self._looked += len(window)
+        self._looked_s += float(lengths.sum(dtype=np.float64))
+        self._ready.extend(window[np.argsort(-lengths, kind="stable")].tolist())
+        return True
+
+
+AHEAD = 16
+"""Files that the worker has in hand and has not begun."""
+
+
+class ContinuousSequence:
+    """Where the worker is in the list. A worker that is lost takes the engine's state with it: another begins again."""
+
+    def __init__(self, files: Sequence[ListedFile], positions: Sequence[int]) -> None:
+        self._files = files
+        self._positions = positions
+        self._next = 0
+        self._worker: WorkerProcess | None = None
+        self._left_out: dict[int, RejectReason] = {}
+        self._before_s = [0.0]
+        for position in positions:
+            self._before_s.append(self._before_s[-1] + rough_seconds(files[position].path))
+
+    @property
+    def given(self) -> bool:
+        """Whether the last file was handed out."""
+        return self._next >= len(self._positions)
+
+    @property
+    def total_s(self) -> float:
+        return self._before_s[-1]
+
+    @property
+    def done_s(self) -> float:
+        """Rough length of what was answered."""
+        in_hand = len(self._worker.hands) if self._worker is not None else 0
+        return self._before_s[self._next - in_hand]
+
+    def wants(self, worker: WorkerProcess, *, busy: bool) -> bool:
+        """Whether the worker should have the next files: it is the one, or could become it. busy: it is needed
+        elsewhere first."""
+        if self.given:
+            return False
+        if self._worker is None:
+            if worker.hands or busy:
+                return False
+            self._worker = worker
+            worker.sequence = True
+        if worker is not self._worker:
+            return False
+        begun = worker.begun - worker.answered
+        return len(worker.hands) - begun < AHEAD
+
+    def next(self) -> tuple[list[int], bytes, bool]:
+        """The next files, as lines, and whether they are the last."""
+        batch = list(self._positions[self._next : self._next + AHEAD])
+        self._next += len(batch)
+        return batch, b"".join(self._line(position) for position in batch), self.given
+
+    def begin_again(self) -> None:
+        """The worker is lost."""
+        self._worker = None
+        self._next = 0
+
+    def leave_out(self, position: int, reason: RejectReason) -> None:
+        """A file that ended the engine too often."""
+        self._left_out[position] = reason
+
+    def _line(self, position: int) -> bytes:
+        file = self._files[position]
+        reason = self._left_out.get(position)
+        return file_line(file if reason is None else replace(file, rejected=reason))
+
 
 ATTEMPTS = 3
 """How often a file is tried that crashes the engine or hangs it."""

@@ -21,7 +21,7 @@ from harness.model.scenario import TrialKind
 from harness.model.stimulus import Waveform
 from harness.model.trial import Outcome
 from harness.offline.figures.session_comparison import HeardOffline
-from harness.offline.scores import scores_of, spots_in, spots_of
+from harness.offline.one_file import scores_of, spots_in, spots_of
 from harness.session.engine.assemble import renderer
 from harness.session.log.clips import read_clip
 from harness.session.log.reader import LogReader

@@ -20,10 +20,9 @@ from harness.base.plain_json import plain, restored
 from harness.engines.offline_loading import load_engine
 from harness.model.errors import HarnessError
 from harness.model.offline import Evaluation, FileOutcome, ListedFile, ListKind
-from harness.offline.answers import Answer, answers_told
 from harness.offline.continuous import ContinuousListening
-from harness.offline.frames import BEGUN, Frame, FrameReader, framed
 from harness.offline.journal_lines import file_of
+from harness.offline.messages import BEGUN, Answer, Frame, FrameReader, answers_told, framed
 from harness.offline.one_file import evaluate_file
 from harness.offline.score_cache import ScoreCache
 

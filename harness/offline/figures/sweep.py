@@ -2,19 +2,145 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
+from harness.model.choices import ChosenBy
 from harness.model.errors import InputError
 from harness.model.offline import Counting, FileOutcome, LeadInRef, ListKind, OperatingPoint, ScoreTrack, SpotRule
-from harness.offline.figures.det import Det
-from harness.offline.figures.threshold_steps import MOST_VALUES, Grid, Scores, Spans, Steps, joined, spans
-from harness.offline.figures.verdicts import judged
+from harness.offline.figures.counts import judged
+from harness.offline.figures.det import (
+    TWV_BETA,
+    Det,
+    at_most_false_accepts,
+    at_most_false_rejects,
+    best_twv,
+    least_cost,
+    term_weighted_value,
+)
+from harness.statistics.exact import Interval, clopper_pearson, garwood
+
+Scores = npt.NDArray[np.float32]
+MOST_VALUES = 2_000_000
+"""Distinct values up to which every one is kept; with more, thresholds are those of a grid."""
+_PENDING = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spans:
+    """Thresholds for which scores begin a spot: score `index[k]` does for low[k] ≤ threshold < high[k]; shape (n,)."""
+
+    low: Scores
+    high: Scores
+    index: npt.NDArray[np.intp]
+
+
+def spans(track: ScoreTrack, refractory_samples: int) -> Spans:
+    """For which thresholds each score begins a spot, by the rule of `harness.offline.one_file`.
+
+    It is above the threshold itself, and the largest of those within the refractory time before is not.
+    """
+    from scipy.ndimage import maximum_filter1d  # here, since it takes long to import
+
+    scores = track.scores
+    before = math.ceil(max(refractory_samples / track.step, 1 + 1e-9)) - 1
+    largest = np.full(len(scores), -np.inf, np.float32)
+    if len(scores) > 1:
+        # The window of score i is [i − before, i): of the scores moved by one, its last `before`.
+        maximum_filter1d(
+            scores[:-1], before, output=largest[1:], mode="constant", cval=-np.inf, origin=(before - 1) // 2
+        )
+    index = np.flatnonzero(scores > largest)
+    return Spans(largest[index], scores[index], index)
+
+
+def joined(low: Scores, high: Scores) -> tuple[Scores, Scores]:
+    """Where at least one of the spans lies: spans that do not touch, from the lowest."""
+    order = np.argsort(low, kind="stable")
+    low, high = low[order], np.maximum.accumulate(high[order])
+    fresh = np.ones(len(low), dtype=bool)
+    np.greater(low[1:], high[:-1], out=fresh[1:])
+    begins = np.flatnonzero(fresh)
+    return low[begins], high[np.append(begins[1:], len(low)) - 1] if len(low) else high
+
+
+class Grid:
+    """Thresholds that steps are kept at once there are too many: `exact`, and others evenly in log odds between."""
+
+    def __init__(self, exact: Scores, size: int = 40_000) -> None:
+        odds = np.linspace(-14, 14, size)
+        self.values: Scores = np.unique(np.concatenate([exact, (1 / (1 + np.exp(-odds))).astype(np.float32)]))
+
+    def up(self, values: Scores) -> Scores:
+        """The least threshold of the grid that is not below: what is counted at the grid's thresholds stays exact."""
+        place = np.searchsorted(self.values, values, side="left")
+        found: Scores = np.append(self.values, np.float32(np.inf))[place]
+        return found
+
+
+class Steps:
+    """A whole-numbered function of the threshold, the sum of what was added; memory bounded by MOST_VALUES."""
+
+    def __init__(self, grid: Grid, most: int = MOST_VALUES) -> None:
+        self._grid, self._most = grid, most
+        self._values = np.zeros(0, np.float32)
+        self._deltas = np.zeros(0, np.int64)
+        self._new: list[tuple[Scores, npt.NDArray[np.int64]]] = []
+        self._pending = 0
+        self.coarse = False
+        """Were values given up? Then it is exact at the thresholds of the grid alone."""
+
+    def add(self, low: Scores, high: Scores, weight: int = 1) -> None:
+        """Adds `weight` for low[k] ≤ threshold < high[k], for every k."""
+        if not len(low) or not weight:
+            return
+        values = np.concatenate([low, high])
+        deltas = np.full(len(values), weight, np.int64)
+        deltas[len(low) :] = -weight
+        self._new.append((values, deltas))
+        self._pending += len(values)
+        if self._pending >= _PENDING:
+            self._settle()
+
+    def values(self) -> Scores:
+        """Where it changes, ascending; may hold −inf and inf."""
+        self._settle()
+        return self._values
+
+    def at(self, thresholds: Scores) -> npt.NDArray[np.int64]:
+        """Its value at each threshold, shape (n,)."""
+        self._settle()
+        sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(self._deltas)])
+        found: npt.NDArray[np.int64] = sums[np.searchsorted(self._values, thresholds, side="right")]
+        return found
+
+    def _settle(self) -> None:
+        if not self._new:
+            return
+        values = np.concatenate([self._values, *(one for one, _ in self._new)])
+        deltas = np.concatenate([self._deltas, *(one for _, one in self._new)])
+        self._new, self._pending = [], 0
+        self._sum(self._grid.up(values) if self.coarse else values, deltas)
+        if len(self._values) > self._most and not self.coarse:
+            self.coarse = True
+            self._sum(self._grid.up(self._values), self._deltas)
+
+    def _sum(self, values: Scores, deltas: npt.NDArray[np.int64]) -> None:
+        order = np.argsort(values, kind="stable")
+        values, deltas = values[order], deltas[order]
+        begins = np.flatnonzero(np.append(True, values[1:] != values[:-1])) if len(values) else np.zeros(0, np.intp)
+        sums = np.add.reduceat(deltas, begins) if len(begins) else np.zeros(0, np.int64)
+        kept = sums != 0
+        self._values, self._deltas = values[begins][kept], sums[kept]
+
 
 Samples = npt.NDArray[np.int64]
 
@@ -133,3 +259,151 @@ def _exact_ms(samples: Counter[int]) -> Fraction:
 def _ms(samples: Counter[int]) -> int:
     """Milliseconds, rounded once, as the log's hours are."""
     return round(_exact_ms(samples))
+
+
+class Aim(StrEnum):
+    """What a point is chosen for."""
+
+    FALSE_ACCEPTS = "false accepts an hour"
+    FALSE_REJECTS = "false rejects"
+    COST = "cost"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A declared target. value: the most false accepts an hour, or the largest share of false rejects (0–1).
+
+    miss_cost, accept_cost, uses_per_hour: of a COST, which has no value and is chosen by estimate.
+    """
+
+    aim: Aim
+    value: float = 0.0
+    by: ChosenBy = ChosenBy.ESTIMATE
+    miss_cost: float = 1.0
+    accept_cost: float = 1.0
+    uses_per_hour: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class PointFigures:
+    """The counts at one threshold; point: the number of the operating point that has it."""
+
+    threshold: float
+    point: int | None
+    misses: int
+    files: int
+    false_accepts: int
+    hours: float
+
+    @property
+    def false_rejects(self) -> float | None:
+        return self.misses / self.files if self.files else None
+
+    @property
+    def false_reject_interval(self) -> Interval | None:
+        return clopper_pearson(self.misses, self.files)
+
+    @property
+    def per_hour(self) -> float | None:
+        return self.false_accepts / self.hours if self.hours else None
+
+    @property
+    def per_hour_interval(self) -> Interval | None:
+        return garwood(self.false_accepts, self.hours)
+
+    def keeps(self, target: Target) -> bool | None:
+        """Does it keep the target, by the target's own measure; None for a cost, or over nothing."""
+        match target.aim:
+            case Aim.FALSE_ACCEPTS:
+                found, interval = self.per_hour, self.per_hour_interval
+            case Aim.FALSE_REJECTS:
+                found, interval = self.false_rejects, self.false_reject_interval
+            case Aim.COST:
+                return None
+        if found is None or interval is None:
+            return None
+        return (found if target.by is ChosenBy.ESTIMATE else interval[1]) <= target.value
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenPoint:
+    """A point, as it looks on the list that it was chosen on, and on the one that it is reported on.
+
+    reported is None where one list served for both: such figures flatter themselves.
+    """
+
+    target: Target
+    chosen: PointFigures
+    reported: PointFigures | None
+
+
+@dataclass(frozen=True, slots=True)
+class TermWeighted:
+    """Term-weighted values. best_at: where the largest (MTWV) is; at_point: the operating point that was in force,
+    whose value is the ATWV. None over nothing."""
+
+    beta: float
+    speech_s: float | None
+    best: float | None
+    best_at: PointFigures | None
+    actual: float | None
+    at_point: PointFigures
+
+
+def chosen_index(det: Det, target: Target) -> int | None:
+    """The row of the threshold that serves a target best; None where none keeps it."""
+    match target.aim:
+        case Aim.FALSE_ACCEPTS:
+            return at_most_false_accepts(det, target.value, target.by)
+        case Aim.FALSE_REJECTS:
+            return at_most_false_rejects(det, target.value, target.by)
+        case Aim.COST:
+            return least_cost(det, target.miss_cost, target.accept_cost, target.uses_per_hour)
+
+
+def choose(target: Target, on: Det, points: Sequence[OperatingPoint], report: Sweep | None) -> ChosenPoint | None:
+    """Chooses on one list's curve, and counts the other list at that threshold; None where none keeps the target."""
+    index = chosen_index(on, target)
+    if index is None:
+        return None
+    chosen = figures(on, index, points)
+    return ChosenPoint(target, chosen, figures_at(report, chosen.threshold) if report is not None else None)
+
+
+def term_weighted(sweep: Sweep, det: Det, beta: float = TWV_BETA, speech_s: float | None = None) -> TermWeighted:
+    """The largest value, and that at the threshold which the run had."""
+    values = term_weighted_value(det, beta, speech_s)
+    index = best_twv(values)
+    at = figures_at(sweep, sweep.rule.threshold)
+    own = int(np.flatnonzero(det.thresholds == np.float32(sweep.rule.threshold))[0])
+    return TermWeighted(
+        beta,
+        speech_s,
+        None if index is None else float(values[index]),
+        None if index is None else figures(det, index, sweep.points),
+        float(values[own]) if np.isfinite(values[own]) else None,
+        at,
+    )
+
+
+def figures(det: Det, index: int, points: Sequence[OperatingPoint]) -> PointFigures:
+    """The counts of a row."""
+    threshold = det.thresholds[index]
+    return PointFigures(
+        float(threshold),
+        point_of(threshold, points),
+        int(det.misses[index]),
+        det.files,
+        int(det.false_accepts[index]),
+        float(det.hours[index]),
+    )
+
+
+def figures_at(sweep: Sweep, threshold: float) -> PointFigures:
+    """The counts of a list at any threshold."""
+    return figures(sweep.at(np.array([threshold], np.float32)), 0, sweep.points)
+
+
+def point_of(threshold: np.float32, points: Sequence[OperatingPoint]) -> int | None:
+    """The operating point of that threshold."""
+    return next((one.number for one in points if np.float32(one.threshold) == threshold), None)

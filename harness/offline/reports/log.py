@@ -6,21 +6,107 @@ The manual's keys come first, what is ours stands behind x-; docs/wake-log.md de
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TextIO
+from typing import Any, TextIO
 
 from harness import __version__
+from harness.base.foreign import plain_text
+from harness.base.plain_json import plain
+from harness.model.offline import FileOutcome, OfflineSpot, RejectReason
 from harness.model.transcript import Normalisation
-from harness.offline.figures.counts import OfflineCounts, Tally
+from harness.offline.figures.counts import Fact, Key, OfflineCounts, Samples, Tally, Verdict
 from harness.offline.figures.figures import BOOTSTRAP_SEED, Figures, figures
-from harness.offline.journal_file import JournalFile
-from harness.offline.journal_header import JournalHeader
-from harness.offline.journal_lines import JournalledOutcome
-from harness.offline.reports.lines import happenings
+from harness.offline.journal import JournalFile
+from harness.offline.journal_lines import JournalHeader, JournalledOutcome
 from harness.statistics.exact import Interval
-from harness.wake.reports.wake_log import FORMULA, FORMULA_WITH_U, TOTALS, Extras, hours_text, moment
+from harness.wake.reports.wake_log import (
+    FORMULA,
+    FORMULA_WITH_U,
+    TOTALS,
+    Command,
+    Extras,
+    Failure,
+    Happening,
+    ManySpots,
+    Missed,
+    Rejected,
+    Spot,
+    WakeLog,
+    Words,
+    hours_text,
+    moment,
+    summary,
+)
 from harness.wake.reports.wake_log_text import ESCAPED, NAMES, info_line, line_of, quoted, total_line
+
+
+def happenings(outcome: FileOutcome, verdict: Verdict, file: str) -> Iterator[Happening]:
+    """The lines of one file, in their order; file: as its list has it."""
+    for fact in verdict.facts:
+        yield _happening(fact, outcome, verdict, file)
+
+
+def _happening(fact: Fact, outcome: FileOutcome, verdict: Verdict, file: str) -> Happening:
+    spot = fact.spot or OfflineSpot("", 0, 0)
+    span = _ms(spot.start, outcome.engine_rate_hz), _ms(spot.end, outcome.engine_rate_hz)
+    extras = _score(spot)
+    match fact.key:
+        case Key.INVTA:
+            return Spot("INVTA", file, *span, spot.phrase, extras=extras)
+        case Key.INVFA:
+            return Spot("INVFA", file, *span, spot.phrase, extras=extras)
+        case Key.OOVFA:
+            return Spot("OOVFA", file, *span, spot.phrase, extras=extras)
+        case Key.CMDTA:
+            return Command("CMDTA", file, *span, spot.phrase, fact.reference, extras=extras)
+        case Key.CMDSB:
+            return Command("CMDSB", file, *span, spot.phrase, fact.reference, extras=extras)
+        case Key.STTTA | Key.STTSB:
+            return _words(fact, file, span, spot.phrase, extras)
+        case Key.INVFR:
+            return Missed("INVFR", file)
+        case Key.CMDFR:
+            return Missed("CMDFR", file, fact.reference)
+        case Key.STTFR:
+            return Missed("STTFR", file, fact.reference)
+        case Key.INVTX:
+            return ManySpots(file, fact.spots)
+        case Key.ERROR:
+            return Failure(f"{quoted(file)}: {fact.text}")
+        case Key.REJECT:
+            reason = verdict.rejected.value if verdict.rejected else ""
+            detail = outcome.detail
+            if outcome.rejected is None and verdict.rejected is RejectReason.REFERENCE:
+                detail = "it has no words"  # readable, and found to be none only when it was compared
+            return Rejected(file, reason, (("x-detail", detail),) if detail else ())
+
+
+def _words(fact: Fact, file: str, span: tuple[float, float], phrase: str, extras: Extras) -> Words:
+    counts = fact.words
+    assert counts is not None
+    return Words(
+        "STTSB" if fact.key is Key.STTSB else "STTTA",
+        file,
+        *span,
+        phrase,
+        fact.reference,
+        words=counts.words,
+        substitutions=counts.substitutions,
+        additions=counts.insertions,
+        deletions=counts.deletions,
+        wer=None if counts.wer is None else 100 * counts.wer,
+        extras=extras,
+    )
+
+
+def _ms(samples: int, rate_hz: int) -> float:
+    return round(samples * 1000 / rate_hz, 3) if rate_hz else 0.0
+
+
+def _score(spot: OfflineSpot) -> Extras:
+    return () if spot.score is None else (("x-score", f"{spot.score:g}"),)
+
 
 SDK_NAME = "voice-harness"
 ROUNDED_S = 0.01
@@ -188,3 +274,119 @@ def _interval(name: str, interval: Interval | None, scale: float, unit: str) -> 
 
 def _yes(on: bool) -> str:
     return "yes" if on else "no"
+
+
+_LONGEST_PATH = 4096
+
+
+def writing_line(log: str) -> str:
+    return f'Writing log to "{plain_text(log, _LONGEST_PATH)}"'
+
+
+def sound_lines(log: WakeLog, *, inv: bool = True, oov: bool = True) -> Iterator[str]:
+    """INV:, OOV: and Total: with files and hours; inv, oov: whether there was such a list."""
+    total_files, total_s = 0, 0.0
+    for name, part, asked in (("INV", "inv", inv), ("OOV", "oov", oov)):
+        files, seconds = int(log.about(f"{part}-files") or 0), log.seconds(part)
+        total_files, total_s = total_files + files, total_s + seconds
+        if asked:
+            yield _sound_line(name, files, seconds)
+    yield _sound_line("Total", total_files, total_s)
+
+
+def _sound_line(name: str, files: int, seconds: float) -> str:
+    return f"{name}: {files} files, {seconds / 3600:.3f} hr, {hours_text(seconds)}"
+
+
+def point_lines(point: int | None, points: Sequence[int]) -> Iterator[str]:
+    """The operating point and those that there are; nothing of an engine without."""
+    if point is not None:
+        yield f"Using operating point {point}."
+    if points:
+        yield f"Available operating points: {', '.join(map(str, points))}."
+
+
+def head_of(run: Run, found: Figures) -> WakeLog:
+    """The log without what happened: enough for the console's lines."""
+    info = list(sound_info(found.counts))
+    fast = factor(run, found.counts)
+    if fast is not None:
+        info.append(("real-time-factor", f"{fast:.1f}"))
+    return WakeLog(tuple(info), totals=tuple(found.totals.items()))
+
+
+def summary_line(run: Run, found: Figures) -> str:
+    """The last line."""
+    return summary(head_of(run, found))
+
+
+FORMAT = 1
+
+
+def as_json(run: Run, found: Figures) -> dict[str, Any]:
+    """Settings, totals, intervals (of rates an hour, of shares and WER 0–1) and samples by rate in Hz.
+
+    A total over nothing is null.
+    """
+    header, counts = run.header, found.counts
+    clustering = found.clustering
+    return {
+        "evaluation_summary": FORMAT,
+        "partial": run.partial,
+        "planned_files": header.planned,
+        "start_time": moment(header.started_s),
+        "completion_time": moment(run.ended_s),
+        "duration_s": round(run.duration_s, 3),
+        "cpu_s": round(counts.cpu_s, 3),
+        "real_time_factor": factor(run, counts),
+        "lost_workers": list(run.lost_workers),
+        "command_line": list(header.command_line),
+        "versions": dict(header.versions),
+        "task": plain(header.evaluation.task, sparse=True),
+        "evaluation": plain(header.evaluation, sparse=True),
+        "counting": {
+            "count_in_vocabulary": header.counting.count_in_vocabulary,
+            "normalise": header.counting.normalise,
+            "words": header.counting.words,
+            "lead_in_ms": header.counting.lead_in_ms,
+            "lead_in_ref": header.counting.lead_in_ref.value,
+        },
+        "engine": plain(header.facts, sparse=True),
+        "lists": [plain(one, sparse=True) for one in header.lists],
+        "shard": None if header.shard is None else str(header.shard),
+        "totals": {key: found.totals.get(key) for key in TOTALS},
+        "lines": {key.value: counts.lines[key] for key in sorted(counts.lines)},
+        "rejected": {reason.value: counts.rejected[reason] for reason in sorted(counts.rejected)},
+        "files": {"inv": counts.inv_files, "oov": counts.oov_files, "rejected": counts.rejected_files},
+        "samples": {
+            "inv": _samples(counts.inv),
+            "oov": _samples(counts.oov),
+            "true_accept_spots": _samples(counts.accepted),
+        },
+        "exposure_hours": counts.exposure_hours(found.counting),
+        "intervals_95": {
+            "FARATE": _ends(found.false_accepts),
+            "FARATE_by_file": None if clustering is None else _ends(clustering.interval),
+            "FRRATIO": _ends(found.false_rejects),
+            "FRRATIO_wilson": _ends(found.false_rejects_wilson),
+            "FR+SBRATIO": _ends(found.with_substitutions),
+            "FR+SBRATIO_wilson": _ends(found.with_substitutions_wilson),
+            "WER": _ends(found.word_errors),
+        },
+        "clustering": None
+        if clustering is None
+        else {
+            "index_of_dispersion": clustering.index,
+            "p": clustering.p,
+            "files": clustering.stretches,
+            "clustered": found.clustered,
+        },
+    }
+
+
+def _samples(samples: Samples) -> dict[str, int]:
+    return {str(rate): samples[rate] for rate in sorted(samples)}
+
+
+def _ends(interval: Interval | None) -> list[float] | None:
+    return None if interval is None else list(interval)

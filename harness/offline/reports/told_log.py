@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from harness.model.offline import ListKind
-from harness.offline.reports.console import sound_lines
+from harness.offline.reports.log import sound_lines
 from harness.statistics.exact import Interval, clopper_pearson, garwood
 from harness.statistics.intervals import wilson
 from harness.statistics.word_intervals import wer_interval

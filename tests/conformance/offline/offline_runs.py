@@ -17,8 +17,7 @@ from harness.engines.offline_loading import task_of
 from harness.model.errors import InputError
 from harness.model.offline import Counting, EngineFacts, Evaluation, FileOutcome, ListedFile, ListKind
 from harness.offline.journal import Journal
-from harness.offline.journal_header import JournalHeader, ListFacts, Shard
-from harness.offline.journal_lines import JournalledOutcome
+from harness.offline.journal_lines import JournalHeader, JournalledOutcome, ListFacts, Shard
 from harness.offline.pool import Limits
 from harness.offline.run import OpensJournal, Ran, run
 

@@ -16,8 +16,8 @@ import pytest
 from harness.model.errors import EngineError, InputError
 from harness.model.offline import FileOutcome, ListedFile, RejectReason
 from harness.offline.cluster import run_on_cluster
-from harness.offline.cluster_workers import LOOK_S
-from harness.offline.journal_file import read_journal
+from harness.offline.cluster_link import LOOK_S
+from harness.offline.journal import read_journal
 from harness.offline.journal_lines import Mark
 from harness.offline.pool import Limits
 from harness.offline.run import Ran
@@ -160,7 +160,7 @@ def test_what_is_no_cluster_and_workers_that_are_unfit_are_named_before_anything
 ) -> None:
     files = listed([sounds("a.wav", 2, [1.5])])
     here = cluster()
-    monkeypatch.setattr("harness.offline.cluster_workers.WORKERS_WITHIN_S", 0.5)
+    monkeypatch.setattr("harness.offline.cluster_link.WORKERS_WITHIN_S", 0.5)
     with pytest.raises(InputError, match=r"has had no worker for 0\.5 s"):
         Shared(here, files, tmp_path / "a.jsonl")
     address = here.address

@@ -17,8 +17,7 @@ from harness.model.offline import EngineKind, Evaluation, ListedFile, ListKind, 
 from harness.model.stimulus import Waveform
 from harness.offline import device_link
 from harness.offline.device_engine import DeviceEngine
-from harness.offline.device_link import DeviceLink
-from harness.offline.device_reaching import reached
+from harness.offline.device_link import DeviceLink, reached
 from harness.offline.one_file import evaluate_file
 from tests.conformance.boards import PosixBoard, QemuBoard, posix_board, qemu_board, qemu_installed
 from tests.conformance.serial_bench import spoken, truth

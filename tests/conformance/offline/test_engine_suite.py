@@ -13,7 +13,7 @@ from harness.base.ports import OfflineEngine, ScoresSound, SpotsPhrases, Underst
 from harness.engines.offline_loading import engine_class, load_engine, task_of
 from harness.model.errors import HarnessError, InputError, PluginError
 from harness.model.offline import EngineKind, OfflineSpot, Said, ScoreTrack
-from harness.offline.figures.spots import spots
+from harness.offline.one_file import spots
 from tests.conformance.offline.engine_rows import ELSEWHERE, RATE_HZ, ROWS, Row, in_room
 
 Found = tuple[OfflineSpot, ...] | Said | None

@@ -11,7 +11,7 @@ import pytest
 
 from harness.model.errors import InputError
 from harness.model.offline import ListKind
-from harness.offline.journal_file import read_journal
+from harness.offline.journal import read_journal
 from harness.offline.journal_lines import Mark
 from tests.conformance.offline.conftest import Sounds
 from tests.conformance.offline.loudness import Wrong

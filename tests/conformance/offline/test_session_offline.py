@@ -16,8 +16,8 @@ from harness.engines.offline_loading import load_engine, task_of
 from harness.model.offline import EngineFacts, EngineKind
 from harness.model.scenario import TrialKind
 from harness.offline.figures.session_comparison import DeviceComparison, compare_device
-from harness.offline.reports.session_csv import table as table_of
-from harness.offline.reports.session_text import lines
+from harness.offline.reports.session import lines
+from harness.offline.reports.session import table as table_of
 from harness.offline.session_stimuli import hear, read_stimuli
 from harness.scenario.bench import load_bench
 from harness.session.engine.launch import start_engine

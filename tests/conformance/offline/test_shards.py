@@ -10,10 +10,8 @@ from pathlib import Path
 import pytest
 
 from harness.model.offline import EngineFacts, EngineKind, ListedFile, ListKind
-from harness.offline.journal import Journal
-from harness.offline.journal_file import read_journal
-from harness.offline.journal_header import Shard
-from harness.offline.journal_lines import Mark
+from harness.offline.journal import Journal, read_journal
+from harness.offline.journal_lines import Mark, Shard
 from harness.offline.shards import PartOfFiles
 from tests.conformance.offline.conftest import Sounds
 from tests.conformance.offline.loudness import Wrong

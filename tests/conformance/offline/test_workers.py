@@ -11,7 +11,7 @@ import pytest
 
 from harness.model.errors import DeviceError, EngineError, InputError
 from harness.model.offline import ListKind, RejectReason
-from harness.offline.journal_file import read_journal
+from harness.offline.journal import read_journal
 from harness.offline.journal_lines import Mark
 from harness.offline.pool import Limits
 from tests.conformance.offline.conftest import Sounds

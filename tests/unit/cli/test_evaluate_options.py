@@ -12,7 +12,7 @@ from harness.cli.evaluate_options import Asked, log_name
 from harness.cli.evaluate_progress import on_terminal, progress_text
 from harness.model.errors import InputError
 from harness.model.offline import EngineFacts, EngineKind, Task
-from harness.offline.run_progress import Progress
+from harness.offline.run import Progress
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from harness.engines.offline_loading import load_engine, task_of
 from harness.engines.tflite_file import Op, read_model
 from harness.model.errors import InputError
 from harness.model.offline import ScoreTrack
-from harness.offline.figures.spots import spots
+from harness.offline.one_file import spots
 from tests.unit.engines.wake_sound import varied
 
 pytestmark = pytest.mark.speech

@@ -18,7 +18,7 @@ from harness.engines.openwakeword_onnx_model import free_batch, model, node
 from harness.engines.openwakeword_streams import CallByCall, FastScores, undecided
 from harness.model.errors import InputError, PluginError
 from harness.model.offline import EngineKind
-from harness.offline.figures.spots import spots
+from harness.offline.one_file import spots
 from tests.unit.engines.openwakeword_sounds import SILENCE, noise, pcm, scored, speech
 from tests.unit.engines.spoken import spoken
 

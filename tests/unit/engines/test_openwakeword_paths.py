@@ -13,7 +13,7 @@ from harness.engines.openwakeword import OWN_THRESHOLD, OpenWakeWordOffline
 from harness.engines.openwakeword_streams import margin
 from harness.engines.settings import operating_points
 from harness.model.offline import ScoreTrack, SpotRule
-from harness.offline.figures.spots import spots
+from harness.offline.one_file import spots
 from tests.unit.engines.openwakeword_sounds import (
     RATE_HZ,
     SOUNDS,

@@ -18,7 +18,7 @@ from harness.base.ports import ScoresSound, SpotsPhrases, Understands
 from harness.engines.process_engine import ProcessEngine
 from harness.model.errors import EngineError, InputError
 from harness.model.offline import EngineKind, OfflineSpot
-from harness.offline.figures.spots import spots
+from harness.offline.one_file import spots
 
 ENGINES = Path(__file__).parents[2] / "data" / "engines"
 LOUD = f"{sys.executable} {ENGINES / 'loud_engine.py'}"

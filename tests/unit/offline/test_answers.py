@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from harness.model.offline import FileOutcome, ListKind, OfflineSpot, RejectReason
-from harness.offline.answers import Answer, answers_of, answers_told
 from harness.offline.journal_lines import outcome_line, outcome_of
+from harness.offline.messages import Answer, answers_of, answers_told
 
 OUTCOMES = [
     FileOutcome(ListKind.OOV, 1, 100_001, 48000, 16000, (OfflineSpot("okay nabu", 0, 5, 0.1 + 0.2),), cpu_s=0.25),

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from harness.model.errors import InputError, InputProblems, Place
 from harness.model.offline import ListKind, RejectReason
-from harness.offline.audio_lists import Listing, read_lists
+from harness.offline.lists import Listing, read_lists
 
 TWICE, BOTH = RejectReason.TWICE, RejectReason.BOTH
 

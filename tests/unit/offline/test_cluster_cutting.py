@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from harness.model.offline import ListedFile, ListKind
-from harness.offline.cluster_cutting import LEAST_TASK_S, MOST_FILES, Cutting, Piece
+from harness.offline.cluster import LEAST_TASK_S, MOST_FILES, Cutting, Piece
 
 
 def cutting(folder: Path, seconds: Sequence[float], task_s: float = 3600.0) -> Cutting:

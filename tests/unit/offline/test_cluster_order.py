@@ -15,7 +15,7 @@ from harness.model.offline import (
     SpotRule,
     Task,
 )
-from harness.offline.cluster_order import Order, likeness, probes_of, shortly
+from harness.offline.cluster_worker import Order, likeness, probes_of, shortly
 from harness.offline.pool import Limits
 
 

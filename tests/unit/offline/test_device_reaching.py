@@ -9,7 +9,7 @@ from harness.devices.serial.options import EncodingName, SerialOptions
 from harness.engines.offline_loading import task_of
 from harness.model.errors import InputError
 from harness.offline.device_engine import DeviceEngine
-from harness.offline.device_reaching import first_free, reached
+from harness.offline.device_link import first_free, reached
 
 BENCH = """\
 bench: several

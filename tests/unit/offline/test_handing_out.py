@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from harness.model.offline import FileOutcome, ListedFile, ListKind, RejectReason
-from harness.offline.frames import Frame, FrameReader, framed
-from harness.offline.handing_out import WINDOW, HandingOut
 from harness.offline.journal_lines import file_line, file_of
-from harness.offline.run_progress import Pace
+from harness.offline.messages import Frame, FrameReader, framed
+from harness.offline.run import WINDOW, HandingOut, Pace
 
 
 def sized(folder: Path, seconds: list[float]) -> list[ListedFile]:

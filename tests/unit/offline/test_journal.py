@@ -28,11 +28,9 @@ from harness.model.offline import (
     SpotRule,
     Task,
 )
-from harness.offline.journal import Journal
-from harness.offline.journal_file import ordered_outcomes, read_journal
-from harness.offline.journal_header import JournalHeader, ListFacts, Shard, differences
-from harness.offline.journal_lines import Mark, has_check, outcome_line
-from harness.offline.merging import merged_lines
+from harness.offline.journal import Journal, ordered_outcomes, read_journal
+from harness.offline.journal_lines import JournalHeader, ListFacts, Mark, Shard, differences, has_check, outcome_line
+from harness.offline.shards import merged_lines
 
 FACTS = EngineFacts(
     EngineKind.WAKE, "2.5", 16000, ("okay nabu",), "ab" * 32, "Apache-2.0", 1000.0, SpotRule(0.5, 16000, 12800), 10,

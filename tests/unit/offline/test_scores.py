@@ -10,7 +10,7 @@ import pytest
 from harness.model.errors import EngineError
 from harness.model.offline import FileOutcome, ListKind, OfflineSpot, Said
 from harness.offline.journal_lines import outcome_line, outcome_of
-from harness.offline.scores import FARTHEST, LONGEST_TEXT, checked
+from harness.offline.one_file import FARTHEST, LONGEST_TEXT, checked
 
 
 def test_numbers_of_numpy_become_those_of_a_journal() -> None:

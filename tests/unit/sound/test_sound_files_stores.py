@@ -18,7 +18,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from harness.model.errors import InputError
 from harness.model.offline import RejectReason
-from harness.offline.audio_lists import read_lists
+from harness.offline.lists import read_lists
 from harness.sound.pcm_source import BLOCK_SAMPLES
 from harness.sound.sound_files import UnusableSound, open_sound
 from harness.sound.sound_stores import is_address, kind_of_store, local_path

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from harness.model.errors import InputError
-from harness.offline.figures.compared_files import (
+from harness.offline.figures.comparison import (
     AmbientFile,
     AmbientFiles,
     Clusters,

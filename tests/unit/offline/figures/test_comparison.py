@@ -7,10 +7,17 @@ from pathlib import Path
 import pytest
 
 from harness.model.errors import InputError
-from harness.offline.figures.compared_files import AmbientFile, AmbientFiles, Clusters, SpokenFile, SpokenFiles
-from harness.offline.figures.comparison import Evaluated, OnSameFiles, compare
-from harness.offline.reports.comparison_lines import as_json, differing_csv, lines
-from harness.offline.reports.evaluated import read_evaluated
+from harness.offline.figures.comparison import (
+    AmbientFile,
+    AmbientFiles,
+    Clusters,
+    Evaluated,
+    OnSameFiles,
+    SpokenFile,
+    SpokenFiles,
+    compare,
+)
+from harness.offline.reports.comparison import as_json, differing_csv, lines, read_evaluated
 from harness.statistics.comparison import mcnemar, poisson_rates
 from harness.statistics.paired_difference import paired_difference
 

@@ -7,9 +7,8 @@ import pytest
 
 from harness.model.offline import Counting, FileOutcome, ListKind, OfflineSpot, RejectReason
 from harness.model.transcript import WordCounts
-from harness.offline.figures.counts import OfflineCounts, Tally
+from harness.offline.figures.counts import Key, OfflineCounts, Tally
 from harness.offline.figures.figures import figures, totals
-from harness.offline.figures.verdicts import Key
 from tests.unit.offline.figures.outcomes import outcome, said, spot
 
 INV, OOV, REF = ListKind.INV, ListKind.OOV, ListKind.REFERENCED

@@ -5,7 +5,7 @@ import numpy as np
 from harness.model.offline import Counting, FileOutcome, ListKind, OfflineSpot, ScoreTrack, SpotRule
 from harness.offline.figures.counts import Tally
 from harness.offline.figures.figures import totals
-from harness.offline.figures.spots import spots
+from harness.offline.one_file import spots
 
 RATE_HZ, STEP = 16_000, 1280  # a score each 80 ms
 RULE = SpotRule(threshold=0.5, refractory_samples=RATE_HZ, spot_samples=RATE_HZ // 2)

@@ -8,11 +8,10 @@ import pytest
 from harness.engines.settings import operating_points
 from harness.model.errors import InputError
 from harness.model.offline import Counting, FileOutcome, LeadInRef, ListKind, RejectReason, ScoreTrack, SpotRule
-from harness.offline.figures.counts import OfflineCounts, Tally
+from harness.offline.figures.counts import Key, OfflineCounts, Tally
 from harness.offline.figures.det import Det
-from harness.offline.figures.spots import spots
 from harness.offline.figures.sweep import Sweep
-from harness.offline.figures.verdicts import Key
+from harness.offline.one_file import spots
 
 POINTS = operating_points(0.97)
 Scored = list[tuple[FileOutcome, tuple[ScoreTrack, ...]]]

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.model.offline import ScoreTrack, SpotRule
-from harness.offline.figures.spots import crossings, spots
-from harness.offline.figures.threshold_steps import Grid, Steps, joined, spans
+from harness.offline.figures.sweep import Grid, Steps, joined, spans
+from harness.offline.one_file import crossings, spots
 
 LEVELS = np.array([0, 0.1, 0.25, 0.5, 0.75, 0.9, 1], np.float32)
 

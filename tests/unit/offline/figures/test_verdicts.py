@@ -3,7 +3,7 @@
 import pytest
 
 from harness.model.offline import Counting, FileOutcome, LeadInRef, ListKind, RejectReason
-from harness.offline.figures.verdicts import Key, judged
+from harness.offline.figures.counts import Key, judged
 from tests.unit.offline.figures.outcomes import outcome, said, spot
 
 INV, OOV, REF = ListKind.INV, ListKind.OOV, ListKind.REFERENCED

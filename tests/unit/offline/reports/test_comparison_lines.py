@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from harness.offline.figures.compared_files import Clusters, SpokenFile, SpokenFiles
-from harness.offline.figures.comparison import Evaluated, compare
-from harness.offline.reports.comparison_lines import lines
+from harness.offline.figures.comparison import Clusters, Evaluated, SpokenFile, SpokenFiles, compare
+from harness.offline.reports.comparison import lines
 
 
 def test_an_end_of_an_interval_is_never_written_with_an_exponent() -> None:

@@ -12,11 +12,18 @@ from harness.engines.settings import operating_points
 from harness.model.choices import ChosenBy
 from harness.model.errors import LogError
 from harness.model.offline import Counting, FileOutcome, ListKind, ScoreTrack, SpotRule
-from harness.offline.figures.chosen_point import Aim, PointFigures, Target, choose, figures_at
-from harness.offline.figures.sweep import Sweep
-from harness.offline.reports.det_csv import MOST_ROWS, det_csv, threshold_text
-from harness.offline.reports.det_lines import FLATTERS, chosen_json, chosen_lines, figures_text
-from harness.offline.reports.det_picture import Curve, draw
+from harness.offline.figures.sweep import Aim, PointFigures, Sweep, Target, choose, figures_at
+from harness.offline.reports.det import (
+    FLATTERS,
+    MOST_ROWS,
+    Curve,
+    chosen_json,
+    chosen_lines,
+    det_csv,
+    draw,
+    figures_text,
+    threshold_text,
+)
 
 POINTS = operating_points(0.97)
 

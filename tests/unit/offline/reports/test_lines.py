@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from harness.model.offline import Counting, ListKind
-from harness.offline.figures.verdicts import judged
-from harness.offline.reports.lines import happenings
+from harness.offline.figures.counts import judged
+from harness.offline.reports.log import happenings
 from harness.wake.reports.wake_log_text import line_of
 from tests.unit.offline.figures.outcomes import outcome, said
 

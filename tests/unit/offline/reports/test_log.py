@@ -26,13 +26,19 @@ from harness.model.offline import (
     Task,
 )
 from harness.offline.figures.figures import Figures
-from harness.offline.journal import Journal
-from harness.offline.journal_file import read_journal
-from harness.offline.journal_header import JournalHeader, ListFacts, Shard
-from harness.offline.journal_lines import JournalledOutcome, Mark
-from harness.offline.reports.console import head_of, point_lines, sound_lines, summary_line, writing_line
-from harness.offline.reports.log import Run, run_of, write_log
-from harness.offline.reports.summary_json import as_json
+from harness.offline.journal import Journal, read_journal
+from harness.offline.journal_lines import JournalHeader, JournalledOutcome, ListFacts, Mark, Shard
+from harness.offline.reports.log import (
+    Run,
+    as_json,
+    head_of,
+    point_lines,
+    run_of,
+    sound_lines,
+    summary_line,
+    write_log,
+    writing_line,
+)
 from harness.wake.reports.wake_log import WakeLog, computed, differences
 from harness.wake.reports.wake_log_reading import read
 from tests.unit.offline.figures.outcomes import outcome, said, spot

@@ -2,7 +2,7 @@
 
 from harness.model.offline import EngineFacts, EngineKind
 from harness.offline.figures.session_comparison import AmbientCounts, DeviceComparison
-from harness.offline.reports.session_text import lines
+from harness.offline.reports.session import lines
 from harness.statistics.comparison import Discordance
 from harness.statistics.latency import latency_figures
 

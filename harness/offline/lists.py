@@ -1,9 +1,6 @@
-"""Lists of files of audio: -i and -o with one path a line, -c with `audio,reference`.
+"""The files of lists, a million and more of them, in columns: each is made when it is asked for.
 
-Source: seed snsr-eval-batch, Usage. Lines end with a line feed; a carriage return before it and a byte order mark are
-taken off, lines without anything are passed over, and there are no comments: a file may be called #1.wav. Names are
-bytes, as the system has them, and need not be UTF-8. What a list names is looked for (one lstat a name) but not opened:
-whether it can be read, and what it is, shows when its turn comes.
+A name is kept once, as the bytes that its list has; of the folder that it was found in, and of its rejection, a byte.
 """
 
 from __future__ import annotations
@@ -12,16 +9,238 @@ import csv
 import hashlib
 import os
 import stat
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple, overload
+
+import numpy as np
+import numpy.typing as npt
 
 from harness.model.errors import InputError, InputProblems, Place
-from harness.model.offline import ListedFile, ListKind
-from harness.offline.audio_places import Found, Places
-from harness.offline.listed_files import FileColumns, ListedFiles, seal
-from harness.sound.sound_stores import is_address, open_address
+from harness.model.offline import ListedFile, ListKind, RejectReason
+from harness.sound.sound_stores import check_store, is_address, kind_of_store, local_path, open_address
 from harness.sound.wave_file import UnusableSound
+
+_REASONS = (None, RejectReason.TWICE, RejectReason.BOTH)
+_TWICE, _BOTH = 1, 2
+KEY_BYTES = 16
+
+
+class FileColumns:
+    """The files of one kind, as they are read. bases: folders that relative names were found in, shared by all kinds.
+
+    A base of 0 is none: the name is absolute, or an address.
+    """
+
+    def __init__(self, kind: ListKind, bases: list[bytes]) -> None:
+        self.kind, self.bases = kind, bases
+        self.names, self.keys, self.rejected = bytearray(), bytearray(), bytearray()
+        self._ends, self._lines = array("Q"), array("Q")
+        self._in_base = array("H")
+        self._with_reference = kind is ListKind.REFERENCED
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def add(self, line: int, name: bytes, base: int, key: bytes) -> None:
+        """Takes a file in. key: KEY_BYTES that are the same for the same file."""
+        self._lines.append(line)
+        self.keys += key
+        self._append(name, base)
+
+    def add_reference(self, name: bytes, base: int) -> None:
+        """Takes the reference in of the file that was added last."""
+        self._append(name, base)
+
+    def sealed(self, rejected: bytes) -> None:
+        """Nothing more comes; one byte of rejection a file, and the keys are let go of."""
+        self.rejected = bytearray(rejected)
+        self.keys = bytearray()
+
+    def file(self, number: int) -> ListedFile:
+        at = 2 * number if self._with_reference else number
+        listed, path = self._name(at)
+        return ListedFile(
+            kind=self.kind,
+            number=number,
+            listed=listed.decode("utf-8", "surrogateescape"),
+            path=os.fsdecode(path),
+            line=self._lines[number],
+            reference=os.fsdecode(self._name(at + 1)[1]) if self._with_reference else "",
+            rejected=_REASONS[self.rejected[number]],
+        )
+
+    def _append(self, name: bytes, base: int) -> None:
+        self.names += name
+        self._ends.append(len(self.names))
+        self._in_base.append(base)
+
+    def _name(self, at: int) -> tuple[bytes, bytes]:
+        name = bytes(self.names[self._ends[at - 1] if at else 0 : self._ends[at]])
+        base = self._in_base[at]
+        return name, os.path.join(self.bases[base], name) if base else name
+
+
+class ListedFiles(Sequence[ListedFile]):
+    """All files of an evaluation, in-vocabulary or referenced ones first, each kind in the order of its lists."""
+
+    def __init__(self, columns: Sequence[FileColumns]) -> None:
+        self._columns = tuple(columns)
+
+    def __len__(self) -> int:
+        return sum(len(columns) for columns in self._columns)
+
+    @overload
+    def __getitem__(self, at: int) -> ListedFile: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[ListedFile, ...]: ...
+    def __getitem__(self, at: int | slice) -> ListedFile | tuple[ListedFile, ...]:
+        if isinstance(at, slice):
+            return tuple(self[number] for number in range(*at.indices(len(self))))
+        number = at + len(self) if at < 0 else at
+        if number >= 0:
+            for columns in self._columns:
+                if number < len(columns):
+                    return columns.file(number)
+                number -= len(columns)
+        raise IndexError(f"no file {at} among {len(self)}")
+
+    def __iter__(self) -> Iterator[ListedFile]:
+        for columns in self._columns:
+            for number in range(len(columns)):
+                yield columns.file(number)
+
+
+def seal(vocabulary: Sequence[FileColumns], oov: FileColumns) -> None:
+    """Rejects what is listed twice (from the second on), and what is in the vocabulary's lists and out of it (all)."""
+    parts = [*vocabulary, oov]
+    lengths = [len(part) for part in parts]
+    keys = np.frombuffer(b"".join(part.keys for part in parts), dtype=np.uint64).reshape(-1, 2)
+    marks = _marks(keys, sum(lengths[:-1]))
+    at = 0
+    for part, length in zip(parts, lengths, strict=True):
+        part.sealed(marks[at : at + length].tobytes())
+        at += length
+
+
+def _marks(keys: npt.NDArray[np.uint64], vocabulary: int) -> npt.NDArray[np.uint8]:
+    """What becomes of each file; the first `vocabulary` are those of the vocabulary's lists."""
+    marks = np.zeros(len(keys), np.uint8)
+    if not len(keys):
+        return marks
+    order = np.lexsort((keys[:, 1], keys[:, 0]))  # stable: equal keys stay in the order of the lists
+    again = np.append(False, (keys[order[1:]] == keys[order[:-1]]).all(axis=1))
+    marks[order[again]] = _TWICE
+    firsts = np.flatnonzero(~again)
+    lasts = np.append(firsts[1:], len(order)) - 1
+    in_both = (order[firsts] < vocabulary) & (order[lasts] >= vocabulary)
+    marks[order[np.repeat(in_both, lasts - firsts + 1)]] = _BOTH
+    return marks
+
+
+_MOST_FOLDERS = 4096
+"""Folders whose real path is remembered; lists go through one folder after another."""
+
+
+class Found(NamedTuple):
+    """base: index of the folder that a relative name was found in, 0 for none; there: whether anything has the name."""
+
+    base: int
+    there: bool
+    path: bytes
+    link: bool = False
+
+
+class Places:
+    """The folders in which relative names are looked for. bases: those that were, by their index; 0 is none."""
+
+    def __init__(self) -> None:
+        self.bases: list[bytes] = [b""]
+        try:
+            self._current = self._base(os.getcwdb())
+        except FileNotFoundError as error:
+            raise InputError("the current folder is no more", remedy="Go to one that is there (cd)") from error
+        self._stores: set[str] = set()
+        self._real_folders: dict[bytes, bytes] = {}
+
+    def of_list(self, folder: bytes | None) -> tuple[int, ...]:
+        """Indices of the folders for the names of a list that stands in `folder` (None: in none, it is a pipe)."""
+        if folder is None:
+            return (self._current,)
+        return tuple(dict.fromkeys((self._current, self._base(folder))))
+
+    def find(self, name: bytes, folders: tuple[int, ...]) -> Found:
+        """Where a name is; in the first of the folders when it is nowhere. One look (lstat) a folder, none in a store.
+
+        InputError for an address of a kind that cannot be read here.
+        """
+        if is_listed_address(name):
+            self._check(os.fsdecode(name))
+            return Found(0, True, name)
+        if name.startswith(b"/"):
+            mode = _mode(name)
+            return Found(0, mode is not None, name, _is_link(mode))
+        for base in folders:
+            path = self.bases[base] + b"/" + name
+            if is_listed_address(path):
+                return Found(base, True, path)
+            mode = _mode(path)
+            if mode is not None:
+                return Found(base, True, path, _is_link(mode))
+        return Found(folders[0], False, self.bases[folders[0]] + b"/" + name)
+
+    def key(self, found: Found) -> bytes:
+        """The same for the same file: of its real path, without links and detours; of an address as it stands."""
+        path = found.path
+        if is_listed_address(path):
+            local = local_path(os.fsdecode(path))
+            if local is None:
+                return _digest(path)
+            path = os.fsencode(os.path.realpath(local))
+            return _digest(path)
+        folder, _, name = path.rpartition(b"/")
+        if found.link or name in (b"", b".", b".."):
+            return _digest(os.path.realpath(path))
+        real = self._real_folders.get(folder)
+        if real is None:
+            if len(self._real_folders) >= _MOST_FOLDERS:
+                self._real_folders.clear()
+            real = os.path.realpath(folder or b"/").rstrip(b"/")
+            self._real_folders[folder] = real
+        return _digest(real + b"/" + name)
+
+    def _check(self, address: str) -> None:
+        kind = kind_of_store(address)
+        if kind not in self._stores:
+            check_store(address)
+            self._stores.add(kind)
+
+    def _base(self, folder: bytes) -> int:
+        if folder not in self.bases:
+            self.bases.append(folder)
+        return self.bases.index(folder)
+
+
+def is_listed_address(name: bytes) -> bool:
+    """Whether a name in a list is an address of a store."""
+    return b"://" in name and is_address(os.fsdecode(name))
+
+
+def _mode(path: bytes) -> int | None:
+    try:
+        return os.lstat(path).st_mode
+    except OSError:  # why it cannot be had is told when it is opened
+        return None
+
+
+def _is_link(mode: int | None) -> bool:
+    return mode is not None and stat.S_ISLNK(mode)
+
+
+def _digest(path: bytes) -> bytes:
+    return hashlib.blake2b(path, digest_size=KEY_BYTES).digest()
+
 
 _BLOCK = 1 << 18
 _LONGEST_LINE = 1 << 16

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 
 from harness.base.cells import counted, fit, shown
+from harness.base.foreign import plain_text
+from harness.base.safe_csv import safe_csv
 from harness.model.offline import EngineFacts
 from harness.model.scenario import TrialKind
 from harness.offline.figures.session_comparison import AmbientCounts, ComparedTrial, DeviceComparison, Side
@@ -162,3 +165,154 @@ def _score(side: Side) -> str:
 
 def _p(value: float | None) -> str:
     return "n/a" if value is None else f"{value:.3g}"
+
+
+FORMAT = 1
+
+
+def document(
+    session: str, task: str, facts: EngineFacts, found: list[DeviceComparison], *, continuous: bool
+) -> dict[str, object]:
+    """Counts, intervals and every trial; a share, a rate or a p over nothing is null."""
+    return {
+        "format": FORMAT,
+        "session": session,
+        "task": task,
+        "engine": {
+            "version": facts.version,
+            "fingerprint": facts.fingerprint,
+            "operating_point": facts.operating_point,
+            "threshold": facts.rule.threshold if facts.rule is not None else None,
+            "settings": dict(facts.settings),
+        },
+        "continuous": continuous,
+        "devices": [_device_json(one) for one in found],
+    }
+
+
+def _device_json(found: DeviceComparison) -> dict[str, object]:
+    ambient = found.ambient
+    counts = ambient.counts
+    difference = {kind: found.difference(kind) for kind in (TrialKind.WAKE, TrialKind.COMMAND)}
+    return {
+        "device": found.device,
+        "through_air": found.through_air,
+        "tables": {
+            kind.value: {
+                **_table_json(found.counts(kind)),
+                "woke_live_less_offline": None if one is None else [one.value, one.low, one.high],
+            }
+            for kind, one in difference.items()
+        },
+        "conditions": [{"condition": name, **_table_json(cell)} for name, cell in found.conditions],
+        "ambient": {
+            "segments": ambient.segments,
+            "live": _rate_json(counts.both + counts.only_first, ambient.live_s),
+            "offline": _rate_json(counts.both + counts.only_second, ambient.offline_s),
+            "both": counts.both,
+            "only_live": counts.only_first,
+            "only_offline": counts.only_second,
+            "p": mcnemar(counts.only_first, counts.only_second),
+            "events": [asdict(one) for one in ambient.events],
+        },
+        "wake_delay_s": {
+            "live": _latency_json(found.live_delays),
+            "offline": _latency_json(found.offline_delays),
+            "live_less_offline": _latency_json(found.delay_differences),
+        },
+        "trials": [_trial_json(one) for one in found.trials],
+        "left_out": [{"trial": trial_id, "why": why} for trial_id, why in found.left_out],
+    }
+
+
+def _table_json(counts: Discordance) -> dict[str, object]:
+    return {
+        "trials": counts.total,
+        "both": counts.both,
+        "only_live": counts.only_first,
+        "only_offline": counts.only_second,
+        "neither": counts.neither,
+        "p": counts.p,
+    }
+
+
+def _rate_json(count: int, exposure_s: float) -> dict[str, object]:
+    hours = exposure_s / 3600
+    per_hour = count / hours if hours > 0 else None
+    return {"count": count, "exposure_s": exposure_s, "per_hour": per_hour, "interval": garwood(count, hours)}
+
+
+def _latency_json(figures: LatencyFigures) -> dict[str, object]:
+    quantiles = {name: getattr(figures, name) for name in ("p50", "p95", "p99")}
+    return {
+        "total": figures.total,
+        **{name: None if one is None else [one.value_s, one.low_s, one.high_s] for name, one in quantiles.items()},
+    }
+
+
+def _trial_json(one: ComparedTrial) -> dict[str, object]:
+    return {
+        "trial": one.trial_id,
+        "kind": one.kind.value,
+        "conditions": dict(one.conditions),
+        "clip": one.clip or None,
+        "differs": one.differs,
+        **{
+            name: {
+                "woke": side.woke,
+                "delay_s": None if side.delay is None else side.delay.value_s,
+                "score": side.score,
+                "extra_events": side.extra,
+            }
+            for name, side in (("live", one.live), ("offline", one.offline))
+        },
+        "notes": list(one.notes),
+    }
+
+
+COLUMNS = (
+    "device", "trial", "kind", "conditions", "clip", "at_s", "live", "offline", "differs", "live_delay_ms",
+    "offline_delay_ms", "live_score", "offline_score", "live_extra", "offline_extra", "notes",
+)  # fmt: skip
+
+
+def table(found: Iterable[DeviceComparison]) -> str:
+    """at_s: of an ambient event, in its segment; live and offline: 1 where it woke, 0 where not, "" where unknown."""
+    return safe_csv([COLUMNS, *(row for one in found for row in _rows(one))])
+
+
+def _rows(found: DeviceComparison) -> Iterator[tuple[str, ...]]:
+    device = plain_text(found.device, 80)
+    for one in found.trials:
+        yield (device, *_trial_row(one))
+    for event in found.ambient.events:
+        score = "" if event.score is None else f"{event.score:.6g}"
+        yield (
+            device, event.trial_id, "ambient", "", "", f"{event.offset_s:.4f}", _yes(event.live), _yes(event.offline),
+            _yes(event.live is not event.offline), "", "", score if event.live else "", "" if event.live else score,
+            "", "", "",
+        )  # fmt: skip
+    for trial_id, why in found.left_out:
+        yield (device, trial_id, "left out", *([""] * 12), plain_text(why))
+
+
+def _trial_row(one: ComparedTrial) -> tuple[str, ...]:
+    conditions = " ".join(f"{axis}={plain_text(label, 80)}" for axis, label in one.conditions)
+    return (
+        one.trial_id, one.kind.value, conditions, one.clip, "", _yes(one.live.woke), _yes(one.offline.woke),
+        _yes(one.differs), _delay_cell(one.live), _delay_cell(one.offline), _score_cell(one.live),
+        _score_cell(one.offline),
+        str(one.live.extra), str(one.offline.extra), plain_text("; ".join(one.notes)),
+    )  # fmt: skip
+
+
+def _yes(value: bool) -> str:
+    return str(int(value))
+
+
+def _delay_cell(side: Side) -> str:
+    return "" if side.delay is None else f"{side.delay.value_s * 1000:.1f}"
+
+
+def _score_cell(side: Side) -> str:
+    return "" if side.score is None else f"{side.score:.6g}"

@@ -1,31 +1,233 @@
-"""A DET curve as a picture: false accepts an hour (log) against false rejects (probit), with intervals and points.
-
-The line is a stair, for between two thresholds there is none: it shows the fewest false rejects that a threshold has
-whose false accepts an hour are at most so many. None at all, and all (100 %), stand on edges of their own,
-since these axes have neither. Colours are those of Okabe & Ito, and lines differ in more than colour.
-"""
+"""A DET curve as a table: a row a threshold, with counts, exposure, rates and their exact intervals."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
+from harness.base.safe_csv import safe_csv
+from harness.model.choices import ChosenBy
 from harness.model.errors import LogError, PluginError
-from harness.model.offline import OperatingPoint
-from harness.offline.figures.chosen_point import ChosenPoint, PointFigures, figures
-from harness.offline.figures.det import Det, so_far
-from harness.offline.reports.det_csv import threshold_text, turning
+from harness.model.offline import EngineFacts, OperatingPoint
+from harness.offline.figures.det import Det, so_far, term_weighted_value
+from harness.offline.figures.sweep import (
+    Aim,
+    ChosenPoint,
+    PointFigures,
+    Sweep,
+    Target,
+    TermWeighted,
+    figures,
+    figures_at,
+    point_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+
+MOST_ROWS = 4000
+COLUMNS = ("threshold", "operating_point", "chosen", "files", "false_rejects", "fr", "fr_low", "fr_high",
+           "false_accepts", "hours", "fa_per_hour", "fa_per_hour_low", "fa_per_hour_high")  # fmt: skip
+TWV_COLUMN = "twv"
+
+
+def det_csv(
+    det: Det,
+    points: Sequence[OperatingPoint],
+    chosen: float | None = None,
+    twv: tuple[float, float | None] | None = None,
+) -> str:
+    """The table. chosen: the threshold that is recommended; twv: beta and seconds of speech of a column of values.
+
+    A cell over nothing is n/a. Of more than MOST_ROWS thresholds those are told at which the curve turns.
+    """
+    head = [*COLUMNS, TWV_COLUMN] if twv is not None else [*COLUMNS]
+    return safe_csv([head, *_rows(det, points, chosen, twv)])
+
+
+def threshold_text(threshold: np.float32 | float) -> str:
+    """As few digits as give back the same threshold: what `-s threshold=` takes."""
+    return np.format_float_positional(np.float32(threshold), unique=True, trim="-")
+
+
+def turning(det: Det, points: Sequence[OperatingPoint], chosen: float | None = None) -> npt.NDArray[np.intp]:
+    """Rows worth telling: all, or of very many the corners of the curve, evenly taken, and every named point."""
+    if len(det) <= MOST_ROWS:
+        return np.arange(len(det))
+    named = np.array([one.threshold for one in points] + ([chosen] if chosen is not None else []), np.float32)
+    kept = np.isin(det.thresholds, named)
+    kept[[0, -1]] = True
+    # Corners: the first and last row of each count of misses, then of each count of false accepts.
+    for values in (det.misses, det.false_accepts):
+        turns = np.flatnonzero(np.diff(values))
+        corners = np.union1d(turns, turns + 1)
+        if len(corners):
+            kept[corners[np.unique(np.linspace(0, len(corners) - 1, MOST_ROWS // 4).astype(int))]] = True
+            kept[corners[: MOST_ROWS // 8]] = True  # few events: each of them tells
+    return np.flatnonzero(kept)
+
+
+def _rows(
+    det: Det, points: Sequence[OperatingPoint], chosen: float | None, twv: tuple[float, float | None] | None
+) -> Iterator[list[str]]:
+    shares, rates = det.false_rejects(), det.per_hour()
+    share_band, rate_band = det.false_reject_band(), det.per_hour_band()
+    values = term_weighted_value(det, *twv) if twv is not None else None
+    at = None if chosen is None else np.float32(chosen)
+    for index in turning(det, points, chosen):
+        number = point_of(det.thresholds[index], points)
+        row = [
+            threshold_text(det.thresholds[index]),
+            "" if number is None else str(number),
+            "yes" if det.thresholds[index] == at else "",
+            str(det.files),
+            str(det.misses[index]),
+            *(_number(one[index]) for one in (shares, *share_band)),
+            str(det.false_accepts[index]),
+            f"{det.hours[index]:.6f}",
+            *(_number(one[index]) for one in (rates, *rate_band)),
+        ]
+        yield [*row, _number(values[index])] if values is not None else row
+
+
+def _number(value: np.float64) -> str:
+    return f"{value:.6g}" if np.isfinite(value) else "n/a"
+
+
+FLATTERS = (
+    "One list served to choose the point and to report it: such figures flatter themselves. "
+    "Choose on another list: --dev-inv, --dev-oov"
+)
+
+
+def target_text(target: Target) -> str:
+    """at most 0.5 false accepts an hour (the figure itself)"""
+    by = "the figure itself" if target.by is ChosenBy.ESTIMATE else "the upper end of its 95 % interval"
+    match target.aim:
+        case Aim.FALSE_ACCEPTS:
+            return f"at most {target.value:g} false accepts an hour ({by})"
+        case Aim.FALSE_REJECTS:
+            return f"at most {100 * target.value:g} % false rejects ({by})"
+        case Aim.COST:
+            return (
+                f"the least cost an hour, with {target.miss_cost:g} a false reject, {target.accept_cost:g} a false "
+                f"accept, {target.uses_per_hour:g} uses an hour"
+            )
+
+
+def figures_text(found: PointFigures) -> str:
+    """Both figures with their counts and exact 95 % intervals."""
+    rate, rates = found.per_hour, found.per_hour_interval
+    share, shares = found.false_rejects, found.false_reject_interval
+    accepts = "FA n/a" if rate is None or rates is None else (
+        f"{found.false_accepts} FA in {found.hours:.3f} h, {rate:.4g}/h [{rates[0]:.4g}, {rates[1]:.4g}]"
+    )  # fmt: skip
+    rejects = "FR n/a" if share is None or shares is None else (
+        f"{found.misses} of {found.files} FR, {100 * share:.2f} % [{100 * shares[0]:.2f}, {100 * shares[1]:.2f}]"
+    )  # fmt: skip
+    return f"{accepts}; {rejects}"
+
+
+def point_text(found: PointFigures) -> str:
+    """Its threshold, as a setting, and its number where it has one."""
+    number = f" (operating point {found.point})" if found.point is not None else ""
+    return f"threshold {threshold_text(found.threshold)}{number}"
+
+
+def chosen_lines(target: Target, found: ChosenPoint | None) -> Iterator[str]:
+    """The recommended point, on both lists side by side, or that there is none."""
+    yield f"Target: {target_text(target)}"
+    if found is None:
+        yield "No threshold keeps it: more material, another target or another model is needed"
+        return
+    yield f"Chosen: {point_text(found.chosen)}, by -s threshold={threshold_text(found.chosen.threshold)}"
+    if found.reported is None:
+        yield f"  on the only list: {figures_text(found.chosen)}"
+        yield FLATTERS
+        return
+    yield f"  on the development list: {figures_text(found.chosen)}"
+    keeps = {True: "; the target is kept", False: "; the target is NOT kept", None: ""}[found.reported.keeps(target)]
+    yield f"  reported:                {figures_text(found.reported)}{keeps}"
+
+
+def twv_lines(found: TermWeighted) -> Iterator[str]:
+    """MTWV and ATWV."""
+    over = "the hours of false accepts" if found.speech_s is None else f"{found.speech_s:g} s of speech"
+    if found.best is None or found.best_at is None:
+        yield f"MTWV n/a (beta {found.beta:g}, over {over})"
+        return
+    yield f"MTWV {found.best:.4f} at {point_text(found.best_at)} (beta {found.beta:g}, over {over})"
+    actual = "n/a" if found.actual is None else f"{found.actual:.4f}"
+    yield f"ATWV {actual} at {point_text(found.at_point)}"
+
+
+def sweep_json(report: Sweep, thresholds: int, facts: EngineFacts, lead_in_ms: float) -> dict[str, Any]:
+    """How the counts were made, and those at the operating points."""
+    return {
+        "fingerprint": facts.fingerprint,
+        "lead_in_ms": lead_in_ms,
+        "refractory_ms": 1000 * report.rule.refractory_samples / facts.rate_hz,
+        "count_in_vocabulary": report.counting.count_in_vocabulary,
+        "thresholds": thresholds,
+        "rejected_files": report.rejected_files,
+        "operating_points": [figures_json(figures_at(report, point.threshold)) for point in report.points],
+    }
+
+
+def chosen_json(target: Target, found: ChosenPoint | None) -> dict[str, Any]:
+    """The same as plain JSON values; shares are 0–1."""
+    told: dict[str, Any] = {"aim": target.aim.value, "by": target.by.value}
+    if target.aim is Aim.COST:
+        told |= {"miss": target.miss_cost, "false_accept": target.accept_cost, "uses_per_hour": target.uses_per_hour}
+    else:
+        told["value"] = target.value
+    if found is None:
+        return {"target": told, "chosen": None, "reported": None, "one_list": None}
+    return {
+        "target": told,
+        "chosen": figures_json(found.chosen),
+        "reported": figures_json(found.reported) if found.reported is not None else None,
+        "kept": found.reported.keeps(target) if found.reported is not None else None,
+        "one_list": found.reported is None,
+    }
+
+
+def figures_json(found: PointFigures) -> dict[str, Any]:
+    """A point's counts and intervals; null over nothing."""
+    return {
+        "threshold": float(threshold_text(found.threshold)),
+        "operating_point": found.point,
+        "false_accepts": found.false_accepts,
+        "hours": found.hours,
+        "fa_per_hour": found.per_hour,
+        "fa_per_hour_95": found.per_hour_interval,
+        "false_rejects": found.misses,
+        "files": found.files,
+        "fr": found.false_rejects,
+        "fr_95": found.false_reject_interval,
+    }
+
+
+def twv_json(found: TermWeighted) -> dict[str, Any]:
+    """Term-weighted values, null over nothing."""
+    return {
+        "beta": found.beta,
+        "speech_s": found.speech_s,
+        "mtwv": found.best,
+        "mtwv_at": figures_json(found.best_at) if found.best_at is not None else None,
+        "atwv": found.actual,
+        "atwv_at": figures_json(found.at_point),
+    }
+
 
 Floats = npt.NDArray[np.float64]
 BLUE, ORANGE, RED, GREY = "#0072B2", "#E69F00", "#D55E00", "#555555"
