@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.base import plugins
 from harness.base.findings import Keys
-from harness.devices.profiles.profile_file import ProfileKeys
+from harness.devices.profiles.keys import ProfileKeys
 from harness.model.choices import FileKind
 from harness.model.errors import PluginError
 from harness.rating.files.round_file import GoldFileKeys, RaterKeysKeys, RoundKeys, TrainingKeys

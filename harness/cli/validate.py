@@ -79,7 +79,7 @@ class Findings:
 
     def _try_samples(self, path: Path) -> None:
         """Samples are a profile's tests: one that gives something else is a problem of the file."""
-        from harness.devices.profiles.profile_samples import check_samples
+        from harness.devices.profiles.samples import check_samples
 
         for result in check_samples(self.profiles[path]):
             if result.wrong:

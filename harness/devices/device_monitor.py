@@ -10,13 +10,13 @@ from pathlib import Path
 
 from harness.base.foreign import plain_text
 from harness.devices.profiles.profile import load_profile
-from harness.devices.profiles.profile_samples import sample_fields, shown
+from harness.devices.profiles.samples import sample_fields, shown
+from harness.devices.serial.port import RATES_IN_WORDS
 from harness.devices.wire import messages
 from harness.devices.wire.console import Console
 from harness.devices.wire.frames import Decoder, Frame
 from harness.devices.wire.lines import Reading
 from harness.devices.wire.mappings import for_device, observations
-from harness.devices.wire.rates import RATES_IN_WORDS
 from harness.model.bench import DeviceProfile, Framing
 from harness.model.errors import HarnessError, InputError
 from harness.model.observation import LogLine, Observation

@@ -106,7 +106,7 @@ def test_it_ends_with_whoever_started_it(tmp_path: Path) -> None:
     port = free_port()
     script = (
         "import os, pathlib, signal\n"
-        "from harness.devices.mqtt.embedded import EmbeddedBroker\n"
+        "from harness.devices.mqtt.broker import EmbeddedBroker\n"
         f"EmbeddedBroker.lease('127.0.0.1:{port}', pathlib.Path({str(tmp_path)!r}))\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.base.folder import SessionFolder
-from harness.devices.in_process.wakes import Phrase, WakeAt, wakes_in
+from harness.devices.in_process.device import Phrase, WakeAt, wakes_in
 from harness.model.feed import Review
 from harness.model.observation import StimulusStarted, Wake
 from harness.model.record import (

@@ -41,8 +41,8 @@ def connection_options(command: F) -> F:
 def watching(profile: str, device: str, port: str | None, baud: int | None) -> DeviceMonitor:
     """A monitor; of a port with the errors of times that a session would state."""
     from harness.devices.device_monitor import DeviceMonitor
-    from harness.devices.serial.line import hold_back_s
     from harness.devices.serial.options import DEFAULT_HOLD_BACK_MS
+    from harness.devices.serial.port import hold_back_s
 
     monitor = DeviceMonitor(profile, Path(), device)
     if port is None:
@@ -55,7 +55,7 @@ def watching(profile: str, device: str, port: str | None, baud: int | None) -> D
 def serial_source(profile: DeviceProfile, port: str, baud: int | None) -> SerialSource:
     """A port at the profile's rate, or another; InputError when it is not there."""
     from harness.devices.device_sources import SerialSource
-    from harness.devices.serial.port_finding import listed
+    from harness.devices.serial.port import listed
 
     if "://" not in port and not Path(port).exists():
         raise InputError(f"there is no {port}", remedy=listed())

@@ -94,7 +94,7 @@ def _named(profile: str) -> DeviceProfile:
 
 def _samples(profile: DeviceProfile) -> bool:
     """Prints the result; whether all are right."""
-    from harness.devices.profiles.profile_samples import check_samples
+    from harness.devices.profiles.samples import check_samples
 
     results = check_samples(profile)
     right = sum(not one.wrong for one in results)
@@ -167,7 +167,7 @@ def _tell_held_back(monitor: DeviceMonitor) -> None:
 def _try_rates(port: str, wrong: int) -> None:
     """Listens at the other common rates, a moment each, and says which one makes text."""
     from harness.devices.device_sources import first_bytes
-    from harness.devices.wire.rates import RATES, READABLE, text_share
+    from harness.devices.serial.port import RATES, READABLE, text_share
 
     click.echo("  trying other rates:")
     best = 0.0, 0

@@ -16,7 +16,7 @@ from harness.cli.doctor.check import Check, Level
 from harness.devices.device_sources import MqttSource
 from harness.devices.mqtt.options import MqttOptions
 from harness.devices.serial.options import SerialOptions
-from harness.devices.serial.port_finding import find
+from harness.devices.serial.port import find
 from harness.model.bench import Bench, Equipment
 from harness.model.errors import DeviceError, HarnessError, LabError
 from harness.sound.sound_devices import sound_devices

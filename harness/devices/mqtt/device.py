@@ -16,7 +16,7 @@ from harness.devices.mqtt.link import BrokerLink, LinkEvents
 from harness.devices.mqtt.numbering import MappedNumbering
 from harness.devices.mqtt.options import EMBEDDED, Injection, MessageFraming, MqttOptions, password
 from harness.devices.mqtt.outlet import Outlet
-from harness.devices.wire.listening import ProofPace
+from harness.devices.wire.console import ProofPace
 from harness.devices.wire.mappings import MAX_PAYLOAD_BYTES, Unmapped, observations, parse, shown, topic_matches
 from harness.model.errors import DeviceError
 from harness.model.observation import DeviceState, LogLine, Observation, Status, Unread

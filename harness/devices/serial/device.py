@@ -8,14 +8,12 @@ import threading
 from typing import ClassVar
 
 from harness.base.ports import Sink, Surroundings
-from harness.devices.serial import first_bytes, port_finding
 from harness.devices.serial.commands import Command
-from harness.devices.serial.console_peer import ConsolePeer
+from harness.devices.serial.console_peer import RATE_HZ, ConsolePeer
 from harness.devices.serial.framed import FramedPeer
-from harness.devices.serial.line import Line, LineGone, hold_back_s, is_pty
 from harness.devices.serial.options import DEFAULT_HOLD_BACK_MS, Pace, SerialOptions
 from harness.devices.serial.peer import Peer
-from harness.devices.serial.tflm import RATE_HZ
+from harness.devices.serial.port import KEPT_BYTES, Line, LineGone, Port, find, hold_back_s, is_pty, no_answer
 from harness.devices.wire.console import Console
 from harness.devices.wire.messages import Set, SetKey, Text
 from harness.model.bench import AudioDialogue
@@ -56,7 +54,7 @@ class SerialDevice:
         self._sink: Sink | None = None
         self._thread: threading.Thread | None = None
         self._line: Line | None = None
-        self._port = port_finding.Port("")
+        self._port = Port("")
         self._pending = self._first = b""
         self._stuck_since_s: float | None = None
         self._link_is_lost = False
@@ -81,13 +79,13 @@ class SerialDevice:
     def demand_host(options: SerialOptions) -> None:
         """InputError when the port is not there."""
         try:
-            port_finding.find(options)
+            find(options)
         except DeviceError as error:
             raise InputError(error.what, remedy=error.remedy) from error
 
     def open(self, sink: Sink) -> None:
         """Returns when the board has answered and its clock is known; DeviceError when it does not within 5 s."""
-        self._port = port_finding.find(self._options)
+        self._port = find(self._options)
         self._line = Line(self._port.path, self._baud)
         self.peer = self._new_peer(self._port.path)  # after the port was set up: it asks for its latency timer
         self._sink, self._closing, self._link_is_lost = sink, False, False
@@ -104,7 +102,7 @@ class SerialDevice:
             ready = self._changed.wait_for(lambda: self.peer.ready or self._link_is_lost, OPEN_LIMIT_S)
             ready = ready and not self._link_is_lost
         if not ready:
-            seen, remedy = first_bytes.told(self._first, self.received_bytes)
+            seen, remedy = no_answer(self._first, self.received_bytes)
             self.close()
             raise DeviceError(
                 f"{self.id}: the board at {self._port.path} does not answer in our framing: {seen}", remedy=remedy
@@ -290,7 +288,7 @@ class SerialDevice:
         if not data:
             return
         self.received_bytes += len(data)
-        self._first += data[: first_bytes.KEPT - len(self._first)]
+        self._first += data[: KEPT_BYTES - len(self._first)]
         with self._lock:
             self.peer.received(data, Stamp(now_s, self._late_s))
             if self.peer.ready:
@@ -313,7 +311,7 @@ class SerialDevice:
 
     def _reopen(self) -> bool:
         try:
-            self._port = port_finding.find(self._options, self._port.usb_serial)
+            self._port = find(self._options, self._port.usb_serial)
             line = Line(self._port.path, self._baud)
         except DeviceError:
             return False  # not there yet: the next try may find it

@@ -7,14 +7,45 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from harness.base.foreign import without_escapes
-from harness.devices.wire.binary_frames import FrameFinder
 from harness.devices.wire.line_clock import UNPROVEN_S, LineClock
 from harness.devices.wire.lines import Lines, Reading
 from harness.devices.wire.mappings import by_type, message_of
-from harness.devices.wire.wyoming import WyomingEvents
+from harness.devices.wire.segments import FrameFinder, WyomingEvents
 from harness.model.bench import ConsoleSettings, DeviceProfile, Framing
-from harness.model.observation import LogLine, Observation, Unread
+from harness.model.observation import DeviceState, ListeningProved, LogLine, Observation, Proof, Status, Unread
 from harness.model.time import Stamp
+
+PROOF_EVERY_S = 5.0
+EARLY_S = 0.5
+"""A heartbeat of just that pace is told each time, although its messages come a little early or late."""
+
+
+class ProofPace:
+    """Which heartbeats that a profile maps are told: about one every 5 s, and always the first after it was gone.
+
+    No clock: times are those of the observations.
+    """
+
+    def __init__(self) -> None:
+        self._told_s: float | None = None
+
+    def passes(self, seen: Observation) -> bool:
+        """Whether to tell it; called with everything that is told, in order."""
+        match seen:
+            case ListeningProved(at=at, proof=Proof.HEARTBEAT):
+                if self._told_s is not None and 0 <= at.at_s - self._told_s < PROOF_EVERY_S - EARLY_S:
+                    return False
+                self._told_s = at.at_s
+            case Status(state=DeviceState.STARTED | DeviceState.GONE):
+                self.cut()
+            case _:
+                pass
+        return True
+
+    def cut(self) -> None:
+        """The link was lost: the next heartbeat is told."""
+        self._told_s = None
+
 
 _LINE_ENDS = re.compile(rb"[\r\n]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f\ufffd]")

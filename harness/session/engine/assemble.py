@@ -9,9 +9,8 @@ from pathlib import Path
 from harness.base.places import cache_folder
 from harness.base.plugins import Group, load
 from harness.base.ports import Clock, Driver
-from harness.devices.in_process.device import waveform_sha256
+from harness.devices.in_process.device import Phrase, waveform_sha256
 from harness.devices.in_process.driver import InProcess
-from harness.devices.in_process.wakes import Phrase
 from harness.model.bench import Bench, DeviceProfile, Equipment
 from harness.model.errors import InputError
 from harness.model.stimulus import RenderedStimulus, Role

@@ -18,7 +18,7 @@ from harness.cli import group
 from harness.devices.device_monitor import DeviceMonitor, Heard, now_heard
 from harness.devices.device_sources import HeardQueue, SerialSource
 from harness.devices.profiles.profile import load_profile, profile_paths
-from harness.devices.profiles.profile_samples import check_samples
+from harness.devices.profiles.samples import check_samples
 from harness.model.errors import InputError
 from harness.model.time import Stamp
 

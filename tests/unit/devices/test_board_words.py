@@ -1,7 +1,7 @@
 """Whose silence it is, and what the first bytes of a board that does not answer say."""
 
 from harness.devices.mqtt.board_silence import BoardSilence
-from harness.devices.serial.first_bytes import told
+from harness.devices.serial.port import no_answer
 from harness.devices.serial.telling import observation
 from harness.devices.wire.audio_link import AudioLink
 from harness.devices.wire.device_clock import DeviceClock
@@ -36,12 +36,12 @@ def test_a_silence_that_we_slept_through_is_not_the_boards() -> None:
 
 
 def test_first_bytes() -> None:
-    assert told(b"", 0)[0] == "nothing came from it"
-    assert told(b"hi\r\nI (5) main: hello\r\n", 22)[0] == '22 bytes of text came, such as "I (5) main: hello"'
-    seen, remedy = told(bytes(range(256)), 9000)
+    assert no_answer(b"", 0)[0] == "nothing came from it"
+    assert no_answer(b"hi\r\nI (5) main: hello\r\n", 22)[0] == '22 bytes of text came, such as "I (5) main: hello"'
+    seen, remedy = no_answer(bytes(range(256)), 9000)
     assert seen == "9000 bytes came that are neither text nor frames"
     assert "`baud`" in remedy
-    assert "\x1b" not in told(b"plain text that is long enough, and \x1b[31mred", 45)[0]
+    assert "\x1b" not in no_answer(b"plain text that is long enough, and \x1b[31mred", 45)[0]
 
 
 def test_causes_in_words() -> None:

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.devices.in_process.device import waveform_sha256
+from harness.devices.in_process.device import WAKES_AFTER_S, Phrase, wakes_in, waveform_sha256
 from harness.devices.in_process.driver import InProcess, InProcessOptions
-from harness.devices.in_process.wakes import WAKES_AFTER_S, Phrase, wakes_in
 from harness.model.errors import DeviceError
 from harness.model.observation import (
     DeviceState,

@@ -9,7 +9,7 @@ from serial.tools import list_ports
 from serial.tools.list_ports_common import ListPortInfo
 
 from harness.devices.serial.options import FramingChoice, Injection, SerialOptions
-from harness.devices.serial.port_finding import Port, find
+from harness.devices.serial.port import Port, find
 from harness.model.bench import AudioDialogue, AudioInput, ConsoleSettings, DeviceProfile, Framing
 from harness.model.errors import DeviceError, InputError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.devices.serial.tflm import ANSWER_LIMIT_S, TflmDialogue
+from harness.devices.serial.console_peer import ANSWER_LIMIT_S, TflmDialogue
 
 ALL = 10**9
 

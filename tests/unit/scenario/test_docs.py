@@ -12,7 +12,7 @@ import soundfile
 
 from harness.cli.json_schema import json_schema
 from harness.devices.profiles.profile import load_profile
-from harness.devices.profiles.profile_samples import check_samples
+from harness.devices.profiles.samples import check_samples
 from harness.model.choices import FileKind
 from harness.model.effect import EffectCheck, StateWanted
 from harness.model.judgment import Category, RaterKeys

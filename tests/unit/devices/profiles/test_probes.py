@@ -9,7 +9,7 @@ import pytest
 import soundfile
 
 from harness.devices.profiles.profile import load_profile
-from harness.devices.profiles.profile_samples import check_samples
+from harness.devices.profiles.samples import check_samples
 from harness.model.bench import ObservationKind
 from harness.model.errors import InputProblems
 from harness.model.observation import DeviceState

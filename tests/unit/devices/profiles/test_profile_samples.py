@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.devices.profiles.profile import load_profile, unescaped
-from harness.devices.profiles.profile_samples import check_samples
+from harness.devices.profiles.samples import check_samples
 from harness.model.bench import ObservationKind, Transport
 
 DEVICES = Path(__file__).parents[4] / "devices"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.devices.wire.binary_frames import FrameFinder, Segment, checksum
+from harness.devices.wire.segments import FrameFinder, Segment, checksum
 from harness.model.bench import BinaryFrames, Checksum
 
 SHAPE = BinaryFrames(b"\xaa\x55", 2, 1, 5, 3, b"\x0d", Checksum.XOR8, 2, 40)

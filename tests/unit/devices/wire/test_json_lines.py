@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.devices.profiles.profile import load_profile
-from harness.devices.wire.binary_frames import Segment
 from harness.devices.wire.console import Console
-from harness.devices.wire.wyoming import STALE_S, WyomingEvents
+from harness.devices.wire.segments import STALE_S, Segment, WyomingEvents
 from harness.model.bench import DeviceProfile, MessageMapping, ObservationKind
 from harness.model.errors import InputProblems
 from harness.model.observation import Intent, LogLine, Observation, ResponseText, Transcript, Unread, Wake

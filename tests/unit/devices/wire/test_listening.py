@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.devices.wire.console import Console
-from harness.devices.wire.listening import PROOF_EVERY_S, ProofPace
+from harness.devices.wire.console import PROOF_EVERY_S, Console, ProofPace
 from harness.devices.wire.mappings import observations
 from harness.model.bench import DeviceProfile, LineMapping, MessageMapping, ObservationKind
 from harness.model.observation import DeviceState, ListeningProved, LogLine, Proof, Status

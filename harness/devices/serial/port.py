@@ -1,4 +1,4 @@
-"""An open serial port: bytes as they come, nothing that blocks, one error when it is gone."""
+"""A serial port: where it is, opened, its rates, and what its first bytes say of a silent board."""
 
 from __future__ import annotations
 
@@ -8,12 +8,98 @@ import os
 import socket
 import stat
 import termios
+from dataclasses import dataclass
 from pathlib import Path
 
 import serial
+from serial.tools import list_ports
+from serial.tools.list_ports_common import ListPortInfo
 
-from harness.devices.serial.port_finding import NETWORK, is_network
+from harness.base.foreign import plain_text
+from harness.devices.serial.options import SerialOptions
 from harness.model.errors import DeviceError
+
+RATES = (115200, 9600, 921600, 57600, 460800, 230400, 38400, 19200, 74880, 1500000, 2000000, 1000000)
+RATES_IN_WORDS = ", ".join(str(rate) for rate in sorted(RATES))
+READABLE = 0.9
+_TEXT = frozenset(b"\t\r\n\x1b" + bytes(range(32, 127)))
+
+
+def text_share(data: bytes) -> float:
+    """The share of bytes that stand in text; UTF-8 counts as such."""
+    if not data:
+        return 0.0
+    plain = sum(byte in _TEXT for byte in data)
+    letters = data.decode("utf-8", errors="ignore")
+    return min(1.0, (plain + sum(len(one.encode()) for one in letters if ord(one) >= 0xA0)) / len(data))
+
+
+NETWORK = "socket://"
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A path, and the USB serial number of the adapter behind it ("" when it has none)."""
+
+    path: str
+    usb_serial: str = ""
+
+
+def find(options: SerialOptions, usb_serial: str = "") -> Port:
+    """The port; DeviceError when it is not there.
+
+    usb_serial: of the adapter that was there before, which may have come back under another name.
+    """
+    if is_network(options.port):
+        return Port(options.port)
+    if options.port:
+        return _by_path(options.port, usb_serial)
+    ids = options.usb_ids
+    found = [
+        one for one in _ports() if one.serial_number == options.usb or (ids is not None and (one.vid, one.pid) == ids)
+    ]
+    if usb_serial and len(found) > 1:
+        found = [one for one in found if one.serial_number == usb_serial]
+    if len(found) > 1:
+        raise DeviceError(
+            f"{len(found)} ports are {options.usb}: {', '.join(_named(one) for one in found)}",
+            remedy="Name the serial number of one of them under `usb`, or its path under `port`",
+        )
+    if not found:
+        raise DeviceError(f"no port is {options.usb}", remedy=f"Plug it in. {listed()}")
+    return Port(found[0].device, found[0].serial_number or "")
+
+
+def is_network(port: str) -> bool:
+    """Whether it is a port behind a bridge in the network: socket://host:port."""
+    return port.startswith(NETWORK)
+
+
+def listed() -> str:
+    """The ports that are there, for a message."""
+    names = [_named(one) for one in _ports() if one.vid is not None]
+    return f"Ports here: {', '.join(names)}" if names else "There is no USB serial port here"
+
+
+def _by_path(path: str, usb_serial: str) -> Port:
+    if os.path.exists(path):
+        real = os.path.realpath(path)
+        return Port(path, next((one.serial_number or "" for one in _ports() if one.device == real), ""))
+    moved = next((one.device for one in _ports() if usb_serial and one.serial_number == usb_serial), None)
+    if moved is None:
+        raise DeviceError(f"there is no {path}", remedy=f"Plug it in, or correct `port`. {listed()}")
+    return Port(moved, usb_serial)
+
+
+def _ports() -> list[ListPortInfo]:
+    return sorted(list_ports.comports(), key=lambda one: one.device)
+
+
+def _named(one: ListPortInfo) -> str:
+    if one.vid is None:
+        return one.device
+    return f"{one.device} ({one.vid:04x}:{one.pid:04x} {one.serial_number or 'without a serial number'})"
+
 
 _READ_BYTES = 65536
 _CONNECT_S = 3.0
@@ -134,3 +220,25 @@ def _remedy(path: str, error: Exception) -> str:
     if isinstance(error, ValueError):
         return "Choose a rate that the port can do"
     return "Check the cable, and `port` in the bench"
+
+
+KEPT_BYTES = 400
+
+
+def no_answer(first: bytes, count: int) -> tuple[str, str]:
+    """What was seen, and what to do about it. first: at most KEPT_BYTES of the `count` bytes that came."""
+    if not count:
+        remedy = (
+            "See that it is switched on, that TX and RX are not swapped, and that its firmware speaks docs/framing.md"
+        )
+        return "nothing came from it", remedy
+    if text_share(first) >= READABLE:
+        lines = [line.strip() for line in first.decode("ascii", "replace").splitlines() if line.strip()]
+        shown = plain_text(max(lines, key=len, default=""), 80)
+        remedy = "It prints log lines: take a profile for them, or flash firmware that speaks docs/framing.md"
+        return f'{count} bytes of text came, such as "{shown}"', remedy
+    remedy = (
+        "Check `baud` first, then that its firmware speaks docs/framing.md. `harness devices test PROFILE --port DEV` "
+        f"tries the common rates: {RATES_IN_WORDS}"
+    )
+    return f"{count} bytes came that are neither text nor frames", remedy

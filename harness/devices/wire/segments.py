@@ -1,0 +1,228 @@
+"""Messages in a byte stream: binary frames that a profile describes, and Wyoming's events; the rest is text.
+
+Wyoming is a header line of JSON, then its data, then its payload. Source: wyoming 1.10.2, event.py: `data_length` bytes
+of JSON are merged into `data`; `payload_length` bytes (sound) follow. Lines that are not such a header (a satellite's
+log, events of earlier versions) are left as they are.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import reduce
+from operator import xor
+
+from harness.model.bench import BinaryFrames, Checksum
+
+_CHECKSUM_BYTES = {Checksum.NONE: 0, Checksum.SUM8: 1, Checksum.SUM16: 2, Checksum.XOR8: 1}
+WAIT_S = 0.5  # a frame that has not come whole by then is none
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A part of the stream: the body of a whole frame, or bytes that belong to none."""
+
+    data: bytes
+    is_frame: bool
+
+
+class FrameFinder:
+    """Finds frames in a stream that comes in pieces; keeps at most one frame's bytes."""
+
+    def __init__(self, frames: BinaryFrames) -> None:
+        self._frames = frames
+        self._held = bytearray()
+        self._held_since_s = 0.0
+        self.broken = 0
+        """Heads that no frame followed: wrong length, checksum or tail."""
+
+    def feed(self, data: bytes, at_s: float) -> list[Segment]:
+        """The segments that are complete by now; at_s is the arrival, for frames that never come whole."""
+        found: list[Segment] = []
+        if self._held and at_s - self._held_since_s > WAIT_S:
+            self.broken += 1
+            self._text(found, bytes(self._held[:1]))
+            del self._held[:1]
+        if not self._held:
+            self._held_since_s = at_s
+        self._held += data
+        position = 0
+        head = self._frames.head
+        stream = bytes(self._held)
+        while position < len(stream):
+            start = stream.find(head, position)
+            if start < 0:
+                start = _partial_head(stream, head, position)
+                self._text(found, stream[position:start])
+                position = start
+                break
+            self._text(found, stream[position:start])
+            position = start
+            size = self._size(stream[start:])
+            if size is None or (size and start + size > len(stream)):
+                break
+            body = self._body(stream[start : start + size]) if size else None
+            if body is None:
+                self.broken += 1
+                self._text(found, stream[start : start + 1])
+                position = start + 1
+                continue
+            found.append(Segment(body, True))
+            position = start + size
+        if position:
+            self._held_since_s = at_s
+        self._held = bytearray(stream[position:])
+        return found
+
+    def _size(self, stream: bytes) -> int | None:
+        """Bytes of the frame that begins here; 0: it is none; None: its length has not come yet."""
+        f = self._frames
+        if len(stream) < f.length_at + f.length_size:
+            return None
+        size = int.from_bytes(stream[f.length_at : f.length_at + f.length_size], "little") + f.length_plus
+        least = f.body_from + _CHECKSUM_BYTES[f.checksum] + len(f.tail)
+        return size if least <= size <= f.max_bytes else 0
+
+    def _body(self, frame: bytes) -> bytes | None:
+        f = self._frames
+        if not frame.endswith(f.tail):
+            return None
+        end = len(frame) - len(f.tail) - _CHECKSUM_BYTES[f.checksum]
+        given = int.from_bytes(frame[end : len(frame) - len(f.tail)], "little")
+        return frame[f.body_from : end] if checksum(f.checksum, frame[f.checksum_from : end]) == given else None
+
+    @staticmethod
+    def _text(found: list[Segment], data: bytes) -> None:
+        if not data:
+            return
+        if found and not found[-1].is_frame:
+            found[-1] = Segment(found[-1].data + data, False)
+        else:
+            found.append(Segment(data, False))
+
+
+def checksum(kind: Checksum, data: bytes) -> int:
+    """The checksum of that kind; 0 for NONE."""
+    match kind:
+        case Checksum.NONE:
+            return 0
+        case Checksum.SUM8:
+            return sum(data) & 0xFF
+        case Checksum.SUM16:
+            return sum(data) & 0xFFFF
+        case Checksum.XOR8:
+            return reduce(xor, data, 0)
+
+
+def _partial_head(stream: bytes, head: bytes, position: int) -> int:
+    """Where a head may have begun at the very end; the end of the stream when nowhere."""
+    for size in range(min(len(head) - 1, len(stream) - position), 0, -1):
+        if stream.endswith(head[:size]):
+            return len(stream) - size
+    return len(stream)
+
+
+STALE_S = 2.0
+"""An event that has not come whole after so long a silence was cut off (a new connection begins with a header)."""
+_NEWLINE = b"\n"
+
+
+class WyomingEvents:
+    """Finds events in a stream that comes in pieces; of an event at most `max_bytes` are held, of a payload none.
+
+    broken: events that were cut off, or whose data are no JSON object.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self.broken = 0
+        self._max_bytes = max_bytes
+        self._held = bytearray()
+        self._header: dict[str, object] | None = None
+        self._data_bytes = 0
+        self._skip = 0
+        self._in_line = False
+        self._last_s: float | None = None
+
+    def feed(self, data: bytes, at_s: float) -> list[Segment]:
+        """Segments that are complete by now: events as one line of JSON (`is_frame`), all else as it came."""
+        found: list[Segment] = []
+        if self._last_s is not None and at_s - self._last_s > STALE_S and (self._header is not None or self._skip):
+            self.broken += 1
+            self._header, self._skip = None, 0
+            self._held.clear()
+        if data:
+            self._last_s = at_s
+        self._held += data
+        while self._held and self._step(found):
+            pass
+        return found
+
+    def _step(self, found: list[Segment]) -> bool:
+        """Takes one more thing off what is held; False when it needs more bytes."""
+        if self._skip:
+            taken = min(self._skip, len(self._held))
+            del self._held[:taken]
+            self._skip -= taken
+            return True
+        if self._header is not None:
+            return self._take_data(self._header, found)
+        end = self._held.find(_NEWLINE) + 1
+        if not end and self._held[:1] == b"{" and not self._in_line and len(self._held) <= self._max_bytes:
+            return False
+        line = bytes(self._held[:end] if end else self._held)
+        del self._held[: len(line)]
+        header = None if self._in_line or not end else _header(line)
+        self._in_line = not end
+        if header is None:
+            found.append(Segment(line, False))
+            return True
+        self._data_bytes, self._skip = _size(header, "data_length"), 0
+        if not self._data_bytes:
+            self._tell(header, {}, found)
+        elif self._data_bytes > self._max_bytes:
+            # Let the console say that it was too long: what it was is not known without its data.
+            found.append(Segment(line.rstrip() + b" " * self._max_bytes + _NEWLINE, False))
+            self._skip = self._data_bytes + _size(header, "payload_length")
+        else:
+            self._header = header
+        return True
+
+    def _take_data(self, header: dict[str, object], found: list[Segment]) -> bool:
+        if len(self._held) < self._data_bytes:
+            return False
+        try:
+            data = json.loads(bytes(self._held[: self._data_bytes]))
+        except (ValueError, RecursionError):
+            data = None
+        self._header = None
+        if not isinstance(data, dict):
+            # The bytes may hold the next header: they are looked at again, as lines.
+            self.broken += 1
+            return True
+        del self._held[: self._data_bytes]
+        self._tell(header, data, found)
+        return True
+
+    def _tell(self, header: dict[str, object], data: dict[str, object], found: list[Segment]) -> None:
+        given = header.get("data")
+        event = {"type": header["type"], "data": {**(given if isinstance(given, dict) else {}), **data}}
+        found.append(Segment(json.dumps(event, ensure_ascii=False).encode(), True))
+        self._skip = _size(header, "payload_length")
+
+
+def _header(line: bytes) -> dict[str, object] | None:
+    """A header that says what follows it; None for any other line."""
+    if not line.startswith(b"{"):
+        return None
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict) or not isinstance(found.get("type"), str):
+        return None
+    return found
+
+
+def _size(header: dict[str, object], name: str) -> int:
+    size = header.get(name)
+    return size if isinstance(size, int) and not isinstance(size, bool) and size > 0 else 0
