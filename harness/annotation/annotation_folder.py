@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from harness.base.codec import CodecError, decode
-from harness.base.folder import disk_errors
+from harness.base.whole_file import disk_errors
 from harness.model.annotation import AnnotationProject
 from harness.model.errors import LogError, Place
 

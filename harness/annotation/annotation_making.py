@@ -12,8 +12,7 @@ from harness import __version__
 from harness.annotation.annotation_folder import AnnotationFolder, project_text
 from harness.annotation.annotation_import import Import, import_rows
 from harness.annotation.annotation_log import AnnotationLog
-from harness.base.folder import disk_errors, sync_folder, write_whole
-from harness.base.whole_file import unfinished
+from harness.base.whole_file import disk_errors, whole_folder, write_whole
 from harness.model.annotation import AnnotationProject, LabelSet, ProposalShown, SecondWork
 from harness.model.errors import InputError, Place
 from harness.model.understanding import Corpus, Utterance
@@ -98,18 +97,13 @@ def make_project(folder: Path, wanted: NewProject) -> MadeProject:
 
 
 def _write(folder: Path, files: Mapping[str, bytes], project: AnnotationProject, imported: Sequence[Import]) -> None:
-    with disk_errors(f"{folder} cannot be made"):
-        with unfinished(folder) as part:
-            part.mkdir()
-            for name, content in files.items():
-                write_whole(part / name, content)
-            write_whole(AnnotationFolder(part).project, project_text(project))
-            log = AnnotationLog(part)
-            log.append_all([row for one in imported for row in one.rows])
-            log.close()
-            sync_folder(part)
-            part.rename(folder)
-        sync_folder(folder.absolute().parent)
+    with disk_errors(f"{folder} cannot be made"), whole_folder(folder) as part:
+        for name, content in files.items():
+            write_whole(part / name, content)
+        write_whole(AnnotationFolder(part).project, project_text(project))
+        log = AnnotationLog(part)
+        log.append_all([row for one in imported for row in one.rows])
+        log.close()
 
 
 def _utterances(wanted: NewProject) -> tuple[Utterance, ...]:

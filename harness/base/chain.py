@@ -18,7 +18,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from harness.base.codec import CodecError, decode
-from harness.base.folder import disk_errors, write_whole
+from harness.base.whole_file import disk_errors, write_whole
 from harness.model.errors import LogError, Place
 
 COLUMN = "chain"

@@ -1,16 +1,37 @@
-"""Files and folders that come about whole or not at all, whatever ends the program meanwhile."""
+"""Files and folders that come about whole or not at all, whatever ends the program meanwhile.
+
+They are made under another name beside their place, brought to the disk, and renamed: after a power cut they are there
+whole, or not at all. What is no ordinary file, such as /dev/stdout or a named pipe, is written as it comes. A link
+stays, and what it means is written.
+"""
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-from harness.model.errors import HarnessError, Place
+from harness.model.errors import LogError, LogFull
+
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+MORE_ROOM = "Make room on that disk"
+MAKE_ROOM = f"{MORE_ROOM}; what was acknowledged is safe"
+
+
+@contextmanager
+def disk_errors(what: str, remedy: str = MAKE_ROOM) -> Iterator[None]:
+    """Turns OSError into LogFull or LogError. remedy: of a disk that is full."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in NO_ROOM:
+            raise LogFull(f"{what}: {error.strerror}", remedy=remedy) from error
+        raise LogError(f"{what}: {error.strerror or error}", remedy="Check the folder and its permissions") from error
 
 
 def part_name(target: Path) -> Path:
@@ -39,11 +60,57 @@ def remove(part: Path) -> None:
         part.unlink(missing_ok=True)
 
 
-class WholeFile:
-    """Bytes that become the file of this name with `keep`; without it, all is as it was.
+def sync_folder(folder: Path) -> None:
+    """Puts names of a folder on the disk; OSError."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
-    What is no ordinary file, such as /dev/stdout or a named pipe, is written as it comes. HarnessError when the file
-    cannot be written. The first write makes the file (see `unfinished`).
+
+@contextmanager
+def whole_folder(target: Path) -> Iterator[Path]:
+    """A new folder, to be filled; it stands under its name when the block has ended without an error. OSError."""
+    with unfinished(target) as part:
+        part.mkdir()
+        yield part
+        sync_folder(part)
+        part.rename(target)
+    sync_folder(target.absolute().parent)
+
+
+@contextmanager
+def whole_stream(target: Path, *, safe: bool = True) -> Iterator[BinaryIO]:
+    """A stream, whose bytes become the file when the block has ended without an error; OSError.
+
+    safe: brought to the disk, which a power cut then cannot take; without it a file may be damaged.
+    """
+    with unfinished(target) as part:
+        with part.open("xb") as stream:
+            yield stream
+            if safe:
+                stream.flush()
+                os.fsync(stream.fileno())
+        part.replace(target)
+    if safe:
+        sync_folder(target.parent)
+
+
+def write_whole(target: Path, content: bytes) -> None:
+    """Writes a file, with the rights of a new one; LogFull, LogError."""
+    with disk_errors(f"{target} cannot be written", MORE_ROOM):
+        if target.exists() and not target.is_file():
+            target.write_bytes(content)
+            return
+        with whole_stream(Path(os.path.realpath(target))) as stream:
+            stream.write(content)
+
+
+class WholeFile(io.RawIOBase):
+    """Bytes that become the file of this name with `keep`; without it, all is as it was. LogFull, LogError.
+
+    It has the rights of the file that was there. The first write makes it (see `unfinished`).
     """
 
     def __init__(self, name: str) -> None:
@@ -52,50 +119,42 @@ class WholeFile:
         self._part: Path | None = None
         self._file: BinaryIO | None = None
 
-    def __enter__(self) -> WholeFile:
-        return self
+    def writable(self) -> bool:
+        return True
 
-    def write(self, content: bytes) -> None:
-        try:
-            self._opened().write(content)
-        except (OSError, ValueError, RuntimeError) as error:  # the last of links that lead in a circle
-            raise self._not_written(error) from error
+    def write(self, content: Any, /) -> int:
+        with disk_errors(f"{self._name} cannot be written", MORE_ROOM):
+            return self._opened().write(content)
 
     def keep(self) -> None:
-        """Puts the file in its place, with the rights of the one before or those of a new file."""
-        try:
-            self._opened().close()
+        """Puts the file in its place."""
+        with disk_errors(f"{self._name} cannot be written", MORE_ROOM):
+            file = self._opened()
+            file.flush()
             if self._part is not None:
+                os.fsync(file.fileno())
                 if self._path.exists():
                     self._part.chmod(self._path.stat().st_mode & 0o7777)
-                os.replace(self._part, self._path)
+                self._part.replace(self._path)
                 self._part = None
-        except (OSError, ValueError, RuntimeError) as error:
-            raise self._not_written(error) from error
+                sync_folder(self._path.parent)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         try:
             if self._file is not None:
-                self._file.close()
-        except OSError as failed:
-            if error is None:
-                raise self._not_written(failed) from failed
+                with disk_errors(f"{self._name} cannot be written", MORE_ROOM):
+                    self._file.close()
         finally:
             if self._part is not None:
                 self._part.unlink(missing_ok=True)
+            super().close()
 
     def _opened(self) -> BinaryIO:
         if self._file is None:
             if self._path.exists() and not self._path.is_file():
-                self._file = open(self._path, "wb")  # noqa: SIM115 (closed by __exit__)
+                self._file = open(self._path, "wb")  # noqa: SIM115 (closed by close)
             else:
-                self._path = self._path.resolve()  # a link stays, and what it means is written
+                self._path = Path(os.path.realpath(self._path))
                 self._part = part_name(self._path)
                 self._file = open(self._part, "xb")  # noqa: SIM115
         return self._file
-
-    def _not_written(self, error: OSError | ValueError | RuntimeError) -> HarnessError:
-        why = getattr(error, "strerror", None) or error
-        return HarnessError(f"the file cannot be written: {why}", place=Place(self._name), remedy="Name another file")

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from typing_extensions import Buffer
-
 from harness.base.whole_file import WholeFile
 from harness.cli.read_once import refuse_overwriting
 from harness.model.errors import InputError, Place
@@ -95,7 +93,7 @@ class EvaluationFiles:
         journal = read_journal(self.journal)
         run = run_of(journal)
         with WholeFile(str(self.log)) as file:
-            text = io.TextIOWrapper(io.BufferedWriter(_Into(file), 1 << 20), "utf-8", newline="\n")
+            text = io.TextIOWrapper(io.BufferedWriter(file, 1 << 20), "utf-8", newline="\n")
             found = write_log(text, run, journal.outcomes())
             text.flush()
             file.keep()
@@ -113,21 +111,6 @@ class EvaluationFiles:
         except InputError:
             return ways
         return ways if complete else f"It is partial: --resume goes on with it; {ways}"
-
-
-class _Into(io.RawIOBase):
-    """Bytes of a text into a file that is written whole."""
-
-    def __init__(self, file: WholeFile) -> None:
-        self._file = file
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, content: Buffer, /) -> int:
-        written = bytes(content)
-        self._file.write(written)
-        return len(written)
 
 
 def _is_log(path: Path) -> bool:

@@ -18,7 +18,7 @@ import click
 
 from harness import __version__
 from harness.base.cells import counted
-from harness.base.folder import write_whole
+from harness.base.whole_file import write_whole
 from harness.cli.evaluate_cluster import runner
 from harness.cli.evaluate_lists import list_facts
 from harness.cli.evaluate_options import Asked

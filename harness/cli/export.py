@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
-from harness.base.folder import disk_errors, write_whole
 from harness.base.foreign import plain_text
+from harness.base.whole_file import disk_errors, write_whole
 from harness.cli.options import Command, json_option
 from harness.cli.sessions import figures_of, session_folder
 from harness.model.errors import HarnessError, InputError, LogError, Place

@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from harness.base.cells import counted
-from harness.base.folder import write_whole
 from harness.base.foreign import plain_text
+from harness.base.whole_file import write_whole
 from harness.cli.options import Command, target_option
 from harness.cli.sessions import session_folder
 from harness.cli.streams import standard_output

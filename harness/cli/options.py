@@ -5,13 +5,13 @@ from __future__ import annotations
 import io
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path, PurePath
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 
@@ -159,40 +159,27 @@ def _printed(option: str, name: str, help: str, suffixes: Sequence[str]) -> Call
 
 def _redirected(ctx: click.Context, param: click.Parameter, value: str | None) -> bool:
     if value is not None and value != STREAM and not ctx.resilient_parsing:
-        ctx.with_resource(_Redirected(value))
+        ctx.with_resource(_standard_output_into(value))
     return value is not None
 
 
-class _Redirected:
+@contextmanager
+def _standard_output_into(name: str) -> Iterator[None]:
     """Standard output goes into a file, which is there whole when the command has ended, and not after an error."""
-
-    def __init__(self, name: str) -> None:
-        self._file = WholeFile(name)
-        self._before = sys.stdout
-
-    def __enter__(self) -> None:
-        self._before, sys.stdout = sys.stdout, io.TextIOWrapper(io.BufferedWriter(_Into(self._file)), "utf-8")
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        written, sys.stdout = sys.stdout, self._before
-        with self._file as file:
-            if kind is None or issubclass(kind, SystemExit | click.exceptions.Exit):
-                written.flush()
-                file.keep()
-
-
-class _Into(io.RawIOBase):
-    def __init__(self, file: WholeFile) -> None:
-        self._file = file
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, content: Any) -> int:
-        self._file.write(bytes(content))
-        return len(content)
+    with WholeFile(name) as file:
+        before, sys.stdout = sys.stdout, io.TextIOWrapper(io.BufferedWriter(file), "utf-8")
+        written: TextIO = sys.stdout
+        ended: BaseException | None = None
+        try:
+            yield
+        except (SystemExit, click.exceptions.Exit) as leaving:
+            ended = leaving
+        finally:
+            sys.stdout = before
+        written.flush()
+        file.keep()
+        if ended is not None:
+            raise ended
 
 
 def options_as(name: str, kind: type[Any], *declared: Declared) -> Declared:

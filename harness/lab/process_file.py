@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.base.whole_file import write_whole
+
 _POLL_S = 0.02
 _EXITING = 0x4
 """Linux's flag PF_EXITING: nothing of the process runs any more."""
@@ -67,9 +69,7 @@ def describe(pid: int) -> Started | None:
 def save(path: Path, started: Started) -> None:
     """Written whole or not at all."""
     told = {"pid": started.pid, "start_ticks": started.start_ticks, "boot_id": started.boot_id}
-    fresh = path.with_suffix(".new")
-    fresh.write_text(json.dumps(told), encoding="utf-8")
-    fresh.replace(path)
+    write_whole(path, json.dumps(told).encode())
 
 
 def read(path: Path) -> Started | None:

@@ -20,6 +20,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
+from harness.base.whole_file import sync_folder
 from harness.model.errors import HarnessError, InputError, LogError, LogFull, Place
 from harness.model.offline import FileOutcome
 from harness.offline.journal_lines import (
@@ -253,11 +254,7 @@ class Journal:
         """A new journal; one of that name is replaced, unless another run writes it: InputError."""
         descriptor = _locked(path, os.O_CREAT)
         journal = cls._begun(path, descriptor, header_line(header), now_s)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        sync_folder(path.parent)
         return journal
 
     @classmethod

@@ -10,7 +10,6 @@ a miss, so that it is worked out anew.
 from __future__ import annotations
 
 import json
-import os
 import struct
 import sys
 import zlib
@@ -20,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.base.whole_file import unfinished
+from harness.base.whole_file import whole_stream
 from harness.model.errors import InputError
 from harness.model.offline import ScoreTrack
 
@@ -98,12 +97,10 @@ class ScoreCache:
         path = self._path(fingerprint, file_sha256)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with unfinished(path) as part:
-                # Not forced to the disk: what a power cut takes is damaged, told, and worked out anew.
-                with part.open("xb") as stream:
-                    for piece in _pieces(fingerprint, file_sha256, tracks, samples, rate_hz):
-                        stream.write(piece)
-                os.replace(part, path)
+            # Not forced to the disk: what a power cut takes is damaged, told, and worked out anew.
+            with whole_stream(path, safe=False) as stream:
+                for piece in _pieces(fingerprint, file_sha256, tracks, samples, rate_hz):
+                    stream.write(piece)
         except OSError as error:
             if not self._refused:
                 self._refused = True

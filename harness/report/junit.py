@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.base.folder import write_whole
 from harness.base.foreign import plain_text
+from harness.base.whole_file import write_whole
 from harness.model.choices import Grouping
 from harness.model.errors import HarnessError, InputError
 from harness.model.record import EndReason, Entry, FaultMet, TrialFinished, TrialStarted

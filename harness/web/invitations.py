@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.base.folder import disk_errors, write_whole
+from harness.base.whole_file import disk_errors, write_whole
 from harness.model.errors import InputError, Place
 
 TOKEN_BYTES = 20

@@ -87,20 +87,18 @@ def _demand_new(folder: Path) -> None:
 
 def _write(corpus: Corpus, folder: Path, form: str) -> None:
     """Writes the folder whole or not at all."""
-    from harness.base.whole_file import unfinished
+    from harness.base.whole_file import whole_folder
     from harness.understanding.reports.corpus_files import write_bio, write_jsonl
 
     if form == BIO:
         write_bio(corpus, folder)
         return
     try:
-        with unfinished(folder.absolute()) as made:
-            made.mkdir()
+        with whole_folder(folder.absolute()) as made:
             splits = dict.fromkeys(dict(one.groups)["split"] for one in corpus.utterances)
             for split in splits:
                 of_split = tuple(one for one in corpus.utterances if dict(one.groups)["split"] == split)
                 write_jsonl(Corpus(corpus.path, of_split), made / f"{split}.jsonl")
-            made.rename(folder)
     except OSError as error:
         what = f"it cannot be written: {error.strerror or error}"
         raise HarnessError(what, place=Place(str(folder)), remedy="Make room, or name another folder") from error

@@ -9,9 +9,9 @@ from pathlib import Path
 from jinja2 import Environment
 
 from harness import __version__
-from harness.base.folder import write_whole
 from harness.base.foreign import plain_text
 from harness.base.page_templates import page_templates
+from harness.base.whole_file import write_whole
 from harness.model.choices import Derived, Reading
 from harness.model.judgment import Category, JudgmentStatus
 from harness.rating.categories import KEYS

@@ -9,8 +9,9 @@ import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from harness.base.folder import SessionFolder, write_whole
+from harness.base.folder import SessionFolder
 from harness.base.places import runtime_folder
+from harness.base.whole_file import write_whole
 from harness.model.errors import EngineError
 
 

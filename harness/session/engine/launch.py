@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness.base.folder import SessionFolder, disk_errors
+from harness.base.folder import SessionFolder
+from harness.base.whole_file import disk_errors
 from harness.model.errors import EngineError
 from harness.session.engine.engine_place import EnginePlace, find
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from harness import __version__
 from harness.base import plugins
-from harness.base.folder import SessionFolder, disk_errors, sync_folder, write_whole
+from harness.base.folder import SessionFolder
 from harness.base.ports import NamesHostParts
-from harness.base.whole_file import unfinished
+from harness.base.whole_file import disk_errors, sync_folder, unfinished, write_whole
 from harness.model.bench import Bench, OperatorPresence
 from harness.model.errors import InputError
 from harness.model.record import SessionStarted

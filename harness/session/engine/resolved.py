@@ -8,8 +8,9 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from harness.base.folder import SessionFolder, write_whole
+from harness.base.folder import SessionFolder
 from harness.base.plugins import Group, load
+from harness.base.whole_file import write_whole
 from harness.model.bench import Bench, Equipment
 from harness.model.errors import LogError
 from harness.model.scenario import Scenario

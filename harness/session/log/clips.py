@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
-from harness.base.folder import disk_errors, write_whole
+from harness.base.whole_file import disk_errors, write_whole
 from harness.model.errors import LogError
 from harness.model.record import Clip, Entry, EventClipped, ResponseFrozen, StimulusStored
 from harness.model.stimulus import Waveform

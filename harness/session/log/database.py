@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from harness.base.chain import begin_chain
 from harness.base.codec import RECORDS, CodecError, decode
-from harness.base.folder import MAKE_ROOM
+from harness.base.whole_file import MAKE_ROOM
 from harness.model.errors import LogError, LogFull
 from harness.model.record import Entry
 

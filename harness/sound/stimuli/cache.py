@@ -5,16 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 import soundfile
 
-from harness.base.whole_file import unfinished
+from harness.base.whole_file import whole_stream
 from harness.model.stimulus import Part, RenderedStimulus, Role, Waveform
 
 logger = logging.getLogger(__name__)
@@ -63,31 +60,17 @@ class RenderCache:
     def put(self, key: str, rendered: RenderedStimulus) -> None:
         """Keeps a stimulus; a disk that is full or read-only is logged, for the stimulus itself is unharmed."""
 
-        def sound(file: BinaryIO) -> None:
-            waveform = rendered.waveform
-            soundfile.write(file, waveform.samples, waveform.rate_hz, format="WAV", subtype="FLOAT")
-
+        waveform = rendered.waveform
         record = {"sha256": rendered.sha256, "parts": [asdict(part) for part in rendered.parts]}
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            self._write(self._path(key, "wav"), sound)
+            with whole_stream(self._path(key, "wav")) as file:
+                soundfile.write(file, waveform.samples, waveform.rate_hz, format="WAV", subtype="FLOAT")
             # The record comes last: where it is, the sound is.
-            self._write(self._path(key, "json"), lambda file: file.write(json.dumps(record).encode()))
-            folder = os.open(self._folder, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+            with whole_stream(self._path(key, "json")) as file:
+                file.write(json.dumps(record).encode())
         except (OSError, soundfile.LibsndfileError) as error:
             logger.warning("a rendered stimulus could not be kept in %s: %s", self._folder, error)
 
     def _path(self, key: str, suffix: str) -> Path:
         return self._folder / f"{key}.{suffix}"
-
-    def _write(self, path: Path, fill: Callable[[BinaryIO], object]) -> None:
-        with unfinished(path) as part:
-            with part.open("xb") as file:
-                fill(file)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(part, path)

@@ -8,8 +8,8 @@ from itertools import combinations
 from pathlib import Path
 
 from harness import __version__
-from harness.base.folder import write_whole
 from harness.base.foreign import plain_text
+from harness.base.whole_file import write_whole
 from harness.model.transcript import Edit, WordCounts
 from harness.transcripts.confusions import Confusions, confusions
 from harness.transcripts.groups import GroupFigures

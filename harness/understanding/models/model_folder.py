@@ -6,7 +6,6 @@ the file named.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
@@ -18,7 +17,7 @@ from typing import Any
 
 from harness.base.plugins import Group, load
 from harness.base.ports import Understander
-from harness.base.whole_file import part_name, unfinished
+from harness.base.whole_file import part_name, sync_folder, unfinished
 from harness.model.errors import HarnessError, InputError, Place
 
 KIND = "voice-harness understander"
@@ -202,9 +201,6 @@ def _put(made: Path, folder: Path) -> None:
         if aside is not None:
             os.replace(aside, folder)
         raise
-    descriptor = os.open(folder.parent, os.O_RDONLY)
-    with contextlib.ExitStack() as last:
-        last.callback(os.close, descriptor)
-        os.fsync(descriptor)
+    sync_folder(folder.absolute().parent)
     if aside is not None:
         shutil.rmtree(aside, ignore_errors=True)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.base.folder import disk_errors, sync_folder, write_whole
 from harness.base.safe_csv import safe_csv
-from harness.base.whole_file import unfinished
+from harness.base.whole_file import disk_errors, whole_folder, write_whole
 from harness.model.errors import InputError, Place
 from harness.model.understanding import JOINT, Corpus, Utterance, joined
 from harness.understanding.arithmetic.tagging import tags_of
@@ -33,14 +32,11 @@ def write_bio(corpus: Corpus, folder: Path) -> None:
     with disk_errors(f"{folder} cannot be written"):
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise InputError("there is something in it already", place=Place(str(folder)), remedy="Name a new folder")
-        with unfinished(folder) as made:
+        with whole_folder(folder) as made:
             for split, files in contents.items():
-                at = made / split if split else made
-                at.mkdir(parents=True)
+                (made / split).mkdir(exist_ok=not split)
                 for name, text in files.items():
-                    write_whole(at / name, text.encode("utf-8"))
-            made.rename(folder)
-        sync_folder(folder.parent)
+                    write_whole(made / split / name, text.encode("utf-8"))
 
 
 def write_intents_csv(corpus: Corpus, path: Path, id_header: str = "id") -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from harness import __version__
-from harness.base.folder import write_whole
 from harness.base.foreign import plain_text
 from harness.base.page_templates import page_templates
+from harness.base.whole_file import write_whole
 from harness.understanding.arithmetic.figures import FrameFigures, IntentFigures, figures
 from harness.understanding.reports.figure_rows import FigureRow, Reported
 from harness.understanding.reports.html_utterances import Selection, selection

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.base.folder import write_whole
+from harness.base.whole_file import WholeFile, whole_folder, write_whole
 from harness.model.errors import LogError
 
 
@@ -42,3 +42,30 @@ def test_a_named_pipe_takes_it_and_stays_one(tmp_path: Path) -> None:
     reader.join(30)
     assert read == [b"one"]
     assert pipe.is_fifo()
+
+
+def test_a_folder_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), whole_folder(tmp_path / "made") as part:
+        (part / "none" / "one").write_text("1")
+    assert list(tmp_path.iterdir()) == []
+    with whole_folder(tmp_path / "made") as part:
+        (part / "one").write_text("1")
+    assert [path.name for path in tmp_path.rglob("*")] == ["made", "one"]
+
+
+def test_a_stream_that_is_not_kept_leaves_what_was_there(tmp_path: Path) -> None:
+    target = tmp_path / "found.json"
+    target.write_bytes(b"before")
+    target.chmod(0o640)
+    with WholeFile(str(target)) as file:
+        file.write(b"after")
+    assert (target.read_bytes(), list(tmp_path.iterdir())) == (b"before", [target])
+    with WholeFile(str(target)) as file:
+        file.write(b"after")
+        file.keep()
+    assert (target.read_bytes(), target.stat().st_mode & 0o777) == (b"after", 0o640)
+    with (
+        pytest.raises(LogError, match=r"none/found\.json cannot be written"),
+        WholeFile(f"{tmp_path}/none/found.json") as file,
+    ):
+        file.keep()
