@@ -24,7 +24,7 @@ sys.path.append(str(Path(__file__).parents[1]))
 
 from rapidfuzz.distance import Levenshtein
 
-from harness.transcripts.alignment_batch import align_texts
+from harness.transcripts.alignment import align_texts
 
 SCLITE = os.environ.get("SCLITE", "/usr/lib/sctk/bin/sclite")
 ROUNDS = 5

@@ -15,8 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from harness.session.figures.memory_counts import Floats, Pair, forgotten, memory_length
-from harness.statistics.exact import clopper_pearson
-from harness.statistics.intervals import CONFIDENCE
+from harness.statistics.intervals import CONFIDENCE, clopper_pearson
 
 Curve = Callable[[Floats], Floats]
 CURVES: dict[str, Curve] = {

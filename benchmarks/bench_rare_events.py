@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.statistics import word_intervals
-from harness.statistics.clustered_rates import clustering
-from harness.statistics.exact import garwood
+from harness.statistics.intervals import garwood
+from harness.statistics.significance import clustering
 from harness.statistics.word_intervals import wer_difference
 
 RUNS = 2000

@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from harness.rating.figures.categories import counted_share
-from harness.statistics.clustered_shares import design_effect
-from harness.statistics.intervals import wilson
+from harness.statistics.intervals import design_effect, wilson
 
 LEAST_HELD = 0.90
 SHARES = {"60 % correct": (0.6, 0.15, 0.1, 0.08, 0.04, 0.02, 0.01), "90 % correct": (0.9, 0.05, 0.03, 0.02)}

@@ -21,9 +21,9 @@ import yardsticks
 sys.path.append(str(Path(__file__).parents[1]))
 
 from harness.model.scenario import Normalisation
-from harness.transcripts.alignment_batch import align_texts
-from harness.transcripts.files.pairs import read_pair
-from harness.transcripts.wording import Wording
+from harness.transcripts.alignment import align_texts
+from harness.transcripts.files.transcripts import read_pair
+from harness.transcripts.words import Wording
 from tests.conformance import sclite
 
 DATA = Path(__file__).parents[1] / "tests" / "data" / "asr"

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from harness.statistics.exact import clopper_pearson, garwood
+from harness.statistics.intervals import clopper_pearson, garwood
 from harness.wake.reports.wake_log import WakeLog, computed
 from harness.wake.reports.wake_log_reading import read
 

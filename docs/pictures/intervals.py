@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.statistics.anytime import rate_sequence
-from harness.statistics.exact import Interval, garwood
+from harness.statistics.intervals import Interval, garwood
+from harness.statistics.sequential import rate_sequence
 
 TRUTH, HOURS, SEED = 0.5, 160, 12
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 760, 330, 56, 20, 34, 44

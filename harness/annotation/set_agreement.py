@@ -17,13 +17,16 @@ from harness.statistics.agreement import (
     RESAMPLES,
     SEED,
     TOO_ALIKE,
+    Counts,
     Figure,
     Labels,
+    Sums,
     agreement,
+    bca,
     label_counts,
+    without_disagreement,
 )
 from harness.statistics.intervals import Share
-from harness.statistics.label_sums import Counts, Sums, bca, without_disagreement
 
 LabelSets = Sequence[frozenset[str]]
 

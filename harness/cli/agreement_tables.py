@@ -12,8 +12,7 @@ from harness.rating.figures.agreement import CATEGORIES, AgreedItem, AgreementFi
 from harness.rating.figures.consensus import SURE_ENOUGH
 from harness.rating.figures.raters import RaterFigures
 from harness.statistics.agreement import Figure, confusions
-from harness.statistics.exact import Interval
-from harness.statistics.intervals import Share
+from harness.statistics.intervals import Interval, Share
 
 NOTHING = "n/a"
 WIDTH = 80

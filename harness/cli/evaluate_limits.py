@@ -11,7 +11,7 @@ from harness.model.errors import InputError
 
 if TYPE_CHECKING:
     from harness.offline.figures.figures import Figures
-    from harness.statistics.exact import Interval
+    from harness.statistics.intervals import Interval
 
 
 class LimitsOn(StrEnum):

@@ -9,13 +9,13 @@ from harness.base.cells import fit
 from harness.base.foreign import plain_text
 from harness.model.choices import Grouping
 from harness.session.figures.heard import Heard, HeardTrial, by_group, words_of
-from harness.transcripts.words_heard import LEAST_QUERIES, Unit, WordsHeard
+from harness.transcripts.recognition import LEAST_QUERIES, HeardUnit, WordsHeard
 
 NOTHING = "n/a"
 NO_LABEL = "(none)"
 HEADS = ("try", "WER", "95 % interval", "by", "sub", "del", "ins", "words", "transcripts")
 WIDTHS = (5, 7, 13, 5, 4, 4, 4, 6, 11)
-UNITS = {Unit.QUERIES: "query", Unit.ATTEMPTS: "try"}
+UNITS = {HeardUnit.QUERIES: "query", HeardUnit.ATTEMPTS: "try"}
 LEAST_LABEL, WIDEST_LABEL = 12, 40
 GAP = " "
 

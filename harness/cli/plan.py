@@ -101,7 +101,7 @@ def command(
     Without an option: fewer than 0.1 false accepts an hour, fewer than 5 % false rejects when they are 2 %, and the
     sequential test of 0.1 against 0.5 an hour.
     """  # fmt: skip
-    from harness.statistics.sample_size import design_effect
+    from harness.statistics.planning import design_effect
 
     if fa_expected is not None and fa_below is None:
         raise InputError("--fa-expected is of a claim that is not made", remedy="Add --fa-below")
@@ -141,9 +141,8 @@ def command(
 
 
 def _false_accepts(plan: _Plan, below: float, expected: float | None, power: float, confidence: float) -> None:
-    from harness.statistics.exact import garwood
-    from harness.statistics.planning import hours_for_claim
-    from harness.statistics.sample_size import hours_with_power
+    from harness.statistics.intervals import garwood
+    from harness.statistics.planning import hours_for_claim, hours_with_power
 
     plan.lines.append(
         f"Fewer than {below:g} false accepts an hour, shown at {100 * confidence:g} % (one-sided, exact):"
@@ -171,8 +170,7 @@ def _false_accepts(plan: _Plan, below: float, expected: float | None, power: flo
 def _false_rejects(
     plan: _Plan, below: float, expected: float | None, power: float, confidence: float, effect: float
 ) -> None:
-    from harness.statistics.planning import utterances_for_claim
-    from harness.statistics.sample_size import utterances_for_events, utterances_with_power
+    from harness.statistics.planning import utterances_for_claim, utterances_for_events, utterances_with_power
 
     plan.lines.append(
         f"Fewer than {100 * below:g} % false rejects, shown at {100 * confidence:g} % (the exact two-sided interval "
@@ -238,7 +236,7 @@ def _sequential(plan: _Plan, test: SequentialTest) -> None:
 def _difference(
     plan: _Plan, shares: tuple[float, float], discordant: float | None, power: float, alpha: float, effect: float
 ) -> None:
-    from harness.statistics.sample_size import Differing, files_for_difference, mcnemar_power
+    from harness.statistics.planning import Differing, files_for_difference, mcnemar_power
 
     differing = Differing.of(*shares, discordant)
     files = files_for_difference(differing, power, alpha)

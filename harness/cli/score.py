@@ -23,8 +23,7 @@ from harness.model.transcript import ENGLISH
 if TYPE_CHECKING:
     from harness.cli.score_groups import Cross
     from harness.cli.score_system import System
-    from harness.transcripts.groups import GroupedComparison
-    from harness.transcripts.system_comparison import SystemComparison
+    from harness.transcripts.groups import GroupedComparison, SystemComparison
 
 SPEAKERS = "spu_id"
 LISTED_CONFUSIONS = 20
@@ -142,7 +141,7 @@ def command(
     from harness.cli import score_output as output
     from harness.cli.score_groups import Grouping, compared_by_groups
     from harness.cli.score_system import scored
-    from harness.transcripts.system_comparison import compare
+    from harness.transcripts.groups import compare
 
     asked = Asked(
         Format(reference_format) if reference_format else None,

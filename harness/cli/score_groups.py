@@ -42,7 +42,7 @@ class Grouping:
 
     def sources(self, reference: Readable, references: Transcripts, form: Format, encoding: str | None) -> Sources:
         """The list, and the labels of an stm file; InputError for what is wrong with either."""
-        from harness.transcripts.files.groups import read_groups, read_labels, refuse_other_list
+        from harness.transcripts.files.lists import read_groups, read_labels, refuse_other_list
 
         found: list[Groupings] = []
         try:

@@ -13,7 +13,7 @@ from harness.model.transcript import ENGLISH, Normalisation
 
 if TYPE_CHECKING:
     from harness.model.choices import TranscriptFormat as Format
-    from harness.transcripts.wording import Wording
+    from harness.transcripts.words import Wording
 
 LIST_SUFFIXES = (".yaml", ".yml")
 
@@ -43,7 +43,7 @@ class Asked:
     def wording(self, reference_format: Format) -> Wording:
         """How words are compared; InputError for a normalisation that there is not, or what is wrong in its file."""
         from harness.model.choices import TranscriptFormat as Format
-        from harness.transcripts.wording import Wording
+        from harness.transcripts.words import Wording
 
         fold = self.like_sclite
         if self.normalise is None:

@@ -20,9 +20,8 @@ from harness.cli.streams import standard_output
 from harness.model.errors import HarnessError
 
 if TYPE_CHECKING:
-    from harness.transcripts.groups import GroupedComparison, GroupFigures
+    from harness.transcripts.groups import GroupedComparison, GroupFigures, Interval, SystemComparison
     from harness.transcripts.scoring import Scoring
-    from harness.transcripts.system_comparison import Interval, SystemComparison
 
 NO_TERMINAL = (120, 24)
 LEAST_WIDTH = 20
@@ -61,8 +60,8 @@ def report(
             yield from aligned(utterance, columns, colour=colour)
             yield ""
     if confused is not None:
-        from harness.transcripts.confusions import confusions
         from harness.transcripts.reports.confusions import lines as listed
+        from harness.transcripts.scoring import confusions
 
         yield from listed(confusions(scoring), confused, columns)
         yield ""

@@ -11,12 +11,9 @@ from harness.cli.score_groups import Grouping, check_crosses
 from harness.cli.score_options import Asked
 from harness.model.choices import TranscriptFormat as Format
 from harness.model.errors import InputError
-from harness.transcripts.files.form import format_of
-from harness.transcripts.files.pairs import read_pair
-from harness.transcripts.files.speakers import speaker_scheme
-from harness.transcripts.groups import GroupFigures, group_figures, with_queries
+from harness.transcripts.files.transcripts import format_of, read_pair, speaker_scheme
+from harness.transcripts.groups import GroupFigures, Interval, group_figures, interval_of, with_queries
 from harness.transcripts.scoring import Scoring, score
-from harness.transcripts.system_comparison import Interval, interval_of
 
 
 @dataclass(frozen=True, slots=True)

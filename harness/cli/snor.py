@@ -20,8 +20,7 @@ from harness.model.errors import HarnessError, InputError, Place
 from harness.transcripts.snor import Form, homophone
 
 if TYPE_CHECKING:
-    from harness.transcripts.files.seen_ids import SeenIds
-    from harness.transcripts.files.sro_stream import ConvertedBlock
+    from harness.transcripts.files.sro import ConvertedBlock, SeenIds
 
 EXIT_PROBLEMS = 2
 READER_GONE = 141  # what shells say of a program whose reader has gone
@@ -63,7 +62,7 @@ def command(
 
     Exit status: 0 done · 2 something is wrong with the input · 3 the output cannot be written.
     """
-    from harness.transcripts.files.seen_ids import SeenIds
+    from harness.transcripts.files.sro import SeenIds
 
     to = Form(form)
     if homophones is not None and to is not Form.EXPANDED:
@@ -136,7 +135,7 @@ def _convert(
 def _blocks(
     name: str, shown: str, form: Form, encoding: str, place_edits: bool, seen: SeenIds | None
 ) -> Iterator[ConvertedBlock]:
-    from harness.transcripts.files.sro_stream import ConvertedBlock, converted_blocks
+    from harness.transcripts.files.sro import ConvertedBlock, converted_blocks
 
     try:
         with _reader(name) as read:

@@ -12,7 +12,7 @@ from harness.model.time import Measured
 from harness.model.trial import Listening, Outcome, Trial
 from harness.statistics.intervals import Share
 from harness.statistics.latency import Quantile
-from harness.transcripts.words_heard import Unit, WordsHeard
+from harness.transcripts.recognition import HeardUnit, WordsHeard
 
 NOT_AVAILABLE = "n/a"
 SILENT_DBFS = -99.0
@@ -79,7 +79,7 @@ def wer(words: WordsHeard, width: int = 80) -> str:
     if low_high is None:
         return f"{counts.wer * 100:.1f} %  {transcripts}"
     figure = f"{counts.wer * 100:.1f} % ({low_high[0] * 100:.0f}–{low_high[1] * 100:.0f})"
-    told = f"{figure} by {'query' if words.unit is Unit.QUERIES else 'try'}  {transcripts}"
+    told = f"{figure} by {'query' if words.unit is HeardUnit.QUERIES else 'try'}  {transcripts}"
     return told if len(told) <= width else f"{figure}  {transcripts}"
 
 

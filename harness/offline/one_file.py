@@ -28,8 +28,7 @@ from harness.model.offline import (
     SpotRule,
 )
 from harness.offline.score_cache import ScoreCache
-from harness.sound.sound_files import OpenSound, UnusableSound, open_sound
-from harness.transcripts.files.reference_text import read_reference
+from harness.sound.sound_files import OpenSound, UnusableSound, open_file, open_sound
 
 
 def crossings(scores: npt.NDArray[np.float32], threshold: float, refractory_steps: float) -> npt.NDArray[np.intp]:
@@ -284,3 +283,39 @@ def _understood(engine: Understands, evaluation: Evaluation, sound: OpenSound, r
     said = engine.understand(part)
     said = checked(said) if said is not None else None
     return replace(said, start=said.start + start, end=said.end + start) if said is not None else None
+
+
+LONGEST_BYTES = 1 << 20
+"""Of a reference; a longer one is the wrong file (an hour of speech has some 60 kB)."""
+
+_BYTE_ORDER_MARK = "\ufeff"
+
+
+def read_reference(path: str) -> str:
+    """The words of a reference: UTF-8, without a byte order mark, every run of white space one blank.
+
+    UnusableSound with REFERENCE when there is none: a file that cannot be read, is no text, is empty or too long.
+    """
+    try:
+        with open_file(path) as file:
+            content = file.read(LONGEST_BYTES + 1)
+    except UnusableSound as error:
+        raise _refused(path, error.detail) from error
+    except OSError as error:
+        raise _refused(path, error.strerror or str(error)) from error
+    if len(content) > LONGEST_BYTES:
+        raise _refused(path, f"it is longer than {LONGEST_BYTES >> 20} MiB")
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise _refused(path, f"it is not UTF-8 at byte {error.start}") from error
+    if "\0" in text:
+        raise _refused(path, "it is no text (a NUL stands in it)")
+    words = " ".join(text.removeprefix(_BYTE_ORDER_MARK).split())
+    if not words:
+        raise _refused(path, "it is empty")
+    return words
+
+
+def _refused(path: str, detail: str) -> UnusableSound:
+    return UnusableSound(RejectReason.REFERENCE, f"{path}: {detail}")

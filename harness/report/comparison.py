@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from harness.base.foreign import plain_text
-from harness.statistics.comparison import Discordance, poisson_rates
+from harness.statistics.significance import Discordance, poisson_rates
 from harness.wake.wake import WakeFigures
 from harness.wake.wake_comparison import discordance
 

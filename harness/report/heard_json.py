@@ -7,8 +7,8 @@ from typing import Any
 from harness.model.choices import Grouping
 from harness.session.figures.heard import Heard, HeardTrial, by_group, heard_in, words_of
 from harness.session.figures.progress import Progress, normalisation_of
-from harness.transcripts.reports.groups_json import counts_of
-from harness.transcripts.words_heard import WordsHeard
+from harness.transcripts.recognition import WordsHeard
+from harness.transcripts.reports.scoring_json import counts_of
 from harness.wake.wake import WakeFigures
 
 Json = dict[str, Any]

@@ -10,7 +10,7 @@ from harness.report.frames_json import as_json as frames_as_json
 from harness.report.heard_json import as_json as heard_as_json
 from harness.report.wake_log_session import wake_log
 from harness.report.wake_session import WakeSession
-from harness.statistics.exact import clopper_pearson
+from harness.statistics.intervals import clopper_pearson
 from harness.statistics.latency import LatencyFigures
 from harness.wake.wake_plays import Play
 from harness.wake.wake_progress import DeviceWake, Rate, Ratio, WakeEvent

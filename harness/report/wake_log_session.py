@@ -13,7 +13,7 @@ from harness.model.record import ReviewWord
 from harness.model.scenario import TrialKind
 from harness.model.transcript import WordCounts
 from harness.report.wake_session import WakeSession
-from harness.statistics.exact import clopper_pearson, garwood
+from harness.statistics.intervals import clopper_pearson, garwood
 from harness.transcripts.recognition import recognised, words_of
 from harness.wake.reports.wake_log import (
     FORMULA,

@@ -15,9 +15,9 @@ from harness.scenario.assets import Assets
 from harness.scenario.scenario_file import RecognisedKeys, StimulusKeys
 from harness.transcripts import snor
 from harness.transcripts.files.normalisation_file import load_normalisation
-from harness.transcripts.rewriting import rewrite
+from harness.transcripts.readings import rewrite
+from harness.transcripts.snor import split_id
 from harness.transcripts.spoken_words import says_numerals
-from harness.transcripts.sro import split_id
 from harness.transcripts.words import normalise
 
 Fill = Callable[[str, KeyPath], str]

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from scipy.special import gammaincinv
+import math
+from dataclasses import dataclass
 
-from harness.statistics.exact import clopper_pearson
-from harness.statistics.intervals import CONFIDENCE
+import numpy as np
+
+from harness.model.choices import ALPHA as ALPHA
+from harness.model.choices import POWER as POWER
+from harness.statistics import special
+from harness.statistics.intervals import CONFIDENCE, clopper_pearson
 
 MOST_UTTERANCES = 1_000_000
 
@@ -14,7 +19,7 @@ def hours_for_claim(below_per_hour: float, events: int = 0, confidence: float = 
     """Hours after which `events` false accepts still show a rate below `below_per_hour` (one-sided, exact)."""
     if below_per_hour <= 0 or events < 0:
         raise ValueError(f"no hours show a rate below {below_per_hour} with {events} events")
-    return float(gammaincinv(events + 1, confidence)) / below_per_hour
+    return float(special.gammaincinv(events + 1, confidence)) / below_per_hour
 
 
 def utterances_for_claim(below: float, expected: float, confidence: float = CONFIDENCE) -> int:
@@ -29,3 +34,145 @@ def utterances_for_claim(below: float, expected: float, confidence: float = CONF
         if interval is not None and interval[1] < below:
             return total
     raise ValueError(f"more than {MOST_UTTERANCES} utterances are needed to tell {expected} from {below}")
+
+
+MOST_EVENTS = 100_000
+MOST_FILES = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """How much a claim needs. amount: hours or utterances; events: how many it allows; power: how often it succeeds."""
+
+    amount: float
+    events: int
+    power: float
+
+
+def hours_with_power(
+    below_per_hour: float, expected_per_hour: float, power: float = POWER, confidence: float = CONFIDENCE
+) -> Need:
+    """Hours after which a rate of `expected_per_hour` is shown to lie below another with that power (one-sided, exact).
+
+    ValueError when the two are too near to be told apart, or in the wrong order.
+    """
+    if not 0 <= expected_per_hour < below_per_hour:
+        raise ValueError(f"a rate of {expected_per_hour:g} cannot be shown to lie below {below_per_hour:g}")
+    for events in _steps():
+        hours = hours_for_claim(below_per_hour, events, confidence)
+        found = float(special.pdtr(events, expected_per_hour * hours))
+        if found >= power:
+            return Need(hours, events, found)
+    raise ValueError(f"more than {MOST_EVENTS} events are needed to tell {expected_per_hour:g} from {below_per_hour:g}")
+
+
+def utterances_with_power(below: float, expected: float, power: float = POWER, confidence: float = CONFIDENCE) -> Need:
+    """Utterances after which a share of `expected` is shown to lie below another with that power.
+
+    Shown: the upper end of the two-sided exact interval is below. ValueError as in `hours_with_power`.
+    """
+    if not 0 <= expected < below < 1:
+        raise ValueError(f"a share of {expected:g} cannot be shown to lie below {below:g}")
+    for events in _steps():
+        utterances = utterances_for_events(below, events, confidence)
+        found = float(special.bdtr(events, utterances, expected))
+        if found >= power:
+            return Need(utterances, events, found)
+    raise ValueError(f"more than {MOST_EVENTS} misses are needed to tell {expected:g} from {below:g}")
+
+
+def utterances_for_events(below: float, events: int, confidence: float = CONFIDENCE) -> int:
+    """The least number of utterances of which `events` misses still show a share below `below`."""
+    level = 1 - (1 - confidence) / 2
+    low, high = events, max(2 * events, 16)
+    while special.betaincinv(events + 1, high - events, level) >= below:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if special.betaincinv(events + 1, middle - events, level) >= below else (low, middle)
+    return high
+
+
+@dataclass(frozen=True, slots=True)
+class Differing:
+    """How often two systems on the same files differ. only_first: the first alone errs; only_second: the second."""
+
+    only_first: float
+    only_second: float
+
+    def __post_init__(self) -> None:
+        if min(self.only_first, self.only_second) < 0 or self.only_first + self.only_second > 1:
+            raise ValueError("shares of files on which two systems differ are 0 to 1, together at most 1")
+
+    @classmethod
+    def of(cls, first: float, second: float, discordant: float | None = None) -> Differing:
+        """From two error shares. discordant: of the files on which one alone errs; else errors are independent."""
+        if discordant is None:
+            return cls(first * (1 - second), second * (1 - first))
+        # Either share lies within both: what both err on cannot be negative, nor what none does.
+        least, most = abs(first - second), min(first + second, 2 - first - second)
+        if not least - 1e-12 <= discordant <= most + 1e-12:
+            raise ValueError(
+                f"{first:g} and {second:g} can differ on {least:g} to {most:g} of the files, not on {discordant:g}"
+            )
+        return cls(max(0.0, (discordant + first - second) / 2), max(0.0, (discordant - first + second) / 2))
+
+
+def mcnemar_power(files: int, differing: Differing, alpha: float = ALPHA) -> float:
+    """How often McNemar's exact test on so many files finds the difference.
+
+    Source: Duffy, Biometrics 40 (1984): the power given how many files differ, over how many may.
+    """
+    both = differing.only_first + differing.only_second
+    if both <= 0:
+        return 0.0
+    spread = 9 * math.sqrt(files * both * (1 - both)) + 9
+    found = np.arange(max(0, math.floor(files * both - spread)), min(files, math.ceil(files * both + spread)) + 1)
+    likely = np.diff(
+        np.append(0.0 if found[0] == 0 else special.bdtr(found[0] - 1, files, both), special.bdtr(found, files, both))
+    )
+    # The most of the rarer kind that still is significant; −1 where nothing is.
+    few = np.floor(np.nan_to_num(special.bdtrik(alpha / 2, found, 0.5), nan=-1.0)).astype(np.int64)
+    few = np.where(2 * special.bdtr(np.maximum(few + 1, 0), np.maximum(found, few + 1), 0.5) <= alpha, few + 1, few)
+    few = np.where((few >= 0) & (2 * special.bdtr(np.maximum(few, 0), found, 0.5) > alpha), few - 1, few)
+    share = differing.only_first / both
+    seen = special.bdtr(np.maximum(few, 0), found, share) + special.bdtr(np.maximum(few, 0), found, 1 - share)
+    return float((likely * np.where(few >= 0, seen, 0.0)).sum())
+
+
+def files_for_difference(differing: Differing, power: float = POWER, alpha: float = ALPHA) -> int:
+    """Files on which McNemar's exact test finds the difference with that power, give or take a few.
+
+    (Power of an exact test is a saw; this is the first number from which halving finds it.) ValueError without a
+    difference, or beyond MOST_FILES.
+    """
+    if differing.only_first == differing.only_second:
+        raise ValueError("two systems that are equally good are never told apart")
+    low, high = 1, 16
+    while mcnemar_power(high, differing, alpha) < power:
+        low, high = high, 2 * high
+        if high > MOST_FILES:
+            raise ValueError(f"more than {MOST_FILES:,} files are needed to tell these apart")
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if mcnemar_power(middle, differing, alpha) >= power else (middle, high)
+    return high
+
+
+def design_effect(per_talker: float, correlation: float) -> float:
+    """By what factor more is needed when each talker gives several utterances that are alike.
+
+    correlation: within talkers, 0 (as if by as many talkers) to 1 (one utterance of each tells all). Source: Kish,
+    Survey Sampling (1965), 5.4.
+    """
+    if per_talker < 1 or not 0 <= correlation <= 1:
+        raise ValueError(f"no design has {per_talker:g} utterances a talker with a correlation of {correlation:g}")
+    return 1 + (per_talker - 1) * correlation
+
+
+def _steps() -> list[int]:
+    """0, 1, 2, … and then in steps of a hundredth."""
+    found = list(range(200))
+    while found[-1] < MOST_EVENTS:
+        found.append(math.ceil(found[-1] * 1.01))
+    return found

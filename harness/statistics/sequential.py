@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from enum import Enum
 from functools import lru_cache
 
@@ -10,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.model.scenario import SequentialTest
+from harness.statistics import special
+from harness.statistics.intervals import CONFIDENCE, Interval
 
 MOST_STEPS = 20_000
 STEPS_TO_PASS = 1000
@@ -117,3 +120,73 @@ def _failed_wrongly(
         if not len(alive) or (left := float(alive.sum())) < 1e-12:
             return wrong, 0.0
     return wrong, left
+
+
+PRIOR_EVENTS, PRIOR_EXPOSURE = 0.5, 1.0
+"""Gamma prior on a rate: narrowest where devices are, between 0.1 and 2 events an hour; any prior keeps the promise."""
+PRIOR_YES, PRIOR_NO = 0.5, 0.5
+"""Beta prior on a share."""
+_SMALLEST = 1e-12
+
+
+@lru_cache(maxsize=8192)
+def rate_sequence(count: int, exposure: float, confidence: float = CONFIDENCE) -> Interval | None:
+    """Time-uniform interval of a Poisson rate, per unit of exposure; None over nothing. Exposure in hours."""
+    if count < 0 or exposure < 0:
+        raise ValueError(f"a rate cannot be {count} events in {exposure}")
+    if exposure == 0:
+        return None
+    a, b = PRIOR_EVENTS, PRIOR_EXPOSURE
+    mixed = (
+        a * math.log(b)
+        - float(special.gammaln(a))
+        + float(special.gammaln(a + count))
+        - (a + count) * math.log(b + exposure)
+        + math.log(1 - confidence)
+    )
+
+    def excess(rate: float) -> float:
+        # log of martingale × (1 − confidence): convex, least at count / exposure, negative inside the interval
+        return mixed + rate * exposure - (count * math.log(rate) if count else 0.0)
+
+    best = count / exposure
+    high = (best or 1.0 / exposure) + 1.0 / exposure
+    while excess(high) < 0:
+        high *= 2
+    if not count:
+        return 0.0, -mixed / exposure
+    return _root(excess, best * _SMALLEST, best), _root(excess, best, high)
+
+
+@lru_cache(maxsize=8192)
+def share_sequence(count: float, total: float, confidence: float = CONFIDENCE) -> Interval | None:
+    """Time-uniform interval of a share, `count` of `total`; None over nothing.
+
+    Of clusters, as many as independent units tell alike (`clustered_shares.independent_units`), not whole numbers then.
+    """
+    if not 0 <= count <= total:
+        raise ValueError(f"a share cannot be {count} of {total}")
+    if total == 0:
+        return None
+    rest = total - count
+    mixed = float(special.betaln(PRIOR_YES + count, PRIOR_NO + rest) - special.betaln(PRIOR_YES, PRIOR_NO)) + math.log(
+        1 - confidence
+    )
+
+    def excess(share: float) -> float:
+        return mixed - (count * math.log(share) if count else 0.0) - (rest * math.log1p(-share) if rest else 0.0)
+
+    best = count / total
+    low = _root(excess, best * _SMALLEST, best) if count else 0.0
+    high = _root(excess, best, 1 - (1 - best) * _SMALLEST) if rest else 1.0
+    return low, high
+
+
+def _root(excess: Callable[[float], float], start: float, end: float) -> float:
+    """Where `excess` changes sign; an end that lies inside the interval already is the answer."""
+    at_start, at_end = excess(start), excess(end)
+    if at_start * at_end > 0:
+        return start if abs(at_start) < abs(at_end) else end
+    from scipy.optimize import brentq  # here, since it takes long to import
+
+    return float(brentq(excess, start, end, xtol=1e-15, rtol=1e-12))

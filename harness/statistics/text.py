@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # a verb that prints no quantile starts without numpy
-    from harness.statistics.exact import Interval
-    from harness.statistics.intervals import Share
+    from harness.statistics.intervals import Interval, Share
     from harness.statistics.latency import LatencyFigures, Quantile
 
 NOTHING = "n/a"

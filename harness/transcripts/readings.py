@@ -5,8 +5,65 @@ A piece is a word, or a choice between readings; a reading may have several word
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Set
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Sequence, Set
 from itertools import chain
+
+from harness.model.transcript import Rewriting
+
+# An apostrophe or a full stop inside a word binds it ("what's", "a.m."); other punctuation parts words. The sign comes
+# first, since a search for it is many times faster than one for what stands before it.
+_BINDING = re.compile(r"'(?<=\w')(?=\w)|\.(?<=[^\W\d]\.)(?=[^\W\d])")
+
+
+def lowered(text: str) -> str:
+    """In lower case, with one sign for each letter and one apostrophe."""
+    return apart(text).lower().replace("’", "'")
+
+
+def apart(text: str) -> str:
+    """With one sign for each letter, numbers in one sign (½, ², ①) apart from what they are glued to.
+
+    Zero-width signs, soft hyphens and marks of direction vanish: they part no words.
+    """
+    if text.isascii():
+        return text
+    signs = {sign: unicodedata.category(sign) for sign in set(text)}
+    table = {
+        ord(sign): "" if category == "Cf" else f" {unicodedata.normalize('NFKC', sign)} "
+        for sign, category in signs.items()
+        if category in ("Cf", "No")
+    }
+    return unicodedata.normalize("NFKC", text.translate(table) if table else text)
+
+
+def plain(text: str) -> str:
+    """The words of a text in lower case with spaces or line ends between, any number of them."""
+    text = lowered(text)
+    if "'" in text or "." in text:
+        text = _BINDING.sub("", text)
+    return text.translate(_MARKS)
+
+
+def plain_texts(texts: Sequence[str]) -> list[str]:
+    """Many texts at once, one for one, as words with single spaces between."""
+    together = plain("\n".join(texts))
+    # A line end within a text parts words as a space does.
+    lines = together.split("\n") if together.count("\n") == len(texts) - 1 else map(plain, texts)
+    return [" ".join(line.split()) for line in lines]
+
+
+class _Marks(dict[int, int | None]):
+    """What a sign becomes: punctuation, symbols and controls a space, NUL nothing; a line end stays."""
+
+    def __missing__(self, point: int) -> int:
+        sign = self[point] = ord(" ") if unicodedata.category(chr(point))[0] in "PSCZ" else point
+        return sign
+
+
+_MARKS = _Marks({0: None, ord("\n"): ord("\n")})
+
 
 Words = tuple[str, ...]
 Choice = tuple[Words, ...]
@@ -139,3 +196,49 @@ def _joined(pieces: Readings, others: Readings, apart: Set[str]) -> Readings:
         else:
             out.append(piece)
     return tuple(out)
+
+
+MOST_WAYS = 256
+"""Ways through choices that are tried at one place; numerals have a few dozen."""
+
+
+def rewrite(pieces: Sequence[Piece], rewriting: Rewriting) -> Readings:
+    """The words after the list: from left to right, the longest phrase that fits, each word once.
+
+    pieces: words normalised by the rewriting's base, and choices between readings, any of which a phrase may fit. The
+    time grows with the number of words and the longest phrase, not with the number of pairs.
+    """
+    out: list[Piece] = []
+    at = 0
+    while at < len(pieces):
+        piece = pieces[at]
+        if found := _phrase_at(pieces, at, rewriting):
+            meant, at = found
+            out += meant
+            continue
+        at += 1
+        if isinstance(piece, str):
+            out.append(piece)
+        else:
+            out.append(tuple(_words(rewrite(reading, rewriting)) for reading in piece))
+    return tuple(out)
+
+
+def _phrase_at(pieces: Sequence[Piece], at: int, rewriting: Rewriting) -> tuple[tuple[str, ...], int] | None:
+    """What the longest phrase counts as that some reading of the next pieces is, and where it ends; None for none."""
+    longest = max((rewriting.lengths[one[0]][0] for one in options(pieces[at]) if one and one[0] in rewriting.lengths),
+                  default=0)  # fmt: skip
+    found: tuple[int, tuple[str, ...], int] | None = None
+    ways: list[tuple[str, ...]] = [()] if longest else []
+    while ways and at < len(pieces):
+        ways = [way + one for way in ways for one in options(pieces[at]) if len(way) + len(one) <= longest][:MOST_WAYS]
+        at += 1
+        for way in ways:
+            meant = rewriting.meanings.get(way)
+            if meant is not None and (found is None or len(way) > found[0]):
+                found = len(way), meant, at
+    return found[1:] if found else None
+
+
+def _words(pieces: Readings) -> tuple[str, ...]:
+    return tuple(one for one in pieces if isinstance(one, str))

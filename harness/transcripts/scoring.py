@@ -6,20 +6,142 @@ hundreds of thousands of utterances are cheap; words and paths of an utterance a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from harness.model.errors import Place
 from harness.model.transcript import AlignedWord, Edit, Transcripts, WordCounts
-from harness.transcripts.alignment import count, side_by_side
-from harness.transcripts.alignment_batch import Alignments, align_texts
+from harness.transcripts.alignment import Alignments, align_texts, count, side_by_side
 from harness.transcripts.networks import TextNetworks, aligned_networks
-from harness.transcripts.pairing import paired
-from harness.transcripts.word_columns import Groups, WordColumns
-from harness.transcripts.wording import Wording, sounded
+from harness.transcripts.words import Wording, sounded
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """References and hypotheses one for one, the text of a missing one empty.
+
+    absent: ids of references without hypothesis. surplus: ids of hypotheses without reference.
+    """
+
+    references: Transcripts
+    hypotheses: Transcripts
+    absent: tuple[str, ...]
+    surplus: tuple[str, ...]
+
+
+def paired(references: Transcripts, hypotheses: Transcripts, *, drop: bool) -> Pairing:
+    """By id, in the order of the references. drop: leave references without hypothesis out."""
+    if references.ids == hypotheses.ids:
+        return Pairing(references, hypotheses, (), ())
+    place = dict(zip(hypotheses.ids, range(len(hypotheses)), strict=True))
+    places = [place.pop(id_, -1) for id_ in references.ids]
+    surplus = tuple(place)
+    absent = tuple(id_ for id_, at in zip(references.ids, places, strict=True) if at < 0)
+    if drop and absent:
+        rows = [row for row, at in enumerate(places) if at >= 0]
+        references = _rows(references, rows)
+        places = [places[row] for row in rows]
+    return Pairing(references, _rows(hypotheses, places, references.ids), absent, surplus)
+
+
+def _rows(transcripts: Transcripts, rows: Sequence[int], ids: tuple[str, ...] | None = None) -> Transcripts:
+    """Some rows of a file, in another order; -1 stands for one that is not there."""
+    texts, lines, speakers = (*transcripts.texts, ""), (*transcripts.lines, 0), (*transcripts.speakers, "")
+    return Transcripts(
+        transcripts.file,
+        tuple(transcripts.ids[row] for row in rows) if ids is None else ids,
+        tuple(texts[row] for row in rows),
+        tuple(lines[row] for row in rows),
+        tuple(speakers[row] for row in rows),
+        transcripts.encoding,
+    )
+
+
+Column = NDArray[np.int64]
+Groups = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class WordColumns:
+    """The counts of n utterances, each of shape (n,)."""
+
+    correct: Column
+    substitutions: Column
+    deletions: Column
+    insertions: Column
+
+    @property
+    def words(self) -> Column:
+        """Words of the references."""
+        return self.correct + self.substitutions + self.deletions
+
+    @property
+    def errors(self) -> Column:
+        return self.substitutions + self.deletions + self.insertions
+
+    def of(self, rows: Groups) -> WordColumns:
+        """Those of some utterances."""
+        return WordColumns(self.correct[rows], self.substitutions[rows], self.deletions[rows], self.insertions[rows])
+
+    def totals(self) -> WordCounts:
+        """All together."""
+        return self.grouped(np.zeros(len(self.correct), np.intp), 1)[0]
+
+    def grouped(self, groups: Groups, total: int) -> list[WordCounts]:
+        """The sums of each of `total` groups; groups: the group of each utterance, from 0."""
+        of = (self.correct, self.substitutions, self.deletions, self.insertions)
+        sums = [np.bincount(groups, weights=column, minlength=total).astype(np.int64).tolist() for column in of]
+        sentences = np.bincount(groups, minlength=total).tolist()
+        wrong = np.bincount(groups[self.errors > 0], minlength=total).tolist()
+        return [WordCounts(*row) for row in zip(*sums, sentences, wrong, strict=True)]
+
+
+Counted = tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Confusions:
+    """Words with how often, most frequent first, equals in the order of their words.
+
+    pairs: (reference, hypothesis) words of substitutions. substituted: the reference words of those.
+    falsely_recognised: their hypothesis words.
+    """
+
+    pairs: tuple[tuple[tuple[str, str], int], ...]
+    inserted: Counted
+    deleted: Counted
+    substituted: Counted
+    falsely_recognised: Counted
+
+
+def confusions(scoring: Scoring) -> Confusions:
+    """Those of every utterance with an error."""
+    pairs: Counter[tuple[str, str]] = Counter()
+    inserted: Counter[str] = Counter()
+    deleted: Counter[str] = Counter()
+    substituted: Counter[str] = Counter()
+    recognised: Counter[str] = Counter()
+    for (reference, hypothesis), times in Counter(scoring.errors()).items():
+        if not reference:
+            inserted[hypothesis] += times
+        elif not hypothesis:
+            deleted[reference] += times
+        else:
+            pairs[reference, hypothesis] = times
+            substituted[reference] += times
+            recognised[hypothesis] += times
+    ordered = tuple(sorted(pairs.items(), key=lambda item: (-item[1], item[0])))
+    return Confusions(ordered, *map(_ordered, (inserted, deleted, substituted, recognised)))
+
+
+def _ordered(counted: Counter[str]) -> Counted:
+    return tuple(sorted(counted.items(), key=lambda item: (-item[1], item[0])))
+
 
 Normalise = Callable[[str], tuple[str, ...]]
 AT_ONCE = 4096

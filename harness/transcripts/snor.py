@@ -5,25 +5,252 @@ Source: ATIS Spontaneous Speech Recognition Scoring Conventions (NIST, 1990), se
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from operator import itemgetter
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from harness.model.errors import InputError, Place
-from harness.transcripts.sro import (
-    NOWHERE,
-    EditEnd,
-    EditStart,
-    Event,
-    Marker,
-    Pause,
-    Token,
-    Word,
-    refuse_nul,
-    split_id,
-    tokens,
-)
+
+NOWHERE = Place("<text>", 1)
+
+_SIGN = re.compile(r"[<>\[\]()]|\s+|[^<>\[\]()\s]+")
+_CUE = re.compile(r"\(\s*([1-9])(?=[\s<>\[\]()])\s*(\)?)")
+_BRACKET = re.compile(r"[<>\[\]()]")
+_MARK_SIGNS = frozenset(":,!?.")
+_MARKS = str.maketrans("", "", "".join(_MARK_SIGNS))
+_OPENER = {">": "<", "]": "[", ")": "("}
+_CLOSER = {opener: closer for closer, opener in _OPENER.items()}
+_BESIDE = frozenset("*=-")
+"""What may touch a `<word>` from outside and is no word: `<tr>-`, `*<does>*`."""
+
+
+class Word(NamedTuple):
+    """A word without its marks; stars are still on. deleted: it stood in `<…>`, and before and after touched that."""
+
+    text: str
+    deleted: bool = False
+    before: str = ""
+    after: str = ""
+
+
+class Event(NamedTuple):
+    """A non-speech event; its name is one token."""
+
+    name: str
+
+
+class Pause(NamedTuple):
+    """A full stop that stands alone."""
+
+
+class Marker(NamedTuple):
+    """`(n)`: where edited words are meant to go."""
+
+    number: int
+
+
+class EditStart(NamedTuple):
+    """The head of `(n words)`."""
+
+    number: int
+
+
+class EditEnd(NamedTuple):
+    """The end of `(n words)`."""
+
+
+Token = Word | Event | Pause | Marker | EditStart | EditEnd
+
+
+def split_id(line: str) -> tuple[str, str]:
+    """The text of a line, and its utterance id as written, "" without one.
+
+    The id is a final `(X)`, where X is one token of two or more characters.
+    """
+    bare = line.rstrip()
+    if not bare.endswith(")"):
+        return line, ""
+    start = bare.rfind("(")
+    if start < 0:
+        return line, ""
+    tokens = bare[start + 1 : -1].split()
+    if len(tokens) != 1 or len(tokens[0]) < 2 or ")" in tokens[0]:
+        return line, ""
+    return bare[:start], tokens[0]
+
+
+def tokens(text: str, place: Place = NOWHERE) -> list[Token]:
+    """The tokens of a text without its utterance id; InputError with line and column on brackets that do not match.
+
+    place: of the text; columns count on from its column, or from 1.
+    """
+    if _BRACKET.search(text) is None:
+        return [_lone(chunk) for chunk in text.split() if chunk == "." or not _MARK_SIGNS.issuperset(chunk)]
+    return _Reading(text, place).tokens()
+
+
+def _lone(chunk: str, deleted: bool = False) -> Pause | Word:
+    """The token of a chunk that holds more than marks, or is a full stop alone, and touches nothing."""
+    return Pause() if chunk == "." else Word(chunk.translate(_MARKS), deleted)
+
+
+def refuse_nul(line: str, place: Place) -> None:
+    """InputError at a NUL character: the file is no text."""
+    at = line.find("\0")
+    if at >= 0:
+        raise _error("a NUL character stands here", "Take it out, or see whether this is a text file at all", place, at)
+
+
+def _error(what: str, remedy: str, place: Place, at: int) -> InputError:
+    return InputError(what, place=Place(place.file, place.line, max(place.column, 1) + at), remedy=remedy)
+
+
+class _Reading:
+    """One pass over a text. A chunk is what stands between spaces, events and round brackets."""
+
+    def __init__(self, text: str, place: Place) -> None:
+        self._text = text
+        self._place = place
+        self._tokens: list[Token] = []
+        self._open: list[tuple[str, int]] = []
+        self._chunk: list[tuple[str, bool]] = []
+        self._name: list[str] = []  # of the event that is open
+        self._deleted = False
+        self._glued = False  # the chunk touches what stands before it
+
+    def tokens(self) -> list[Token]:
+        text, at = self._text, 0
+        while at < len(text):
+            match = _SIGN.match(text, at)
+            assert match is not None  # the three kinds of sign are all that there is
+            at = self._take(match.group(), at, match.end())
+        self._end_chunk()
+        if self._open:
+            raise self._not_closed("at the end of the line")
+        return self._tokens
+
+    def _take(self, sign: str, at: int, end: int) -> int:
+        """Takes the sign at `at`; where to go on."""
+        inside_event = bool(self._open) and self._open[-1][0] == "["
+        if sign in _OPENER:
+            self._close(sign, at)
+        elif sign in _CLOSER:
+            if inside_event:
+                raise self._not_closed(f"before the next {sign!r}")
+            return self._start(sign, at, end)
+        elif inside_event:
+            if bare := sign.translate(_MARKS).strip():
+                self._name.append(bare)
+        elif sign.isspace():
+            self._end_chunk()
+        else:
+            self._chunk.append((sign, self._deleted))
+        return end
+
+    def _start(self, sign: str, at: int, end: int) -> int:
+        if sign == "<":
+            if self._deleted:
+                while self._open[-1][0] != "<":
+                    self._open.pop()
+                raise self._not_closed("before the next '<'")
+            self._deleted = True
+        elif sign == "[":
+            self._end_chunk(touched=True)
+            self._name = []
+        else:
+            return self._start_cue(at)
+        self._open.append((sign, at))
+        return end
+
+    def _start_cue(self, at: int) -> int:
+        cue = _CUE.match(self._text, at)
+        if cue is None:
+            raise self._no_cue(at)
+        number, marker = int(cue[1]), bool(cue[2])
+        self._end_chunk(touched=True)
+        if marker:
+            self._tokens.append(Marker(number))
+            self._glued = True
+        else:
+            self._tokens.append(EditStart(number))
+            self._glued = False
+            self._open.append(("(", at))
+        return cue.end()
+
+    def _close(self, sign: str, at: int) -> None:
+        opener = _OPENER[sign]
+        if not self._open or self._open[-1][0] != opener:
+            if any(opener == known for known, _ in self._open):
+                raise self._not_closed(f"before the {sign!r} of what it stands in")
+            remedy = f"Put a {opener!r} before it, or take it out"
+            raise _error(f"there is a {sign!r} without its {opener!r}", remedy, self._place, at)
+        self._open.pop()
+        if sign == ">":
+            self._deleted = False
+            return
+        if sign == ")":
+            self._end_chunk()
+            self._tokens.append(EditEnd())
+        elif self._name:
+            self._tokens.append(Event("_".join(self._name)))
+        self._glued = True
+
+    def _end_chunk(self, *, touched: bool = False) -> None:
+        """Ends the chunk. touched: what follows stands right behind it, without a space."""
+        chunk, glued = self._chunk, self._glued or touched
+        self._chunk, self._glued = [], False
+        if len(chunk) == 1:
+            sign, deleted = chunk[0]
+            if (sign == "." and not glued) or not _MARK_SIGNS.issuperset(sign):
+                self._tokens.append(_lone(sign, deleted))
+        elif chunk:
+            self._tokens += _words_of(chunk)
+
+    def _not_closed(self, where: str) -> InputError:
+        sign, at = self._open[-1]
+        what = f"the {sign!r} is not closed {where}"
+        return _error(what, f"Put its {_CLOSER[sign]!r} where it ends, or take it out", self._place, at)
+
+    def _no_cue(self, at: int) -> InputError:
+        end = self._text.find(")", at)
+        if end < 0:
+            self._open.append(("(", at))
+            return self._not_closed("at the end of the line")
+        remedy = "A cue is (n) or (n words), n from 1 to 9; an id of two or more characters stands last on its line"
+        return _error("this bracket is neither an edit cue nor the utterance id", remedy, self._place, at)
+
+
+def _words_of(chunk: list[tuple[str, bool]]) -> Iterator[Word]:
+    """The words of a chunk in which `<…>` touches something: letters beside it are words of their own."""
+    before = ""
+    held: Word | None = None  # a deleted word that may get something behind it
+    for sign, deleted in chunk:
+        bare = sign.translate(_MARKS)
+        if not bare:
+            continue
+        if deleted:
+            if held:
+                yield held
+            held, before = Word(bare, True, before), ""
+        elif _BESIDE.issuperset(bare):
+            if held:
+                held = held._replace(after=held.after + bare)
+            else:
+                before += bare
+        else:
+            if held:
+                yield held
+            elif before:
+                yield Word(before)
+            held, before = None, ""
+            yield Word(bare)
+    if held:
+        yield held
+    elif before:
+        yield Word(before)
+
 
 _Slot: TypeAlias = "list[str | _Slot]"
 """Words, and places where the words of edit cues go."""

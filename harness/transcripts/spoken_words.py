@@ -7,14 +7,257 @@ case, punctuation and what cannot be seen go.
 from __future__ import annotations
 
 import re
+import tomllib
 import unicodedata
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from importlib import resources
+from itertools import pairwise
 
 from harness.model.transcript import ENGLISH
-from harness.transcripts import spoken_english, spoken_languages
-from harness.transcripts.plain_words import apart, plain
-from harness.transcripts.readings import Piece, Readings, narrowed, spaced_alike
+from harness.transcripts import spoken_english
+from harness.transcripts.readings import Piece, Readings, apart, choice, narrowed, plain, spaced_alike
 from harness.transcripts.spoken_text import english_readings
+
+Clock = Callable[[int, int], list[str]]
+_SIGNS = "€$£%°"
+_AMOUNT = r"\d{1,3}(?:[.\u0020’']\d{3}){1,4}(?!\d)(?:,\d+)?|\d+(?:[.,]\d+)?"
+_TOKEN = re.compile(
+    rf"""
+    (?P<time>(?<![\d:.,])\d{{1,2}}(?::|\s?h\s?)[0-5]\d(?![\d:]))
+    | (?P<ordinal>(?<!\d)\d{{1,6}}(?:\.?[ºª]|(?:ers?|ères?|res?|(?:i?è)?mes?|es?|o|a)\b))
+    | (?P<number>[€$£]?(?:{_AMOUNT}))
+    | (?P<sign>[{_SIGNS}&+=×÷]|(?<!\w)[-−](?=\d))
+    | (?P<word>[^\s\d{_SIGNS}&+=×÷]+)
+    """,
+    re.VERBOSE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tongue:
+    """What one language calls things, as its file says. one: further forms of 1. before_cents: fünf Euro (und) zehn.
+
+    units: behind numbers. same: words that count as others.
+    """
+
+    point: Sequence[str] = ("",)
+    one: Sequence[str] = ()
+    before_cents: Sequence[str] = ("",)
+    fillers: Sequence[str] = ()
+    currencies: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    signs: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    units: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    same: Mapping[str, str] = field(default_factory=dict)
+    clock: Clock | None = None
+
+
+def is_known(language: str) -> bool:
+    """Whether numerals can be read in a language, such as de."""
+    from num2words import CONVERTER_CLASSES  # here, since only texts in other languages than English need it
+
+    return language in CONVERTER_CLASSES
+
+
+def numeral_readings(text: str, language: str) -> Readings:
+    """The pieces of a text that is clean (see spoken_words)."""
+    tongue = _tongue(language)
+    out: list[Piece] = []
+    after_number = False
+    tokens = [(found.lastgroup, found[0]) for found in _TOKEN.finditer(text.lower())]
+    skip = False
+    for (kind, token), (_, follows) in pairwise([*tokens, ("", "")]):
+        if skip:
+            skip = False
+            continue
+        found: Iterable[str]
+        if kind == "time":
+            hour, minute = map(int, re.findall(r"\d+", token))
+            apart = [f"{_said(hour, language)} {_said(minute, language)}"]
+            found = tongue.clock(hour, minute) if tongue.clock else apart
+            skip = follows in ("uhr", "h")
+        elif kind == "number":
+            sign = token[0] if token[0] in tongue.currencies else follows if follows in tongue.currencies else ""
+            skip = bool(sign) and follows == sign
+            value = token.lstrip("€$£")
+            found = _money(value, sign, language, tongue) if sign else _number(value, language, tongue)
+            if language == "de" and follows.startswith(".") and value.isdigit() and len(value) <= 6:
+                found = [*found, *_ordinals(int(value), language)]
+        elif kind == "ordinal":
+            found = _ordinals(int(re.findall(r"\d+", token)[0]), language)
+        elif kind == "sign":
+            found = tongue.signs.get(token, ("",))
+        else:
+            found = _word(token, tongue, after_number)
+        after_number = kind in ("number", "time")
+        out += choice(_plain(one, tongue) for one in found)
+    return tuple(out)
+
+
+def _word(token: str, tongue: _Tongue, after_number: bool) -> Sequence[str]:
+    bare = plain(token).strip()
+    if bare in tongue.fillers:
+        return [""]
+    return [*tongue.units[bare], bare] if after_number and bare in tongue.units else [token]
+
+
+def _plain(said: str, tongue: _Tongue) -> str:
+    return " ".join(tongue.same.get(word, word) for word in plain(said).replace("ß", "ss").split())
+
+
+@lru_cache(maxsize=4096)
+def _said(number: int, language: str, to: str = "cardinal") -> str:
+    from num2words import num2words
+
+    return str(num2words(number, lang=language, to=to)).lower()
+
+
+def _parts(written: str) -> tuple[str, str]:
+    """The digits before and after the decimal mark: 1.234,5 and 1,5 and 1.5."""
+    grouped = re.fullmatch(r"(\d{1,3}(?:[. ’']\d{3})+)(?:,(\d+))?", written)
+    if grouped:
+        return re.sub(r"\D", "", grouped[1]), grouped[2] or ""
+    whole, _, part = written.replace(",", ".").partition(".")
+    return whole, part
+
+
+def _number(written: str, language: str, tongue: _Tongue) -> list[str]:
+    digits, part = _parts(written)
+    found = _whole(digits, language, tongue)
+    if not part:
+        return found
+    spelled = " ".join(_said(int(one), language) for one in part)
+    tails = [spelled] if int(part[0]) == 0 or len(part) > 2 else [spelled, _said(int(part), language)]
+    return [f"{head} {point} {tail}" for point in tongue.point for tail in tails for head in found]
+
+
+def _whole(digits: str, language: str, tongue: _Tongue) -> list[str]:
+    apart = " ".join(_said(int(one), language) for one in digits)
+    if len(digits) > 12 or (int(digits[0]) == 0 and len(digits) > 1):
+        return [apart]
+    number = int(digits)
+    found = [_said(number, language)]
+    if len(digits) == 4 and number >= 1100:
+        found.append(_year(number, language))
+    if language == "de":
+        found += [one.removeprefix("ein") for one in found if one.startswith(("einhundert", "eintausend"))]
+    if language == "fr":
+        found += [_said(number, other) for other in ("fr_CH", "fr_BE")]
+    if 3 <= len(digits) <= 6 and len(digits) != 5:
+        cut = len(digits) % 2
+        pairs = [digits[at : at + 2] for at in range(cut, len(digits), 2)]
+        said = [_said(int(pair), language) if pair[0] != "0" else " ".join(_said(int(one), language) for one in pair)
+                for pair in pairs]  # fmt: skip
+        found.append(" ".join([*(_said(int(one), language) for one in digits[:cut]), *said]))
+    last = _said(1, language)
+    found += [f"{one.removesuffix(last)}{form}" for one in found for form in tongue.one if one.endswith(last)]
+    if language == "es":
+        found += [f"{one.removesuffix('uno')}ún" for one in found if one.endswith("veintiuno")]
+    return [*found, apart] if len(digits) > 1 else found
+
+
+def _year(number: int, language: str) -> str:
+    if language == "fr" and number < 2000:
+        rest = number % 100
+        return f"{_said(number // 100, language)} cent" + (f" {_said(rest, language)}" if rest else "")
+    return _said(number, language, "year")
+
+
+def _ordinals(number: int, language: str) -> list[str]:
+    word = _said(number, language, "ordinal")
+    if language == "de":
+        return [word, *(f"{word}{end}" for end in ("n", "r", "s"))]
+    if language == "fr":
+        return [word, "première"] if number == 1 else [word, *(["second", "seconde"] if number == 2 else [])]
+    if language == "es" and word.endswith("o"):
+        return [word, f"{word[:-1]}a", *([word[:-1]] if word.endswith(("primero", "tercero")) else [])]
+    return [word]
+
+
+def _money(written: str, sign: str, language: str, tongue: _Tongue) -> list[str]:
+    one, many, cents = tongue.currencies[sign]
+    whole, part = _parts(written)
+    if len(part) != 2:
+        names = (one, many) if written == "1" else (many,)
+        return [f"{amount} {name}" for name in names for amount in _number(written, language, tongue)]
+    units = [f"{amount} {one if whole == '1' else many}" for amount in _whole(whole, language, tongue)]
+    if int(part) == 0:
+        return units
+    coins = _said(int(part), language)
+    found = [f"{unit} {word} {coins} {end}" for unit in units for word in tongue.before_cents for end in ("", cents)]
+    return [*found, *(f"{amount} {many}" for amount in _number(written, language, tongue))]
+
+
+def _german(hour: int, minute: int) -> list[str]:
+    name, following = _hour(hour, "de"), _said(hour % 12 + 1, "de")
+    if minute == 0:
+        return [f"{name} uhr", name, _said(hour, "de")]
+    said = _said(minute, "de")
+    found = [f"{name} uhr {said}", f"{_said(hour, 'de')} {said}"]
+    bare = _said(hour % 12 or 12, "de")
+    if minute == 15:
+        found += [f"viertel nach {bare}", f"viertel {following}"]
+    elif minute == 30:
+        found.append(f"halb {following}")
+    elif minute == 45:
+        found += [f"viertel vor {following}", f"dreiviertel {following}"]
+    elif minute < 30:
+        found.append(f"{said} nach {bare}")
+    else:
+        found.append(f"{_said(60 - minute, 'de')} vor {following}")
+    return found
+
+
+def _french(hour: int, minute: int) -> list[str]:
+    names = {0: ["zéro heure", "minuit"], 12: ["douze heures", "midi"], 1: ["une heure"]}
+    hours = names.get(hour, [f"{_said(hour, 'fr')} heures"])
+    if minute == 0:
+        return hours
+    following = (hour + 1) % 24
+    later = names.get(following, [f"{_said(following, 'fr')} heures"])
+    said = _said(minute, "fr")
+    found = [f"{one} {said}" for one in hours] + [f"{_said(hour, 'fr')} {said}"]
+    endings = {15: ("et quart",), 30: ("et demie", "et demi")}.get(minute, ())
+    found += [f"{one} {ending}" for one in hours for ending in endings]
+    if minute > 30:
+        rest = "le quart" if minute == 45 else _said(60 - minute, "fr")
+        found += [f"{one} moins {rest}" for one in later]
+    return found
+
+
+def _spanish(hour: int, minute: int) -> list[str]:
+    def named(of: int) -> str:
+        return "una" if of == 1 else _said(of, "es")
+
+    name, following = named(hour), named(hour % 12 + 1)
+    if minute == 0:
+        return [name, f"{name} en punto", f"{name} horas"]
+    said = _said(minute, "es")
+    bare = named(hour % 12 or 12)
+    found = [f"{name} {said}", f"{name} y {said}", f"{bare} y {said}"]
+    found += {15: [f"{bare} y cuarto"], 30: [f"{bare} y media"], 45: [f"{following} menos cuarto"]}.get(minute, [])
+    if minute > 30:
+        found.append(f"{following} menos {_said(60 - minute, 'es')}")
+    return found
+
+
+def _hour(hour: int, language: str) -> str:
+    return "ein" if hour == 1 else _said(hour, language)
+
+
+_CLOCKS: Mapping[str, Clock] = {"de": _german, "fr": _french, "es": _spanish}
+_FILES = {language: f"spoken_{language}.toml" for language in _CLOCKS}
+
+
+@cache
+def _tongue(language: str) -> _Tongue:
+    """What a file says of a language; of one without a file only numerals are known."""
+    if language not in _FILES:
+        return _Tongue()
+    keys = tomllib.loads(resources.files(__package__).joinpath(_FILES[language]).read_text("utf-8"))
+    return _Tongue(**keys, clock=_CLOCKS[language])
+
 
 _SAME_SIGNS = str.maketrans({"’": "'", "‘": "'", "`": "'", "′": "'", "″": '"', "”": '"', "“": '"', "‑": "-", "‐": "-"})
 _RAISED = re.compile("[⁰¹²³⁴-⁹]+")
@@ -33,7 +276,7 @@ def primary(language: str) -> str:
 
 def says_numerals(language: str) -> bool:
     """Whether numerals can be read in a language; where not, digits stay as they are written."""
-    return primary(language) == ENGLISH or spoken_languages.is_known(primary(language))
+    return primary(language) == ENGLISH or is_known(primary(language))
 
 
 def spoken_readings(text: str, language: str = ENGLISH) -> Readings:
@@ -41,8 +284,8 @@ def spoken_readings(text: str, language: str = ENGLISH) -> Readings:
     tongue = primary(language)
     if tongue == ENGLISH:
         return _english(text)
-    if spoken_languages.is_known(tongue):
-        return spoken_languages.readings(_clean(text), tongue)
+    if is_known(tongue):
+        return numeral_readings(_clean(text), tongue)
     return tuple(plain(text).split())
 
 

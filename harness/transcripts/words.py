@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from harness.model.transcript import ENGLISH, Normalisation, WordCounts
+import numpy as np
+
+from harness.model.choices import Marks
+from harness.model.errors import InputError, InputProblems, Place
+from harness.model.transcript import ENGLISH, Normalisation, Rewriting, Transcripts, WordCounts
 from harness.transcripts import snor
 from harness.transcripts.alignment import align, count
-from harness.transcripts.plain_words import plain, plain_texts
-from harness.transcripts.readings import Readings, first
+from harness.transcripts.readings import Readings, first, plain, plain_texts, rewrite
 
 
 def readings(text: str, normalisation: Normalisation, language: str = ENGLISH) -> Readings:
@@ -64,3 +69,151 @@ def best_of(counts: Iterable[WordCounts]) -> int:
     """
     rates = [float(one.errors) if one.wer is None else one.wer for one in counts]
     return rates.index(min(rates))
+
+
+NOWHERE = Place("<text>", 1)
+MOST_TOLD = 50
+_FORMS = {Normalisation.SNOR: snor.Form.LEXICAL, Normalisation.EXPANDED_SNOR: snor.Form.EXPANDED}
+LINE_END = ord("\n")
+_SPACES = "\t\r\x0b\x0c\x1c\x1d\x1e\x1f"
+_ALL_SPACES = f"{_SPACES}\x85\xa0\u1680{''.join(map(chr, range(0x2000, 0x200B)))}\u2028\u2029\u202f\u205f\u3000"
+_HOMOPHONE = re.compile(r"<[^<> \n]+>")
+
+
+_NAMED = {Marks.REFERENCE: "marks in the reference", Marks.NONE: "no marks"}
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """A normalisation, with the named list that follows it if there is one.
+
+    fold_case: the letters A–Z count without case, and no others, as in sclite. marks: without effect under the
+    normalisations of .sro text, in which the same signs mean others. language: of the numerals under SPOKEN, BCP 47.
+    """
+
+    normalisation: Normalisation
+    rewriting: Rewriting | None = None
+    fold_case: bool = False
+    marks: Marks = Marks.BOTH
+    language: str = ENGLISH
+
+    @property
+    def name(self) -> str:
+        """Travels with every figure."""
+        name = self.rewriting.id if self.rewriting else self.normalisation.value
+        if self.has_readings and self.language != ENGLISH:
+            from harness.transcripts.spoken_words import says_numerals  # here, since its lists take a while to read
+
+            name = f"{name}, {self.language}" + ("" if says_numerals(self.language) else " (digits as written)")
+        if self.fold_case:
+            name = f"{name}, A-Z without case"
+        return f"{name}, {_NAMED[self.marks]}" if self.marks in _NAMED and not self.reads_sro else name
+
+    @property
+    def reads_sro(self) -> bool:
+        """Whether texts are .sro text, in which the signs of marks mean others."""
+        return self.normalisation in _FORMS
+
+    @property
+    def reads_marks(self) -> tuple[bool, bool]:
+        """Whether the marks of networks are read in references, and in hypotheses."""
+        return not self.reads_sro and self.marks is not Marks.NONE, not self.reads_sro and self.marks is Marks.BOTH
+
+    @property
+    def has_readings(self) -> bool:
+        """Whether a text may be read in several ways, so that only networks tell whether two are the same."""
+        return self.normalisation is Normalisation.SPOKEN
+
+    @property
+    def has_homophones(self) -> bool:
+        return self.normalisation is Normalisation.EXPANDED_SNOR
+
+    def __call__(self, text: str) -> tuple[str, ...]:
+        return self.words(text, NOWHERE)
+
+    def words(self, text: str, place: Place) -> tuple[str, ...]:
+        """The words of a text; InputError with line and column where the normalisation refuses it."""
+        words = self._words(text, place)
+        return tuple(fold(word) for word in words) if self.fold_case else words
+
+    def readings(self, text: str) -> Readings:
+        """The words of a text, and the choices where it may be read in several ways; InputError as words."""
+        if not self.has_readings:
+            return self(text)
+        found = readings(text, self.normalisation, self.language)
+        return found if self.rewriting is None else rewrite(found, self.rewriting)
+
+    def texts(self, transcripts: Transcripts) -> Sequence[str]:
+        """The texts, one for one, as words with single spaces between."""
+        if self.normalisation is Normalisation.VERBATIM and self.rewriting is None:
+            return _folded(transcripts.texts) if self.fold_case else squeezed(transcripts.texts)
+        if not self.reads_sro and self.rewriting is None:
+            return normalise_texts(transcripts.texts, self.normalisation, self.language)  # leaves no A-Z to fold
+        said: list[str] = []
+        problems: list[InputError] = []
+        for text, line in zip(transcripts.texts, transcripts.lines, strict=True):
+            try:
+                said.append(" ".join(self._words(text, Place(transcripts.file, line))))
+            except InputError as error:
+                remedy = f"{error.remedy}; or read no .sro here: another --normalise than {self.normalisation.value}"
+                problems.append(InputError(error.what, place=error.place, remedy=remedy))
+        refuse(problems)
+        return _folded(said) if self.fold_case else said
+
+    def _words(self, text: str, place: Place) -> tuple[str, ...]:
+        """In the case that the normalisation gives them."""
+        form = _FORMS.get(self.normalisation)
+        if form is not None:
+            words = snor.words(text, form, place, with_id=False)
+        else:
+            words = normalise(text, self.normalisation, self.language)
+        return words if self.rewriting is None else first(rewrite(words, self.rewriting))
+
+
+def refuse(problems: Sequence[InputError]) -> None:
+    """InputProblems when there are any; the first MOST_TOLD are told, the rest is counted."""
+    if not problems:
+        return
+    told = list(problems[:MOST_TOLD])
+    if len(problems) > MOST_TOLD:
+        told.append(
+            InputError(f"and {len(problems) - MOST_TOLD} more", place=told[0].place and Place(told[0].place.file))
+        )
+    raise InputProblems(told)
+
+
+def fold(text: str) -> str:
+    """The text with A–Z as a–z and all else as it was."""
+    if text.isascii():
+        return text.lower()
+    return text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
+
+
+def squeezed(texts: Sequence[str]) -> Sequence[str]:
+    """The texts with single spaces between their words and none around them."""
+    return texts if _is_squeezed("\n".join(texts), len(texts)) else [" ".join(text.split()) for text in texts]
+
+
+def sounded(texts: Sequence[str]) -> Sequence[str]:
+    """The texts with each word of Expanded SNOR as what it sounds like."""
+    return _HOMOPHONE.sub(lambda found: snor.homophone(found[0]), "\n".join(texts)).split("\n") if texts else texts
+
+
+def _folded(texts: Sequence[str]) -> Sequence[str]:
+    together = "\n".join(texts)
+    if _is_squeezed(together, len(texts)):
+        folded = fold(together)
+        return texts if folded == together else folded.split("\n")
+    return [fold(" ".join(text.split())) for text in texts]
+
+
+def _is_squeezed(together: str, total: int) -> bool:
+    """Whether no text needs work on its spaces, found on all lines at once since that is many times faster."""
+    if together.count("\n") != max(0, total - 1):
+        return False
+    signs = np.frombuffer(f"\n{together}\n".encode("utf-8", "surrogatepass"), np.uint8)
+    space = signs <= ord(" ")
+    pairs = np.flatnonzero(space[1:] & space[:-1])
+    if np.any(signs[pairs] != LINE_END) or np.any(signs[pairs + 1] != LINE_END):  # two line ends are an empty text
+        return False
+    return not any(sign in together for sign in (_SPACES if together.isascii() else _ALL_SPACES))

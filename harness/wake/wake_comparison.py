@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
-from harness.statistics.comparison import Discordance
+from harness.statistics.significance import Discordance
 from harness.wake.wake import WakeFigures
 
 ALL_PAIRS = 3

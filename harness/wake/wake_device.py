@@ -12,7 +12,7 @@ from harness.model.time import Measured
 from harness.model.transcript import WordCounts
 from harness.statistics.intervals import Share
 from harness.statistics.latency import LatencyFigures, latency_figures
-from harness.transcripts.words_heard import WordsHeard
+from harness.transcripts.recognition import WordsHeard
 from harness.wake.counting import match_events
 from harness.wake.wake_events import UnmatchedEvents
 from harness.wake.wake_listening import Listened, Proofs, Utterances

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from harness.statistics.anytime import rate_sequence, share_sequence
-from harness.statistics.clustered_shares import clustered_interval, independent_units
-from harness.statistics.exact import clopper_pearson, garwood
-from harness.statistics.intervals import Share
+from harness.statistics.intervals import Share, clopper_pearson, clustered_interval, garwood, independent_units
+from harness.statistics.sequential import rate_sequence, share_sequence
 from harness.wake.wake_progress import Look, Rate, Ratio
 
 LOOKS = 240

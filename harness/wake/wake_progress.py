@@ -9,7 +9,7 @@ from harness.model.record import Clip, ReviewWord
 from harness.model.time import Stamp
 from harness.statistics.intervals import Share
 from harness.statistics.latency import LatencyFigures
-from harness.transcripts.words_heard import WordsHeard
+from harness.transcripts.recognition import WordsHeard
 
 Interval = tuple[float, float]
 

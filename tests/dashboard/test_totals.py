@@ -14,7 +14,7 @@ from harness.model.scenario import Normalisation, Recognised, TrialKind
 from harness.model.transcript import Rewriting, WordCounts
 from harness.model.trial import Outcome, Recognition
 from harness.session.figures.progress import Progress, SessionFigures
-from harness.transcripts.words_heard import WordsHeard
+from harness.transcripts.recognition import WordsHeard
 from harness.wake.wake_progress import DeviceWake, WakeProgress
 from tests.unit.session.figures.rows import Rows, planned
 from tests.unit.wake.wake_rows import WakeRows, wake_trial

@@ -8,8 +8,7 @@ import pytest
 from harness.model.judgment import Category
 from harness.rating.figures.categories import figures_of
 from harness.rating.figures.category_comparison import compare_categories, side_of
-from harness.statistics.clustered_shares import clustered_interval, design_effect
-from harness.statistics.intervals import wilson
+from harness.statistics.intervals import clustered_interval, design_effect, wilson
 from tests.unit.rating.figures.category_simulations import Fleet, simulated
 
 RUNS = 1000

@@ -5,9 +5,8 @@ import pytest
 from scipy.stats import binomtest
 
 from harness.model.scenario import SequentialTest
-from harness.statistics.anytime import rate_sequence
-from harness.statistics.exact import garwood
-from harness.statistics.sequential import Verdict
+from harness.statistics.intervals import garwood
+from harness.statistics.sequential import Verdict, rate_sequence
 from tests.unit.statistics.simulations import kept_rate, kept_share, rate_verdicts, share_verdicts
 
 RUNS = 20_000

@@ -121,7 +121,7 @@ def command(
     from harness.cli import score_output as output
     from harness.cli.understanding.cascade_inputs import Inputs, Sources, inputs
     from harness.model.choices import Marks
-    from harness.transcripts.wording import Wording
+    from harness.transcripts.words import Wording
     from harness.understanding.reports.cascade import lines
     from harness.understanding.reports.cascade_json import cascade_json
     from harness.understanding.scoring.cascade import cascade

@@ -11,7 +11,7 @@ from harness.cli.read_once import Readable
 from harness.model.choices import CorpusFormat
 from harness.model.errors import InputError, Place
 from harness.model.understanding import Corpus, Detail
-from harness.transcripts.files.groups import read_groups
+from harness.transcripts.files.lists import read_groups
 from harness.understanding.arithmetic.rule import Rule
 from harness.understanding.files.corpus_file import read_corpus
 from harness.understanding.files.form import SEQ_IN, SPLIT, corpus_format_of

@@ -14,10 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.model.errors import InputError
-from harness.statistics.clustered_shares import clustered_interval
-from harness.statistics.comparison import Discordance, poisson_rates
-from harness.statistics.exact import Interval, clopper_pearson, garwood
-from harness.statistics.paired_difference import paired_difference
+from harness.statistics.intervals import Interval, clopper_pearson, clustered_interval, garwood
+from harness.statistics.significance import Discordance, paired_difference, poisson_rates
 from harness.statistics.word_intervals import WerDifference, wer_difference
 
 FOLDER = "folder"

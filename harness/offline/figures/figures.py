@@ -8,9 +8,8 @@ import numpy as np
 
 from harness.model.offline import Counting
 from harness.offline.figures.counts import OfflineCounts, Tally
-from harness.statistics.clustered_rates import Clustering, clustering
-from harness.statistics.exact import Interval, clopper_pearson, garwood
-from harness.statistics.intervals import wilson
+from harness.statistics.intervals import Interval, clopper_pearson, garwood, wilson
+from harness.statistics.significance import Clustering, clustering
 from harness.statistics.word_intervals import wer_interval
 from harness.wake.wake_totals import StatedWords, wake_totals
 

@@ -12,9 +12,8 @@ from harness.model.offline import OfflineSpot
 from harness.model.record import ReviewWord
 from harness.model.scenario import TrialKind
 from harness.model.time import Measured, Stamp
-from harness.statistics.comparison import Discordance
 from harness.statistics.latency import LatencyFigures, latency_figures
-from harness.statistics.paired_difference import PairedDifference, paired_difference
+from harness.statistics.significance import Discordance, PairedDifference, paired_difference
 from harness.wake.counting import Window, match_events
 from harness.wake.wake import WakeFigures
 from harness.wake.wake_comparison import discordance

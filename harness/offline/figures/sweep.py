@@ -26,7 +26,7 @@ from harness.offline.figures.det import (
     least_cost,
     term_weighted_value,
 )
-from harness.statistics.exact import Interval, clopper_pearson, garwood
+from harness.statistics.intervals import Interval, clopper_pearson, garwood
 
 Scores = npt.NDArray[np.float32]
 MOST_VALUES = 2_000_000

@@ -25,7 +25,7 @@ from harness.offline.figures.comparison import (
 from harness.offline.figures.counts import ACCEPTED, Key, Tally, Verdict, judged
 from harness.offline.journal import JournalFile, read_journal
 from harness.offline.journal_lines import outcome_of
-from harness.statistics.exact import Interval
+from harness.statistics.intervals import Interval
 from harness.statistics.word_intervals import WerDifference
 from harness.wake.reports.wake_log import Command, LineSums, Missed, Spot, WakeLog, Words, computed
 from harness.wake.reports.wake_log_reading import Entry, Info, Total, demand_numbers, entries, entry_at, names_escaped

@@ -19,7 +19,7 @@ from harness.offline.figures.counts import Fact, Key, OfflineCounts, Samples, Ta
 from harness.offline.figures.figures import BOOTSTRAP_SEED, Figures, figures
 from harness.offline.journal import JournalFile
 from harness.offline.journal_lines import JournalHeader, JournalledOutcome
-from harness.statistics.exact import Interval
+from harness.statistics.intervals import Interval
 from harness.wake.reports.wake_log import (
     FORMULA,
     FORMULA_WITH_U,

@@ -11,10 +11,9 @@ from harness.base.safe_csv import safe_csv
 from harness.model.offline import EngineFacts
 from harness.model.scenario import TrialKind
 from harness.offline.figures.session_comparison import AmbientCounts, ComparedTrial, DeviceComparison, Side
-from harness.statistics.comparison import Discordance, mcnemar
-from harness.statistics.exact import garwood
+from harness.statistics.intervals import garwood
 from harness.statistics.latency import LatencyFigures, Quantile
-from harness.statistics.paired_difference import PairedDifference
+from harness.statistics.significance import Discordance, PairedDifference, mcnemar
 
 NAMES = {TrialKind.WAKE: "wake trials", TrialKind.COMMAND: "wake phrases of commands"}
 MOST_DIFFERING = 50

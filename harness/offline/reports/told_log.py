@@ -12,8 +12,7 @@ import numpy as np
 
 from harness.model.offline import ListKind
 from harness.offline.reports.log import sound_lines
-from harness.statistics.exact import Interval, clopper_pearson, garwood
-from harness.statistics.intervals import wilson
+from harness.statistics.intervals import Interval, clopper_pearson, garwood, wilson
 from harness.statistics.word_intervals import wer_interval
 from harness.wake.reports.wake_log import TOTALS, LineSums, WakeLog, computed, differences, summary
 from harness.wake.reports.wake_log_reading import Info, Total, entries, names_escaped

@@ -10,8 +10,7 @@ from enum import StrEnum
 from harness.model.choices import Derived, Reading
 from harness.model.judgment import Category, SubFlag
 from harness.rating.figures.rated_trials import Basis, Fate, RatedTrial
-from harness.statistics.clustered_shares import Interval, clustered_interval, design_effect
-from harness.statistics.intervals import CONFIDENCE, wilson
+from harness.statistics.intervals import CONFIDENCE, Interval, clustered_interval, design_effect, wilson
 
 TOGETHER = 1 - (1 - CONFIDENCE) / len(Category)
 """Confidence of each interval where all eleven shall hold at once (Bonferroni)."""

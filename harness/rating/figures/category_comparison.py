@@ -13,9 +13,8 @@ from harness.model.choices import Reading
 from harness.model.judgment import Category
 from harness.rating.figures.categories import Figure, category_under, counts_as
 from harness.rating.figures.rated_trials import Fate, RatedTrial
-from harness.statistics.comparison import Discordance
-from harness.statistics.stratified import StratifiedDifference, Stratum, mantel_haenszel, stratified_difference
-from harness.statistics.swapping import Swapping, swapped, swapped_together
+from harness.statistics.significance import Discordance, Swapping, swapped, swapped_together
+from harness.statistics.word_intervals import StratifiedDifference, Stratum, mantel_haenszel, stratified_difference
 
 SEED = 0
 _NUMBER: dict[Category | None, int] = {category: at for at, category in enumerate(Category)}

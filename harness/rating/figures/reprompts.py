@@ -10,7 +10,7 @@ from statistics import median
 from harness.rating.figures.categories import CountedShare, counted_share
 from harness.rating.figures.rated_trials import RatedTrial
 from harness.session.figures.trials import DECIDED
-from harness.statistics.clustered_shares import Interval, design_effect
+from harness.statistics.intervals import Interval, design_effect
 from harness.statistics.word_intervals import wer_interval
 
 

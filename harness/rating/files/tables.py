@@ -10,8 +10,8 @@ from pathlib import Path
 
 from harness.base.problems import Problems, shown
 from harness.model.errors import HarnessError, InputError, InputProblems, Place
-from harness.transcripts.files.csv_list import filled_rows
 from harness.transcripts.files.encoding import read_bytes, read_text_and_faults
+from harness.transcripts.files.lists import filled_rows
 
 MOST_COLUMNS = 1000
 

@@ -14,7 +14,7 @@ from harness.rating.figures.category_groups import CrossedFigures
 from harness.rating.figures.rated_trials import Fate, RatedTrial
 from harness.rating.figures.reprompts import RepromptFigures
 from harness.rating.reports.report import CategoryReport
-from harness.statistics.swapping import Swapping
+from harness.statistics.significance import Swapping
 
 FORMAT = 1
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from harness.base.cells import padded, shown, width_of
 from harness.rating.figures.categories import CountedShare
-from harness.statistics.clustered_shares import Interval
+from harness.statistics.intervals import Interval
 
 NOTHING = "n/a"
 LEAST_LABEL, WIDEST_LABEL = 8, 34

@@ -24,7 +24,7 @@ from harness.rating.reports.columns import (
     table,
 )
 from harness.rating.reports.report import CategoryReport, Group, label_in_words, name_of
-from harness.statistics.swapping import DRAWS, Swapping
+from harness.statistics.significance import DRAWS, Swapping
 from harness.transcripts.reports.summary import points, probability
 
 MOST_ROWS = 100

@@ -16,7 +16,7 @@ from harness.model.stimulus import QUIET, Recording
 from harness.model.transcript import WordCounts
 from harness.model.trial import EvidenceSource, Outcome, Trial
 from harness.session.figures.trials import DECIDED, AttemptProgress, TakeProgress, TrialProgress
-from harness.transcripts.words_heard import WordsHeard
+from harness.transcripts.recognition import WordsHeard
 from harness.wake.wake import WakeFigures
 
 TESTED = DECIDED | {Outcome.INCONCLUSIVE}

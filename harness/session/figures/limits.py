@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from harness.model.scenario import Limits, OnUndecided, Stopping
 from harness.model.trial import Outcome
 from harness.session.figures.totals import Totals
-from harness.transcripts.words_heard import WordsHeard
+from harness.transcripts.recognition import WordsHeard
 from harness.wake.wake_progress import DeviceWake, Interval, WakeProgress
 
 NO_TESTS = Stopping()

@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import xlog1py, xlogy
 
-from harness.statistics.exact import clopper_pearson
-from harness.statistics.intervals import CONFIDENCE, Share
+from harness.statistics.intervals import CONFIDENCE, Share, clopper_pearson
 
 CRITICAL = 3.841
 """Twice the log likelihood ratio up to which a length is in the interval: of chi-square with one degree of freedom.

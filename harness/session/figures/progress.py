@@ -34,7 +34,7 @@ from harness.session.figures.effects import EffectRows, Key, right_of_known
 from harness.session.figures.totals import Totals, total
 from harness.session.figures.trials import AttemptProgress, TakeProgress, TrialProgress
 from harness.statistics.intervals import Share
-from harness.transcripts.words_heard import words_heard
+from harness.transcripts.recognition import words_heard
 
 PACE_TRIALS = 30
 """How many of the last trials the estimate of the time left looks at."""

@@ -14,7 +14,7 @@ from harness.session.figures.trials import DECIDED, TrialProgress
 from harness.session.figures.understood import UnderstoodFigures, understood_of
 from harness.statistics.intervals import Share
 from harness.statistics.latency import LatencyFigures, latency_figures
-from harness.transcripts.words_heard import WordsHeard
+from harness.transcripts.recognition import WordsHeard
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,85 @@ Blank lines and lines that begin with ;; are skipped.
 from __future__ import annotations
 
 import io
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-from harness.base.line_stream import checked_encoding, fault_in, is_comment, line_blocks, too_long
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.base.line_stream import LineBlock, checked_encoding, fault_in, is_comment, line_blocks, too_long
 from harness.base.problems import Problems, repetition, shown
 from harness.model.errors import InputError, Place
 from harness.model.transcript import Transcripts
 from harness.transcripts.files.encoding import UTF_8, empty, encoding_name, read_bytes
-from harness.transcripts.sro import split_id
+from harness.transcripts.snor import Form, convert, split_id
+
+REMEMBERED = 1 << 16
+"""At most so many ids are kept as they are, with their places. Of later ones, 64 bits each."""
+
+Hashes = NDArray[np.int64]
+
+
+class SeenIds:
+    """Ids and where they stood first.
+
+    Beyond REMEMBERED, 8 bytes an id, and as much again for a moment while they are sorted. Two different ids
+    of 15 million are taken for one with a chance of 1 in 160,000 (Python's keyed 64-bit hash of strings).
+    """
+
+    def __init__(self) -> None:
+        self._places: dict[str, tuple[str, int]] = {}
+        self._full = False  # from then on the hashes of all ids are in the runs, and no more places are kept
+        self._runs: list[Hashes] = []  # sorted, each more than twice as long as the next
+
+    def repeated(self, ids: Sequence[str], file: str, lines: Sequence[int]) -> dict[int, str]:
+        """Takes ids in; where those that were there before stood, by their index: `a.sro:3`, or "" when forgotten."""
+        places = self._places
+        if not self._full and len(places) + len(ids) <= REMEMBERED:
+            out: dict[int, str] = {}
+            for index, id_ in enumerate(ids):
+                if id_ in places:
+                    out[index] = self._where(id_)
+                else:
+                    places[id_] = (file, lines[index])
+            return out
+        if not self._full:
+            self._full = True
+            self._take(_hashes(list(places)))
+        return {index: self._where(ids[index]) for index in self._take(_hashes(ids))}
+
+    def _where(self, id_: str) -> str:
+        known = self._places.get(id_)
+        return f"{known[0]}:{known[1]}" if known else ""
+
+    def _take(self, hashes: Hashes) -> list[int]:
+        """Takes hashes in; the positions of those that were there before, or earlier among them."""
+        fresh, firsts = np.unique(hashes, return_index=True)
+        again = np.ones(len(hashes), np.bool_)
+        again[firsts] = False
+        known = np.zeros(len(fresh), np.bool_)
+        for run in self._runs:
+            at = np.searchsorted(run, fresh)
+            at[at == len(run)] = 0
+            known |= run[at] == fresh
+        again[firsts[known]] = True
+        self._add(fresh[~known])
+        return np.flatnonzero(again).tolist()
+
+    def _add(self, run: Hashes) -> None:
+        if not len(run):
+            return
+        self._runs.append(run)
+        while len(self._runs) > 1 and len(self._runs[-2]) <= 2 * len(self._runs[-1]):
+            merged = np.concatenate((self._runs.pop(), self._runs.pop()))
+            merged.sort()  # in place: a stable sort takes half as much memory again
+            self._runs.append(merged)
+
+
+def _hashes(ids: Sequence[str]) -> Hashes:
+    return np.fromiter(map(hash, ids), np.int64, len(ids))
+
 
 _EXAMPLE = "End the line with its id: what day is it (spk1_001)"
 
@@ -28,7 +99,7 @@ def read_sro(path: Path, encoding: str | None = None, *, may_be_empty: bool = Fa
     content = read_bytes(path)
     if not may_be_empty and (not content or content.isspace()):
         raise empty(path)
-    reader = _Reader(str(path), codec)
+    reader = _SroReader(str(path), codec)
     try:
         for block in line_blocks(io.BytesIO(content).read, str(path), codec):
             if block.cut:
@@ -41,7 +112,7 @@ def read_sro(path: Path, encoding: str | None = None, *, may_be_empty: bool = Fa
     return reader.transcripts(encoding_name(encoding), may_be_empty=may_be_empty)
 
 
-class _Reader:
+class _SroReader:
     def __init__(self, file: str, codec: str) -> None:
         self.problems = Problems(file)
         self._codec = codec
@@ -90,3 +161,104 @@ class _Reader:
             self.problems.refuse()
         columns = tuple(self._ids), tuple(self._texts), tuple(self._lines), ("",) * len(self._ids)
         return Transcripts(self.problems.file, *columns, encoding)
+
+
+LONGEST_ID_SHOWN = 60
+
+
+class ConvertedBlock(NamedTuple):
+    """The lines that could be converted, and the first problem of each that could not, both in their order.
+
+    commented: some of the lines are comments.
+    """
+
+    lines: list[str]
+    problems: list[InputError]
+    commented: bool = False
+
+
+def converted_blocks(
+    read: Callable[[int], bytes],
+    file: str,
+    form: Form,
+    *,
+    encoding: str = "utf-8",
+    place_edits: bool = False,
+    seen: SeenIds | None = None,
+) -> Iterator[ConvertedBlock]:
+    """Converts what `read` gives, a line for a line; comments stay as they are.
+
+    seen: ids of all that is to have different ones; None lets ids come again. A read that fails is a problem, too.
+    """
+    try:
+        for block in line_blocks(read, file, encoding):
+            if block.cut:
+                yield ConvertedBlock([], [too_long(Place(file, block.first))])
+                continue
+            commented = any(map(is_comment, block.lines))
+            numbers, lines, problems = _converted(block, file, form, encoding, place_edits, commented=commented)
+            if seen is not None:
+                lines, repetitions = _told_apart(numbers, lines, block, file, seen)
+                problems = sorted([*problems, *repetitions], key=_line)
+            yield ConvertedBlock(lines, problems, commented)
+    except InputError as error:
+        yield ConvertedBlock([], [error])
+    except OSError as error:
+        what = f"the file cannot be read: {error.strerror or error}"
+        yield ConvertedBlock([], [InputError(what, place=Place(file), remedy="Check the path and its rights")])
+
+
+def _converted(
+    block: LineBlock, file: str, form: Form, encoding: str, place_edits: bool, *, commented: bool
+) -> tuple[Sequence[int], list[str], list[InputError]]:
+    """The numbers of the lines that could be converted, the lines, and the problems of the others."""
+    if not (block.faulty or commented):
+        try:
+            said = [convert(line, form, place_edits=place_edits) for line in block.lines]
+            return range(block.first, block.first + len(said)), said, []
+        except InputError:
+            pass  # which line it was, and how many more there are, is told below
+    numbers: list[int] = []
+    lines: list[str] = []
+    problems: list[InputError] = []
+    for number, line in enumerate(block.lines, block.first):
+        place = Place(file, number)
+        if fault := fault_in(line, place, encoding):
+            problems.append(fault)
+            continue
+        try:
+            lines.append(line if is_comment(line) else convert(line, form, place, place_edits=place_edits))
+        except InputError as error:
+            problems.append(error)
+        else:
+            numbers.append(number)
+    return numbers, lines, problems
+
+
+def _told_apart(
+    numbers: Sequence[int], lines: list[str], block: LineBlock, file: str, seen: SeenIds
+) -> tuple[list[str], list[InputError]]:
+    """The lines whose ids were not there before, and the problems of the others."""
+    # No other bracket is left in a line that was converted.
+    having = [index for index, line in enumerate(lines) if line.endswith(")") and not is_comment(line)]
+    ids = [lines[index][lines[index].rindex("(") + 1 : -1] for index in having]
+    repeated = seen.repeated(ids, file, [numbers[index] for index in having])
+    if not repeated:
+        return lines, []
+    problems = []
+    for position, where in repeated.items():
+        number = numbers[having[position]]
+        column = block.lines[number - block.first].rindex("(") + 1
+        problems.append(_repetition(ids[position], where, Place(file, number, column)))
+    gone = {having[position] for position in repeated}
+    return [line for index, line in enumerate(lines) if index not in gone], problems
+
+
+def _repetition(id_: str, where: str, place: Place) -> InputError:
+    shown = id_ if len(id_) <= LONGEST_ID_SHOWN else f"{id_[:LONGEST_ID_SHOWN]}…"
+    what = f"the id {shown} is there already, {f'at {where}' if where else 'on an earlier line'}"
+    return InputError(what, place=place, remedy="Ids that differ in case only are one; give each line its own")
+
+
+def _line(problem: InputError) -> int:
+    return problem.place.line if problem.place else 0

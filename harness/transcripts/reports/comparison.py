@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from harness.base.cells import shown, width_of
-from harness.transcripts.groups import GroupedComparison
+from harness.transcripts.groups import GroupedComparison, Interval, SystemComparison
 from harness.transcripts.reports.groups import differences
 from harness.transcripts.reports.summary import NOTHING, note, per_cent, points, probability, wer_in_words
 from harness.transcripts.scoring import Scoring
-from harness.transcripts.system_comparison import Interval, SystemComparison
 
 WIDEST_TITLE = 40
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from harness.base.cells import shown
-from harness.transcripts.confusions import Confusions
+from harness.transcripts.scoring import Confusions
 
 ARROW = " → "
 

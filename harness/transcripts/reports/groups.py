@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.base.cells import padded, shown, width_of
-from harness.transcripts.groups import Crossed, Grouped, GroupedComparison, GroupFigures, GroupWords
+from harness.transcripts.groups import Crossed, Grouped, GroupedComparison, GroupFigures, GroupWords, Interval
 from harness.transcripts.reports.summary import GAP, INTERVALS, NOTHING, listed, note, per_cent, points, probability
-from harness.transcripts.system_comparison import Interval
 
 NO_LABEL = "(none)"
 ALL = "all"

@@ -11,15 +11,13 @@ from harness import __version__
 from harness.base.foreign import plain_text
 from harness.base.whole_file import write_whole
 from harness.model.transcript import Edit, WordCounts
-from harness.transcripts.confusions import Confusions, confusions
-from harness.transcripts.groups import GroupFigures
+from harness.transcripts.groups import LEAST_SPEAKERS, GroupFigures, Interval, compare, interval_of, unit_of
 from harness.transcripts.reports import html_alignment, html_groups
 from harness.transcripts.reports.groups import interval_in_words
 from harness.transcripts.reports.html_alignment import Block, blocks, environment
 from harness.transcripts.reports.html_selection import Selection, Shown
 from harness.transcripts.reports.summary import NOTHING, per_cent, probability
-from harness.transcripts.scoring import Scoring
-from harness.transcripts.system_comparison import LEAST_SPEAKERS, Interval, compare, interval_of, unit_of
+from harness.transcripts.scoring import Confusions, Scoring, confusions
 
 MOST_UTTERANCES = 2000
 MOST_SPEAKERS = 500

@@ -13,13 +13,14 @@ from harness.transcripts.groups import (
     GroupedComparison,
     GroupFigures,
     GroupWords,
+    Interval,
     Parting,
+    SystemComparison,
     compared_by_group,
     sorted_labels,
 )
 from harness.transcripts.reports.groups import NO_LABEL
 from harness.transcripts.scoring import Scoring
-from harness.transcripts.system_comparison import Interval, SystemComparison
 
 MOST_ROWS = 500
 LONGEST_LABEL = 80

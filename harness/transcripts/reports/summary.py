@@ -13,8 +13,8 @@ import numpy as np
 
 from harness.base.cells import padded, shown, width_of
 from harness.model.transcript import WordCounts
+from harness.transcripts.groups import Interval, Unit, unit_of
 from harness.transcripts.scoring import Scoring
-from harness.transcripts.system_comparison import Interval, Unit, unit_of
 
 NOTHING = "n/a"
 WER = "WER"

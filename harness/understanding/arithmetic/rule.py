@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from harness.model.understanding import Chunking, Detail
-from harness.transcripts.plain_words import plain_texts
+from harness.transcripts.readings import plain_texts
 
 
 class Values(StrEnum):

@@ -9,8 +9,8 @@ from harness.model.choices import CorpusFormat
 from harness.model.errors import InputError, Place
 from harness.model.transcript import Transcripts
 from harness.model.understanding import Corpus, Utterance
-from harness.transcripts.files.csv_list import read_csv
-from harness.transcripts.files.trn import read_trn
+from harness.transcripts.files.lists import read_csv
+from harness.transcripts.files.transcripts import read_trn
 from harness.understanding.files.bio_folder import read_bio_folder, split_words
 from harness.understanding.files.form import SEQ_IN, SPLIT, corpus_format_of, names_of_split, splits_of
 from harness.understanding.files.intents_csv import csv_text, is_intents_file, read_intents_csv

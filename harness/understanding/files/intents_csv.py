@@ -12,8 +12,8 @@ from harness.base.problems import Problems, shown
 from harness.base.safe_csv import unmarked
 from harness.model.errors import InputError, InputProblems, Place
 from harness.model.understanding import Utterance, intent_set
-from harness.transcripts.files.csv_list import filled_rows, is_header
 from harness.transcripts.files.encoding import read_text
+from harness.transcripts.files.lists import filled_rows, is_header
 from harness.understanding.files.bio_folder import split_words
 from harness.understanding.files.lines import as_utf_8
 

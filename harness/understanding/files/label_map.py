@@ -9,8 +9,8 @@ from types import MappingProxyType
 from harness.base.findings import nearest
 from harness.base.problems import Problems
 from harness.model.errors import InputError, Place
-from harness.transcripts.files.csv_list import filled_rows
 from harness.transcripts.files.encoding import read_text
+from harness.transcripts.files.lists import filled_rows
 
 MEDIA = "media"
 PRESETS: Mapping[str, Mapping[str, str]] = MappingProxyType(

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from harness.base.cells import counted, shown
 from harness.model.choices import LISTED_UTTERANCES as LISTED
+from harness.transcripts.groups import interval_of
 from harness.transcripts.reports.summary import note, per_cent, points, probability, wer_in_words
-from harness.transcripts.system_comparison import interval_of
 from harness.understanding.arithmetic.figures import figures
 from harness.understanding.arithmetic.rule import Rule
 from harness.understanding.reports.cascade_words import NO_WORDS, changes, frame_in_words

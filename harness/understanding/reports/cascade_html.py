@@ -10,8 +10,8 @@ from harness import __version__
 from harness.base.foreign import plain_text
 from harness.base.page_templates import page_templates
 from harness.base.whole_file import write_whole
+from harness.transcripts.groups import interval_of
 from harness.transcripts.reports.summary import per_cent, points, probability, wer_in_words
-from harness.transcripts.system_comparison import interval_of
 from harness.understanding.reports.cascade import FATES, IN_GROUPS, NAMES, between, rows, slot_f1, too_many_in_words
 from harness.understanding.reports.cascade_words import changes, frame_in_words
 from harness.understanding.reports.words import chunking_in_words, details_in_words, zero_in_words

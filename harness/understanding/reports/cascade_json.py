@@ -7,8 +7,8 @@ from typing import Any
 
 from harness import __version__
 from harness.model.understanding import Utterance
-from harness.transcripts.reports.groups_json import counts_of
-from harness.transcripts.system_comparison import interval_of
+from harness.transcripts.groups import interval_of
+from harness.transcripts.reports.scoring_json import counts_of
 from harness.understanding.reports.cascade import slot_f1
 from harness.understanding.reports.counts_json import counts_json, rule_json, zero_json
 from harness.understanding.scoring.cascade import Cascade, CascadeGroup, CascadeUtterance, Fate

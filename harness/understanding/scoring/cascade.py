@@ -16,7 +16,7 @@ from harness.model.understanding import Corpus, Prediction, Utterance
 from harness.transcripts.alignment import count
 from harness.transcripts.scoring import Scoring as WordScoring
 from harness.transcripts.scoring import score as score_words
-from harness.transcripts.wording import Wording
+from harness.transcripts.words import Wording
 from harness.understanding.arithmetic.counts import FrameCounts, total
 from harness.understanding.arithmetic.rule import Rule
 from harness.understanding.arithmetic.zero_division import ZERO, ZeroDivision

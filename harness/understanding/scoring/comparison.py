@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.statistics.comparison import Discordance
 from harness.statistics.intervals import CONFIDENCE
-from harness.statistics.paired_difference import paired_difference
+from harness.statistics.significance import Discordance, paired_difference
 from harness.understanding.arithmetic.counts import FrameCounts, total
 from harness.understanding.arithmetic.sample_intervals import Interval
 from harness.understanding.arithmetic.zero_division import ZERO, ZeroDivision

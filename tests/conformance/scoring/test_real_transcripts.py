@@ -8,10 +8,9 @@ import pytest
 
 from harness.model.scenario import Normalisation
 from harness.model.transcript import Edit
-from harness.transcripts.files.pairs import read_pair
+from harness.transcripts.files.transcripts import read_pair
 from harness.transcripts.scoring import Scoring, score
-from harness.transcripts.wording import Wording
-from harness.transcripts.words import normalise
+from harness.transcripts.words import Wording, normalise
 from tests.conformance.scoring import sclite
 
 DATA = Path(__file__).parents[2] / "data" / "asr"

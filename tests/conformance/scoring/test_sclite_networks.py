@@ -9,7 +9,7 @@ import pytest
 from harness.model.errors import InputError
 from harness.model.transcript import AlignedWord
 from harness.transcripts.alignment import count
-from harness.transcripts.network import align_networks, parse
+from harness.transcripts.networks import align_networks, parse
 from tests.conformance.scoring import sclite
 from tests.unit.transcripts.network_texts import WORDS, pairs
 

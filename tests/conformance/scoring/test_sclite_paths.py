@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.transcripts.alignment import align
-from harness.transcripts.alignment_batch import align_many, align_texts
+from harness.transcripts.alignment import align, align_many, align_texts
 from tests.conformance.scoring import sclite
 from tests.conformance.scoring.sclite import needs_sclite
 

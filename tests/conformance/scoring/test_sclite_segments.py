@@ -13,8 +13,7 @@ import pytest
 from harness.model.choices import TranscriptFormat as Format
 from harness.model.errors import InputError
 from harness.transcripts.alignment import align
-from harness.transcripts.files.pairs import read_pair
-from harness.transcripts.files.speakers import speaker_scheme
+from harness.transcripts.files.transcripts import read_pair, speaker_scheme
 from tests.conformance.scoring.sclite import SCLITE, ScliteUtterance, needs_sclite, utterances
 
 pytestmark = needs_sclite

@@ -22,7 +22,7 @@ from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.session.figures.heard import HeardTrial, Said, heard_in, words_of
 from harness.session.figures.progress import SessionFigures
 from harness.session.log.writer import SqliteLog
-from harness.transcripts.words_heard import WordsHeard
+from harness.transcripts.recognition import WordsHeard
 from harness.wake.wake import WakeFigures
 from tests.unit.session.figures.rows import Rows, planned
 from tests.unit.wake.wake_rows import WakeRows, wake_trial

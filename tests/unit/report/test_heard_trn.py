@@ -18,7 +18,7 @@ from harness.model.trial import Outcome, Recognition
 from harness.session.figures.heard import Heard, HeardTrial, by_group, heard_in, words_of
 from harness.session.figures.progress import SessionFigures
 from harness.session.log.writer import SqliteLog
-from harness.transcripts.words_heard import Unit
+from harness.transcripts.recognition import HeardUnit
 from harness.wake.wake import WakeFigures
 from tests.unit.session.figures.rows import Rows, planned
 from tests.unit.wake.wake_rows import WakeRows, wake_trial
@@ -123,7 +123,7 @@ def test_intervals_are_over_queries_as_those_of_the_session(tmp_path: Path) -> N
         json.loads(CliRunner().invoke(group, one).stdout) for one in ([*command, "--groups", files[2]], command)
     )
     session_words = words_of(heard_of(rows)).final
-    assert session_words.unit is Unit.QUERIES
+    assert session_words.unit is HeardUnit.QUERIES
     assert (by_query["interval_over"], tuple(by_query["interval"])) == ("queries", session_words.interval)
     assert alone["interval_over"] == "utterances"
     assert alone["interval"][1] - alone["interval"][0] < 0.7 * (by_query["interval"][1] - by_query["interval"][0])

@@ -7,9 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from harness.model.scenario import SequentialTest
-from harness.statistics.anytime import share_sequence
-from harness.statistics.exact import Interval
-from harness.statistics.sequential import Verdict, rate_verdict, share_verdict
+from harness.statistics.intervals import Interval
+from harness.statistics.sequential import Verdict, rate_verdict, share_sequence, share_verdict
 
 
 def kept_rate(

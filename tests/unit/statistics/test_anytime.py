@@ -9,8 +9,15 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import beta, gamma
 
-from harness.statistics.anytime import PRIOR_EVENTS, PRIOR_EXPOSURE, PRIOR_NO, PRIOR_YES, rate_sequence, share_sequence
-from harness.statistics.exact import clopper_pearson, garwood
+from harness.statistics.intervals import clopper_pearson, garwood
+from harness.statistics.sequential import (
+    PRIOR_EVENTS,
+    PRIOR_EXPOSURE,
+    PRIOR_NO,
+    PRIOR_YES,
+    rate_sequence,
+    share_sequence,
+)
 from tests.unit.statistics.simulations import kept_rate, kept_share
 
 

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.statistics.clustered_rates import MOST_SIMULATED, clustering
-from harness.statistics.comparison import dispersion
-from harness.statistics.exact import garwood
+from harness.statistics.intervals import garwood
+from harness.statistics.significance import MOST_SIMULATED, clustering, dispersion
 
 
 def test_over_stretches_of_one_length_it_is_the_index_of_dispersion() -> None:

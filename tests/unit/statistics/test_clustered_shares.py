@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.statistics.clustered_shares import clustered_interval, design_effect
-from harness.statistics.exact import clopper_pearson
+from harness.statistics.intervals import clopper_pearson, clustered_interval, design_effect
 
 CLUSTERS = st.lists(
     st.integers(1, 8).flatmap(lambda of: st.tuples(st.integers(0, of), st.just(of))), min_size=2, max_size=20

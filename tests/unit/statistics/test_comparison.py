@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from harness.statistics.comparison import Discordance, dispersion, mcnemar, poisson_rates
+from harness.statistics.significance import Discordance, dispersion, mcnemar, poisson_rates
 
 
 def test_mcnemar_is_the_binomial_of_those_that_differ() -> None:

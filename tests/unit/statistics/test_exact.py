@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest, poisson
 
-from harness.statistics.exact import clopper_pearson, garwood
+from harness.statistics.intervals import clopper_pearson, garwood
 
 
 @given(st.integers(1, 3000).flatmap(lambda total: st.tuples(st.integers(0, total), st.just(total))))

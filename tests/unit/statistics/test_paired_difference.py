@@ -5,8 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from harness.statistics.comparison import Discordance
-from harness.statistics.paired_difference import paired_difference
+from harness.statistics.significance import Discordance, paired_difference
 
 
 def test_the_papers_example() -> None:

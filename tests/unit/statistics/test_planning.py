@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.statistics.exact import clopper_pearson
+from harness.statistics.intervals import clopper_pearson
 from harness.statistics.planning import hours_for_claim, utterances_for_claim
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom, binomtest, poisson
 
-from harness.statistics.exact import clopper_pearson
-from harness.statistics.sample_size import (
+from harness.statistics.intervals import clopper_pearson
+from harness.statistics.planning import (
     Differing,
     design_effect,
     files_for_difference,

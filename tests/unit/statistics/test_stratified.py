@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from scipy.stats import chi2
 
-from harness.statistics.stratified import Stratum, mantel_haenszel, stratified_difference
+from harness.statistics.word_intervals import Stratum, mantel_haenszel, stratified_difference
 
 
 def test_the_difference_weighs_strata_by_their_pairs() -> None:

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.statistics import swapping
-from harness.statistics.comparison import mcnemar
-from harness.statistics.swapping import swapped, swapped_together
+from harness.statistics import significance as swapping
+from harness.statistics.significance import mcnemar, swapped, swapped_together
 
 DIFFERENCES = st.lists(st.fractions(-2, 2, max_denominator=6), min_size=1, max_size=9)
 

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from harness.model.errors import InputError, Place
 from harness.model.transcript import WordCounts
-from harness.transcripts import alignment_batch, alignment_long
-from harness.transcripts.alignment import align, count
-from harness.transcripts.alignment_batch import Alignments, align_many, align_texts
+from harness.transcripts import alignment as alignment_batch
+from harness.transcripts import alignment_tables as alignment_long
+from harness.transcripts.alignment import Alignments, align, align_many, align_texts, count
 from tests.unit.transcripts.alignment_table import path_by_table
 
 PLAIN = ("a", "b", "c", "eightfit", "ninewords", "ninewordt", "überlänge", "日本語", "日本")

@@ -6,8 +6,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from harness.model.errors import InputError
-from harness.transcripts import alignment_long
-from harness.transcripts.alignment_long import path_of
+from harness.transcripts import alignment_tables as alignment_long
+from harness.transcripts.alignment_tables import path_of
 from tests.unit.transcripts.alignment_table import path_by_table
 
 WORDS = st.lists(st.integers(0, 3), max_size=40)

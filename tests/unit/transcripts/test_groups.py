@@ -13,13 +13,15 @@ from harness.transcripts.groups import (
     GroupFigures,
     Grouping,
     Groupings,
+    Unit,
+    compare,
     compared_by_group,
     group_figures,
+    interval_of,
     sorted_labels,
     words_on,
 )
 from harness.transcripts.scoring import Scoring, score
-from harness.transcripts.system_comparison import Unit, compare, interval_of
 
 WORDS = ("on", "off", "the", "light")
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from harness.model.errors import InputError, Place
 from harness.model.transcript import AlignedWord, Edit
 from harness.transcripts.alignment import align, side_by_side
-from harness.transcripts.network import MAX_CELLS, Network, align_networks, parse
+from harness.transcripts.networks import MAX_CELLS, Network, align_networks, parse
 from tests.unit.transcripts.network_texts import pairs
 
 PRICES = {Edit.CORRECT: 0, Edit.SUBSTITUTION: 4, Edit.DELETION: 3, Edit.INSERTION: 3}

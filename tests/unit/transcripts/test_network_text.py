@@ -7,8 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harness.model.errors import InputError, Place
-from harness.transcripts.network import chain, is_plain, parse
 from harness.transcripts.network_text import MAX_DEPTH, MAX_WORDS, Network
+from harness.transcripts.networks import chain, is_plain, parse
 
 MARKS = st.text(st.sampled_from("{}/@();\\ ab-\n\xa0é"), max_size=60)
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model.transcript import MOST_PAIRS, Normalisation, Rewriting
-from harness.transcripts.rewriting import rewrite
+from harness.transcripts.readings import rewrite
 
 Pair = tuple[tuple[str, ...], tuple[str, ...]]
 

@@ -11,10 +11,9 @@ from harness.model.choices import Marks
 from harness.model.errors import InputError, InputProblems
 from harness.model.transcript import AlignedWord, Edit, Normalisation, Rewriting, Transcripts, WordCounts
 from harness.transcripts.alignment import align, count
-from harness.transcripts.confusions import confusions
-from harness.transcripts.scoring import Scoring, score
-from harness.transcripts.system_comparison import compare, interval_of
-from harness.transcripts.wording import Wording, fold, squeezed
+from harness.transcripts.groups import compare, interval_of
+from harness.transcripts.scoring import Scoring, confusions, score
+from harness.transcripts.words import Wording, fold, squeezed
 
 VERBATIM = Wording(Normalisation.VERBATIM)
 FOLDED = Wording(Normalisation.VERBATIM, fold_case=True)

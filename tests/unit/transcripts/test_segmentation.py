@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model.transcript import Segment, TimedWord
-from harness.transcripts.segmentation import cut
+from harness.transcripts.files.timed import cut
 
 
 def word(text: str, start_s: float, duration_s: float = 0.2, file: str = "f", channel: str = "A") -> TimedWord:

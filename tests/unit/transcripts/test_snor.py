@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model.errors import InputError
-from harness.transcripts.snor import Form, convert, homophone, words
-from harness.transcripts.sro import split_id, tokens
+from harness.transcripts.snor import Form, convert, homophone, split_id, tokens, words
 
 LEXICAL, EXPANDED, SNR = Form.LEXICAL, Form.EXPANDED, Form.SNR
 

@@ -19,7 +19,7 @@ from harness.transcripts.readings import options
 from harness.transcripts.recognition import recognised, same_words
 from harness.transcripts.scoring import score
 from harness.transcripts.spoken_words import says_numerals, spoken_readings
-from harness.transcripts.wording import Wording
+from harness.transcripts.words import Wording
 from tests.unit.session.material import trial
 
 PAIRS = Path(__file__).parents[2] / "data" / "spoken_english"

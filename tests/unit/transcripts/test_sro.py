@@ -5,8 +5,19 @@ from __future__ import annotations
 import pytest
 
 from harness.model.errors import InputError, Place
-from harness.transcripts.snor import Form, convert
-from harness.transcripts.sro import EditEnd, EditStart, Event, Marker, Pause, Token, Word, split_id, tokens
+from harness.transcripts.snor import (
+    EditEnd,
+    EditStart,
+    Event,
+    Form,
+    Marker,
+    Pause,
+    Token,
+    Word,
+    convert,
+    split_id,
+    tokens,
+)
 
 
 @pytest.mark.parametrize(

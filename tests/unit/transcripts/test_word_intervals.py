@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.statistics.exact import clopper_pearson, garwood
-from harness.statistics.swapping import swapped
+from harness.statistics.intervals import clopper_pearson, garwood
+from harness.statistics.significance import swapped
 from harness.statistics.word_intervals import wer_difference, wer_interval
 from tests.unit.transcripts.word_simulations import Corpus, called_different, kept
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.statistics.comparison import Discordance
+from harness.statistics.significance import Discordance
 from harness.wake.wake_comparison import comparisons, discordance
 from tests.unit.wake.wake_rows import WakeRows, wake_trial
 

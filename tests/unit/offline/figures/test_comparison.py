@@ -18,8 +18,7 @@ from harness.offline.figures.comparison import (
     compare,
 )
 from harness.offline.reports.comparison import as_json, differing_csv, lines, read_evaluated
-from harness.statistics.comparison import mcnemar, poisson_rates
-from harness.statistics.paired_difference import paired_difference
+from harness.statistics.significance import mcnemar, paired_difference, poisson_rates
 
 FAIR = {"the lead-in, ms,": "1000", "-u": "no"}
 

@@ -12,7 +12,7 @@ from harness.offline.figures.det import (
     least_cost,
     term_weighted_value,
 )
-from harness.statistics.exact import clopper_pearson, garwood
+from harness.statistics.intervals import clopper_pearson, garwood
 
 
 def det(*rows: tuple[float, int, int], files: int = 1000, hours: float = 10.0, targets: int = 0) -> Det:

@@ -9,7 +9,7 @@ from harness.model.record import EventReviewed, ReviewWord
 from harness.model.scenario import TrialKind
 from harness.model.trial import Outcome
 from harness.offline.figures.session_comparison import DeviceComparison, HeardOffline, compare_device
-from harness.statistics.comparison import Discordance
+from harness.statistics.significance import Discordance
 from tests.unit.wake.wake_rows import WakeRows, wake_trial
 
 RATE_HZ = 16_000

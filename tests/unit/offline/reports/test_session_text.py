@@ -3,8 +3,8 @@
 from harness.model.offline import EngineFacts, EngineKind
 from harness.offline.figures.session_comparison import AmbientCounts, DeviceComparison
 from harness.offline.reports.session import lines
-from harness.statistics.comparison import Discordance
 from harness.statistics.latency import latency_figures
+from harness.statistics.significance import Discordance
 
 FACTS = EngineFacts(EngineKind.WAKE, "1", 16_000, ("alexa",), "0" * 64)
 

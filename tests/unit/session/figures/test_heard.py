@@ -20,7 +20,7 @@ from harness.session.figures.heard import by_group, heard_in, words_of
 from harness.session.figures.progress import Progress, SessionFigures
 from harness.statistics.intervals import Share
 from harness.statistics.word_intervals import wer_interval
-from harness.transcripts.words_heard import Unit, WordsHeard
+from harness.transcripts.recognition import HeardUnit, WordsHeard
 from harness.wake.wake import WakeFigures
 from tests.unit.session.figures.rows import Rows, planned
 from tests.unit.wake.wake_rows import WakeRows, wake_trial
@@ -75,14 +75,14 @@ def test_the_interval_is_that_of_attempts_and_none_over_nothing() -> None:
     assert WordsHeard.of([("time", None)]).interval is None
     words = WordsHeard.of([("time", RIGHT), ("time", WRONG), ("time", None), ("date", RIGHT)])
     assert words.interval == wer_interval([0, 2, 0], [4, 4, 4])
-    assert words.unit is Unit.ATTEMPTS
+    assert words.unit is HeardUnit.ATTEMPTS
 
 
 def test_from_six_queries_on_the_interval_is_that_of_queries() -> None:
     heard = [(f"q{number % 6}", WRONG if number % 6 == 1 else RIGHT) for number in range(24)]
     five = WordsHeard.of([("q4", counts) if query == "q5" else (query, counts) for query, counts in heard])
     six = WordsHeard.of(heard)
-    assert (five.unit, six.unit) == (Unit.ATTEMPTS, Unit.QUERIES)
+    assert (five.unit, six.unit) == (HeardUnit.ATTEMPTS, HeardUnit.QUERIES)
     assert six.interval == wer_interval([8, *[0] * 5], [16] * 6)
     assert five.interval is not None
     assert six.interval is not None
@@ -99,8 +99,8 @@ def test_repetitions_do_not_make_surer_that_no_word_is_wrong() -> None:
 def test_sums_of_two_devices_keep_their_queries() -> None:
     three = WordsHeard.of((f"q{number}", RIGHT) for number in range(3))
     others = WordsHeard.of((f"q{number}", WRONG) for number in range(3, 6))
-    assert (three + others).unit is Unit.QUERIES
-    assert (three + three).unit is Unit.ATTEMPTS
+    assert (three + others).unit is HeardUnit.QUERIES
+    assert (three + three).unit is HeardUnit.ATTEMPTS
     with pytest.raises(ValueError, match="0 queries for 1 transcripts"):
         WordsHeard((RIGHT,), (), 1)
 

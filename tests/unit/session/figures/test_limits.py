@@ -10,7 +10,7 @@ from harness.session.figures.limits import LimitVerdict, check_limits
 from harness.session.figures.totals import Totals
 from harness.statistics.intervals import Share
 from harness.statistics.latency import latency_figures
-from harness.transcripts.words_heard import WordsHeard
+from harness.transcripts.recognition import WordsHeard
 from harness.wake.wake_progress import DeviceWake, WakeProgress
 
 

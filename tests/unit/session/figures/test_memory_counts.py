@@ -22,8 +22,7 @@ from harness.session.figures.memory_counts import (
     levels,
     memory_length,
 )
-from harness.statistics.exact import clopper_pearson
-from harness.statistics.intervals import Share
+from harness.statistics.intervals import Share, clopper_pearson
 from tests.unit.session.figures.memory_simulations import Design, kept
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.transcripts.files.csv_list import read_csv
+from harness.transcripts.files.lists import read_csv
 from tests.unit.transcripts.files.told import Told, assert_told, read_or_refused, told, written
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.model.transcript import TimedWord
-from harness.transcripts.files.ctm import read_ctm
+from harness.transcripts.files.timed import read_ctm
 from tests.unit.transcripts.files.told import Told, assert_told, read_or_refused, told, written
 
 

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.transcripts.files.ctm import read_ctm
 from harness.transcripts.files.normalisation_file import NormalisationKeys, load_normalisation
-from harness.transcripts.files.pairs import read_pair, read_transcripts
-from harness.transcripts.files.stm import read_stm
+from harness.transcripts.files.timed import read_ctm, read_stm
+from harness.transcripts.files.transcripts import read_pair, read_transcripts
 from tests.unit.transcripts.files.told import written
 
 PAGE = (Path(__file__).parents[4] / "docs" / "transcript-formats.md").read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ import pytest
 
 from harness.model.errors import InputError
 from harness.transcripts.files.encoding import read_text
-from harness.transcripts.files.trn import read_trn
+from harness.transcripts.files.transcripts import read_trn
 from tests.unit.transcripts.files.told import Told, assert_told, problems_of, told, written
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from harness.model.errors import InputError, InputProblems
 from harness.model.transcript import Grouping, Groupings, Transcripts
-from harness.transcripts.files.groups import read_groups, read_labels, refuse_other_list
-from harness.transcripts.files.pairs import read_pair
+from harness.transcripts.files.lists import read_groups, read_labels, refuse_other_list
+from harness.transcripts.files.transcripts import read_pair
 from tests.unit.transcripts.files.told import written
 
 LIST = 'voice,id,level_dbfs,note\nann,a_1,-26,\n\n bob ,b_1, -38 ,"said  ""hm"",\nthen left"\n'

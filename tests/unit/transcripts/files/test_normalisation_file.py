@@ -11,7 +11,7 @@ from harness.cli.validate import command
 from harness.model.errors import InputError, InputProblems
 from harness.model.transcript import Normalisation, Rewriting
 from harness.transcripts.files.normalisation_file import load_normalisation
-from harness.transcripts.rewriting import rewrite
+from harness.transcripts.readings import rewrite
 from harness.transcripts.words import normalise
 
 LAMPS = """# What our lamps understand.

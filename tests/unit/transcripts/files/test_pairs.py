@@ -8,8 +8,7 @@ import pytest
 
 from harness.model.choices import TranscriptFormat as Format
 from harness.model.errors import InputError
-from harness.transcripts.files.form import format_of
-from harness.transcripts.files.pairs import read_pair, read_transcripts
+from harness.transcripts.files.transcripts import format_of, read_pair, read_transcripts
 from tests.unit.transcripts.files.told import assert_told, told, written
 
 

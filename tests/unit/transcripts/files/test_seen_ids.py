@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from harness.transcripts.files import seen_ids
-from harness.transcripts.files.seen_ids import SeenIds
+from harness.transcripts.files import sro as seen_ids
+from harness.transcripts.files.sro import SeenIds
 
 LONGEST = 9000
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.model.errors import InputError
-from harness.transcripts.files.speakers import speaker_scheme
+from harness.transcripts.files.transcripts import speaker_scheme
 
 CASES = [
     ("spu_id", "abc_def", "abc"),

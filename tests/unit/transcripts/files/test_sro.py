@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from harness.model.errors import InputError, Place
 from harness.model.transcript import Transcripts
-from harness.transcripts.files.sro import read_sro
-from harness.transcripts.files.sro_stream import converted_blocks
+from harness.transcripts.files.sro import converted_blocks, read_sro
 from harness.transcripts.snor import Form, words
 from tests.unit.transcripts.files.told import Told, assert_told, read_or_refused, told, written
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.model.transcript import Segment
-from harness.transcripts.files.stm import Label, Segments, read_stm
+from harness.transcripts.files.timed import Label, Segments, read_stm
 from tests.unit.transcripts.files.told import Told, assert_told, read_or_refused, told, written
 
 EXAMPLE = """;; CATEGORY "0" "" ""

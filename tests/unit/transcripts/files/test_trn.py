@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from harness.model.errors import InputProblems
 from harness.model.transcript import Transcripts
-from harness.transcripts.files.trn import parted_at_once, parted_line_by_line, read_trn
+from harness.transcripts.files.transcripts import parted_at_once, parted_line_by_line, read_trn
 from tests.unit.transcripts.files.told import Told, assert_told, problems_of, read_or_refused, told, written
 
 

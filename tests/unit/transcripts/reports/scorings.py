@@ -2,7 +2,7 @@
 
 from harness.model.transcript import Normalisation, Transcripts
 from harness.transcripts.scoring import Scoring, score
-from harness.transcripts.wording import Wording
+from harness.transcripts.words import Wording
 
 VERBATIM = Wording(Normalisation.VERBATIM)
 HOSTILE = "\x1b]0;title\x07\x1b[31m[red]‮abc​\x9b2J"

@@ -3,8 +3,8 @@
 import pytest
 from rich.cells import cell_len
 
-from harness.transcripts.confusions import confusions
 from harness.transcripts.reports.confusions import lines
+from harness.transcripts.scoring import confusions
 from tests.unit.transcripts.reports.scorings import every_sort, foreign, scored
 
 

@@ -15,13 +15,13 @@ from harness.transcripts.groups import (
     GroupFigures,
     Grouping,
     Groupings,
+    compare,
     compared_by_group,
     group_figures,
 )
 from harness.transcripts.reports import comparison, groups, html, html_groups
 from harness.transcripts.reports.scoring_json import Scored, Source, SourceFile, pieces
 from harness.transcripts.scoring import Scoring
-from harness.transcripts.system_comparison import compare
 from tests.unit.transcripts.reports.scorings import HOSTILE, WIDE, scored
 from tests.unit.transcripts.reports.test_html import Page
 

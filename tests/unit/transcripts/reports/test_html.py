@@ -15,7 +15,7 @@ from harness.model.transcript import AlignedWord, Edit, Transcripts, WordCounts
 from harness.transcripts.reports.html import MOST_UTTERANCES, page, write_html
 from harness.transcripts.reports.html_alignment import MOST_STEPS, alignment, blocks
 from harness.transcripts.scoring import ScoredUtterance, Scoring, score
-from harness.transcripts.wording import Wording
+from harness.transcripts.words import Wording
 
 CLOSED_BY_ITSELF = {"meta", "link", "input", "br"}
 CLOSED_BY_NEXT = {"li", "td", "th", "option"}

@@ -3,9 +3,9 @@
 import json
 from typing import Any
 
+from harness.transcripts.groups import compare
 from harness.transcripts.reports import scoring_json
 from harness.transcripts.reports.scoring_json import Scored, Source, SourceFile, pieces
-from harness.transcripts.system_comparison import compare
 from tests.unit.transcripts.reports.scorings import HOSTILE, every_sort, foreign, scored
 
 SOURCE = Source(

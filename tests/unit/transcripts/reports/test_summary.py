@@ -4,8 +4,8 @@ import pytest
 from rich.cells import cell_len
 
 from harness.model.transcript import WordCounts
+from harness.transcripts.groups import compare
 from harness.transcripts.reports import comparison, summary
-from harness.transcripts.system_comparison import compare
 from tests.unit.transcripts.reports.scorings import every_sort, foreign, scored
 
 

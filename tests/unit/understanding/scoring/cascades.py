@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from harness.model.choices import Marks
 from harness.model.transcript import Normalisation
 from harness.model.understanding import Corpus, Prediction, Utterance
-from harness.transcripts.wording import Wording
+from harness.transcripts.words import Wording
 from harness.understanding.arithmetic.rule import Rule, Values
 from harness.understanding.scoring.cascade import Cascade, Heard, cascade, joined, understood
 

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from harness.model.understanding import Chunking, Corpus, Utterance
-from harness.statistics.comparison import mcnemar
+from harness.statistics.significance import mcnemar
 from harness.understanding.arithmetic.counts import FrameCounts
 from harness.understanding.arithmetic.rule import Rule
 from harness.understanding.arithmetic.zero_division import ZERO

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.transcripts.times_of_day import next_time_of_day
+from harness.session.figures.effects import next_time_of_day
 
 BERLIN = ZoneInfo("Europe/Berlin")
 

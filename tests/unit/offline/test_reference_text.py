@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from harness.model.offline import RejectReason
+from harness.offline.one_file import LONGEST_BYTES, read_reference
 from harness.sound.wave_file import UnusableSound
-from harness.transcripts.files.reference_text import LONGEST_BYTES, read_reference
 
 
 @pytest.mark.parametrize(

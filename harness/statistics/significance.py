@@ -1,0 +1,310 @@
+"""Two systems against each other, and whether events come in clusters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from harness.statistics import special
+from harness.statistics.intervals import CONFIDENCE, Interval, garwood, wilson
+
+
+@dataclass(frozen=True, slots=True)
+class Discordance:
+    """Two systems on the same stimuli. both, neither: heard by both, by none; only_first, only_second: by that alone.
+
+    p: that the two differ so much by chance though they are equally good; None when they never differ.
+    """
+
+    both: int = 0
+    only_first: int = 0
+    only_second: int = 0
+    neither: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.both + self.only_first + self.only_second + self.neither
+
+    @property
+    def p(self) -> float | None:
+        return mcnemar(self.only_first, self.only_second)
+
+
+def mcnemar(only_first: int, only_second: int) -> float | None:
+    """Exact two-sided p of McNemar's test, from the stimuli on which two systems differ; None when there are none.
+
+    Source: McNemar, Psychometrika 12 (1947), with the binomial distribution in place of its approximation.
+    """
+    differing = only_first + only_second
+    return min(1.0, 2 * float(special.bdtr(min(only_first, only_second), differing, 0.5))) if differing else None
+
+
+def poisson_rates(first: int, first_hours: float, second: int, second_hours: float) -> float | None:
+    """Exact two-sided p that two Poisson rates, on different audio, are the same; None over nothing.
+
+    Given the sum of both, the first count is binomial. Source: Przyborowski & Wilenski, Biometrika 31 (1940).
+    """
+    from scipy.stats import binomtest  # here, since it takes longer to import than most of what we print takes to make
+
+    if first_hours <= 0 or second_hours <= 0:
+        return None
+    if first + second == 0:
+        return 1.0
+    return float(binomtest(first, first + second, first_hours / (first_hours + second_hours)).pvalue)
+
+
+@dataclass(frozen=True, slots=True)
+class Dispersion:
+    """index: variance over mean of counts in equal stretches, 1 for events that come by themselves; more in clusters.
+
+    p: two-sided, that such counts are Poisson's.
+    """
+
+    index: float
+    p: float
+
+
+def dispersion(counts: Sequence[int]) -> Dispersion | None:
+    """Index of dispersion of counts in stretches of equal length; None without two stretches and an event.
+
+    Where it is well above 1 the exact interval of the rate is too narrow. Source: Fisher, Statistical Methods, 16.
+    """
+    if len(counts) < 2 or not any(counts):
+        return None
+    values = np.asarray(counts, dtype=float)
+    index = float(values.var(ddof=1) / values.mean())
+    degrees = len(counts) - 1
+    below, above = float(special.chdtr(degrees, degrees * index)), float(special.chdtrc(degrees, degrees * index))
+    return Dispersion(index, min(1.0, 2 * min(below, above)))
+
+
+DRAWS = 20_000
+MOST_STEPS = 20_000_000
+"""Work up to which every way of swapping is counted."""
+MOST_ENUMERATED = 14
+"""Clusters up to which every way of swapping is tried, for several figures at once."""
+_BLOCK = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class Swapping:
+    """p: two-sided. exact: every way of swapping was counted, not drawn. clusters: those with a difference."""
+
+    p: float
+    exact: bool
+    clusters: int
+
+
+def swapped(differences: Sequence[Fraction | int], seed: int = 0) -> Swapping | None:
+    """Whether a sum of differences, one of each cluster, is far from 0; None when all of them are 0.
+
+    With differences of 1, 0 and −1 it is McNemar's exact test. Source: Fisher, The Design of Experiments, 21 (1935).
+    """
+    apart = [Fraction(one) for one in differences if one]
+    if not apart:
+        return None
+    scale = math.lcm(*(one.denominator for one in apart))
+    whole = [int(one * scale) for one in apart]
+    common = reduce(math.gcd, whole)
+    whole = [one // common for one in whole]
+    found, span = abs(sum(whole)), sum(map(abs, whole))
+    if span * len(whole) <= MOST_STEPS:
+        # Chance of each sum of those that keep their sign: the sum of all is twice that, less the span.
+        chances = np.zeros(span + 1)
+        chances[0] = 1.0
+        for size in map(abs, whole):
+            chances[size:] = (chances[size:] + chances[: span + 1 - size]) / 2
+            chances[:size] /= 2
+        far = np.abs(2 * np.arange(span + 1) - span) >= found
+        return Swapping(min(1.0, float(chances[far].sum())), True, len(whole))
+    values = np.array(whole, dtype=np.float64)
+    rng = np.random.default_rng(seed)
+    as_far = sum(
+        int(np.count_nonzero(np.abs(signs @ values) >= found * (1 - 1e-12))) for signs in _signs(rng, len(whole))
+    )
+    return Swapping((1 + as_far) / (1 + DRAWS), False, len(whole))
+
+
+def in_keeping(difference: float, interval: Interval, p: float, confidence: float = CONFIDENCE) -> Interval:
+    """An approximate interval of a difference that agrees with the exact test beside it on whether 0 can be.
+
+    Where the test does not rule 0 out the interval is widened to hold it. Where it does, an end that lies beyond 0 is
+    the test-based one. Source: Miettinen, American Journal of Epidemiology 103 (1976), 226–235.
+    """
+    low, high = interval
+    if p >= 1 - confidence:
+        return min(low, 0.0), max(high, 0.0)
+    if low <= 0 <= high:
+        nearer = difference * (1 - float(special.ndtri((1 - confidence) / 2) / special.ndtri(p / 2)))
+        return (nearer, high) if difference > 0 else (low, nearer)
+    return low, high
+
+
+def swapped_together(differences: NDArray[Any], seed: int = 0) -> Swapping | None:
+    """Whether any of several figures differs; None when none does in any cluster.
+
+    differences: a row for each cluster, a column for each figure. Each figure counts by its square over what swapping
+    makes of it on average, so that rare categories count as frequent ones do.
+    """
+    held = np.asarray(differences, dtype=np.float64)
+    held = held[np.any(held != 0, axis=1)]
+    held = held[:, np.any(held != 0, axis=0)]
+    if not held.size:
+        return None
+    usual = (held**2).sum(axis=0)
+    found = float((held.sum(axis=0) ** 2 / usual).sum()) * (1 - 1e-9)
+    clusters = len(held)
+    if clusters <= MOST_ENUMERATED:
+        every = (np.arange(1 << clusters)[:, None] >> np.arange(clusters) & 1) * 2.0 - 1
+        as_far = int(np.count_nonzero(((every @ held) ** 2 / usual).sum(axis=1) >= found))
+        return Swapping(as_far / (1 << clusters), True, clusters)
+    rng = np.random.default_rng(seed)
+    as_far = sum(
+        int(np.count_nonzero(((signs @ held) ** 2 / usual).sum(axis=1) >= found)) for signs in _signs(rng, clusters)
+    )
+    return Swapping((1 + as_far) / (1 + DRAWS), False, clusters)
+
+
+def _signs(rng: np.random.Generator, clusters: int) -> Iterator[NDArray[Any]]:
+    """DRAWS rows of +1 and −1, in blocks."""
+    for begin in range(0, DRAWS, _BLOCK):
+        yield rng.integers(0, 2, (min(_BLOCK, DRAWS - begin), clusters)) * 2.0 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class PairedDifference:
+    """Share of the first less share of the second; low, high: 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def paired_difference(counts: Discordance) -> PairedDifference | None:
+    """Of stimuli heard by the first and by the second; None over nothing.
+
+    The square-and-add interval of Wilson's ends, with the correlation of the pairs corrected for continuity; it agrees
+    on 0 with McNemar's exact test, which stands beside it.
+    Source: Newcombe, Statistics in Medicine 17 (1998), 2635–2650, method 10.
+    """
+    a, b, c, d = counts.both, counts.only_first, counts.only_second, counts.neither
+    total = a + b + c + d
+    first, second = wilson(a + b, total), wilson(a + c, total)
+    if first is None or second is None:
+        return None
+    share, other = (a + b) / total, (a + c) / total
+    cross = a * d - b * c
+    corrected = max(cross - total / 2, 0.0) if cross > 0 else float(cross)
+    margins = (a + b) * (c + d) * (a + c) * (b + d)
+    phi = corrected / math.sqrt(margins) if margins else 0.0
+    value = (b - c) / total
+    down, up = share - first[0], first[1] - share
+    other_down, other_up = other - second[0], second[1] - other
+    low = value - math.sqrt(max(0.0, down**2 - 2 * phi * down * other_up + other_up**2))
+    high = value + math.sqrt(max(0.0, up**2 - 2 * phi * up * other_down + other_down**2))
+    p = 1.0 if counts.p is None else counts.p
+    return PairedDifference(value, *in_keeping(value, (max(-1.0, low), min(1.0, high)), p))
+
+
+Column = NDArray[np.float64]
+MOST_SIMULATED = 5000
+"""Events; of more the normal distribution tells as much."""
+SIMULATIONS = 999
+REPLICATES = 2000
+MOST_DRAWS = 20_000_000
+FEWEST_REPLICATES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Clustering:
+    """index: of dispersion, 1 for events that come by themselves, more in clusters. p: one-sided, that they come so
+    clustered by chance. interval: of the rate, per unit of exposure, with whole stretches drawn anew; it holds
+    Garwood's, since clusters never tell more than as many events by themselves."""
+
+    index: float
+    p: float
+    interval: Interval
+    stretches: int
+
+
+def clustering(
+    counts: ArrayLike, exposures: ArrayLike, *, seed: int = 1, confidence: float = CONFIDENCE
+) -> Clustering | None:
+    """Index of dispersion over stretches of any length, with its p and a cluster bootstrap; None without two
+    stretches and two events. The same numbers give the same answer.
+
+    index: Pearson's chi-square over its degrees of freedom, of which only pairs of events in one stretch count: of
+    single events Pearson's depends on how short their stretches are, which says nothing of clusters. Over stretches
+    of one length the two are equal. p: by drawing the events anew in proportion to the exposures (few events), or by
+    the exact mean and variance of that sum, which are those of stretches of one length. Sources: Fisher, Statistical
+    Methods, 16; Haldane, Biometrika 29 (1937); Efron & Tibshirani, An Introduction to the Bootstrap, 8.
+    """
+    events, exposure = np.asarray(counts, np.float64), np.asarray(exposures, np.float64)
+    heard = exposure > 0
+    events, exposure = events[heard], exposure[heard]
+    total, length = float(events.sum()), float(exposure.sum())
+    stretches = len(events)
+    if stretches < 2 or total < 2:
+        return None
+    some = events > 0
+    pairs = _pairs(events[some], exposure[some])
+    chi_square = pairs * length / total + stretches - total
+    random = np.random.Generator(np.random.PCG64(seed))
+    if total <= MOST_SIMULATED:
+        p = _p_simulated(random, exposure, int(total), pairs) if pairs else 1.0
+    else:
+        deviation = (2 * (stretches - 1) * (total - 1) / total) ** 0.5
+        p = float(special.ndtr(-(chi_square - (stretches - 1)) / deviation))
+    by_stretch = _bootstrap(random, events[some], exposure[some], exposure[~some], confidence)
+    by_event = garwood(int(total), length, confidence)
+    assert by_event is not None  # a stretch has a length
+    interval = min(by_stretch[0], by_event[0]), max(by_stretch[1], by_event[1])
+    return Clustering(chi_square / (stretches - 1), p, interval, stretches)
+
+
+def _pairs(events: Column, exposure: Column) -> float:
+    """Ordered pairs of events in one stretch, each by how little it was to be expected there."""
+    return float((events * (events - 1) / exposure).sum())
+
+
+def _p_simulated(random: np.random.Generator, exposure: Column, events: int, pairs: float) -> float:
+    edges = np.cumsum(exposure)
+    as_much = 0
+    for _ in range(SIMULATIONS):
+        drawn = np.searchsorted(edges, random.random(events) * edges[-1], side="right")
+        where, held = np.unique(np.minimum(drawn, len(exposure) - 1), return_counts=True)
+        as_much += _pairs(held.astype(np.float64), exposure[where]) >= pairs * (1 - 1e-12)
+    return (1 + as_much) / (1 + SIMULATIONS)
+
+
+def _bootstrap(
+    random: np.random.Generator, events: Column, exposure: Column, silent: Column, confidence: float
+) -> Interval:
+    """Percentiles of the rate over stretches drawn with replacement.
+
+    Of the stretches without an event only the sum of their exposures matters; for many of them it is normal.
+    """
+    with_events, without = len(events), len(silent)
+    stretches = with_events + without
+    replicates = max(FEWEST_REPLICATES, min(REPLICATES, MOST_DRAWS // with_events))
+    mean = float(silent.mean()) if without else 0.0
+    deviation = float(silent.std()) if without else 0.0
+    rates = np.empty(replicates)
+    drawn: NDArray[np.integer[Any]]
+    for index in range(replicates):
+        lively = int(random.binomial(stretches, with_events / stretches))
+        drawn = random.integers(0, with_events, lively)
+        rest = stretches - lively
+        quiet = rest * mean + deviation * rest**0.5 * float(random.standard_normal())
+        heard = float(exposure[drawn].sum()) + max(0.0, quiet)
+        rates[index] = float(events[drawn].sum()) / heard if heard > 0 else 0.0
+    tail = 50 * (1 - confidence)
+    low, high = np.percentile(rates, [tail, 100 - tail])
+    return float(low), float(high)

@@ -1,0 +1,254 @@
+"""Lists of audio files and their texts (CSV), as the wake-evaluation tool's -c lists: `audio/001.wav,refs/001.txt`.
+
+A second field that ends in .txt names a file with the text, beside the list; any other is the text itself. Texts with
+commas stand in quotes. A first row such as `audio,reference` is a header, and `audio,text` or `audio,reference_file`
+says which of the two all second fields are. Blank lines are skipped.
+Source: snsr-eval-batch (seeds/snsr-eval-batch.txt), -c.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+
+from harness.base.problems import Problems, shown
+from harness.model.errors import InputError, InputProblems, Place
+from harness.model.transcript import Grouping, Groupings, Transcripts
+from harness.transcripts.files.encoding import encoding_name, read_text
+from harness.transcripts.files.timed import Segments, read_stm
+
+_FIRST = frozenset({"audio", "audio_file", "file", "filename", "id", "utterance"})
+_SECOND_EITHER = "reference"
+_SECOND_TEXT = frozenset({"hypothesis", "text", "transcript", "transcription", "heard"})
+_SECOND_FILE = frozenset({"reference_file", "reference_filename", "text_file", "transcript_file"})
+_TEXT_SUFFIX = ".txt"
+_LIST_EXAMPLE = (
+    "Write audio file and text, or file of the text: a.wav,turn on the light; put texts with commas in quotes"
+)
+
+
+def read_csv(path: Path, encoding: str | None = None, *, may_be_empty: bool = False) -> Transcripts:
+    """The texts of a list, by the audio files' names as written; InputProblems with all that is wrong with it.
+
+    Files of texts are looked for in the list's folder, then in the current one; their lines are joined. encoding: of
+    them too. may_be_empty: see read_trn.
+    """
+    text = read_text(path, encoding, may_be_empty=may_be_empty)
+    problems = Problems(str(path))
+    ids: list[str] = []
+    texts: list[str] = []
+    lines: list[int] = []
+    first: dict[str, int] = {}
+    header = ""
+    for number, (line, row) in enumerate(filled_rows(text, problems)):
+        if len(row) != 2:
+            what = f"{len(row)} field{'s' * (len(row) != 1)}, where a row has 2"
+            problems.add(line, 1, what, _LIST_EXAMPLE)
+            continue
+        audio, written = row[0].strip(), " ".join(row[1].split())
+        if number == 0 and (header := _header(audio, written)):
+            continue
+        if not audio:
+            problems.add(line, 1, "the row names no audio file", _LIST_EXAMPLE)
+            continue
+        if (known := first.setdefault(audio, line)) != line:
+            what = f"the audio file {shown(audio)} is there already, in line {known}"
+            problems.add(line, 1, what, "Remove one of the two rows")
+            continue
+        by_suffix = header not in _SECOND_TEXT and written.lower().endswith(_TEXT_SUFFIX)
+        if header in _SECOND_FILE or by_suffix:
+            written = _text_of(written, path, encoding, problems, line)
+        ids.append(audio)
+        texts.append(written)
+        lines.append(line)
+    problems.refuse()
+    if not first and not may_be_empty:
+        problems.add(0, 0, "the list has no rows", _LIST_EXAMPLE)
+        problems.refuse()
+    return Transcripts(str(path), tuple(ids), tuple(texts), tuple(lines), ("",) * len(ids), encoding_name(encoding))
+
+
+def filled_rows(text: str, problems: Problems) -> Iterator[tuple[int, list[str]]]:
+    """The fields of filled rows, with the lines that the rows begin in; notes what is no CSV."""
+    if '"' not in text:
+        for number, plain in enumerate(text.split("\n"), 1):
+            if plain and not plain.isspace():
+                yield number, plain.split(",")
+        return
+    # The limit is the module's own and for all readers; raised, it only lets longer fields through.
+    csv.field_size_limit(max(csv.field_size_limit(), len(text)))
+    reader = csv.reader(io.StringIO(text), strict=True)  # other signs that part lines elsewhere part none here
+    while True:
+        line = reader.line_num + 1
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            what = "a quote is not closed" if "unexpected end" in str(error) else f"not CSV: {error}"
+            remedy = 'Put a field with commas in quotes; write a quote within it twice: "say ""hi"""'
+            problems.add(line, 1, what, remedy)
+            continue
+        if row and any(field.strip() for field in row):
+            yield line, row
+
+
+def is_header(row: list[str]) -> bool:
+    """Whether a list's first row is a header."""
+    return len(row) == 2 and bool(_header(row[0].strip(), " ".join(row[1].split())))
+
+
+def _header(first: str, second: str) -> str:
+    """The second column's name, in small letters, when the row is a header; else ""."""
+    name = second.lower().replace(" ", "_")
+    known = name == _SECOND_EITHER or name in _SECOND_TEXT or name in _SECOND_FILE
+    return name if known and first.lower().replace(" ", "_") in _FIRST else ""
+
+
+def _text_of(written: str, path: Path, encoding: str | None, problems: Problems, line: int) -> str:
+    beside, here = path.parent / written, Path(written)
+    # Unlike that of Path, this one says no of a name that is too long, such as a text of its own.
+    source = beside if os.path.isfile(beside) or not os.path.isfile(here) else here
+    try:
+        return " ".join(read_text(source, encoding).split())
+    except InputProblems as error:
+        wrong: tuple[InputError, ...] = error.problems
+    except InputError as error:
+        if error.what == "the file is empty":
+            return ""
+        wrong = (error,)
+    for one in wrong:
+        remedy = f"A second field that ends in {_TEXT_SUFFIX} names a file of the text, unless a header says audio,text"
+        of_name = one.what.startswith(("there is no", "the file cannot be read"))
+        problems.add(line, 1, f"{one.place}: {one.what}", remedy if of_name else one.remedy)
+    return ""
+
+
+ID = "id"
+_GROUPS_EXAMPLE = "Write a header, then a row for each utterance: id,voice,level_dbfs"
+_CATEGORY = re.compile(r'[ \t]*;;[ \t]*CATEGORY[ \t]+"([^"]*)"[ \t]+"([^"]*)"[ \t]+"([^"]*)"[ \t]*')
+
+
+def read_groups(path: Path, encoding: str | None = None, *, case_counts: bool = False) -> Groupings:
+    """The groupings of a list; InputProblems with all that is wrong with it.
+
+    The column `id` may stand anywhere; each other one is a grouping, and its fields are labels, empty for none.
+    case_counts: ids that differ in case only are two, as the names of audio files in lists are.
+    """
+    text = read_text(path, encoding)
+    problems = Problems(str(path))
+    rows = filled_rows(text, problems)
+    line, written = next(rows, (1, [""]))
+    header = [_squeezed(field) for field in written]
+    _check_header(header, line, written, problems)
+    problems.refuse()
+    at = header.index(ID)
+    ids: list[str] = []
+    kept: list[list[str]] = []
+    first: dict[str, int] = {}
+    for line, row in rows:
+        if len(row) != len(header):
+            what = f"{len(row)} field{'s' * (len(row) != 1)}, where the header has {len(header)}"
+            problems.add(line, 1, what, "Write one for each column, empty for none; put a field with commas in quotes")
+            continue
+        id_ = row[at].strip()
+        if not id_:
+            problems.add(line, 1, "the row has no id", _GROUPS_EXAMPLE)
+            continue
+        if (known := first.setdefault(id_ if case_counts else id_.lower(), line)) != line:
+            what = f"the id {shown(id_)} is there already, in line {known}"
+            remedy = "Remove one of the two rows" + ("" if case_counts else "; ids that differ in case only are one")
+            problems.add(line, 1, what, remedy)
+            continue
+        ids.append(id_)
+        kept.append(row)
+    if not first:
+        problems.add(0, 0, "the list has no rows below its header", _GROUPS_EXAMPLE)
+    problems.refuse()
+    columns = [column for column in zip(header, zip(*kept, strict=True), strict=True) if column[0] != ID]
+    return Groupings(str(path), tuple(ids), tuple(Grouping(name, _labels(fields)) for name, fields in columns))
+
+
+def read_labels(
+    path: Path, references: Transcripts, encoding: str | None = None, taken: Collection[str] = ()
+) -> Groupings | None:
+    """What the labels of an stm file say: a grouping for each place in `<o,f0,male>`; None without labels.
+
+    references: as `read_pair` made them of the file. Groupings and labels are called as the file declares their places
+    (`;; CATEGORY`) and ids (`;; LABEL`); labels compare without case, and one that is not declared is its own title.
+    taken: names that groupings must not have.
+    """
+    text = read_text(path, encoding)
+    if "<" not in text:
+        return None
+    segments = read_stm(path, encoding)
+    labels = {segment.line: segment.labels for segment in segments.segments if segment.labels and not segment.ignored}
+    if not labels:
+        return None
+    titles = _titles(segments)
+    declared_order = tuple(titles.values())
+    categories = [found[2] or found[1] for line in text.split("\n") if (found := _CATEGORY.fullmatch(line))]
+    places = max(map(len, labels.values()))
+    groupings: list[Grouping] = []
+    for place in range(places):
+        written = [of[place] if len(of := labels.get(line, ())) > place else "" for line in references.lines]
+        labelled = tuple(titles.setdefault(label.lower(), label) for label in written)
+        order = tuple(title for title in declared_order if title and title in set(labelled))
+        name = categories[place] if place < len(categories) else ""
+        groupings.append(Grouping(_name(name, place, {*taken, *(one.name for one in groupings)}), labelled, order))
+    return Groupings(references.file, references.ids, tuple(groupings))
+
+
+def refuse_other_list(groups: Groupings, references: Transcripts) -> None:
+    """InputError when not one id of a list is one of the references: it is of other utterances."""
+    known = {id_.lower() for id_ in references.ids}
+    if not any(id_.lower() in known for id_ in groups.ids):
+        what = f"no id of this list is one of the references: its first is {shown(groups.ids[0])}"
+        remedy = f"Write ids as {references.file} does, such as {shown(references.ids[0])}"
+        raise InputError(what, place=Place(groups.file), remedy=remedy)
+
+
+def _titles(segments: Segments) -> dict[str, str]:
+    """The title of each declared label, by its id in small letters; a title that is taken has the id behind it."""
+    found: dict[str, str] = {"": ""}
+    for label in segments.labels:
+        title = _squeezed(label.title.replace("//", " ")) or label.id
+        found.setdefault(label.id.lower(), f"{title} ({label.id})" if title in found.values() else title)
+    return found
+
+
+def _name(declared: str, place: int, taken: Collection[str]) -> str:
+    name = _squeezed(declared)
+    # A category is often declared by its number alone.
+    found = name if name and not name.isdigit() else f"label {place + 1}"
+    return f"{found} (label {place + 1})" if found in taken else found
+
+
+def _check_header(header: list[str], line: int, written: list[str], problems: Problems) -> None:
+    if ID not in header:
+        one = "" if len(written) > 1 else "; columns are parted by commas" * any(mark in written[0] for mark in ";\t")
+        near = next((name for name in header if name.lower() == ID), None)
+        what = f"the header has no column {ID}" + (f", but {near}: case counts" if near else "")
+        problems.add(line, 1, what, f"{_GROUPS_EXAMPLE}{one}")
+        return
+    if len(header) == 1:
+        problems.add(line, 1, f"the header has the column {ID} alone", _GROUPS_EXAMPLE)
+    for number, name in enumerate(header, 1):
+        if not name:
+            problems.add(line, 1, f"column {number} has no name", "Name it, or take its comma out of every row")
+        elif header.index(name) < number - 1:
+            problems.add(line, 1, f"two columns are called {shown(name)}", "Rename one")
+
+
+def _labels(fields: Sequence[str]) -> tuple[str, ...]:
+    # Few of them differ.
+    label = {field: _squeezed(field) for field in set(fields)}
+    return tuple(map(label.__getitem__, fields))
+
+
+def _squeezed(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,307 @@
+"""The fields of a line of a time-marked file: what ctm and stm have in common."""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.base.line_stream import is_comment
+from harness.base.problems import Problems, shown
+from harness.model.transcript import Segment, TimedWord
+from harness.transcripts.files.encoding import encoding_name, read_text
+
+_FIELD = re.compile(r"\S+")
+_NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
+_SECONDS = "Write seconds, such as 12.34"
+
+
+def filled_lines(text: str) -> Iterator[tuple[int, str]]:
+    """The lines that are neither blank nor comments, with their numbers."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if line and not line.isspace() and not is_comment(line):
+            yield number, line
+
+
+def column_of(line: str, field: int) -> int:
+    """Where a field of a line begins, from 1; behind the line's end when it has fewer fields."""
+    starts = [found.start() + 1 for found in _FIELD.finditer(line)]
+    return starts[field] if field < len(starts) else len(line.rstrip()) + 1
+
+
+def seconds(written: str) -> float | None:
+    """A time or a duration; None for everything that is no finite decimal number."""
+    if _NUMBER.fullmatch(written) is None:
+        return None
+    value = float(written)
+    return value if abs(value) < float("inf") else None
+
+
+def refuse_time(problems: Problems, number: int, line: str, field: int, what: str, written: str) -> None:
+    """Notes a field that is no time."""
+    problems.add(number, column_of(line, field), f"{what} {shown(written)} is not a number of seconds", _SECONDS)
+
+
+_CTM_EXAMPLE = "Write file, channel, start, duration, word and, if there is one, confidence: f1 A 0.10 0.25 hello 0.98"
+_BEGIN, _OR, _END = "<ALT_BEGIN>", "<ALT>", "<ALT_END>"
+_MARKS = (_BEGIN, _OR, _END)
+_NO_TIME = "*"
+_NO_CONFIDENCE = "NA"
+
+
+def read_ctm(
+    path: Path, encoding: str | None = None, *, may_be_empty: bool = False, in_order: bool = True
+) -> tuple[TimedWord, ...]:
+    """The words of a file, in its order; InputProblems with all that is wrong with it.
+
+    Files and channels may come in any order, the words of each in that of their starts (in_order), which cutting them
+    by segments asks for. may_be_empty: see read_trn. Alternatives between
+    <ALT_BEGIN>, <ALT> and <ALT_END> become one word `{ a / b c / @ }`, which has the times of that of its words with
+    the latest midpoint: as a whole it belongs to one segment.
+    """
+    return _CtmReader(str(path), in_order).words(read_text(path, encoding, may_be_empty=may_be_empty))
+
+
+class _CtmReader:
+    def __init__(self, file: str, in_order: bool) -> None:
+        self._problems = Problems(file)
+        self._in_order = in_order
+        self._words: list[TimedWord] = []
+        self._latest: dict[tuple[str, str], TimedWord] = {}
+        self._open: TimedWord | None = None  # the mark that opened the alternatives that are being read
+        self._alternatives: list[list[TimedWord]] = []
+
+    def words(self, text: str) -> tuple[TimedWord, ...]:
+        for number, line in filled_lines(text):
+            fields = line.split()
+            if len(fields) > 4 and fields[4].upper() in _MARKS:
+                self._mark(number, line, fields)
+            elif (word := self._word(number, line, fields)) is not None:
+                self._take(word, line)
+        if self._open is not None:
+            self._unclosed()
+        self._problems.refuse()
+        return tuple(self._words)
+
+    def _word(self, number: int, line: str, fields: list[str]) -> TimedWord | None:
+        if not 5 <= len(fields) <= 6:
+            what = f"{len(fields)} fields, where a line has 5 or 6"
+            self._problems.add(number, column_of(line, min(len(fields), 6)), what, _CTM_EXAMPLE)
+            return None
+        start_s, duration_s = seconds(fields[2]), seconds(fields[3])
+        if start_s is None:
+            refuse_time(self._problems, number, line, 2, "the start", fields[2])
+        if duration_s is None:
+            refuse_time(self._problems, number, line, 3, "the duration", fields[3])
+        elif duration_s < 0:
+            what = f"the duration {fields[3]} is negative"
+            self._problems.add(number, column_of(line, 3), what, "The fields are start and duration, not start and end")
+            return None
+        confidence = None
+        if len(fields) == 6 and fields[5].upper() != _NO_CONFIDENCE:
+            confidence = seconds(fields[5])
+            if confidence is None:
+                what = f"the confidence {shown(fields[5])} is not a number"
+                self._problems.add(number, column_of(line, 5), what, "Write a number or NA, or leave it out")
+        if start_s is None or duration_s is None:
+            return None
+        return TimedWord(fields[0], fields[1], start_s, duration_s, fields[4], confidence, number)
+
+    def _take(self, word: TimedWord, line: str) -> None:
+        self._refuse_disorder(word, line)
+        if self._open is None:
+            self._words.append(word)
+        elif (word.file, word.channel) != (self._open.file, self._open.channel):
+            self._unclosed()
+            self._words.append(word)
+        else:
+            self._alternatives[-1].append(word)
+
+    def _refuse_disorder(self, word: TimedWord, line: str) -> None:
+        # Alternatives are each other's time again, so that only the words outside are held to it.
+        if self._open is not None or not self._in_order:
+            return
+        place = (word.file.lower(), word.channel.lower())
+        before = self._latest.get(place)
+        if before is not None and word.start_s < before.start_s:
+            what = f"the word begins before the one in line {before.line}"
+            remedy = "Sort the words of each file and channel by their start"
+            self._problems.add(word.line, column_of(line, 2), what, remedy)
+        self._latest[place] = word
+
+    def _mark(self, number: int, line: str, fields: list[str]) -> None:
+        mark = fields[4].upper()
+        if fields[2] != _NO_TIME or fields[3] != _NO_TIME:
+            self._problems.add(number, column_of(line, 2), f"{mark} has no times", f"Write f1 A * * {mark}")
+        if (mark == _BEGIN) != (self._open is None):
+            what = "alternatives within alternatives" if mark == _BEGIN else f"{mark} without {_BEGIN}"
+            remedy = f"Write {_BEGIN}, {_OR} between the alternatives, and {_END}"
+            self._problems.add(number, column_of(line, 4), what, remedy)
+            return
+        if mark == _BEGIN:
+            self._open = TimedWord(fields[0], fields[1], math.nan, 0.0, "", None, number)
+            self._alternatives = [[]]
+        elif mark == _OR:
+            self._alternatives.append([])
+        else:
+            self._close()
+
+    def _close(self) -> None:
+        opened, self._open = self._open, None
+        assert opened is not None  # _mark has refused an end without it
+        spoken = [word for one in self._alternatives for word in one]
+        if len(self._alternatives) < 2 or not spoken:
+            what = "alternatives without a word" if not spoken else "a single alternative"
+            self._problems.add(opened.line, 1, what, f"Write two or more with {_OR} between them")
+            return
+        latest = max(spoken, key=lambda word: word.start_s + word.duration_s / 2)
+        texts = (" ".join(word.text for word in one) or "@" for one in self._alternatives)
+        text = f"{{ {' / '.join(texts)} }}"
+        place = (opened.file, opened.channel)
+        self._words.append(TimedWord(*place, latest.start_s, latest.duration_s, text, None, opened.line))
+
+    def _unclosed(self) -> None:
+        opened, self._open = self._open, None
+        assert opened is not None
+        self._problems.add(opened.line, 1, f"{_BEGIN} is not closed", f"Write f1 A * * {_END} behind the last of them")
+
+
+_IGNORED = re.compile("IGNORE_TIME_SEGMENT_IN_SCORING|IGNORETIMESEGMENTINSCORING", re.ASCII | re.IGNORECASE)
+_STM_EXAMPLE = "Write file, channel, speaker, begin, end, perhaps labels, and the text: f1 A ann 0.0 2.5 <o,f> hello"
+_LABEL = re.compile(r'[ \t]*;;[ \t]*LABEL[ \t]+"([^"]*)"[ \t]+"([^"]*)"[ \t]+"([^"]*)"[ \t]*')
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A subset that segments can belong to, as the file declares it."""
+
+    id: str
+    title: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Segments:
+    """A reference in segments, in the order of the file."""
+
+    file: str
+    segments: tuple[Segment, ...]
+    labels: tuple[Label, ...]
+    encoding: str = "utf-8"
+
+
+def read_stm(path: Path, encoding: str | None = None) -> Segments:
+    """The segments of a file and the labels that it declares; InputProblems with all that is wrong with it.
+
+    Files and channels may come in any order, the segments of each in that of their begins. Speakers that differ in
+    case only are one, spelt as where they are first.
+    """
+    text = read_text(path, encoding)
+    problems = Problems(str(path))
+    segments: list[Segment] = []
+    latest: dict[tuple[str, str], Segment] = {}
+    speakers: dict[str, str] = {}
+    for number, line in filled_lines(text):
+        segment = _segment(number, line, speakers, problems)
+        if segment is None:
+            continue
+        place = (segment.file.lower(), segment.channel.lower())
+        before = latest.get(place)
+        if before is not None and segment.start_s < before.start_s:
+            what = f"the segment begins before the one in line {before.line}"
+            remedy = "Sort the segments of each file and channel by their begin"
+            problems.add(number, column_of(line, 3), what, remedy)
+        latest[place] = segment
+        segments.append(segment)
+    problems.refuse()
+    if not segments:
+        problems.add(0, 0, "the file has no segments", _STM_EXAMPLE)
+        problems.refuse()
+    labels = tuple(Label(*found.groups()) for line in text.split("\n") if (found := _LABEL.fullmatch(line)))
+    return Segments(str(path), tuple(segments), labels, encoding_name(encoding))
+
+
+def _segment(number: int, line: str, speakers: dict[str, str], problems: Problems) -> Segment | None:
+    fields = line.split(maxsplit=5)
+    if len(fields) < 5:
+        what = f"{len(fields)} field{'s' * (len(fields) != 1)}, where a line has 5 or more"
+        problems.add(number, column_of(line, len(fields)), what, _STM_EXAMPLE)
+        return None
+    file, channel, speaker = fields[:3]
+    start_s, end_s = seconds(fields[3]), seconds(fields[4])
+    if start_s is None:
+        refuse_time(problems, number, line, 3, "the begin", fields[3])
+    if end_s is None:
+        refuse_time(problems, number, line, 4, "the end", fields[4])
+    if start_s is None or end_s is None:
+        return None
+    if end_s < start_s:
+        what = f"the segment ends ({fields[4]}) before it begins ({fields[3]})"
+        problems.add(number, column_of(line, 4), what, "The fields are begin and end, not begin and duration")
+        return None
+    text = fields[5].strip() if len(fields) > 5 else ""
+    labels: tuple[str, ...] = ()
+    if text.startswith("<"):
+        written, *rest = text.split(maxsplit=1)
+        text = rest[0] if rest else ""
+        if not written.endswith(">"):
+            what = f"the labels {shown(written)} are not closed"
+            problems.add(number, column_of(line, 5), what, "Write them without spaces: <o,f0,male>")
+            return None
+        # A place may be empty: what a label says depends on its place.
+        labels = tuple(written[1:-1].rstrip(",").split(",")) if written.strip("<,>") else ()
+    words = " ".join(text.split())
+    speaker = speakers.setdefault(speaker.lower(), speaker)
+    ignored = _IGNORED.search(words) is not None
+    return Segment(file, channel, speaker, start_s, end_s, words, labels, ignored, number)
+
+
+def cut(words: Sequence[TimedWord], segments: Sequence[Segment]) -> tuple[tuple[TimedWord, ...], ...]:
+    """The words of each segment, one for one with `segments`; words of a place without segments are in none.
+
+    Within a file and channel (case does not count) a segment takes all words that are left up to the first whose
+    midpoint is not before its end; the last takes all the rest. So words between two segments go to the later one,
+    words before the first to the first, and of two segments that overlap the earlier takes what lies in both.
+    Words and segments of one file and channel are taken in the order given. A midpoint that lies on a border is of the
+    later segment, or of the earlier where the border's time rounds up in single precision, in which sclite keeps it.
+    """
+    waiting = _by_place(words)
+    last = {place_of(segment): number for number, segment in enumerate(segments)}
+    taken = dict.fromkeys(waiting, 0)
+    pieces: list[tuple[TimedWord, ...]] = []
+    for number, segment in enumerate(segments):
+        place = place_of(segment)
+        those = waiting.get(place, [])
+        start = end = taken.get(place, 0)
+        if number == last[place]:
+            end = len(those)
+        else:
+            border_s = _single(segment.end_s)
+            while end < len(those) and those[end].start_s + those[end].duration_s / 2 < border_s:
+                end += 1
+        taken[place] = end
+        pieces.append(tuple(those[start:end]))
+    return tuple(pieces)
+
+
+def place_of(one: Segment | TimedWord) -> tuple[str, str]:
+    """File and channel in lower case: what sclite compares."""
+    return one.file.lower(), one.channel.lower()
+
+
+def _single(time_s: float) -> float:
+    """As sclite keeps the times of segments: in single precision, which settles midpoints that lie on a border."""
+    try:
+        return float(struct.unpack("f", struct.pack("f", time_s))[0])
+    except OverflowError:
+        return time_s
+
+
+def _by_place(words: Sequence[TimedWord]) -> dict[tuple[str, str], list[TimedWord]]:
+    places: dict[tuple[str, str], list[TimedWord]] = {}
+    for word in words:
+        places.setdefault(place_of(word), []).append(word)
+    return places

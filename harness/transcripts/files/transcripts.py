@@ -1,0 +1,406 @@
+"""The formats that transcripts come in, and which one a file is in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.base.line_stream import COMMENT
+from harness.base.problems import Problems, repetition, shown
+from harness.model.choices import TranscriptFormat as Format
+from harness.model.errors import InputError, Place
+from harness.model.transcript import TimedWord, Transcripts
+from harness.transcripts.files.encoding import encoding_name, read_text
+from harness.transcripts.files.lists import read_csv
+from harness.transcripts.files.sro import read_sro
+from harness.transcripts.files.timed import Segments, cut, place_of, read_ctm, read_stm
+
+EITHER = "--reference-format or --hypothesis-format"
+
+
+def format_of(path: Path, option: str = EITHER) -> Format:
+    """The format that a file's suffix names, in any case; InputError when it names none.
+
+    option: what else could name it.
+    """
+    suffix = path.suffix.lower().removeprefix(".")
+    if suffix in tuple(Format):
+        return Format(suffix)
+    what = f"the suffix .{suffix} names no format" if suffix else "no suffix says which format this is"
+    remedy = f"Say it: {option} {'|'.join(Format)}"
+    raise InputError(what, place=Place(str(path)), remedy=remedy)
+
+
+_EXAMPLE = "End the line with its id: what day is it (spk1_001)"
+_LINE_END, _SPACE, _OPEN, _CLOSE = b"\n ()"
+_GONE = 0  # no text that was read holds it
+_SPACES = re.compile("[ \t]+")
+_NO_ID = re.compile("[ \t)]")
+
+
+def read_trn(path: Path, encoding: str | None = None, *, may_be_empty: bool = False) -> Transcripts:
+    """The transcripts of a trn file; InputProblems with all that is wrong with it.
+
+    may_be_empty: a file without transcripts, as a recogniser that crashed leaves one, is none of them and no error.
+    """
+    text = read_text(path, encoding, may_be_empty=may_be_empty)
+    parted = parted_at_once(text)
+    if parted is None:
+        parted = parted_line_by_line(text, str(path), may_be_empty=may_be_empty)
+    ids, texts, lines = parted
+    return Transcripts(str(path), tuple(ids), tuple(texts), tuple(lines), ("",) * len(ids), encoding_name(encoding))
+
+
+def parted_at_once(text: str) -> tuple[list[str], list[str], Sequence[int]] | None:
+    """Ids, texts and lines of a file's text in which nothing is wrong; None of any other.
+
+    On the bytes of all lines together, which takes a fraction of what a loop over them takes.
+    """
+    signs, numbers = _signs(text), None
+    if not _is_tidy(text, signs):
+        text, numbers = _tidied(text)
+        signs = _signs(text)
+    ends, opened = np.flatnonzero(signs == _LINE_END), np.flatnonzero(signs == _OPEN)
+    if not len(ends) or not len(opened):
+        return None
+    # The last bracket that opens in each line; where there is none, that of a line before.
+    opens = opened[np.searchsorted(opened, ends) - 1]
+    closes = ends - 1
+    if np.any(opens >= ends) or np.any(opens[1:] < ends[:-1]) or np.any(signs[closes] != _CLOSE):
+        return None
+    signs[opens] = signs[closes] = _GONE
+    signs[np.where(signs[opens - 1] == _SPACE, opens - 1, opens)] = _LINE_END
+    parts = signs.tobytes().replace(bytes([_GONE]), b"").decode().split("\n")
+    ids, texts = parts[1::2], parts[0:-1:2]
+    return (ids, texts, numbers or range(1, len(ids) + 1)) if _are_ids(ids) else None
+
+
+def _signs(text: str) -> NDArray[np.uint8]:
+    return np.frombuffer(bytearray(text, "utf-8"), np.uint8)
+
+
+def _is_tidy(text: str, signs: NDArray[np.uint8]) -> bool:
+    """Whether a text, of those signs, is as `_tidied` would make it, but for a space before the id of an empty text."""
+    blank = signs <= _SPACE
+    pairs = np.flatnonzero(blank[1:] & blank[:-1])
+    empty = (signs[pairs] == _LINE_END) & (signs[pairs + 1] == _SPACE) & (signs.take(pairs + 2, mode="clip") == _OPEN)
+    if blank[0] or not empty.all() or "\t" in text or (len(pairs) and _opens_again(signs, pairs + 2)):
+        return False
+    return not (";" in text and (text.startswith(COMMENT) or f"\n{COMMENT}" in text))
+
+
+def _opens_again(signs: NDArray[np.uint8], opened: NDArray[np.intp]) -> bool:
+    """Whether another bracket opens in the line of one of these: then it is of a text, and no id's."""
+    found = np.flatnonzero((signs == _OPEN) | (signs == _LINE_END))
+    after = np.searchsorted(found, opened) + 1
+    return bool(np.any(signs[found.take(after, mode="clip")] == _OPEN))
+
+
+def _tidied(text: str) -> tuple[str, Sequence[int]]:
+    """Single spaces within lines, none around them, no tabs, blank lines or comments; and the numbers of the lines."""
+    text = text.replace("\t", " ")
+    while "  " in text:
+        text = text.replace("  ", " ")
+    lines = text.replace("\n ", "\n").replace(" \n", "\n").removeprefix(" ").split("\n")
+    numbers = [number for number, line in enumerate(lines, 1) if line and not line.startswith(COMMENT)]
+    return "".join([f"{lines[number - 1]}\n" for number in numbers]), numbers
+
+
+def _are_ids(ids: Sequence[str]) -> bool:
+    """Whether each is an id, and there once; ids that differ in case only are one."""
+    joined = "\n".join(ids)
+    lower = joined.lower()
+    different = set(ids if lower == joined else lower.split("\n"))
+    return len(different) == len(ids) and "" not in different and " " not in joined and ")" not in joined
+
+
+def parted_line_by_line(text: str, file: str, *, may_be_empty: bool = False) -> tuple[list[str], list[str], list[int]]:
+    """The same, line by line, with what is wrong; InputProblems."""
+    problems = Problems(file)
+    ids: list[str] = []
+    texts: list[str] = []
+    lines: list[int] = []
+    first: dict[str, int] = {}
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip(" \t") or line.lstrip(" \t").startswith(COMMENT):
+            continue
+        before, opened, rest = line.rstrip(" \t").rpartition("(")
+        id_ = rest[:-1]
+        plain = opened and len(id_) > 1 and rest.endswith(")") and not _NO_ID.search(id_)
+        if not plain and (what := _wrong_with(line, opened, rest)):
+            problems.add(number, len(before) + 1 if opened else len(line) + 1, what, _EXAMPLE)
+            continue
+        if (known := first.setdefault(id_.lower(), number)) != number:
+            what, remedy = repetition(id_, known)
+            problems.add(number, len(before) + 2, what, remedy)
+            continue
+        ids.append(id_)
+        texts.append(_SPACES.sub(" ", before).strip(" "))
+        lines.append(number)
+    problems.refuse()
+    if not first and not may_be_empty:
+        problems.add(0, 0, "the file has no transcripts", _EXAMPLE)
+        problems.refuse()
+    return ids, texts, lines
+
+
+def _wrong_with(line: str, opened: str, rest: str) -> str:
+    """What is wrong with the id of a line, or ""."""
+    id_ = rest[:-1]
+    if not opened:
+        return "the brackets of the id are not balanced" if rest.endswith(")") else "the line has no id"
+    if not rest.endswith(")"):
+        if ")" not in rest:
+            return "the bracket of the id is not closed"
+        return f"the line does not end with its id, but with {shown(rest.rpartition(')')[2].strip() or line)}"
+    if not id_.strip():
+        return "the id is empty"
+    if _SPACES.search(id_):
+        return f"the id {shown(id_)} has a space"
+    if ")" in id_:
+        return "the brackets of the id are not balanced"
+    return ""
+
+
+_LONGEST_S = 0.5  # a regular expression that takes longer over one id never ends
+
+
+@dataclass(frozen=True, slots=True)
+class SpeakerScheme:
+    """A way to take the speaker from an utterance id. name: as it was asked for."""
+
+    name: str
+    _take: Callable[[str], str]
+
+    def speaker_of(self, id_: str) -> str:
+        """The speaker, or "" where the scheme finds none in the id.
+
+        In lower case but for a regular expression's, since ids that differ in case only are one. InputError when a
+        regular expression does not come to an end.
+        """
+        return self._take(id_)
+
+    def speakers_of(self, ids: Sequence[str]) -> list[str]:
+        """The speakers of many ids, one for one: quicker than one by one."""
+        if self._take is _before_mark and not any("-" in id_ for id_ in ids):
+            known = _Lowered()
+            return [known[before] if mark else "" for before, mark, _ in (id_.partition("_") for id_ in ids)]
+        return list(map(self._take, ids))
+
+
+class _Lowered(dict[str, str]):
+    """Texts in lower case, each made once."""
+
+    def __missing__(self, text: str) -> str:
+        lowered = self[text] = text.lower()
+        return lowered
+
+
+def speaker_scheme(written: str) -> SpeakerScheme:
+    """The scheme of that name, or of a regular expression `/(…)_/`; InputError for any other text.
+
+    spu_id, swb and rm: what stands before the first hyphen, or, without one, before the first underscore. wsj: the
+    first three characters. sp: every utterance is its own speaker. none: there are no speakers. A regular expression
+    is searched in the id, and its first group is the speaker.
+    """
+    if len(written) > 2 and written.startswith("/") and written.endswith("/"):
+        return SpeakerScheme(written, _by_expression(written))
+    if written not in _SCHEMES:
+        # Here, since it takes longer to import than most files take to score, as does `regex` below.
+        from harness.base.findings import nearest
+
+        remedy = nearest(written, [*_SCHEMES, "/(…)_/"], listed="The schemes are")
+        raise InputError(f"no scheme of speakers is called {written!r}", remedy=remedy)
+    return SpeakerScheme(written, _SCHEMES[written])
+
+
+def _before_mark(id_: str) -> str:
+    for mark in "-_":
+        before, found, _ = id_.partition(mark)
+        if found:
+            return before.lower()
+    return ""
+
+
+_SCHEMES: dict[str, Callable[[str], str]] = {
+    "spu_id": _before_mark,
+    "swb": _before_mark,
+    "rm": _before_mark,
+    "wsj": lambda id_: id_[:3].lower(),
+    "sp": str.lower,
+    "none": lambda id_: "",
+}
+
+
+def _by_expression(written: str) -> Callable[[str], str]:
+    import regex
+
+    remedy = "Write one with one group: /([a-z]+)[0-9]/"
+    try:
+        expression = regex.compile(written[1:-1])
+    except (regex.error, RecursionError, OverflowError) as error:
+        raise InputError(f"{written} is no regular expression: {error}", remedy=remedy) from error
+    if not expression.groups:
+        raise InputError(f"{written} has no group", remedy=remedy)
+
+    def take(id_: str) -> str:
+        try:
+            found = expression.search(id_, timeout=_LONGEST_S)
+        except TimeoutError as error:
+            raise InputError(f"{written} does not come to an end on {id_!r}", remedy="Write a simpler one") from error
+        return (found[1] or "") if found else ""
+
+    return take
+
+
+_BY_ID = (Format.TRN, Format.SRO, Format.CSV)
+
+
+def read_transcripts(
+    path: Path, format: Format | None = None, encoding: str | None = None, *, may_be_empty: bool = False
+) -> Transcripts:
+    """The transcripts of a trn, .sro or CSV file; InputProblems with all that is wrong with it.
+
+    format: without it the file's suffix says so. encoding: without it UTF-8, with or without a byte order mark.
+    may_be_empty: see read_trn.
+    """
+    match format or format_of(path):
+        case Format.TRN:
+            return read_trn(path, encoding, may_be_empty=may_be_empty)
+        case Format.SRO:
+            return read_sro(path, encoding, may_be_empty=may_be_empty)
+        case Format.CSV:
+            return read_csv(path, encoding, may_be_empty=may_be_empty)
+        case other:
+            what = f"a {other.value} file has times and no ids"
+            raise InputError(what, place=Place(str(path)), remedy="Write trn, sro or csv; stm and ctm go together")
+
+
+def read_pair(
+    reference_path: Path,
+    hypothesis_path: Path,
+    reference_format: Format | None = None,
+    hypothesis_format: Format | None = None,
+    encoding: str | None = None,
+) -> tuple[Transcripts, Transcripts]:
+    """A reference and a hypothesis whose ids pair, whatever their formats; InputError when the two do not go together.
+
+    trn, .sro and CSV pair by their ids, in any mixture; ids that differ in case only are one, and the hypothesis takes
+    the reference's spelling. stm and ctm: the words are cut by the segments, `SPEAKER-000` is a speaker's first. Two
+    ctm files: one for each file and channel, `FILE-CHANNEL-0000`, its words in the order of the file, as in sclite.
+    A hypothesis without transcripts has none for any reference; a reference without any is an error.
+    """
+    formats = (reference_format or format_of(reference_path), hypothesis_format or format_of(hypothesis_path))
+    match formats:
+        case (Format.STM, Format.CTM):
+            return _cut_by_segments(read_stm(reference_path, encoding), hypothesis_path, encoding)
+        case (Format.CTM, Format.CTM):
+            return _by_place(reference_path, hypothesis_path, encoding)
+        case (first, second) if first in _BY_ID and second in _BY_ID:
+            reference = read_transcripts(reference_path, first, encoding)
+            heard = read_transcripts(hypothesis_path, second, encoding, may_be_empty=True)
+            return reference, spelt_as(reference, heard)
+    what = f"a hypothesis in {formats[1].value} cannot be scored against a reference in {formats[0].value}"
+    remedy = "trn, sro and csv go with each other, ctm goes with stm or ctm"
+    raise InputError(what, place=Place(str(hypothesis_path)), remedy=remedy)
+
+
+def spelt_as(reference: Transcripts, hypothesis: Transcripts) -> Transcripts:
+    """The hypothesis with ids spelt as the reference spells them, where that is in another case.
+
+    An id that is the same in both is never given to another one.
+    """
+    if reference.ids == hypothesis.ids:
+        return hypothesis
+    known = set(reference.ids)
+    strange = [id_ for id_ in hypothesis.ids if id_ not in known]
+    if not strange:
+        return hypothesis
+    free = known.difference(hypothesis.ids)
+    spelling = {_caseless(id_): id_ for id_ in reference.ids if id_ in free}
+    # pop: of two hypotheses that differ in case only, the second stays a stranger.
+    renamed = {id_: spelling.pop(caseless) for id_ in strange if (caseless := _caseless(id_)) in spelling}
+    return replace(hypothesis, ids=tuple(renamed.get(id_, id_) for id_ in hypothesis.ids)) if renamed else hypothesis
+
+
+def _caseless(id_: str) -> str:
+    # By way of the upper case, which the conversions write: STRASSE is what they make of straße.
+    return id_.upper().lower()
+
+
+def _cut_by_segments(
+    reference: Segments, hypothesis_path: Path, encoding: str | None
+) -> tuple[Transcripts, Transcripts]:
+    words = read_ctm(hypothesis_path, encoding, may_be_empty=True)
+    _refuse_strangers(words, {place_of(segment) for segment in reference.segments}, str(hypothesis_path))
+    ids: list[str] = []
+    heard: list[str] = []
+    heard_lines: list[int] = []
+    counts: dict[str, int] = {}
+    scored = [segment for segment in reference.segments if not segment.ignored]
+    for segment, piece in zip(reference.segments, cut(words, reference.segments), strict=True):
+        if segment.ignored:
+            continue
+        count = counts.get(segment.speaker, 0)
+        counts[segment.speaker] = count + 1
+        ids.append(f"{segment.speaker}-{count:03d}")
+        heard.append(_joined(piece))
+        heard_lines.append(piece[0].line if piece else 0)
+    speakers = tuple(segment.speaker for segment in scored)
+    texts = tuple(segment.text for segment in scored)
+    lines = tuple(segment.line for segment in scored)
+    codec = encoding_name(encoding)
+    return (
+        Transcripts(reference.file, tuple(ids), texts, lines, speakers, reference.encoding),
+        Transcripts(str(hypothesis_path), tuple(ids), tuple(heard), tuple(heard_lines), speakers, codec),
+    )
+
+
+def _by_place(reference_path: Path, hypothesis_path: Path, encoding: str | None) -> tuple[Transcripts, Transcripts]:
+    references = read_ctm(reference_path, encoding, in_order=False)
+    hypotheses = read_ctm(hypothesis_path, encoding, may_be_empty=True, in_order=False)
+    if not references:
+        raise InputError("the reference has no words", place=Place(str(reference_path)), remedy="Check the path")
+    names: dict[tuple[str, str], str] = {}
+    for word in references:
+        names.setdefault(place_of(word), f"{word.file}-{word.channel}-0000")
+    _refuse_strangers(hypotheses, names.keys(), str(hypothesis_path))
+    return (
+        _one_for_each_place(references, names, str(reference_path), encoding),
+        _one_for_each_place(hypotheses, names, str(hypothesis_path), encoding),
+    )
+
+
+def _one_for_each_place(
+    words: Sequence[TimedWord], names: dict[tuple[str, str], str], file: str, encoding: str | None
+) -> Transcripts:
+    places: dict[str, list[TimedWord]] = {}
+    for word in words:
+        places.setdefault(names[place_of(word)], []).append(word)
+    ids = tuple(places)
+    lines = tuple(those[0].line for those in places.values())
+    texts = tuple(_joined(those) for those in places.values())
+    speakers = tuple(id_.removesuffix("-0000") for id_ in ids)
+    return Transcripts(file, ids, texts, lines, speakers, encoding_name(encoding))
+
+
+def _joined(words: Sequence[TimedWord]) -> str:
+    return " ".join(word.text for word in words)
+
+
+def _refuse_strangers(words: Sequence[TimedWord], known: Set[tuple[str, str]], file: str) -> None:
+    """Words of a file or channel of which the reference has nothing are most likely a name that is spelt otherwise."""
+    problems = Problems(file)
+    strangers: set[tuple[str, str]] = set()
+    for word in words:
+        place = place_of(word)
+        if place not in known and place not in strangers:
+            strangers.add(place)
+            what = f"the reference has nothing of file {word.file!r}, channel {word.channel!r}"
+            problems.add(word.line, 1, what, "Spell both as the reference does, or take these words out")
+    problems.refuse()
