@@ -27,7 +27,7 @@ from starlette.types import ASGIApp
 from harness.model.judgment import Category, RaterKeys, RatingRound
 from harness.rating.rating_room import RatingRoom
 from harness.web.invitations import Invitations
-from harness.web.site import Site
+from harness.web.raters_site import Site
 from tests.rating_sessions import rating_session
 
 RATERS = 20

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from harness.model.judgment import Category, ProposalRule, ProposalShown, RatingRound
 from harness.model.record import JudgmentGiven
-from harness.rating.judgments import Sitting
+from harness.rating.items import Sitting
 from harness.rating.rating_room import open_room
 from harness.session.log.judgment_log import JudgmentLog
 from tests.rating_sessions import rating_session

@@ -14,7 +14,7 @@ from harness.cli.sessions import demand_known, rated_sessions
 from harness.cli.streams import standard_output
 from harness.model.errors import InputError
 from harness.model.judgment import RatingRound
-from harness.rating.exercises import BUILT_IN
+from harness.rating.exercises import BUILT_IN_EXERCISES
 
 if TYPE_CHECKING:
     from harness.rating.figures.agreement import AgreementFigures
@@ -51,10 +51,10 @@ def command(
     Exit status: 0 done · 1 alpha is below --min-alpha, or there is none · 2 wrong usage or input · 3 a log cannot be
     read.
     """
-    from harness.cli import agreement_tables as tables
     from harness.cli.score_output import print_lines
     from harness.rating.figures.agreement import agreement_figures
-    from harness.rating.rated_sessions import of_round, read_sessions
+    from harness.rating.figures.judged import of_round, read_sessions
+    from harness.rating.reports import agreement as tables
 
     if disputed + as_json + as_csv > 1:
         raise InputError("--disputed, --json and --csv exclude each other", remedy="Choose one")
@@ -65,16 +65,16 @@ def command(
     if asked.round_id is not None:
         found = of_round(found, asked.round_id)
     # Without a round file the built-in exercises are known all the same.
-    round_ = asked.round or RatingRound(exercises=BUILT_IN)
+    round_ = asked.round or RatingRound(exercises=BUILT_IN_EXERCISES)
     figures = agreement_figures([one.rated for one in found], round_.gold, round_.exercises)
     if as_json:
-        from harness.rating.reports.agreement_json import as_json as object_of
+        from harness.rating.reports.agreement import as_json as object_of
 
         standard_output().write(json.dumps(object_of(figures), ensure_ascii=True) + "\n")
     elif as_csv:
         from harness.base.safe_csv import safe_csv
         from harness.cli.judgments import print_file
-        from harness.rating.reports.agreement_json import table_of
+        from harness.rating.reports.agreement import table_of
 
         print_file(safe_csv(table_of(figures)).encode())
     else:
@@ -84,7 +84,7 @@ def command(
 
 
 def _lines(figures: AgreementFigures) -> Iterator[str]:
-    from harness.cli import agreement_tables as tables
+    from harness.rating.reports import agreement as tables
 
     yield from tables.lines(figures)
     if figures.disputed:

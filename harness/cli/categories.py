@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli.category_limits import Bound, Limit, failures
+from harness.base.cells import shown
 from harness.cli.options import Command, Option, csv_option, json_option, share
 from harness.cli.sessions import demand_known, rated_sessions
 from harness.model.choices import PARTINGS, Derived, Reading
@@ -18,9 +19,76 @@ from harness.model.errors import InputError
 from harness.model.judgment import Category
 
 if TYPE_CHECKING:
-    from harness.model.choices import By
-    from harness.rating.figures.categories import Figure
-    from harness.rating.reports.report import CategoryReport, Selection
+    from harness.model.choices import By, Reading
+    from harness.rating.figures.categories import CountedShare, Figure
+    from harness.rating.reports.categories import CategoryReport, Selection
+
+
+TOO_FEW = "too few queries for an interval"
+
+
+class Bound(StrEnum):
+    """What a limit is on. SAFE: the end of the interval that makes it harder to keep."""
+
+    POINT = "point"
+    LOWER = "lower"
+    UPPER = "upper"
+    SAFE = "safe"
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """The most that a share may be, or the least. wanted: 0–1; None: not asked for."""
+
+    option: str
+    category: Category
+    wanted: float | None
+    least: bool
+    reading: Reading
+
+
+def failures(report: CategoryReport, limit: Limit, bound: Bound) -> Iterator[str]:
+    """A sentence for each device that does not hold a limit; one that has no share holds none."""
+    from harness.rating.reports.categories import name_of
+    from harness.transcripts.reports.summary import per_cent
+
+    if limit.wanted is None:
+        return
+    groups = report.devices()
+    if not groups:
+        yield f"{limit.option}: {report.figures.why_not or 'there is no device'}, which no limit allows"
+    for one in groups:
+        share = one.figures.share(limit.category, limit.reading)
+        value = _value(share, limit, bound)
+        if value is not None and (value >= limit.wanted if limit.least else value <= limit.wanted):
+            continue
+        what = f"{name_of(limit.category)} of {shown(one.label, 60) or '(no name)'}"
+        if value is None:
+            yield f"{limit.option}: {what} is n/a ({one.figures.why_not or TOO_FEW}), which no limit allows"
+            continue
+        of = (
+            ""
+            if bound is Bound.POINT
+            else f" ({bound} end of the 95 % interval)"
+            if bound is not Bound.SAFE
+            else " (safe end)"
+        )
+        than = "below" if limit.least else "above"
+        yield f"{limit.option}: {what} is {per_cent(value)}{of}, {than} {per_cent(limit.wanted)}"
+
+
+def _value(share: CountedShare, limit: Limit, bound: Bound) -> float | None:
+    if bound is Bound.POINT or share.interval is None:
+        return share.value if bound is Bound.POINT else None
+    low, high = share.interval
+    match bound:
+        case Bound.LOWER:
+            return low
+        case Bound.UPPER:
+            return high
+        case Bound.SAFE:
+            return low if limit.least else high
+
 
 FAILED = 1
 
@@ -103,7 +171,7 @@ def command(
     cannot be read, or a report cannot be written.
     """
     from harness.cli import score_output as output
-    from harness.rating.reports.report import Selection
+    from harness.rating.reports.categories import Selection
 
     if as_json and as_csv:
         raise InputError("--json and --csv exclude each other", remedy="Choose one")
@@ -111,7 +179,7 @@ def command(
     selection = Selection(raters, round_id, on, by, crosses, compare)
     report = read(named, selection)
     if html_target is not None:
-        from harness.rating.reports.html import write_html
+        from harness.rating.reports.category_page import write_html
 
         write_html(report, html_target)
     output.print_lines(_lines(report, as_json=as_json, as_csv=as_csv))
@@ -130,26 +198,31 @@ def _lines(report: CategoryReport, *, as_json: bool, as_csv: bool) -> list[str]:
     from harness.cli import score_output as output
 
     if as_json:
-        from harness.rating.reports.categories_json import text_of
+        from harness.rating.reports.categories import text_of
 
         return text_of(report).splitlines()
     if as_csv:
-        from harness.rating.reports.categories_csv import csv_of
+        from harness.rating.reports.categories import csv_of
 
         return csv_of(report).splitlines()
-    from harness.rating.reports import summary, tables
+    from harness.rating.reports.category_text import group_lines, summary_lines
 
     width = output.width()
-    head, *lines = [*summary.lines(report, width), *tables.lines(report, width)]
+    head, *lines = [*summary_lines(report, width), *group_lines(report, width)]
     return [f"\x1b[1m{head}\x1b[0m" if output.in_colour(sys.stdout) else head, *lines]
 
 
 def read(named: Sequence[str], selection: Selection) -> CategoryReport:
     """The report on some sessions, or on a round; LogError, and InputError for names that fit nothing."""
-    from harness.rating.figures.judged import judged_in
-    from harness.rating.figures.rated_trials import RatedTrial, consensus_of, rated_in, rows_asked_for
-    from harness.rating.rated_sessions import read_sessions
-    from harness.rating.reports.report import report_of
+    from harness.rating.figures.judged import (
+        RatedTrial,
+        consensus_of,
+        judged_in,
+        rated_in,
+        read_sessions,
+        rows_asked_for,
+    )
+    from harness.rating.reports.categories import report_of
 
     asked = rated_sessions(named, selection.round_id)
     found = read_sessions(asked.folders)

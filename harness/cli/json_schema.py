@@ -11,7 +11,7 @@ from harness.base.findings import Keys
 from harness.devices.profiles.keys import ProfileKeys
 from harness.model.choices import FileKind
 from harness.model.errors import PluginError
-from harness.rating.files.round_file import GoldFileKeys, RaterKeysKeys, RoundKeys, TrainingKeys
+from harness.rating.files.rounds import GoldFileKeys, RaterKeysKeys, RoundKeys, TrainingKeys
 from harness.scenario.bench_file import BenchKeys
 from harness.scenario.driver_options import adapter
 from harness.scenario.scenario_file import ScenarioKeys

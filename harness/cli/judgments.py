@@ -49,9 +49,15 @@ def export(
 
     SESSION: a session's folder, or its name below ./sessions. A file is written whole or not at all.
     """
-    from harness.rating.rated_sessions import read_sessions
-    from harness.rating.reports.files import csv_of, demand_parquet, jsonl_of, parquet_of
-    from harness.rating.reports.rows import JudgmentTable, judgment_table
+    from harness.rating.figures.judged import read_sessions
+    from harness.rating.reports.judgment_table import (
+        JudgmentTable,
+        csv_of,
+        demand_parquet,
+        jsonl_of,
+        judgment_table,
+        parquet_of,
+    )
 
     if csv_file == jsonl_file == parquet_file is None:
         raise InputError("no file is named", remedy="Write --csv FILE, --jsonl FILE or --parquet FILE")
@@ -99,9 +105,9 @@ def import_(
     Nothing is written unless every row is right, or --skip-bad is given. The same file imported again adds nothing.
     A row names a rater, a category (its word, key or label) and a response: session and trial, or clip_sha256.
     """
+    from harness.rating.figures.judged import read_sessions
     from harness.rating.files.reading import format_of, read_judgments
     from harness.rating.judgment_import import WORDS, plan_import, write_import
-    from harness.rating.rated_sessions import read_sessions
 
     path = Path(file)
     names = _names(mapped)

@@ -88,8 +88,8 @@ def command(
     which sessions, whose raters, which training and known answers; options go before what it says. docs/rating.md,
     docs/round.md.
     """
+    from harness.rating.files.rounds import with_built_in_training
     from harness.rating.rating_room import RatingRoom
-    from harness.rating.rounds import with_built_in_training
 
     round_ = named_round(named) or RatingRound(sessions=tuple(str(session_folder(one).resolve()) for one in named))
     wanted = round_.items

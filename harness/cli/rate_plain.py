@@ -2,29 +2,260 @@
 
 from __future__ import annotations
 
+import difflib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
 from typing import TextIO
 
-from harness.cli.rate_lines import (
-    explained_lines,
-    found_lines,
-    guide_lines,
-    item_lines,
-    progress,
-    status_lines,
-    text_lines,
-)
-from harness.cli.rate_sound import Listening
-from harness.cli.rate_words import HELP, Said, Unknown, Word, flag_of, parse, sub_flag_of
+from harness.base.foreign import plain_text
 from harness.cli.typed_lines import TypedLines
+from harness.dashboard.rating_words import effect_words, found_words, given_words
 from harness.model.errors import DeviceError, HarnessError, LogError
-from harness.model.judgment import Category, RaterKeys
+from harness.model.judgment import Category, Flag, RaterAction, RaterKeys, SubFlag, TranscriptPolicy
+from harness.model.trial import Recognition
 from harness.rating.aid import AidState
-from harness.rating.aid_text import lines as aid_lines
-from harness.rating.desk import Desk
-from harness.rating.rater_player import RaterPlayer
+from harness.rating.desk import Desk, Explained, Phase, SittingView
+from harness.rating.guide import GUIDE, LABELS, RULES
+from harness.rating.guide import lines as aid_lines
+from harness.rating.items import Item
+from harness.rating.rater_player import HeardAloud, RaterPlayer
 from harness.rating.rating_room import RatingRoom
+from harness.rating.standing import Given
+
+LONGEST = 1000
+MOST_FOUND = 50
+
+
+def item_lines(view: SittingView, policy: TranscriptPolicy, *, names: bool = False) -> Iterator[str]:
+    """The item in sight; where there is none, why."""
+    item, count = view.item, view.count
+    if item is None and view.stopped:
+        yield "you get no more responses in this round: too many of your answers differ from known ones"
+        return
+    if item is None:
+        yield f"nothing is left to judge: {count.done} of {count.total} done, {count.held} held"
+        if count.held:
+            yield "held: waits until it is known what the device did; `held` judges it all the same"
+        return
+    if item.exercise is not None:
+        yield f"exercise {view.exercises[0] + 1} of {view.exercises[1]}"
+    else:
+        yield f"response {view.position} of {count.total}{' again' if view.again else ''}, {progress(view)}"
+    yield f"query: {plain_text(item.query, LONGEST)}"
+    if item.exercise is None:
+        yield f"attempts: {item.attempts}{_waits(item)}"
+        yield f"response: {_response(item)}"
+        if item.recognition is Recognition.NO:
+            yield "recognised: no, other words were heard"
+    if item.effect is not None:
+        wanted, known = effect_words(item.effect)
+        yield f"wanted effect: {wanted}"
+        yield f"effect: {known}"
+    if item.note:
+        yield f"{'what it did' if item.exercise is not None else 'note'}: {plain_text(item.note, LONGEST)}"
+    if item.core_capability:
+        yield "core capability: every such device must be able to do this"
+    yield from text_lines(view, policy)
+    if view.proposal is not None:
+        yield f"the classifier says: {view.proposal.words}"
+    for number, row in enumerate(item.inputs, 1):
+        whose = f" of {plain_text(row.rater, 60)}" if names else ""
+        yield f"judgment {number}{whose}: {given_words(row)}"
+    if view.own is not None:
+        yield f"yours so far: {given_words(view.own)}"
+    if view.break_due:
+        yield "you have judged for long: a break would do you good"
+
+
+def found_lines(found: Sequence[Given]) -> Iterator[str]:
+    """What may be opened again."""
+    for one in found[:MOST_FOUND]:
+        yield f"{one.item.id}: {found_words(one)}"
+    if len(found) > MOST_FOUND:
+        yield f"and {len(found) - MOST_FOUND} more; `find` with more words"
+    if not found:
+        yield "nothing that you have judged has these words"
+
+
+def text_lines(view: SittingView, policy: TranscriptPolicy) -> Iterator[str]:
+    """What was said in writing, where it may be seen."""
+    item = view.item
+    if item is None:
+        return
+    if not view.draft.transcript_shown:
+        if view.phase is Phase.TRAINING or policy is TranscriptPolicy.ON_REQUEST:
+            yield "transcript: hidden; `text` shows it"
+        return
+    words = "there is none" if item.transcript is None else plain_text(item.transcript, LONGEST)
+    yield f"transcript: {words}"
+
+
+def progress(view: SittingView) -> str:
+    """How much is left, and how long it takes at the rater's pace."""
+    count = view.count
+    parts = [f"{count.left} left"]
+    if count.held:
+        parts.append(f"{count.held} held")
+    if view.left_s is not None:
+        parts.append(f"about {max(1, round(view.left_s / 60))} min at your pace")
+    return ", ".join(parts)
+
+
+def status_lines(view: SittingView) -> Iterator[str]:
+    """Where the rater stands."""
+    count = view.count
+    yield f"rater: {plain_text(view.rater)}"
+    if view.exercises[1]:
+        yield f"exercises: {view.exercises[0]} of {view.exercises[1]} done"
+    yield (
+        f"responses: {count.total}, {count.done} done, {count.left} left, {count.skipped} of them left for the end, "
+        f"{count.held} held, {count.flagged} put aside"
+    )
+    pace = "n/a, nothing is judged yet" if view.pace_s is None else f"{view.pace_s:.1f} s a response"
+    yield f"pace: {pace}" + ("" if view.left_s is None else f", about {max(1, round(view.left_s / 60))} min left")
+    draft = view.draft
+    said = [f"sure {draft.confidence}"] if draft.confidence else []
+    said += [flag.value for flag in draft.sub_flags]
+    said += [f"comment {plain_text(draft.comment, 200)}"] if draft.comment else []
+    if said:
+        yield f"kept for the judgment that follows: {', '.join(said)}"
+
+
+def explained_lines(explained: Explained) -> Iterator[str]:
+    """The answer to an exercise."""
+    exercise = explained.exercise
+    also = "".join(f" or {LABELS[one]}" for one in exercise.accept)
+    verdict = "right" if explained.right else "not so"
+    yield f"{verdict}: it is {LABELS[exercise.category]}{also}; you said {LABELS[explained.given]}"
+    yield f"why: {plain_text(exercise.why, LONGEST)}"
+
+
+def guide_lines(keys: RaterKeys) -> Iterator[str]:
+    """Categories with their keys, and the rules."""
+    for category, text in GUIDE.items():
+        yield f"{keys.categories[category]} {LABELS[category]}: {text.short}. {text.test}"
+    for rule in RULES:
+        yield f"rule: {rule}"
+
+
+def _waits(item: Item) -> str:
+    if not item.waits_s:
+        return ""
+    waited = ", ".join("unknown" if one is None else f"{one:.1f} s" for one in item.waits_s)
+    return f"; waited {waited}"
+
+
+def _response(item: Item) -> str:
+    parts = ["length unknown" if item.length is None else f"{item.length.value_s:.1f} s long"]
+    if item.latency is not None:
+        parts.append(f"{item.latency.value_s:.1f} s after the query")
+    if item.truncated:
+        parts.append("cut at the time limit, it went on")
+    return ", ".join(parts)
+
+
+LONGEST_TOLD = 60
+
+
+class Word(Enum):
+    """The commands of plain rating. help: what it does; action: a rater's key for it."""
+
+    PLAY = "play", "play the response, from the start", RaterAction.PLAY
+    QUERY = "query", "play the query", RaterAction.PLAY_QUERY
+    SLOW = "slow", "play the response slower", RaterAction.PLAY_SLOWER
+    STOP = "stop", "stop the sound", RaterAction.STOP
+    WAIT = "wait", "wait until the sound has ended", None
+    TEXT = "text", "show what was said in writing", RaterAction.TRANSCRIPT
+    UNDO = "undo", "take back the last judgment, again and again", RaterAction.UNDO
+    EARLIER = "earlier", "open what you judged before this one, to look at it and change it", RaterAction.EARLIER
+    LATER = "later", "go on from there, up to the response that is to be judged", RaterAction.LATER
+    FIND = "find", "find WORDS: lists what you have judged and has these words, the latest first", RaterAction.FIND
+    OPEN = "open", "open ID: opens one of them", None
+    SKIP = "skip", "leave the response for the end; what you have opened again stays as it is", RaterAction.SKIP
+    HOLD = "hold", "leave it until it is known what the device did", RaterAction.HOLD
+    HELD = "held", "judge what is held all the same", RaterAction.RELEASE_HELD
+    FLAG = "flag", f"put it aside: flag {' or '.join(one.value for one in Flag)}", RaterAction.FLAG
+    COMMENT = "comment", "comment TEXT; it is kept with the judgment that follows", RaterAction.COMMENT
+    SURE = "sure", "sure 1 (unsure) to 3 (sure)", RaterAction.CONFIDENCE
+    SUB = "sub", f"sub-flag, again takes it back: {', '.join(one.value for one in SubFlag)}", RaterAction.SUB_FLAG
+    CLAIMS = "claims", "claims yes or no: whether the response says that something was done", None
+    AID = "aid", "the decision aid: short questions that lead to a category", RaterAction.AID
+    GUIDE = "guide", "the categories and the rules", RaterAction.GUIDE
+    STATUS = "status", "how far you are", None
+    ITEM = "item", "print the response again", None
+    HELP = "help", "print this", None
+    QUIT = "quit", "leave; everything is saved", RaterAction.QUIT
+
+    def __init__(self, word: str, help_: str, action: RaterAction | None) -> None:
+        self.word, self.help, self.action = word, help_, action
+
+
+_BY_WORD = {one.word: one for one in Word}
+_BY_ACTION = {one.action: one for one in Word if one.action is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A command, and what stands behind it."""
+
+    word: Word
+    rest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """What is wrong with a line, and the nearest right one."""
+
+    what: str
+
+
+def parse(line: str, keys: RaterKeys) -> Category | Said | Unknown:
+    """What a line means. A category may be written by its key, its name or its label; not in part."""
+    line = line.strip()
+    first, _, rest = line.partition(" ")
+    rest = rest.strip()
+    if (by_key := keys.category(line)) is not None:
+        return by_key
+    if (action := keys.action(first)) is not None:
+        return Said(_BY_ACTION[action], rest)
+    named = _normal(line)
+    for category in Category:
+        if named in (category.value, _normal(LABELS[category])):
+            return category
+    if first.lower() in _BY_WORD:
+        return Said(_BY_WORD[first.lower()], rest)
+    return Unknown(f"'{plain_text(line, LONGEST_TOLD)}' is no command. {_nearest(line, first)}")
+
+
+def flag_of(rest: str) -> Flag | Unknown:
+    return next((one for one in Flag if one.value == _normal(rest)), _no_word(rest, [one.value for one in Flag]))
+
+
+def sub_flag_of(rest: str) -> SubFlag | Unknown:
+    known = [one.value for one in SubFlag]
+    return next((one for one in SubFlag if one.value == _normal(rest)), _no_word(rest, known))
+
+
+def _no_word(rest: str, known: list[str]) -> Unknown:
+    near = difflib.get_close_matches(_normal(rest)[:LONGEST_TOLD], known, n=1, cutoff=0.4)
+    return Unknown((f"Did you mean {near[0]!r}? " if near else "") + f"Write one of: {', '.join(known)}")
+
+
+def _nearest(line: str, first: str) -> str:
+    known = [*_BY_WORD, *(one.value for one in Category)]
+    near = difflib.get_close_matches(_normal(line)[:LONGEST_TOLD], known, n=1) or difflib.get_close_matches(
+        _normal(first)[:LONGEST_TOLD], known, n=1
+    )
+    return f"Did you mean {near[0]!r}?" if near else "help lists the commands"
+
+
+def _normal(text: str) -> str:
+    for sign in ".,-":
+        text = text.replace(sign, " ")
+    return "_".join(text.lower().split())
+
 
 DONE, WRONG_LINE, NOT_SAVED = 0, 2, 3
 SAVE_OR_NOT = "`save` saves this and goes on, `back` goes back, `leave` leaves the aid without saving"
@@ -65,7 +296,7 @@ class _Sitting:
         names: bool,
     ) -> None:
         self._room, self._desk, self._keys = room, desk, keys
-        self._listening = Listening(room, desk, player) if player is not None else None
+        self._listening = HeardAloud(room, desk, player) if player is not None else None
         self._lines = lines
         self._adjudicating, self._names = adjudicating, names
         self._aid: AidState | None = None
@@ -200,7 +431,7 @@ class _Sitting:
             case Word.ITEM:
                 self._lines.say(item_lines(desk.view, self._room.round.transcript))
             case _:
-                self._lines.say(f"{word.value}: {text}" for word, text in HELP.items())
+                self._lines.say(f"{one.word}: {one.help}" for one in Word)
                 self._lines.say(["a category: its key or its name; `guide` lists them"])
         return ""
 
@@ -228,7 +459,7 @@ class _Sitting:
                 kept = ", ".join(one.value for one in desk.view.draft.sub_flags)
                 self._lines.say([f"sub-flags for this response: {kept or 'none'}"])
             case _:
-                return f"write it like this: {HELP[said.word]}"
+                return f"write it like this: {said.word.help}"
         return ""
 
     def _sound(self, word: Word) -> str:

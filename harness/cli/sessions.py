@@ -81,7 +81,7 @@ def named_round(named: Sequence[str]) -> RatingRound | None:
         return None
     if len(named) > 1:
         raise InputError(f"{files[0]} is a round file, and says itself which sessions", remedy="Name it alone")
-    from harness.rating.rounds import read_round  # here, since it takes long to import
+    from harness.rating.files.rounds import read_round  # here, since it takes long to import
 
     return read_round(Path(files[0]))
 

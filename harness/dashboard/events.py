@@ -62,7 +62,7 @@ from harness.model.record import (
     TrialFinished,
     TrialStarted,
 )
-from harness.rating.categories import LABELS
+from harness.rating.guide import LABELS
 
 
 class Tone(StrEnum):

@@ -6,7 +6,7 @@ from textual import events
 
 from harness.dashboard.rating_words import ACTIONS
 from harness.model.judgment import RaterAction, RaterKeys
-from harness.rating.sitting_view import Phase, SittingView
+from harness.rating.desk import Phase, SittingView
 
 AUTO_PLAY = "p"
 """No action of its own in a file of keys: it works unless the file gives the key to something else."""

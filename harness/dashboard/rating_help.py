@@ -6,8 +6,7 @@ from rich.text import Text
 
 from harness.dashboard import palette
 from harness.model.judgment import SUB_FLAGS_OF, Category, RaterKeys
-from harness.rating.categories import LABELS
-from harness.rating.guide import GUIDE, RULES, SUB_FLAG_TEXTS
+from harness.rating.guide import GUIDE, LABELS, RULES, SUB_FLAG_TEXTS
 
 
 def guide_text(keys: RaterKeys) -> Text:

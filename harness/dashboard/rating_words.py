@@ -5,9 +5,8 @@ from __future__ import annotations
 from harness.base.foreign import plain_text
 from harness.model.effect import EffectEvidence
 from harness.model.judgment import Judgment, JudgmentStatus, RaterAction
-from harness.rating.categories import LABELS
-from harness.rating.guide import SUB_FLAG_TEXTS, effect_text
-from harness.rating.sitting_view import Given
+from harness.rating.guide import LABELS, SUB_FLAG_TEXTS, effect_text
+from harness.rating.standing import Given
 
 ACTIONS: dict[RaterAction, str] = {
     RaterAction.PLAY: "play",

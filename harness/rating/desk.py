@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 
 from harness.base.presence import Presence
 from harness.model.effect import EffectWord
 from harness.model.judgment import (
     SUB_FLAGS_OF,
     Category,
+    Exercise,
     Flag,
     Judgment,
     ProposalShown,
@@ -20,13 +22,76 @@ from harness.model.judgment import (
 )
 from harness.model.row_ids import RowIds
 from harness.rating.aid import AID, AidState, Known
-from harness.rating.categories import LABELS
-from harness.rating.items import Item
-from harness.rating.judgments import Sitting, withdrawal
-from harness.rating.own_rows import OwnRows
-from harness.rating.proposals import Proposal, Seen, seen_in
-from harness.rating.sitting_view import Draft, Explained, Given, Phase, SittingView
-from harness.rating.standing import Standing
+from harness.rating.guide import LABELS
+from harness.rating.items import Item, Proposal, Seen, Sitting, seen_in, withdrawal
+from harness.rating.standing import Count, Given, OwnRows, Standing
+
+
+class Phase(StrEnum):
+    """TRAINING: exercises, each explained. JUDGING: first responses. FINISHED: nothing is left that can be judged."""
+
+    TRAINING = "training"
+    JUDGING = "judging"
+    FINISHED = "finished"
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What a rater has said of the item in sight besides a category; kept with the key that labels it.
+
+    heard_ms: of the response, all plays together; heard_to_end: one of them was whole. transcript_shown: asked for,
+    or shown at once.
+    """
+
+    comment: str = ""
+    confidence: int | None = None
+    sub_flags: tuple[SubFlag, ...] = ()
+    effect_claimed: bool | None = None
+    transcript_shown: bool = False
+    plays: int = 0
+    heard_ms: int = 0
+    heard_to_end: bool = False
+    aid_path: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """The answer to an exercise, shown before the next one."""
+
+    exercise: Exercise
+    given: Category
+    right: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SittingView:
+    """position: of the item in sight, from 1. own: the rater's row in force on it. again: they had dealt with it, and
+    have opened it to look at it again; can_go_back: there are such items.
+
+    exercises: (done, all). pace_s: median time to an answer; left_s: what is left at that pace. explained: waits for
+    `go_on`. break_due: they have judged for long without a rest. said: what the last key did. stopped: the rater failed
+    known answers, and gets no more. proposal: of a classifier, where the rater may see it before they choose.
+    """
+
+    phase: Phase
+    rater: str
+    item: Item | None = None
+    own: Judgment | None = None
+    again: bool = False
+    can_go_back: bool = False
+    position: int = 0
+    count: Count = field(default_factory=Count)
+    exercises: tuple[int, int] = (0, 0)
+    pace_s: float | None = None
+    left_s: float | None = None
+    draft: Draft = field(default_factory=Draft)
+    explained: Explained | None = None
+    can_undo: bool = False
+    stopped: bool = False
+    break_due: bool = False
+    said: str = ""
+    proposal: Proposal | None = None
+
 
 Keep = Callable[[Item, Judgment], None]
 """Puts a row on the disk and returns then; raises LogError or LogFull when it cannot."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from harness.model.judgment import Category, Exercise
 
-BUILT_IN: tuple[Exercise, ...] = (
+BUILT_IN_EXERCISES: tuple[Exercise, ...] = (
     Exercise(
         "leap_year",
         "How many days does a leap year have?",

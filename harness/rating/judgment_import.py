@@ -17,10 +17,9 @@ from harness.model.effect import EffectWord
 from harness.model.errors import InputError, InputProblems
 from harness.model.judgment import EXERCISE, Category, Judgment, JudgmentStatus, ProposalShown
 from harness.model.record import JudgmentGiven
-from harness.rating.categories import KEYS, LABELS
-from harness.rating.files.reading import ReadJudgments
-from harness.rating.files.row import WrittenJudgment
-from harness.rating.rated_sessions import SessionRead
+from harness.rating.figures.judged import SessionRead
+from harness.rating.files.reading import ReadJudgments, WrittenJudgment
+from harness.rating.guide import KEYS, LABELS
 from harness.session.figures.trials import TrialProgress
 from harness.session.log.judgment_log import JudgmentLog
 

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+import threading
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 from harness.base.folder import SessionFolder
-from harness.model.effect import EffectEvidence
-from harness.model.judgment import GoldItem, Judgment, RatingRound
+from harness.model.effect import EffectCheck, EffectEvidence, EffectSource
+from harness.model.errors import InputError, Place
+from harness.model.judgment import Category, GoldItem, Judgment, ProposalRule, RatingRound
 from harness.model.observation import ResponseText
 from harness.model.record import EffectAnswered, Entry, JudgmentGiven, Observed, SharesMoved, chronological
 from harness.model.trial import Recognition, Trial
-from harness.rating.blinding import blinded
 from harness.rating.figures.judged import JudgedResponse, judged_in
-from harness.rating.items import Hidden, Item, blind_id
-from harness.rating.judgments import Subject
+from harness.rating.items import Hidden, Item, Proposal, Subject, blind_id
 from harness.session.figures.effects import Key
 from harness.session.figures.progress import Progress, SessionFigures
 from harness.session.log.database import open_for_reading, rows
 from harness.session.log.reader import LogReader
+from harness.understanding.models.classifiers import classifier_maker
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,3 +189,96 @@ def _item(
             gold.get(trial.id),
         ),
     )
+
+
+DEVICE = "the device"
+
+
+def blinded(item: Item, devices: Iterable[str]) -> Item:
+    """The item with `the device` in place of every name of a device in its note, and with neutral evidence.
+
+    devices: ids and names of all devices of the session, since another one's name tells whose response it is not.
+    Names count as whole words, in capitals or not. What was said to the device and by it stays as it was: that is
+    what is judged. Of an effect stays what was wanted, and what became of it: one device tells of its state in its own
+    words, at another one somebody looks.
+    """
+    of_devices = _pattern(tuple(sorted(set(devices))))
+    note = item.note if of_devices is None else of_devices.sub(DEVICE, item.note)
+    return replace(item, note=note, effect=item.effect and _neutral(item.effect))
+
+
+def _neutral(found: EffectEvidence) -> EffectEvidence:
+    source = EffectSource.NONE if found.is_open else EffectSource.OPERATOR
+    return EffectEvidence(EffectCheck(found.check.wanted), found.word, source)
+
+
+@lru_cache(maxsize=64)
+def _pattern(names: Sequence[str]) -> re.Pattern[str] | None:
+    """Any of the names as a whole word with an article before it, the longest first; None of no names."""
+    longest = sorted(filter(None, names), key=len, reverse=True)
+    if not longest:
+        return None
+    return re.compile(rf"(?<!\w)(?:the\s+)?(?:{'|'.join(map(re.escape, longest))})(?!\w)", re.IGNORECASE)
+
+
+LEAST_RESPONSES = 20
+LEAST_CATEGORIES = 2
+
+
+class Proposer:
+    """Says what it would give an item; thread-safe. The same rule, rows and seed give the same.
+
+    own: ids of the sessions that are judged. LogError; PluginError when there is no such classifier or it cannot run;
+    InputError when a source is one of `own` under another path, or has too little to learn from.
+    """
+
+    def __init__(self, rule: ProposalRule, own: Collection[str], *, seed: int, path: str = "") -> None:
+        self._classifier = classifier_maker(rule.classifier, rule.settings)(seed)
+        self._lock = threading.Lock()
+        self._known: dict[str, Proposal] = {}
+        learnt = [one for folder in rule.sessions for one in _learnt(Path(folder), own)]
+        given = {category for _, category in learnt}
+        self._labels = tuple(one for one in Category if one in given)
+        if len(learnt) < LEAST_RESPONSES or len(given) < LEAST_CATEGORIES:
+            raise InputError(
+                f"proposals have too little to learn from: {len(learnt)} responses with a category and a "
+                f"text, of {len(given)} kinds",
+                place=Place(path) if path else None,
+                remedy=f"Name in `proposals: from:` sessions with {LEAST_RESPONSES} of them, of {LEAST_CATEGORIES} "
+                "kinds at least: judged with `harness rate`, with a transcript or the device's own text; what raters "
+                "disagree on does not count until it is settled",
+            )
+        texts, categories = zip(*learnt, strict=True)
+        self._classifier.fit(texts, [(one.value,) for one in categories], [one.value for one in self._labels])
+
+    def __call__(self, item: Item) -> Proposal | None:
+        """The likeliest category; None without a text of the response."""
+        text = _text(item)
+        if text is None:
+            return None
+        with self._lock:
+            if text not in self._known:
+                shares = self._classifier.probabilities([text])[0]
+                best = int(shares.argmax())
+                self._known[text] = Proposal(self._labels[best], round(float(shares[best]), 4))
+            return self._known[text]
+
+
+def _learnt(folder: Path, own: Collection[str]) -> Iterator[tuple[str, Category]]:
+    """Texts with the category that stands: the adjudication, else the one that all raters gave."""
+    found = RatingSource(folder, RatingRound()).read()
+    if found.session_id in own:
+        raise InputError(
+            f"{folder} is the session {found.session_id}, which this round judges: raters would be told their labels",
+            remedy="Name in `proposals: from:` judged sessions that are none of `sessions`",
+        )
+    standing = {(one.response.trial.id, one.response.clip.sha256): one.agreed for one in found.responses}
+    for item in found.items:
+        text, category = _text(item), standing[item.subject.trial_id, item.subject.clip_sha256]
+        if text is not None and category is not None:
+            yield text, category
+
+
+def _text(item: Item) -> str | None:
+    """The query and what was answered."""
+    return None if item.transcript is None else f"{item.query}\n{item.transcript}"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.base.folder import SessionFolder
@@ -12,18 +12,71 @@ from harness.model.errors import InputError
 from harness.model.judgment import GoldItem, Judgment, ProposalRule, RatingRound
 from harness.model.record import EffectAnswered, JudgmentGiven, SharesMoved
 from harness.model.stimulus import Role, SpokenText, StimulusRecipe, VoiceSpec, Waveform
-from harness.rating.coordination import RaterProgress, progress_of, raters_of, standing_of
 from harness.rating.desk import Desk
 from harness.rating.items import Item, exercise_item
-from harness.rating.queue import drawn, hand_over, is_shared_out
-from harness.rating.rating_items import RatingSource, SessionItems, to_adjudicate
-from harness.rating.rating_proposals import Proposer
-from harness.rating.standing import Standing
+from harness.rating.rating_items import Proposer, RatingSource, SessionItems, to_adjudicate
+from harness.rating.standing import Count, OwnRows, Standing, drawn, hand_over, is_shared_out
 from harness.session.engine.assemble import renderer
 from harness.session.log.clips import read_clip
 from harness.session.log.judgment_log import JudgmentLog
 from harness.sound.stimuli.level import at_level_unclipped
 from harness.sound.stimuli.recording import at_rate
+
+
+@dataclass(frozen=True, slots=True)
+class RaterProgress:
+    """exercises: (done, all). pace_s: median time to an answer. known: (right, answered) of the known answers.
+
+    stopped: by the round's rule. open: what others could do for them. last_wall_s: of their last row, a Unix time.
+    """
+
+    rater: str
+    count: Count
+    exercises: tuple[int, int]
+    pace_s: float | None
+    known: tuple[int, int]
+    stopped: bool
+    open: int
+    last_wall_s: float | None
+
+    @property
+    def left_s(self) -> float | None:
+        """What is left at that pace."""
+        return None if self.pace_s is None else self.pace_s * self.count.left
+
+    @property
+    def known_share(self) -> float | None:
+        """Right ones of the known answers; None before the first."""
+        right, answered = self.known
+        return right / answered if answered else None
+
+
+def raters_of(round_: RatingRound, rows: Iterable[Judgment]) -> tuple[str, ...]:
+    """Those that the round names, and whoever else has judged in it."""
+    others = {row.rater for row in rows if row.round == round_.id} - set(round_.raters)
+    return (*round_.raters, *sorted(others))
+
+
+def standing_of(
+    rater: str, round_: RatingRound, items: Sequence[Item], exercises: Sequence[Item], rows: Iterable[Judgment]
+) -> Standing:
+    """Where a rater stands, by what is on the disk."""
+    return Standing(rater, round_, items, exercises, OwnRows(rater, round_, rows))
+
+
+def progress_of(rater: str, standing: Standing) -> RaterProgress:
+    """The same in figures."""
+    return RaterProgress(
+        rater=rater,
+        count=standing.count,
+        exercises=standing.exercises,
+        pace_s=standing.rows.pace_s,
+        known=standing.known_answers,
+        stopped=standing.stopped,
+        open=len(standing.not_done),
+        last_wall_s=standing.rows.last_wall_s,
+    )
+
 
 RATE_HZ, LEVEL_DBFS = 16_000, -26.0
 """Of every sound that a rater hears: its own rate and level would tell which device it is of."""

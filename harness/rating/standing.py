@@ -2,15 +2,282 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from harness.model.judgment import Judgment, JudgmentStatus, RatingRound
+from harness.model.judgment import EXERCISE, ItemFilter, Judgment, JudgmentStatus, RatingRound, in_force
+from harness.rating.guide import LABELS
 from harness.rating.items import Item
-from harness.rating.own_rows import OwnRows, Subject, subject_of
-from harness.rating.queue import assigned
-from harness.rating.sitting_view import Count, Given
+
+
+def drawn(items: Iterable[Item], wanted: ItemFilter, seed: int) -> tuple[Item, ...]:
+    """The items that a round is about, in their order; at most `wanted.limit`, drawn by the seed, gold items first.
+
+    Each is drawn by a hash of its own, so that responses that come later push few of the others out.
+    """
+    fitting = [item for item in items if _fits(item, wanted)]
+    if wanted.limit is None or len(fitting) <= wanted.limit:
+        return tuple(fitting)
+    ranked = sorted(fitting, key=lambda item: (item.hidden.gold is None, _hash(seed, "draw", _place(item))))
+    chosen = {item.id for item in ranked[: wanted.limit]}
+    return tuple(item for item in fitting if item.id in chosen)
+
+
+def assigned(items: Sequence[Item], round_: RatingRound, rater: str) -> tuple[Item, ...]:
+    """The rater's share, shuffled for them: the same rater sees the same order again, another one another order.
+
+    With `raters_per_item`, each item goes to so many of the round's raters, and the shares differ by one at most; gold
+    items go to everybody. What comes later finds its place between the others, whose order stays.
+    """
+    mine: Iterable[Item] = items
+    if is_shared_out(round_):
+        shares = shares_of(items, round_)
+        mine = (item for item in items if rater in shares[item.id])
+    return tuple(sorted(mine, key=lambda item: _hash(round_.seed, rater, item.id)))
+
+
+def is_shared_out(round_: RatingRound) -> bool:
+    """Whether each response goes to some of the raters only."""
+    return round_.raters_per_item is not None and round_.raters_per_item < len(round_.raters)
+
+
+def shares_of(items: Sequence[Item], round_: RatingRound) -> dict[str, frozenset[str]]:
+    """Item → its raters, of a round that is shared out: those with the fewest items so far, ties by a hash.
+
+    Items are shared out in the order of playing: the shares of what a running session has already given stay. Then
+    each is moved as a coordinator has said.
+    """
+    load: Counter[str] = Counter(dict.fromkeys(round_.raters, 0))
+    shares: dict[str, frozenset[str]] = {}
+    for item in items:
+        if item.hidden.gold is not None:
+            shares[item.id] = frozenset(round_.raters)
+            continue
+        place = _place(item)
+        ties = {rater: _hash(round_.seed, place, rater) for rater in round_.raters}
+        chosen = sorted(round_.raters, key=lambda rater: (load[rater], ties[rater]))[: round_.raters_per_item]
+        load.update(chosen)
+        shares[item.id] = _moved(frozenset(chosen), item)
+    return shares
+
+
+def _moved(raters: frozenset[str], item: Item) -> frozenset[str]:
+    for before, after in item.hidden.moves:
+        if before in raters:
+            raters = (raters - {before}) | ({after} if after else set())
+    return raters
+
+
+def hand_over(
+    items: Sequence[Item], round_: RatingRound, given: Iterable[Item], raters: Sequence[str]
+) -> tuple[tuple[str, str], ...]:
+    """Item id and who gets it of these raters, for each of `given`: who has the fewest of those that have it not yet.
+
+    "" where all of them have it.
+    """
+    shares = shares_of(items, round_)
+    load = Counter(rater for item in items for rater in shares[item.id])
+    found: list[tuple[str, str]] = []
+    for item in given:
+        free = [one for one in raters if one not in shares[item.id]]
+        chosen = min(free, key=lambda one: (load[one], _hash(round_.seed, _place(item), one)), default="")
+        load[chosen] += 1
+        found.append((item.id, chosen))
+    return tuple(found)
+
+
+def _place(item: Item) -> str:
+    """The trial: a re-run, whose response is another item, stays in the same hands."""
+    return f"{item.subject.session_id}\n{item.subject.trial_id}"
+
+
+def _hash(*parts: object) -> str:
+    return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
+
+
+def _fits(item: Item, wanted: ItemFilter) -> bool:
+    hidden = item.hidden
+    axes: dict[str, set[str]] = {}
+    for axis, label in wanted.conditions:
+        axes.setdefault(axis, set()).add(label)
+    conditions = dict(hidden.conditions)
+    return (
+        (not wanted.devices or hidden.device in wanted.devices)
+        and (not wanted.query_classes or hidden.query_class in wanted.query_classes)
+        and (not wanted.queries or hidden.query_id in wanted.queries)
+        and (not wanted.trials or hidden.trial_id in wanted.trials)
+        and all(conditions.get(axis) in labels for axis, labels in axes.items())
+    )
+
+
+Subject = tuple[str, str, str]
+PACE_ITEMS = 30
+"""Of how many of the last answers the pace is the median."""
+
+
+def subject_of(row: Judgment) -> Subject:
+    """Session, trial and clip that a row is about."""
+    return row.session_id, row.trial_id, row.clip_sha256
+
+
+class OwnRows:
+    """The rows of one rater among all, in the order of giving; a row is added when it is on the disk.
+
+    rows: of several sessions, in any order. A row of an older session names no session: it belongs to the item with its
+    trial and clip. Adjudications stand apart from judgments: who judged an item may adjudicate it as well.
+    """
+
+    def __init__(self, rater: str, round_: RatingRound, rows: Iterable[Judgment]) -> None:
+        self._rater, self._round = rater, round_
+        self._rows: dict[Subject, list[Judgment]] = defaultdict(list)
+        self._number: dict[str, int] = {}
+        self._order: list[Judgment] = []
+        self._standing: dict[tuple[Subject, bool], Judgment | None] = {}
+        for row in _in_order(row for row in rows if row.rater == rater):
+            self.add(row)
+
+    def with_rows(self, rows: Iterable[Judgment]) -> OwnRows:
+        """These and those: rows are only ever added, so that what was read a moment ago takes none away."""
+        return OwnRows(self._rater, self._round, (*self._order, *rows))
+
+    def __contains__(self, row_id: object) -> bool:
+        """Whether the rater has given a row of that id, in force or not."""
+        return row_id in self._number
+
+    def add(self, row: Judgment) -> None:
+        """Takes the rater's next row."""
+        if row.id in self._number:
+            return
+        self._number[row.id] = len(self._order)
+        self._rows[subject_of(row)].append(row)
+        self._order.append(row)
+        if not row.session_id and not row.trial_id.startswith(EXERCISE):
+            self._standing.clear()
+        for adjudicating in (False, True):
+            self._standing.pop((subject_of(row), adjudicating), None)
+
+    def standing(self, item: Item) -> Judgment | None:
+        """The row in force on an item."""
+        key = (item.subject.key, bool(item.inputs))
+        if key not in self._standing:
+            rows = [row for row in in_force(self._all(item)) if bool(row.adjudicates) == bool(item.inputs)]
+            self._standing[key] = max(rows, key=lambda row: self._number[row.id], default=None)
+        return self._standing[key]
+
+    def all_of(self, item: Item) -> tuple[Judgment, ...]:
+        """All rows on an item, what was taken back included, oldest first."""
+        return tuple(self._all(item))
+
+    def status(self, item: Item) -> JudgmentStatus | None:
+        """Of that row."""
+        row = self.standing(item)
+        return None if row is None else row.status
+
+    def given_as(self, item: Item) -> int:
+        """Which of the rater's rows that one was, counted from 0; −1 when there is none."""
+        row = self.standing(item)
+        return -1 if row is None else self._number[row.id]
+
+    @property
+    def undoable(self) -> tuple[Judgment, ...]:
+        """The rows of this round that are in force, the latest first."""
+        return tuple(row for row in reversed(in_force(self._order)) if row.round == self._round.id)
+
+    @property
+    def times_s(self) -> tuple[float, ...]:
+        """Times to the answers of this round that stand, exercises left out, in the order of giving."""
+        return tuple(
+            row.time_to_answer_s
+            for row in reversed(self.undoable)
+            if row.status is JudgmentStatus.SUBMITTED
+            and row.time_to_answer_s is not None
+            and not row.trial_id.startswith(EXERCISE)
+        )
+
+    @property
+    def pace_s(self) -> float | None:
+        """The median time to one of the last answers."""
+        times = self.times_s[-PACE_ITEMS:]
+        return statistics.median(times) if times else None
+
+    @property
+    def last_wall_s(self) -> float | None:
+        """When the rater has given the last row of this round that stands, as a Unix time."""
+        return next((row.given_wall_s for row in self.undoable), None)
+
+    def exercises_left(self, exercises: Sequence[Item]) -> tuple[Item, ...]:
+        """Exercises to do: those not done yet; and once more those that went wrong, when too many did."""
+        new = tuple(item for item in exercises if self.standing(item) is None)
+        if new or not exercises:
+            return new
+        wrong = [item for item in exercises if not self._right(item)]
+        if len(exercises) - len(wrong) >= self._round.pass_share * len(exercises):
+            return ()
+        return tuple(item for item in wrong if self._answers(item) < 2)
+
+    def _right(self, item: Item) -> bool:
+        row, exercise = self.standing(item), item.exercise
+        return row is not None and exercise is not None and exercise.is_right(row.category)
+
+    def _answers(self, item: Item) -> int:
+        """How often it was answered, what was taken back left out."""
+        withdrawn = {row.replaces for row in self._all(item) if row.status is JudgmentStatus.WITHDRAWN}
+        return sum(row.status is JudgmentStatus.SUBMITTED and row.id not in withdrawn for row in self._all(item))
+
+    def _all(self, item: Item) -> list[Judgment]:
+        subject = item.subject
+        named = self._rows.get(subject.key, [])
+        if not subject.session_id:
+            return named
+        return [*self._rows.get(("", subject.trial_id, subject.clip_sha256), []), *named]
+
+
+def _in_order(rows: Iterable[Judgment]) -> list[Judgment]:
+    """Rows of several sessions as they were given; within a session also over a clock set back."""
+    latest_s: dict[str, float] = defaultdict(float)
+    timed = []
+    for row in rows:
+        given_s = row.given_wall_s or 0.0
+        if not row.imported_from:
+            given_s = latest_s[row.session_id] = max(latest_s[row.session_id], given_s)
+        timed.append((given_s, row))
+    return [row for _, row in sorted(timed, key=lambda pair: pair[0])]
+
 
 DONE = (JudgmentStatus.SUBMITTED, JudgmentStatus.FLAGGED)
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """Where a rater stands. total: items of their queue; done: with a category or put aside; left: can be judged now.
+
+    skipped: left for the end, and among those left. held: wait for what the device did, and not among those left.
+    """
+
+    total: int = 0
+    done: int = 0
+    left: int = 0
+    skipped: int = 0
+    held: int = 0
+    flagged: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """An item that may be opened again. row: the rater's own in force; None where an adjudicator has given none yet."""
+
+    item: Item
+    row: Judgment | None
+
+    def has(self, words: str) -> bool:
+        """Whether its query, its category or the comment holds all of these words."""
+        row = self.row
+        label = LABELS[row.category] if row is not None and row.category is not None else ""
+        text = f"{self.item.query} {label} {row.comment if row is not None else ''}".casefold()
+        return all(word in text for word in words.casefold().split())
 
 
 class Standing:

@@ -2,22 +2,328 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import ipaddress
+import secrets
+import threading
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import resources
 
+from itsdangerous import BadData, URLSafeTimedSerializer
+from jinja2 import DictLoader, Environment, StrictUndefined, select_autoescape
 from starlette.applications import Starlette
-from starlette.datastructures import FormData
+from starlette.datastructures import FormData, Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from harness.web.gate import Gate
-from harness.web.invitations import Invitations
-from harness.web.login import LIFE_S, RENEW_S, Brake, Logins, Visit
-from harness.web.rendering import Templates
+from harness.base.foreign import plain_text
+from harness.web.invitations import Invitation, Invitations
+
+SHARED = ("base.html", "press.html", "login.html", "notice.html")
+_KEY_NAMES = {"space": "Space", "enter": "Enter", "tab": "Tab", "backspace": "⌫", "left": "←", "right": "→"}
+_KEY_NAMES |= {"up": "↑", "down": "↓", "escape": "Esc"}
+
+
+@dataclass(frozen=True, slots=True)
+class SiteWords:
+    """What a site is about, in the words of its shared pages.
+
+    name: in titles. welcome: over the login. main: what the first link of a page leads to. kept: what is stored of a
+    visitor. go_on: back to the work. rest: of somebody who stops.
+    """
+
+    name: str
+    welcome: str
+    main: str
+    kept: str
+    go_on: str
+    rest: str
+
+
+class Templates:
+    """Renders the shared templates and those that are named; `values` are known to all of them."""
+
+    def __init__(self, names: Sequence[str], words: SiteWords, values: Mapping[str, object]) -> None:
+        folder = resources.files("harness.web") / "templates"
+        self.words = words
+        self._environment = Environment(
+            loader=DictLoader({name: (folder / name).read_text(encoding="utf-8") for name in (*SHARED, *names)}),
+            autoescape=select_autoescape(),
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._environment.filters["plain"] = lambda text, limit=500: plain_text(str(text), limit)
+        self._environment.filters["minutes"] = _minutes
+        self._environment.filters["words"] = lambda text: str(text).replace("_", " ")
+        self._environment.globals.update({"site": words, "key_name": key_name, **values})
+
+    def page(self, template: str, **values: object) -> str:
+        return self._environment.get_template(template).render(**values)
+
+
+def key_name(key: str) -> str:
+    """A key as it is called on screen."""
+    return _KEY_NAMES.get(key, key.upper() if key.startswith("f") and len(key) > 1 else key)
+
+
+def _minutes(seconds: float | None) -> str:
+    if seconds is None:
+        return "n/a"
+    minutes = round(seconds / 60)
+    if minutes < 1:
+        return "under a minute"
+    return f"{minutes} min" if minutes < 100 else f"{minutes / 60:.1f} h"
+
+
+MOST_BODY = 32_768
+"""Bytes of a form; a comment has 2,000 characters at most."""
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    # A form's Origin is null under no-referrer; this one sends nothing to others either.
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), microphone=(), geolocation=()",
+}
+
+
+class Gate:
+    """Refuses what no browser of a rater sends, and puts the protecting headers on all answers.
+
+    names: host names by which the site is known. Addresses in digits are always taken: no foreign name can be made
+    to lead to this host with them (DNS rebinding).
+    """
+
+    def __init__(self, app: ASGIApp, names: Collection[str], *, secure: bool) -> None:
+        self._app = app
+        self._names = frozenset(name.lower() for name in names)
+        self._secure = secure
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+                headers.setdefault("cache-control", "no-store")
+                if self._secure:
+                    headers.setdefault("strict-transport-security", "max-age=31536000")
+            await send(message)
+
+        refusal = self._refusal(scope)
+        if refusal is None and scope["method"] == "POST":
+            body = await _body(receive)
+            if body is None:
+                refusal = PlainTextResponse("That is too long; shorten the comment.\n", 413)
+            else:
+                receive = _again(body, receive)
+        await (refusal or self._app)(scope, receive, guarded)
+
+    def _refusal(self, scope: Scope) -> PlainTextResponse | None:
+        headers = Headers(scope=scope)
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or not self._is_ours(hosts[0]):
+            return PlainTextResponse(
+                "This site is not known by that name. Open it by the address in your invitation.\n", 421
+            )
+        if "transfer-encoding" in headers and "content-length" in headers:
+            # A proxy in front may have believed the other one.
+            return PlainTextResponse("That request has two lengths.\n", 400, {"connection": "close"})
+        if scope["method"] not in ("GET", "HEAD", "POST"):
+            return PlainTextResponse("Only GET, HEAD and POST are served here.\n", 405, {"allow": "GET, HEAD, POST"})
+        if scope["method"] == "POST":
+            if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+                return PlainTextResponse("That form is of another site.\n", 403)
+            origin = headers.get("origin")
+            if origin is not None and origin.partition("://")[2].lower() != hosts[0].lower():
+                return PlainTextResponse("That form is of another site.\n", 403)
+            length = headers.get("content-length", "0")
+            if not length.isascii() or not length.isdecimal() or int(length) > MOST_BODY:
+                return PlainTextResponse("That is too long; shorten the comment.\n", 413)
+        return None
+
+    def _is_ours(self, host: str) -> bool:
+        name = host_name(host)
+        if name in self._names:
+            return True
+        try:
+            ipaddress.ip_address(name)
+        except ValueError:
+            return False
+        return True
+
+
+def host_name(host: str) -> str:
+    """A Host header without its port, in small letters; "" when it is none."""
+    host = host.strip().lower()
+    if host.startswith("["):
+        name, bracket, rest = host[1:].partition("]")
+        return name if bracket and (not rest or rest[1:].isdecimal()) else ""
+    name, _, port = host.partition(":")
+    return name if port.isdecimal() or not port else ""
+
+
+async def _body(receive: Receive) -> bytes | None:
+    """The whole body; None when it is too long, whatever its length was said to be."""
+    parts: list[bytes] = []
+    length = 0
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return b"".join(parts)
+        parts.append(message.get("body", b""))
+        length += len(parts[-1])
+        if length > MOST_BODY:
+            return None
+        if not message.get("more_body", False):
+            return b"".join(parts)
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    given = False
+
+    async def first() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return first
+
+
+COOKIE = "sitting"
+"""How the names of our cookies begin."""
+LIFE_S = 14 * 3600
+"""A login ends after so long at the latest, and goes on from each page that is shown."""
+RENEW_S = 1800
+TRIES, TRIES_IN_S = 10, 300.0
+"""So many wrong tokens in so long from one address; ten times as many from all together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A browser that has a cookie of ours. id: random. invitation: None before the login. age_s: of the cookie."""
+
+    id: str
+    invitation: Invitation | None = None
+    age_s: float = 0.0
+
+
+class Logins:
+    """Makes and reads the cookies; thread-safe. A cookie opens nothing once its invitation does not hold any more.
+
+    key: from the file of invitations, so that who is logged in stays so when the site is started again.
+    """
+
+    def __init__(self, invitations: Invitations) -> None:
+        self._invitations = invitations
+        self._left: set[str] = set()
+
+    def cookie_name(self, port: int, *, secure: bool) -> str:
+        """A name that no other site of ours has on this host: browsers send one port's cookies to all the others.
+
+        port: the one that the site listens at. The invitations count too, for sites of two machines behind one name.
+        """
+        mine = hmac.new(self._invitations.site_key, f"cookie:{port}".encode(), hashlib.sha256).hexdigest()[:8]
+        # Browsers take this prefix from TLS only, and let no other host of the domain set it.
+        return f"{'__Host-' if secure else ''}{COOKIE}-{mine}"
+
+    def visit(self, cookie: str | None) -> Visit | None:
+        """Whose cookie it is; None when it is forged, too old or none."""
+        if not cookie or len(cookie) > 500:
+            return None
+        try:
+            found, made = self._serializer().loads(cookie, max_age=LIFE_S, return_timestamp=True)
+        except BadData:
+            return None
+        visit_id, digest = found
+        if visit_id in self._left:
+            return None
+        invitation = self._invitations.by_digest(digest) if digest else None
+        if digest and invitation is None:
+            return None
+        return Visit(visit_id, invitation, max(0.0, time.time() - made.timestamp()))
+
+    def stranger(self) -> Visit:
+        """A new visit of somebody who has still to log in."""
+        return Visit(secrets.token_urlsafe(16))
+
+    def log_in(self, token: str) -> Visit | None:
+        """A new visit of the rater whose token it is; None when it opens nothing."""
+        invitation = self._invitations.by_token(token)
+        return None if invitation is None else Visit(secrets.token_urlsafe(16), invitation)
+
+    def leave(self, visit: Visit) -> None:
+        """Ends a visit: its cookie opens nothing any more, even if somebody kept it (until the site starts again)."""
+        self._left.add(visit.id)
+
+    def cookie(self, visit: Visit) -> str:
+        """The cookie's value."""
+        digest = visit.invitation.token_sha256 if visit.invitation else ""
+        return str(self._serializer().dumps([visit.id, digest]))
+
+    def form_word(self, visit: Visit) -> str:
+        """What every form of this visit carries, and a page of another origin cannot know."""
+        key = self._invitations.site_key
+        return hmac.new(key, f"form:{visit.id}".encode(), hashlib.sha256).hexdigest()
+
+    def is_form_word(self, visit: Visit, word: str) -> bool:
+        return hmac.compare_digest(self.form_word(visit).encode(), word.encode("utf-8", "replace"))
+
+    def _serializer(self) -> URLSafeTimedSerializer:
+        return URLSafeTimedSerializer(
+            self._invitations.site_key, salt="visit", signer_kwargs={"digest_method": hashlib.sha256}
+        )
+
+
+class Brake:
+    """Counts wrong tokens by address; thread-safe."""
+
+    def __init__(self, now_s: Callable[[], float] = time.monotonic) -> None:
+        self._now_s = now_s
+        self._lock = threading.Lock()
+        self._tries: deque[tuple[float, str]] = deque()
+
+    def wait_s(self, address: str) -> float:
+        """For how long nothing more is accepted from there; 0: go on."""
+        with self._lock:
+            self._forget()
+            mine = [at_s for at_s, whose in self._tries if whose == address]
+            if len(mine) >= TRIES:
+                return max(1.0, mine[-TRIES] + TRIES_IN_S - self._now_s())
+            if len(self._tries) >= 10 * TRIES:
+                return max(1.0, self._tries[0][0] + TRIES_IN_S - self._now_s())
+            return 0.0
+
+    def failed(self, address: str) -> None:
+        with self._lock:
+            self._forget()
+            self._tries.append((self._now_s(), address))
+
+    def _forget(self) -> None:
+        while self._tries and self._tries[0][0] + TRIES_IN_S <= self._now_s():
+            self._tries.popleft()
+
 
 STATIC = {
     "site.css": "text/css; charset=utf-8",

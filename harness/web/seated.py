@@ -7,8 +7,14 @@ back to the page; or the page as it stands now, with an alert.
 
 from __future__ import annotations
 
-from abc import abstractmethod
+import hashlib
+import secrets
+import threading
+import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
 from typing import ClassVar, Generic, Protocol, TypeVar
 
 from starlette.concurrency import run_in_threadpool
@@ -19,12 +25,172 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from harness.model.errors import HarnessError, InputError, LogFull
-from harness.web.entrance import Entrance
+from harness.web.entrance import Entrance, Templates, Visit
 from harness.web.invitations import Invitations
-from harness.web.login import Visit
-from harness.web.rendering import Templates
-from harness.web.seats import WAITING_S, Readings, Refreshes, Seats
-from harness.web.turns import Fate, Turns
+
+
+class Fate(Enum):
+    """DONE: as asked. REPEATED: it was done before, by the same post. STALE: the page was old, and nothing was done.
+
+    UNKNOWN: its page has no such button.
+    """
+
+    DONE = "done"
+    REPEATED = "repeated"
+    STALE = "stale"
+    UNKNOWN = "unknown"
+
+
+@dataclass(slots=True, kw_only=True)
+class Turns(ABC):
+    """A seat: what is in sight at it, and whether a page still shows that. `lock` is held whenever it is asked or used.
+
+    turn: changes whenever something else comes in sight, so that a page of before is known as old. done: the turn and
+    the content of the last post that changed the turn, so that its repetition is known as one. read: the number of the
+    reading of what comes from elsewhere that the desk has taken in.
+    """
+
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    start: str = field(default_factory=lambda: secrets.token_hex(4))
+    number: int = 0
+    done: tuple[str, str] | None = None
+    read: int = 0
+
+    @property
+    @abstractmethod
+    def sight(self) -> str:
+        """Names what is in sight, the same whenever the site is started; "" when nothing is."""
+
+    @property
+    @abstractmethod
+    def waits(self) -> bool:
+        """Whether all is done that there is to do."""
+
+    @abstractmethod
+    def present(self) -> None:
+        """Whoever sits here is there: they asked for a page, or pressed a button."""
+
+    @abstractmethod
+    def wrote(self, request: str) -> bool:
+        """Whether the rows of a request are on the disk, also from before the site was started again."""
+
+    @property
+    def turn(self) -> str:
+        return f"{self.start}.{self.number}"
+
+    def next_turn(self, done: tuple[str, str] | None = None) -> None:
+        self.number += 1
+        self.done = done
+
+    def standing(self, turn: str, sight: str, mark: str, *, outlasts: bool) -> Fate:
+        """Whether a post may be done: it comes from a page of this turn and sight, and is told from others by its mark.
+
+        outlasts: it means the same on a page of before the site was started again, when the same is in sight.
+        """
+        if (turn, mark) == self.done or self.wrote(request_name(turn, mark)):
+            return Fate.REPEATED
+        if (turn, sight) == (self.turn, self.sight):
+            return Fate.DONE
+        start, _, _ = turn.partition(".")
+        return Fate.DONE if outlasts and start != self.start and sight == self.sight else Fate.STALE
+
+
+def request_name(turn: str, mark: str) -> str:
+    """Names a post: the ids of its rows follow from this."""
+    return f"{turn}\n{mark}"
+
+
+def content_mark(fields: dict[str, str]) -> str:
+    """Tells one post from another."""
+    whole = "\n".join(
+        f"{name}={fields[name]}" for name in sorted(fields) if name not in ("plays", "heard_ms", "heard_end", "page")
+    )
+    return hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()
+
+
+REFRESH_S = 60.0
+"""So often what comes from elsewhere is read again while somebody works."""
+WAITING_S = 5.0
+"""… and while somebody has judged all and waits for more."""
+
+
+AnySeat = TypeVar("AnySeat", bound=Turns)
+
+
+class Seats(Generic[AnySeat]):
+    """The seats of one kind, made at a rater's first request from the rows on the disk; thread-safe.
+
+    make: of a rater and the number of the reading that the seat is made from.
+    """
+
+    def __init__(self, make: Callable[[str, int], AnySeat]) -> None:
+        self._make = make
+        self._lock = threading.Lock()
+        self._seats: dict[str, AnySeat] = {}
+
+    def of(self, rater: str, reading: int) -> AnySeat:
+        """The rater's seat. reading: the number of the reading of the sessions that a new one is made from."""
+        with self._lock:
+            if rater not in self._seats:
+                self._seats[rater] = self._make(rater, reading)
+            return self._seats[rater]
+
+
+class Refreshes(Protocol):
+    """A room: it reads again what it is made of. HarnessError when that cannot be read."""
+
+    def refresh(self) -> object: ...
+
+
+class Readings:
+    """Reads what came from elsewhere now and then, beside the requests, so that nobody waits for it."""
+
+    def __init__(self, room: Refreshes, now_s: Callable[[], float] = time.monotonic) -> None:
+        self._room = room
+        self._now_s = now_s
+        self._lock = threading.Lock()
+        self._read_s = now_s()
+        self._running: threading.Thread | None = None
+        self.number = 0
+        self.failed = ""
+
+    def maybe(self, after_s: float = REFRESH_S) -> None:
+        """Begins a reading when the last one is so long ago."""
+        with self._lock:
+            if self._running is not None and self._running.is_alive():
+                return
+            if self._now_s() - self._read_s < after_s:
+                return
+            self._read_s = self._now_s()
+            self._running = threading.Thread(target=self._read, name="reading sessions", daemon=True)
+            self._running.start()
+
+    def wait(self) -> None:
+        """Returns when no reading is under way."""
+        with self._lock:
+            running = self._running
+        if running is not None:
+            running.join()
+
+    def _read(self) -> None:
+        try:
+            self._room.refresh()
+        except HarnessError as error:
+            # What was read before stands; saving would tell of the same fault.
+            self.failed = str(error)
+            return
+        self.failed = ""
+        self.number += 1
+
+
+LONGEST_COMMENT = 2000
+
+
+def comment_of(text: str) -> str:
+    """A comment as it is kept: without what cannot be printed, and not too long."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n")
+    return "".join(sign for sign in lines if sign == "\n" or sign.isprintable())[:LONGEST_COMMENT]
+
 
 ADJUDICATE = "/adjudicate"
 FULL = "Not saved, the disk of this site is full. Tell who runs it, and press the key again; nothing else is lost."
@@ -50,7 +216,6 @@ class SeatPage(Protocol):
         """What the template is given."""
 
 
-AnySeat = TypeVar("AnySeat", bound=Turns)
 AnyPost = TypeVar("AnyPost", bound=Pressed)
 
 

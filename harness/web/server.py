@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
+from harness.annotation.annotation_room import AnnotationRoom
 from harness.model.errors import HarnessError, InputError, Place, PluginError
 from harness.model.judgment import RaterKeys
 from harness.rating.rating_room import RatingRoom
@@ -63,11 +64,22 @@ def serve(room: RatingRoom, options: WebOptions) -> int:
     """Serves the raters' site as `serve_site` does."""
 
     def make(invitations: Invitations, *, names: Collection[str], port: int, secure: bool) -> Servable:
-        from harness.web.site import Site
+        from harness.web.raters_site import Site
 
         return Site(room, invitations, options.keys, names=names, port=port, secure=secure, rater_names=options.names)
 
     return serve_site(make, options, "raters' site")
+
+
+def serve_annotation(room: AnnotationRoom, options: WebOptions) -> int:
+    """Serves as `serve_site` does; `keys` and `names` of the options mean nothing here."""
+
+    def make(invitations: Invitations, *, names: Collection[str], port: int, secure: bool) -> Servable:
+        from harness.web.annotators_site import AnnotationSite
+
+        return AnnotationSite(room, invitations, names=names, port=port, secure=secure)
+
+    return serve_site(make, options, "annotators' site")
 
 
 def serve_site(make: MakeSite, options: WebOptions, called: str) -> int:

@@ -21,8 +21,7 @@ from harness.model.judgment import (
     SubFlag,
     TranscriptPolicy,
 )
-from harness.rating.categories import KEYS, LABELS
-from harness.rating.guide import GUIDE
+from harness.rating.guide import GUIDE, KEYS, LABELS
 from tests.dashboard.bench import screen_text, shows, until
 from tests.dashboard.seats import SIZES, SMALL, WIDE, press, ready, room_of, rows, seated
 from tests.proposal_rounds import judged_source, proposing_round

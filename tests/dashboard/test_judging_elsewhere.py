@@ -8,7 +8,7 @@ from harness.dashboard.messages import RoomRead
 from harness.model.effect import EffectWord
 from harness.model.judgment import Category
 from harness.model.record import EffectAnswered, JudgmentGiven
-from harness.rating.judgments import withdrawal
+from harness.rating.items import withdrawal
 from harness.session.log.judgment_log import JudgmentLog
 from tests.dashboard.bench import screen_text, shows, until
 from tests.dashboard.seats import SMALL, adjudication, press, ready, room_of, rows, seated

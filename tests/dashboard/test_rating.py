@@ -9,7 +9,7 @@ from harness.dashboard.app import Dashboard
 from harness.model.feed import Judge, Replay
 from harness.model.judgment import Category, Judgment, JudgmentStatus
 from harness.model.record import Clip, JudgmentGiven
-from harness.rating.categories import KEYS
+from harness.rating.guide import KEYS
 from harness.session.log.judgment_log import JudgmentLog
 from harness.session.log.writer import SqliteLog
 from tests.dashboard.bench import LARGE, SMALL, dashboard, double, screen_text, shows, until

@@ -96,8 +96,7 @@ def _sit(room: AnnotationRoom, desk: AnnotationDesk, *, plain: bool) -> int:
 
 
 def _serve(room: AnnotationRoom, options: dict[str, object]) -> int:
-    from harness.web.annotation.server import serve_annotation
-    from harness.web.server import WebOptions
+    from harness.web.server import WebOptions, serve_annotation
 
     given = {name: value for name, value in options.items() if value not in (None, "")}
     return serve_annotation(room, WebOptions(**given))  # type: ignore[arg-type]

@@ -15,8 +15,7 @@ from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.screens.sheet import Panel
 from harness.rating.aid import AidState, Step
-from harness.rating.categories import LABELS
-from harness.rating.guide import FLAG_TEXTS, GUIDE, SUB_FLAG_TEXTS
+from harness.rating.guide import FLAG_TEXTS, GUIDE, LABELS, SUB_FLAG_TEXTS
 
 LOW = 20
 """Lines of a screen below which what was answered is left out."""

@@ -37,12 +37,12 @@ from harness.dashboard.widgets.sitting_texts import Explanation, Finished
 from harness.model.errors import HarnessError
 from harness.model.judgment import NEWER, Flag, RaterAction, RaterKeys, SubFlag
 from harness.rating.aid import AidState
-from harness.rating.desk import Desk
+from harness.rating.desk import Desk, Phase, SittingView
 from harness.rating.guide import FLAG_TEXTS, SUB_FLAG_TEXTS
 from harness.rating.items import Item
 from harness.rating.rater_player import RaterPlayer
 from harness.rating.rating_room import RatingRoom
-from harness.rating.sitting_view import Given, Phase, SittingView
+from harness.rating.standing import Given
 
 CURSOR_S = 1 / 15
 HEIGHTS = [(0, "-tiny"), (16, "-flat"), (23, "-low"), (28, "-tall"), (36, "-high")]

@@ -26,9 +26,8 @@ from harness.dashboard.widgets.item import ItemText
 from harness.dashboard.widgets.waveform import Waveform
 from harness.model.feed import Answered, Judge, Replay
 from harness.model.judgment import Category, Judgment, JudgmentStatus
-from harness.rating.categories import KEYS, LABELS
-from harness.rating.guide import FLAG_TEXTS, GUIDE, RULES
-from harness.rating.judgments import Sitting, Subject, withdrawal
+from harness.rating.guide import FLAG_TEXTS, GUIDE, KEYS, LABELS, RULES
+from harness.rating.items import Sitting, Subject, withdrawal
 from harness.session.figures.trials import FirstResponse
 
 FLAGS = tuple(FLAG_TEXTS.items())

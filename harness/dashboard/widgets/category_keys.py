@@ -6,8 +6,7 @@ from rich.text import Text
 
 from harness.dashboard import palette
 from harness.dashboard.widgets.painted import Painted
-from harness.rating.categories import KEYS, LABELS
-from harness.rating.guide import GUIDE
+from harness.rating.guide import GUIDE, KEYS, LABELS
 
 
 class CategoryKeys(Painted):

@@ -7,8 +7,7 @@ from rich.text import Text
 from harness.dashboard import palette
 from harness.dashboard.widgets.painted import Painted
 from harness.model.judgment import Category, RaterKeys
-from harness.rating.categories import LABELS
-from harness.rating.guide import GUIDE, RULES
+from harness.rating.guide import GUIDE, LABELS, RULES
 
 LONG_FROM = 40
 """Columns from which the tests of the guide can be read."""

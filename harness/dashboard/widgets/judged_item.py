@@ -12,8 +12,8 @@ from harness.dashboard.widgets.painted import Painted
 from harness.dashboard.wording import measured, seconds
 from harness.model.judgment import JudgmentStatus
 from harness.model.trial import Recognition
+from harness.rating.desk import SittingView
 from harness.rating.items import Item
-from harness.rating.sitting_view import SittingView
 
 _LABEL_WIDTH = 8
 LONGEST = 2000

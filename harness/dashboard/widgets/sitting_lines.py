@@ -10,8 +10,8 @@ from harness.dashboard.rating_words import SURE
 from harness.dashboard.widgets.bars import Line
 from harness.dashboard.widgets.painted import Painted
 from harness.dashboard.wording import time_left
+from harness.rating.desk import Phase, SittingView
 from harness.rating.guide import SUB_FLAG_TEXTS
-from harness.rating.sitting_view import Phase, SittingView
 
 
 class SittingTitle(Line):

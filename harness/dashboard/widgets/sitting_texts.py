@@ -11,9 +11,8 @@ from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.widgets.painted import Painted
 from harness.dashboard.wording import NOT_AVAILABLE
-from harness.rating.categories import LABELS
-from harness.rating.guide import GUIDE
-from harness.rating.sitting_view import Explained, SittingView
+from harness.rating.desk import Explained, SittingView
+from harness.rating.guide import GUIDE, LABELS
 
 
 class Explanation(Painted):

@@ -14,7 +14,7 @@ from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.widgets.lines import Lines
 from harness.dashboard.wording import OUTCOME_WORDS, query_text, seconds
-from harness.rating.categories import LABELS
+from harness.rating.guide import LABELS
 from harness.session.figures.names import short_names
 from harness.session.figures.progress import Progress
 from harness.session.figures.trials import TrialProgress, TrialState

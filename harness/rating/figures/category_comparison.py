@@ -12,7 +12,7 @@ import numpy as np
 from harness.model.choices import Reading
 from harness.model.judgment import Category
 from harness.rating.figures.categories import Figure, category_under, counts_as
-from harness.rating.figures.rated_trials import Fate, RatedTrial
+from harness.rating.figures.judged import Fate, RatedTrial
 from harness.statistics.significance import Discordance, Swapping, swapped, swapped_together
 from harness.statistics.word_intervals import StratifiedDifference, Stratum, mantel_haenszel, stratified_difference
 

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
 
-from harness.model.judgment import Category, Judgment, JudgmentStatus, in_force
-from harness.session.figures.progress import Progress
+import numpy as np
+
+from harness.model.choices import Grouping
+from harness.model.errors import InputError
+from harness.model.judgment import Category, Judgment, JudgmentStatus, SubFlag, in_force
+from harness.model.record import JudgmentGiven
+from harness.model.trial import Outcome, Recognition, Trial
+from harness.rating.figures.consensus import consensus
+from harness.session.figures.heard import label_of
+from harness.session.figures.progress import Progress, SessionFigures
 from harness.session.figures.trials import FirstResponse, TrialProgress
+from harness.session.log.judgment_log import rating_rows
+from harness.session.log.reader import LogReader
+from harness.statistics.agreement import MISSING
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +56,15 @@ class JudgedResponse:
         return self.settled is None and len({one.category for one in self.submitted}) > 1
 
 
+@dataclass(frozen=True, slots=True)
+class RatedSession:
+    """A session's responses (`judged_in`) and all its judgment rows, oldest first."""
+
+    session_id: str
+    responses: tuple[JudgedResponse, ...]
+    rows: tuple[Judgment, ...]
+
+
 def judged_in(progress: Progress, rows: Iterable[Judgment]) -> tuple[JudgedResponse, ...]:
     """A session's first responses in the order of playing, judged or not.
 
@@ -67,3 +89,264 @@ def judged_in(progress: Progress, rows: Iterable[Judgment]) -> tuple[JudgedRespo
         raters = tuple(one for one in standing if latest.get(one.rater) is one)
         found.append(JudgedResponse(session_id, trial, response, raters, settled[-1] if settled else None))
     return tuple(found)
+
+
+ResponseKey = tuple[str, str, str]
+"""Session, trial and the SHA-256 of the clip: one response."""
+_CATEGORIES = tuple(Category)
+LEAST_RATERS = 3
+"""So many are needed before a consensus settles what they differ on."""
+
+
+class Fate(StrEnum):
+    """Where a query's way ended; each has exactly one, in the order of the way.
+
+    NOT_PLAYED: it is still to come. NOT_TESTED: skipped, aborted or interrupted, which says nothing of the device.
+    NOT_RECOGNISED: misheard, no wake, or silence to the last attempt. INCONCLUSIVE: answered, and nobody knows what it
+    had heard. SILENT: recognised (or not assessed), and nothing was said. NO_RECORDING: answered, and nothing was kept.
+    From here on there is a first response: UNJUDGED, SKIPPED by its raters, FLAGGED (put aside), HELD until its effect
+    is known, DISPUTED (raters differ and nothing settles it), CATEGORY.
+    """
+
+    NOT_PLAYED = "not_played"
+    NOT_TESTED = "not_tested"
+    NOT_RECOGNISED = "not_recognised"
+    INCONCLUSIVE = "inconclusive"
+    SILENT = "silent"
+    NO_RECORDING = "no_recording"
+    UNJUDGED = "unjudged"
+    SKIPPED = "skipped"
+    FLAGGED = "flagged"
+    HELD = "held"
+    DISPUTED = "disputed"
+    CATEGORY = "category"
+
+
+class Basis(StrEnum):
+    """What a category rests on, in the order of preference. ALONE: the word of one rater, with whom nobody differs."""
+
+    ADJUDICATED = "adjudicated"
+    UNANIMOUS = "unanimous"
+    ALONE = "one_rater"
+    CONSENSUS = "consensus"
+
+
+@dataclass(frozen=True, slots=True)
+class RatedTrial:
+    """A planned query with its end. judged: the first response, None without one. category, basis: of Fate.CATEGORY.
+
+    sub_flags: those that at least half of the raters who gave the category gave with it (of an adjudication: its own).
+    """
+
+    session_id: str
+    progress: TrialProgress
+    fate: Fate
+    judged: JudgedResponse | None = None
+    category: Category | None = None
+    basis: Basis | None = None
+    sub_flags: frozenset[SubFlag] = frozenset()
+
+    @property
+    def trial(self) -> Trial:
+        return self.progress.trial
+
+    @property
+    def query(self) -> tuple[str, str]:
+        """Id and text: the same id may stand for other words in another scenario."""
+        return self.trial.query_id, self.trial.reference
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """How it sounded, along every axis."""
+        return tuple(label_of(self.trial, self.trial.device, axis) for axis in AXES)
+
+    @property
+    def assessed(self) -> bool:
+        """Whether there was evidence of what the device heard, and that decided whether it was said again."""
+        take = self.progress.counting
+        by_words = not self.trial.until_understood
+        return by_words and take is not None and take.recognition not in (None, Recognition.NOT_ASSESSED)
+
+    @property
+    def attempts(self) -> int | None:
+        """How often the query was said until it was recognised; None when it never was, or nobody knows."""
+        take = self.progress.counting
+        return take.attempts_to_recognition if take is not None else None
+
+
+AXES = (Grouping.VOICE, Grouping.LEVEL, Grouping.GAP, Grouping.POSITION, Grouping.NOISE)
+
+
+def rows_asked_for(
+    rows: Iterable[Judgment], raters: tuple[str, ...] = (), round_id: str | None = None
+) -> list[Judgment]:
+    """The rows of some raters, or of one round; all when neither is asked for. Rows are oldest first, and stay so.
+
+    Of raters: their own judgments alone, no adjudications. Of a round: its rows, what changes or withdraws them, and
+    the adjudications that settle them.
+    """
+    if not raters and round_id is None:
+        return list(rows)
+    kept: dict[str, Judgment] = {}
+    for one in rows:
+        if raters and (one.adjudicates or one.rater not in raters):
+            continue
+        if round_id is None or one.round == round_id or one.replaces in kept or kept.keys() & set(one.adjudicates):
+            kept[one.id] = one
+    return list(kept.values())
+
+
+def rated_in(
+    progress: Progress,
+    judged: Iterable[JudgedResponse],
+    consensus: Mapping[ResponseKey, Category] | None = None,
+) -> tuple[RatedTrial, ...]:
+    """A session's queries in the order of playing; other kinds of trials, and devices without a voice, are left out.
+
+    judged: `judged_in` of the same session. consensus: of the raters, used where LEAST_RATERS or more of them differ.
+    """
+    by_trial = {one.trial.trial.id: one for one in judged}
+    session_id = progress.session.session_id if progress.session else ""
+    return tuple(
+        _rated(session_id, one, by_trial.get(one.trial.id), consensus or {})
+        for one in progress.trials
+        if one.trial.listening is None and one.trial.memory is None and one.trial.responds
+    )
+
+
+def consensus_of(judged: Iterable[JudgedResponse]) -> dict[ResponseKey, Category]:
+    """What raters say together, by the model of Dawid and Skene over all responses that somebody judged.
+
+    Left out is what has fewer than LEAST_RATERS raters, or no category that leads and is probable enough
+    (`metrics.consensus`).
+    """
+    held = [one for one in judged if one.submitted]
+    row = {name: at for at, name in enumerate(sorted({given.rater for one in held for given in one.submitted}))}
+    labels = np.full((len(row), len(held)), MISSING, np.int64)
+    for column, one in enumerate(held):
+        for given in one.submitted:
+            if given.category is not None:
+                labels[row[given.rater], column] = _CATEGORIES.index(given.category)
+    if all(len(one.submitted) < LEAST_RATERS for one in held):
+        return {}
+    found = consensus(labels, len(_CATEGORIES)).labels.tolist()
+    pairs = zip(held, found, strict=True)
+    return {key_of(one): _CATEGORIES[at] for one, at in pairs if at != MISSING and len(one.submitted) >= LEAST_RATERS}
+
+
+def key_of(one: JudgedResponse) -> ResponseKey:
+    return one.session_id, one.trial.trial.id, one.response.clip.sha256
+
+
+def _rated(
+    session_id: str, one: TrialProgress, judged: JudgedResponse | None, consensus: Mapping[ResponseKey, Category]
+) -> RatedTrial:
+    if judged is None:
+        return RatedTrial(session_id, one, _end_of(one))
+    category, basis = _final(judged, consensus)
+    if category is None:
+        return RatedTrial(session_id, one, _waiting(judged), judged)
+    return RatedTrial(session_id, one, Fate.CATEGORY, judged, category, basis, _sub_flags(judged, category))
+
+
+def _end_of(one: TrialProgress) -> Fate:
+    take = one.counting
+    match one.outcome:
+        case None:
+            return Fate.NOT_PLAYED
+        case Outcome.NO_WAKE | Outcome.MISHEARD:
+            return Fate.NOT_RECOGNISED
+        case Outcome.NO_RESPONSE:
+            heard = take.recognition if take else None
+            return Fate.SILENT if heard in (Recognition.YES, Recognition.NOT_ASSESSED) else Fate.NOT_RECOGNISED
+        case Outcome.INCONCLUSIVE:
+            return Fate.INCONCLUSIVE
+        case Outcome.RESPONDED | Outcome.LATE:
+            return Fate.NO_RECORDING
+        case Outcome.UNDERSTOOD:
+            return Fate.SILENT
+        case Outcome.INTERRUPTED | Outcome.SKIPPED | Outcome.ABORTED | Outcome.COUNTED:
+            return Fate.NOT_TESTED
+
+
+def _final(judged: JudgedResponse, consensus: Mapping[ResponseKey, Category]) -> tuple[Category | None, Basis | None]:
+    if judged.settled is not None:
+        return judged.settled.category, Basis.ADJUDICATED
+    given = judged.submitted
+    if judged.agreed is not None:
+        return judged.agreed, Basis.UNANIMOUS if len(given) > 1 else Basis.ALONE
+    if len(given) >= LEAST_RATERS and (found := consensus.get(key_of(judged))) is not None:
+        return found, Basis.CONSENSUS
+    return None, None
+
+
+def _waiting(judged: JudgedResponse) -> Fate:
+    """Of a response without a category. A flag says more than a hold, and either more than a skip."""
+    if judged.disputed:
+        return Fate.DISPUTED
+    said = {one.status for one in judged.judgments}
+    for status, fate in (
+        (JudgmentStatus.FLAGGED, Fate.FLAGGED),
+        (JudgmentStatus.HELD, Fate.HELD),
+        (JudgmentStatus.SKIPPED, Fate.SKIPPED),
+    ):
+        if status in said:
+            return fate
+    return Fate.UNJUDGED
+
+
+def _sub_flags(judged: JudgedResponse, category: Category) -> frozenset[SubFlag]:
+    if judged.settled is not None:
+        return frozenset(map(SubFlag, judged.settled.sub_flags))
+    who = [one for one in judged.submitted if one.category is category]
+    return frozenset(_half_of([frozenset(map(SubFlag, one.sub_flags)) for one in who]))
+
+
+def _half_of(given: list[frozenset[SubFlag]]) -> Iterator[SubFlag]:
+    for flag in SubFlag:
+        if 2 * sum(flag in one for one in given) >= len(given) > 0:
+            yield flag
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRead:
+    """A session as it stands. rated: its responses and judgment rows; probes of memory are not judged."""
+
+    folder: Path
+    progress: Progress
+    rated: RatedSession
+
+
+def read_sessions(folders: Sequence[Path]) -> tuple[SessionRead, ...]:
+    """Every session, in the order given; LogError. InputError when two folders hold the same session."""
+    found: dict[str, SessionRead] = {}
+    for folder in folders:
+        one = _read(folder)
+        known = found.setdefault(one.rated.session_id, one)
+        if known is not one:
+            raise InputError(
+                f"{known.folder} and {folder} hold the same session, {one.rated.session_id}",
+                remedy="Name one of them: the other is a copy, and would count twice",
+            )
+    return tuple(found.values())
+
+
+def of_round(found: Sequence[SessionRead], round_id: str) -> tuple[SessionRead, ...]:
+    """The same sessions with the judgments of one round alone, and what corrects and settles them."""
+    return tuple(_with_rows(one, rows_asked_for(one.rated.rows, round_id=round_id)) for one in found)
+
+
+def _with_rows(one: SessionRead, rows: Sequence[Judgment]) -> SessionRead:
+    responses = judged_in(one.progress, rows)
+    return replace(one, rated=replace(one.rated, responses=responses, rows=tuple(rows)))
+
+
+def _read(folder: Path) -> SessionRead:
+    figures = SessionFigures()
+    with LogReader(folder) as reader:
+        for entry in reader.entries():
+            figures.add(entry)
+    progress = figures.snapshot()
+    rows = tuple(entry.record.judgment for entry in rating_rows(folder) if isinstance(entry.record, JudgmentGiven))
+    session_id = progress.session.session_id if progress.session else folder.resolve().name
+    return SessionRead(folder, progress, RatedSession(session_id, judged_in(progress, rows), rows))

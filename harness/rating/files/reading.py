@@ -2,19 +2,400 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import math
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from importlib.util import find_spec
 from pathlib import Path
 
 from harness.base.findings import nearest
 from harness.base.problems import Problems, shown
 from harness.base.safe_csv import unmarked
 from harness.model.choices import JudgmentFormat as Format
-from harness.model.errors import InputError, InputProblems, Place
-from harness.model.judgment import COLUMNS, CONDITION, CONTEXT, Category, Content
-from harness.rating.files.cells import Value, WrongCell, value_of
-from harness.rating.files.row import WrittenJudgment, row_of
-from harness.rating.files.tables import Table, csv_table, jsonl_table, parquet_table
+from harness.model.effect import EffectWord
+from harness.model.errors import HarnessError, InputError, InputProblems, Place, did_you_mean
+from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, JudgmentStatus, ProposalShown, SubFlag
+from harness.rating.reports.judgment_table import COLUMNS, CONDITION, CONTEXT, Content
+from harness.transcripts.files.encoding import read_bytes, read_text_and_faults
+from harness.transcripts.files.lists import filled_rows
+
+MOST_COLUMNS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """header: names of columns, each once. line: of the header, 0 where there is none. rows: line and cells.
+
+    bad_lines: what is wrong with lines that are no rows; filled while the rows are read.
+    """
+
+    file: str
+    header: list[str]
+    line: int
+    rows: Iterable[tuple[int, list[object]]]
+    bad_lines: list[InputError]
+
+
+def csv_table(path: Path, encoding: str | None) -> Table:
+    """InputProblems where the text is none, or no CSV."""
+    text, faults = read_text_and_faults(path, encoding)
+    broken = Problems(str(path))
+    written = list(filled_rows(text, broken))
+    broken.refuse()
+    line, header = written[0]
+    ends = [at for at, _ in written[1:]] + [text.count("\n") + 1]
+    wrong = [
+        [faults[at] for at in range(begins, end) if at in faults]
+        for (begins, _), end in zip(written, ends, strict=True)
+    ]
+    if wrong[0] or (wrong[1:] and all(wrong[1:])):
+        raise InputProblems([fault for faults in wrong for fault in faults][:50])
+    names = [name.strip() for name in header]
+    problems = Problems(str(path))
+    for at, name in enumerate(names):
+        if not name:
+            problems.add(line, 1, f"column {at + 1} has no name", "Name it, or take its comma out of every row")
+        elif names.index(name) < at:
+            problems.add(line, 1, f"two columns are called {shown(name)}", "Rename one")
+    if len(names) == 1 and any(mark in names[0] for mark in ";\t"):
+        problems.add(line, 1, "columns are parted by commas here", "Save the file as CSV with commas")
+    problems.refuse()
+    found: list[InputError] = []
+    rows = zip(written[1:], wrong[1:], strict=True)
+    return Table(str(path), names, line, _csv_rows(rows, len(names), str(path), found), found)
+
+
+def _csv_rows(
+    written: Iterable[tuple[tuple[int, list[str]], list[InputError]]], columns: int, file: str, found: list[InputError]
+) -> Iterator[tuple[int, list[object]]]:
+    for (line, row), faults in written:
+        if faults:
+            found.append(faults[0])
+            continue
+        if len(row) != columns:
+            what = f"{len(row)} field{'s' * (len(row) != 1)}, where the header has {columns}"
+            remedy = "Write one for each column, empty for none; put a field with commas in quotes"
+            found.append(InputError(what, place=Place(file, line, 1), remedy=remedy))
+            continue
+        yield line, list(row)
+
+
+def jsonl_table(path: Path, encoding: str | None) -> Table:
+    """The header holds every key of every line, in the order in which they come."""
+    found: list[InputError] = []
+    objects: list[tuple[int, dict[str, object]]] = []
+    names: dict[str, None] = {}
+    whole, faults = read_text_and_faults(path, encoding)
+    for line, text in enumerate(whole.split("\n"), 1):
+        if not text or text.isspace():
+            continue
+        if line in faults:
+            found.append(faults[line])
+            continue
+        try:
+            row = json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant)
+            if not isinstance(row, dict):
+                raise ValueError(f"a line holds an object, not {shown(text)}")
+        except (ValueError, RecursionError) as error:
+            what = f"not a JSON object: {error}"
+            remedy = 'Write one object in each line: {"trial": "t1", "rater": "ann", "category": "correct"}'
+            found.append(InputError(what, place=Place(str(path), line, 1), remedy=remedy))
+            continue
+        names.update(dict.fromkeys(row))
+        objects.append((line, row))
+    if len(names) > MOST_COLUMNS:
+        raise InputError(
+            f"the lines have {len(names)} different keys", place=Place(str(path)), remedy="Use the same in each line"
+        )
+    if not objects and found:
+        raise InputProblems(found[:50])
+    header = list(names)
+    return Table(str(path), header, 0, ((line, [row.get(name) for name in header]) for line, row in objects), found)
+
+
+def parquet_table(path: Path) -> Table:
+    """Lines are rows, from 1. HarnessError when the library for it is not installed."""
+    if find_spec("pyarrow") is None:
+        raise HarnessError(
+            "Parquet files need the library pyarrow, which is not installed",
+            place=Place(str(path)),
+            remedy='Install it with: pip install "voice-harness[parquet]", or use CSV or JSON lines',
+        )
+    import pyarrow
+    import pyarrow.parquet
+
+    content = read_bytes(path)
+    try:
+        table = pyarrow.parquet.read_table(pyarrow.BufferReader(content))
+        names = list(table.column_names)
+        columns = [column.to_pylist() for column in table.columns]
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        first = str(error).split("\n")[0]
+        remedy = "Check what wrote it"
+        raise InputError(f"the file is no Parquet: {first}", place=Place(str(path)), remedy=remedy) from error
+    if len(set(names)) < len(names):
+        raise InputError("two columns have the same name", place=Place(str(path)), remedy="Rename one")
+    rows = ((number, list(cells)) for number, cells in enumerate(zip(*columns, strict=True), 1))
+    return Table(str(path), names, 0, rows, [])
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key stands there twice")
+    return found
+
+
+def _no_constant(name: str) -> object:
+    raise ValueError(f"{name} is no JSON")
+
+
+Value = str | int | float | bool | tuple[str, ...]
+LONGEST_CELL = 100_000
+"""Characters. A longer one is no comment any more."""
+_WHOLE = re.compile(r"[-+]?[0-9]{1,15}(\.0+)?")
+_NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
+_HALF = re.compile("[\ud800-\udfff]")
+_LARGEST = 1 << 53
+_YES = frozenset({"true", "yes", "1"})
+_NO = frozenset({"false", "no", "0"})
+
+
+class WrongCell(Exception):
+    """A cell that its column cannot hold; noted with its line by whoever reads the row."""
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(what)
+        self.what = what
+        self.remedy = remedy
+
+
+def value_of(written: object, content: Content) -> Value | None:
+    """The value of a cell; None when it is empty. WrongCell."""
+    if written is None or written == "" or (isinstance(written, float) and math.isnan(written)):
+        return None
+    if isinstance(written, str):
+        if len(written) > LONGEST_CELL:
+            raise WrongCell(f"a cell of {len(written):,} characters", f"At most {LONGEST_CELL:,} are taken")
+        _refuse_halves(written)
+    match content:
+        case Content.TEXT:
+            return _text(written)
+        case Content.WHOLE:
+            return _whole(written)
+        case Content.NUMBER:
+            return _number(written)
+        case Content.YES_NO:
+            return _yes_no(written)
+        case Content.LIST:
+            return _list(written)
+
+
+def _refuse_halves(written: str) -> None:
+    if not written.isascii() and _HALF.search(written):
+        raise WrongCell(f"half a character in {shown(written)}", "Write whole characters")
+
+
+def _text(written: object) -> str | None:
+    match written:
+        case str():
+            return written if written.strip() else None
+        case bool() | list() | dict():
+            raise WrongCell(f"{shown(str(written))} is no text", "Write it in quotes")
+    return str(written)
+
+
+def _whole(written: object) -> int | None:
+    match written:
+        case bool():
+            pass
+        case int() if abs(written) < _LARGEST:
+            return written
+        case float() if written.is_integer() and abs(written) < _LARGEST:
+            return int(written)
+        case str() if not written.strip():
+            return None
+        case str() if _WHOLE.fullmatch(written.strip()):
+            return int(written.strip().partition(".")[0])
+    raise WrongCell(f"{shown(str(written))} is not a whole number", "Write digits alone")
+
+
+def _number(written: object) -> float | None:
+    found = math.nan
+    match written:
+        case bool():
+            pass
+        case int() | float():
+            found = float(written) if abs(written) < 1e300 else math.inf
+        case str() if not written.strip():
+            return None
+        case str() if _NUMBER.fullmatch(written.strip()):
+            found = float(written.strip())
+        case str():
+            found = _moment(written.strip())
+        case datetime():
+            found = _moment(written.isoformat())
+    if not math.isfinite(found):
+        remedy = "Write a number, such as 12.5; a moment is a Unix time, or 2026-01-31T10:00:00Z"
+        raise WrongCell(f"{shown(str(written))} is not a number", remedy)
+    return found
+
+
+def _moment(written: str) -> float:
+    """Unix time of an ISO 8601 moment with a zone; NaN of all else."""
+    try:
+        moment = datetime.fromisoformat(written)
+    except ValueError:
+        return math.nan
+    return moment.timestamp() if moment.tzinfo is not None else math.nan
+
+
+def _yes_no(written: object) -> bool | None:
+    if isinstance(written, bool):
+        return written
+    word = str(written).strip().lower()
+    if not word:
+        return None
+    if word in _YES or word in _NO:
+        return word in _YES
+    raise WrongCell(f"{shown(str(written))} is neither true nor false", "Write true or false")
+
+
+def _list(written: object) -> tuple[str, ...] | None:
+    items: object = written
+    if isinstance(written, str):
+        text = written.strip()
+        if text.startswith("["):
+            try:
+                items = json.loads(text)
+            except (ValueError, RecursionError) as error:
+                remedy = 'Write one;two, or a JSON list: ["one", "two"]'
+                raise WrongCell(f"{shown(text)} is no list", remedy) from error
+        else:
+            items = [one.strip() for one in text.split(";")]
+    if not isinstance(items, list) or not all(isinstance(one, str) for one in items):
+        raise WrongCell(f"{shown(str(written))} is no list of words", "Write one;two")
+    for one in items:
+        _refuse_halves(one)
+    return tuple(one for one in items if one) or None
+
+
+LONGEST_NAME = 100
+_AT_LEAST = {"take": 1, "attempt": 1, "position": 1, "plays": 0, "heard_ms": 0, "time_to_answer_s": 0}
+_WORDS: dict[str, type[StrEnum]] = {
+    "status": JudgmentStatus, "effect": EffectWord, "proposed": Category, "proposal_shown": ProposalShown,
+    "unaided": Category,
+}  # fmt: skip
+_LISTS: dict[str, type[StrEnum]] = {"sub_flags": SubFlag, "flags": Flag}
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenJudgment:
+    """A row whose values are right by themselves; whose response it is, is still to be found.
+
+    line: of the file, from 1; of Parquet the row. values: by column, what is absent left out. category: None unless
+    the status is SUBMITTED.
+    """
+
+    line: int
+    values: Mapping[str, Value]
+    status: JudgmentStatus
+    category: Category | None
+
+    def text(self, column: str) -> str:
+        """A text; "" when it is absent."""
+        return str(self.values.get(column, ""))
+
+    def whole(self, column: str) -> int | None:
+        found = self.values.get(column)
+        return found if isinstance(found, int) else None
+
+
+def row_of(line: int, values: dict[str, Value], categories: Mapping[str, Category]) -> WrittenJudgment:
+    """The row; WrongCell. categories: by every word that stands for one, in small letters; the first of them are shown.
+
+    values: by column, as their columns hold them.
+    """
+    rater = str(values.get("rater", "")).strip()
+    if not rater:
+        raise WrongCell("the row names no rater", "Write who judged, the same name in every row")
+    if len(rater) > LONGEST_NAME or not rater.isprintable():
+        raise WrongCell(f"{shown(rater)} is no name", f"Write at most {LONGEST_NAME} printable characters")
+    values["rater"] = rater
+    if not values.get("trial") and not values.get("clip_sha256"):
+        raise WrongCell("the row names no response", "Write its trial, or the SHA-256 of its clip (clip_sha256)")
+    for column, least in _AT_LEAST.items():
+        found = values.get(column)
+        if isinstance(found, int | float) and found < least:
+            raise WrongCell(f"{column} is {found}", f"Write at least {least}")
+    if values.get("confidence", 1) not in (1, 2, 3):
+        raise WrongCell(f"the confidence is {values['confidence']}", "Write 1 (unsure), 2 or 3 (sure)")
+    share = values.get("proposed_probability")
+    if isinstance(share, int | float) and not 0 <= share <= 1:
+        raise WrongCell(f"proposed_probability is {share}", "Write a number from 0 to 1")
+    if ("span_start_s" in values) != ("span_end_s" in values):
+        raise WrongCell("a span has a start and an end, and one of them is missing", "Write both, or neither")
+    for column, kind in _WORDS.items():
+        if column in values:
+            values[column] = _word(str(values[column]), kind, column)
+    for column, kind in _LISTS.items():
+        listed = values.get(column)
+        if isinstance(listed, tuple):
+            values[column] = tuple(_word(one, kind, column) for one in listed)
+    category = _category(str(values.pop("category", "")), categories)
+    status = _status(values.pop("status", None), category)
+    _check_sub_flags(values.get("sub_flags", ()), category)
+    return WrittenJudgment(line, values, status, category)
+
+
+def _word(written: str, kind: type[StrEnum], column: str) -> str:
+    word = written.strip().lower().replace(" ", "_")
+    known = [member.value for member in kind]
+    if word not in known:
+        raise WrongCell(f"{shown(written)} is no word for {column}", nearest(word, known))
+    return word
+
+
+def _category(written: str, categories: Mapping[str, Category]) -> Category | None:
+    word = " ".join(written.lower().split())
+    if not word:
+        return None
+    found = categories.get(word)
+    if found is None:
+        raise WrongCell(f"{shown(written)} is no category", _nearest_category(word, categories))
+    return found
+
+
+def _nearest_category(word: str, known: Collection[str]) -> str:
+    meant = did_you_mean(word, known)
+    return f"{meant}Categories: {', '.join(Category)}; or their keys 1 to 9, 0 and -"
+
+
+def _status(written: Value | None, category: Category | None) -> JudgmentStatus:
+    if written is None:
+        if category is None:
+            raise WrongCell("the row has no category", "Write one, or a status such as skipped")
+        return JudgmentStatus.SUBMITTED
+    status = JudgmentStatus(str(written))
+    if status is JudgmentStatus.SUBMITTED and category is None:
+        raise WrongCell("the row is submitted, and has no category", "Write one, or another status")
+    if status is not JudgmentStatus.SUBMITTED and category is not None:
+        raise WrongCell(f"the row is {status} and has a category", "Leave the category out, or write submitted")
+    return status
+
+
+def _check_sub_flags(written: Value, category: Category | None) -> None:
+    allowed = SUB_FLAGS_OF.get(category, ()) if category is not None else ()
+    for one in written if isinstance(written, tuple) else ():
+        if one not in allowed:
+            of = category.value if category is not None else "a row without a category"
+            listed = ", ".join(allowed) or "none"
+            raise WrongCell(f"the sub-flag {one} does not go with {of}", f"It may carry: {listed}")
+
 
 ALIASES = {
     "session_id": "session",

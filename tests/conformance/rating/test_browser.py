@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from harness.model.judgment import Category, JudgmentStatus
-from harness.rating.categories import KEYS
+from harness.rating.guide import KEYS
 from tests.conformance.browsing import NAMELESS, SMALL, Window
 from tests.conformance.rating.site import SiteProcess
 from tests.rating_sessions import rating_session

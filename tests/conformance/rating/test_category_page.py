@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from harness.rating.reports.html import write_html
+from harness.rating.reports.category_page import write_html
 from tests.unit.rating.reports.reports import reported, two_devices
 
 

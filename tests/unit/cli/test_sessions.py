@@ -16,7 +16,7 @@ from harness.cli.sessions import figures_of, rated_sessions
 from harness.model.errors import InputError
 from harness.model.judgment import Category, JudgmentStatus
 from harness.model.record import Entry
-from harness.rating.exercises import BUILT_IN
+from harness.rating.exercises import BUILT_IN_EXERCISES
 from harness.session.log.reader import LogReader
 from tests.judged_sessions import answers, clips_of, give, judged, store_session
 
@@ -64,7 +64,7 @@ def test_a_round_file_says_which_sessions_answers_and_judgments(folder: Path, ro
     assert asked.round_id == "spring"
     assert asked.round is not None
     assert [one.trial for one in asked.round.gold] == ["q2-kitchen"]
-    assert asked.round.exercises != BUILT_IN
+    assert asked.round.exercises != BUILT_IN_EXERCISES
     assert rated_sessions([str(round_file)], "other").round_id == "other"
     assert rated_sessions([str(folder)], None).round_id is None
 

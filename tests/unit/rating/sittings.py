@@ -9,9 +9,7 @@ from harness.model.effect import EffectCheck, EffectEvidence, EffectSource, Effe
 from harness.model.errors import LogFull
 from harness.model.judgment import Category, Exercise, GoldItem, Judgment, RatingRound
 from harness.rating.desk import Desk
-from harness.rating.items import Hidden, Item, blind_id, exercise_item
-from harness.rating.judgments import Subject
-from harness.rating.proposals import Proposal
+from harness.rating.items import Hidden, Item, Proposal, Subject, blind_id, exercise_item
 
 CHECK = EffectCheck("the lamp is on", question="Is it on?")
 WAITS = EffectEvidence(CHECK)

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from harness.model.effect import EffectCheck, EffectEvidence, EffectSource, EffectWord
 from harness.model.judgment import Category, Flag, Judgment, JudgmentStatus, SubFlag
 from harness.model.trial import Recognition
-from harness.rating.aid import AID, FILLED, MOST, Aid, AidState, Known
-from harness.rating.aid_questions import QUESTIONS, Answer, Ending, Question
+from harness.rating.aid import AID, FILLED, MOST, QUESTIONS, Aid, AidState, Answer, Ending, Known, Question
 
 HEARD = Known(Recognition.YES, truncated=False)
 ALL_KNOWN = [

@@ -12,11 +12,8 @@ import pytest
 from harness.model.effect import EffectWord
 from harness.model.judgment import Category
 from harness.model.trial import Recognition
-from harness.rating.aid import AID, AidState, Known
-from harness.rating.aid_questions import QUESTIONS, Ending
-from harness.rating.aid_text import drawing, ending_text, lines, listing
-from harness.rating.categories import KEYS, LABELS
-from harness.rating.guide import GUIDE, RULES
+from harness.rating.aid import AID, QUESTIONS, AidState, Ending, Known
+from harness.rating.guide import GUIDE, KEYS, LABELS, RULES, drawing, ending_text, lines, listing
 
 PAGE = Path(__file__).parents[3] / "docs" / "rating-guide.md"
 HEARD = Known(Recognition.YES, truncated=False)

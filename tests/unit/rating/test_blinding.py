@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from harness.rating.blinding import blinded
+from harness.rating.rating_items import blinded
 from tests.unit.rating.sittings import item
 
 DEVICES = ("kitchen", "kitchen-2", "Echo. Dot")

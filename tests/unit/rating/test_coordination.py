@@ -9,8 +9,8 @@ import pytest
 
 from harness.model.errors import InputError
 from harness.model.judgment import Category, GoldItem, RatingRound, StopRule
-from harness.rating.queue import shares_of
 from harness.rating.rating_room import RatingRoom
+from harness.rating.standing import shares_of
 from harness.session.log.reader import check
 from tests.rating_sessions import rating_session
 

@@ -9,7 +9,8 @@ import pytest
 from harness.base.presence import REST_S
 from harness.model.judgment import Category, Flag, RatingRound, SubFlag, TranscriptPolicy, in_force
 from harness.rating.aid import AID, Known
-from harness.rating.sitting_view import Count, Phase
+from harness.rating.desk import Phase
+from harness.rating.standing import Count
 from tests.unit.rating.sittings import CANNOT_TELL, SEEN, WAITS, Bench, exercises, in_sight, item, items
 
 WRONG, CORRECT, PARTIAL = Category.WRONG, Category.CORRECT, Category.PARTIALLY_CORRECT

@@ -8,7 +8,8 @@ import pytest
 
 from harness.model.errors import LogFull
 from harness.model.judgment import Category, Flag, JudgmentStatus, RatingRound, SubFlag, in_force
-from harness.rating.sitting_view import Count, Phase
+from harness.rating.desk import Phase
+from harness.rating.standing import Count
 from tests.unit.rating.sittings import Bench, exercises, in_sight, item, items
 
 WRONG, CORRECT, PARTIAL = Category.WRONG, Category.CORRECT, Category.PARTIALLY_CORRECT

@@ -10,7 +10,7 @@ import pytest
 from harness.model.judgment import Category, Exercise, SubFlag
 from harness.model.trial import Recognition
 from harness.rating.aid import AID, Known
-from harness.rating.exercises import BUILT_IN, shuffled
+from harness.rating.exercises import BUILT_IN_EXERCISES, shuffled
 from harness.rating.guide import GUIDE
 from tests.unit.rating.test_aid_examples import EXAMPLES
 
@@ -55,7 +55,7 @@ NOTED = {
 }
 
 
-@pytest.mark.parametrize("exercise", BUILT_IN, ids=[one.id for one in BUILT_IN])
+@pytest.mark.parametrize("exercise", BUILT_IN_EXERCISES, ids=[one.id for one in BUILT_IN_EXERCISES])
 def test_the_aid_agrees_with_every_exercise(exercise: Exercise) -> None:
     state = AID.begin(Known(Recognition.YES, truncated=False, core_capability=exercise.core_capability))
     for answer in WALKS[exercise.id]:
@@ -68,15 +68,15 @@ def test_the_aid_agrees_with_every_exercise(exercise: Exercise) -> None:
 
 
 def test_each_category_is_met_at_least_twice() -> None:
-    met = Counter(one.category for one in BUILT_IN)
+    met = Counter(one.category for one in BUILT_IN_EXERCISES)
     assert set(met) == set(Category)
     assert min(met.values()) == 2
-    assert set(WALKS) == {one.id for one in BUILT_IN}
-    assert len(WALKS) == len(BUILT_IN)
+    assert set(WALKS) == {one.id for one in BUILT_IN_EXERCISES}
+    assert len(WALKS) == len(BUILT_IN_EXERCISES)
 
 
 def test_exercises_can_be_spoken_and_are_explained_in_a_sentence_or_two() -> None:
-    for one in BUILT_IN:
+    for one in BUILT_IN_EXERCISES:
         assert re.fullmatch(r"[a-z]+(_[a-z]+)*", one.id)
         assert not re.search(r"[\d:/*\[\]()]", one.query + one.response), one.id
         assert one.query[0].isupper()
@@ -88,22 +88,22 @@ def test_exercises_can_be_spoken_and_are_explained_in_a_sentence_or_two() -> Non
 
 def test_exercises_give_away_nothing_that_the_guide_shows_and_are_our_own() -> None:
     shown = {example.response for text in GUIDE.values() for example in text.examples}
-    assert not shown & {one.response for one in BUILT_IN}
+    assert not shown & {one.response for one in BUILT_IN_EXERCISES}
 
     def plain(text: str) -> str:
         return re.sub(r"[^a-z ]", "", text.lower())
 
     theirs = {plain(one.query) for one in EXAMPLES}
-    ours = [one.query for one in BUILT_IN] + [one.query for text in GUIDE.values() for one in text.examples]
+    ours = [one.query for one in BUILT_IN_EXERCISES] + [one.query for text in GUIDE.values() for one in text.examples]
     assert not theirs & {plain(one) for one in ours}
 
 
 def test_the_order_is_that_of_the_seed_and_the_rater_and_of_nothing_else() -> None:
-    order = shuffled(BUILT_IN, 7, "ann")
-    assert Counter(order) == Counter(BUILT_IN)
+    order = shuffled(BUILT_IN_EXERCISES, 7, "ann")
+    assert Counter(order) == Counter(BUILT_IN_EXERCISES)
     assert [one.id for one in order][:3] == ["call_alex", "call_bank", "doctor_number"]
-    assert shuffled(reversed(BUILT_IN), 7, "ann") == order
-    assert shuffled(BUILT_IN, 8, "ann") != order
-    assert shuffled(BUILT_IN, 7, "bob") != order
+    assert shuffled(reversed(BUILT_IN_EXERCISES), 7, "ann") == order
+    assert shuffled(BUILT_IN_EXERCISES, 8, "ann") != order
+    assert shuffled(BUILT_IN_EXERCISES, 7, "bob") != order
     # An exercise more, or less, leaves the order of the others.
-    assert shuffled(BUILT_IN[5:], 7, "ann") == tuple(one for one in order if one in BUILT_IN[5:])
+    assert shuffled(BUILT_IN_EXERCISES[5:], 7, "ann") == tuple(one for one in order if one in BUILT_IN_EXERCISES[5:])

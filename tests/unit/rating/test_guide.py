@@ -7,8 +7,7 @@ import pytest
 from harness.model.judgment import Category, Flag, SubFlag
 from harness.model.trial import Recognition
 from harness.rating.aid import AID, Known
-from harness.rating.categories import KEYS, LABELS
-from harness.rating.guide import FLAG_TEXTS, GUIDE, RULES, SUB_FLAG_TEXTS
+from harness.rating.guide import FLAG_TEXTS, GUIDE, KEYS, LABELS, RULES, SUB_FLAG_TEXTS
 
 TO_THE_ANSWER = ("no", "no", "clear", "none")
 WALKS: dict[str, tuple[str, ...]] = {

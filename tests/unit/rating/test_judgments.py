@@ -1,9 +1,8 @@
 """Judgment rows, and what raters read."""
 
 from harness.model.judgment import Category, Flag, JudgmentStatus
-from harness.rating.categories import KEYS, LABELS, category_of
-from harness.rating.guide import GUIDE
-from harness.rating.judgments import Sitting, Subject, withdrawal
+from harness.rating.guide import GUIDE, KEYS, LABELS, category_of
+from harness.rating.items import Sitting, Subject, withdrawal
 
 SITTING = Sitting("ann", Subject("time-1", 2, "abc"), comment="mumbled", plays=2, time_to_answer_s=3.5)
 

@@ -16,7 +16,7 @@ from harness.model.judgment import (
     in_force,
 )
 from harness.rating.desk import Desk
-from harness.rating.proposals import Proposal
+from harness.rating.items import Proposal
 from tests.unit.rating.sittings import Bench, exercises, items
 
 CORRECT, WRONG = Category.CORRECT, Category.WRONG

@@ -9,7 +9,7 @@ import pytest
 
 from harness.model.judgment import ItemFilter, RatingRound
 from harness.rating.items import Hidden
-from harness.rating.queue import assigned, drawn
+from harness.rating.standing import assigned, drawn
 from tests.unit.rating.sittings import item, items
 
 RATERS = ("ann", "ben", "cem", "dora")

@@ -15,7 +15,7 @@ from harness.model.errors import InputError, LogError
 from harness.model.judgment import Category, GoldItem, ItemFilter, RatingRound
 from harness.model.record import EffectAnswered, JudgmentGiven
 from harness.rating.desk import Desk
-from harness.rating.exercises import BUILT_IN
+from harness.rating.exercises import BUILT_IN_EXERCISES
 from harness.rating.rating_room import RatingRoom, open_room
 from harness.session.log.judgment_log import JudgmentLog, rating_rows
 from harness.session.log.reader import check
@@ -149,7 +149,7 @@ def test_a_round_draws_shares_gold_and_exercises(folders: list[Path]) -> None:
         items=ItemFilter(devices=("kitchen",), limit=8),
         raters=("ann", "ben"),
         raters_per_item=1,
-        exercises=BUILT_IN[:2],
+        exercises=BUILT_IN_EXERCISES[:2],
         gold=gold,
     )
     room = RatingRoom(round_)
@@ -164,17 +164,17 @@ def test_a_round_draws_shares_gold_and_exercises(folders: list[Path]) -> None:
 
 
 def test_exercises_are_kept_with_the_first_session_and_harm_no_figure(folders: list[Path]) -> None:
-    room = open_room(folders, RatingRound(exercises=BUILT_IN[:1]))
+    room = open_room(folders, RatingRound(exercises=BUILT_IN_EXERCISES[:1]))
     desk = room.desk("ann")
-    desk.judge(BUILT_IN[0].category)
+    desk.judge(BUILT_IN_EXERCISES[0].category)
     (row,) = [one.record for one in rating_rows(folders[0]) if isinstance(one.record, JudgmentGiven)]
-    assert row.judgment.trial_id == f"exercise:{BUILT_IN[0].id}"
+    assert row.judgment.trial_id == f"exercise:{BUILT_IN_EXERCISES[0].id}"
     assert len(open_room(folders).items) == sum(SESSIONS)
     room.close()
 
 
 def test_sounds_are_the_stored_response_the_query_alone_and_a_spoken_exercise(folders: list[Path]) -> None:
-    room = open_room(folders, RatingRound(exercises=BUILT_IN[:1]))
+    room = open_room(folders, RatingRound(exercises=BUILT_IN_EXERCISES[:1]))
     one = room.items[0]
     assert one.clip is not None
     heard = room.response_sound(one)

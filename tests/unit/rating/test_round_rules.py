@@ -8,8 +8,8 @@ import pytest
 
 from harness.model.judgment import Category, Flag, RatingRound, StopRule
 from harness.model.record import Clip
+from harness.rating.desk import Phase
 from harness.rating.items import Item
-from harness.rating.sitting_view import Phase
 from tests.unit.rating.sittings import Bench, in_sight, item, items
 
 WRONG, CORRECT = Category.WRONG, Category.CORRECT

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from harness.web.gate import MOST_BODY, host_name
+from harness.web.entrance import MOST_BODY, host_name
 from tests.unit.web.visitors import BASE, Premises, fields_of
 
 PAGES = ("/", "/judge", "/adjudicate", "/instructions", "/guide", "/rest")

@@ -10,9 +10,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from harness.model.errors import InputError
-from harness.web import login
+from harness.web import entrance as login
+from harness.web.entrance import COOKIE, LIFE_S, TRIES, TRIES_IN_S, Brake
 from harness.web.invitations import Invitations, token_digest
-from harness.web.login import COOKIE, LIFE_S, TRIES, TRIES_IN_S, Brake
 from tests.unit.web.visitors import Browser, Premises, field_of, fields_of
 
 
@@ -127,7 +127,7 @@ def test_a_cookie_goes_on_with_the_pages(premises: Premises, monkeypatch: pytest
     assert ann.client.cookies[premises.site.cookie_name] == first
     now = time.time()
     monkeypatch.setattr("itsdangerous.timed.time.time", lambda: now + login.RENEW_S + 2)
-    monkeypatch.setattr("harness.web.login.time.time", lambda: now + login.RENEW_S + 2)
+    monkeypatch.setattr("harness.web.entrance.time.time", lambda: now + login.RENEW_S + 2)
     ann.page()
     assert ann.client.cookies[premises.site.cookie_name] != first
 

@@ -14,7 +14,7 @@ from harness.model.errors import LogFull
 from harness.model.judgment import Category, Exercise, Judgment, JudgmentStatus, RatingRound, TranscriptPolicy
 from harness.model.record import EffectAnswered
 from harness.rating.items import Item
-from harness.web.seats import Readings
+from harness.web.seated import Readings
 from tests.rating_sessions import TALKS, rating_session
 from tests.unit.web.visitors import Browser, Premises, field_of, fields_of, item_of
 

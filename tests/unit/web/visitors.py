@@ -15,7 +15,7 @@ from harness.model.record import JudgmentGiven
 from harness.rating.rating_room import RatingRoom
 from harness.session.log.judgment_log import rating_rows
 from harness.web.invitations import Invitations
-from harness.web.site import Site
+from harness.web.raters_site import Site
 
 BASE = "http://localhost:8765"
 

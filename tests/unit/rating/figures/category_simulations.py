@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from harness.model.judgment import Category
-from harness.rating.figures.rated_trials import RatedTrial
+from harness.rating.figures.judged import RatedTrial
 from tests.unit.rating.figures.rated_rows import Case, rated
 
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from harness.model.judgment import Category, Judgment, JudgmentStatus
 from harness.model.record import SessionStarted
 from harness.model.trial import Outcome, Recognition, Trial
-from harness.rating.figures.judged import judged_in
-from harness.rating.figures.rated_trials import RatedTrial, consensus_of, rated_in, rows_asked_for
+from harness.rating.figures.judged import RatedTrial, consensus_of, judged_in, rated_in, rows_asked_for
 from harness.session.figures.progress import Progress, SessionFigures
 from tests.unit.session.figures.rows import Rows, clip_of, planned
 

@@ -10,9 +10,8 @@ import pytest
 
 from harness.model.errors import InputError
 from harness.model.judgment import Category, Exercise, GoldItem, Judgment, JudgmentStatus, SubFlag
-from harness.rating.figures.agreement import CATEGORIES, AgreementFigures, agreement_figures
-from harness.rating.figures.raters import RaterFigures
-from harness.rating.rated_sessions import read_sessions
+from harness.rating.figures.agreement import CATEGORIES, AgreementFigures, RaterFigures, agreement_figures
+from harness.rating.figures.judged import read_sessions
 from harness.statistics.agreement import ALL_EQUAL, MISSING, NO_OVERLAP, NOTHING_JUDGED, ONE_RATER
 from harness.statistics.intervals import Share
 from tests.judged_sessions import WALL_S, answers, clips_of, give, judged, store_session

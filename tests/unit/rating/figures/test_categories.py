@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from harness.model.choices import Derived, Grouping, Parting, Reading
 from harness.model.judgment import SUB_FLAGS_OF, Category, JudgmentStatus, SubFlag
 from harness.model.trial import Outcome, Recognition
-from harness.rating.figures.categories import MEMBERS, Method, figures_of
-from harness.rating.figures.category_groups import PARTINGS, crossed, grouped
-from harness.rating.figures.rated_trials import Basis, Fate
+from harness.rating.figures.categories import MEMBERS, PARTINGS, Method, crossed, figures_of, grouped
+from harness.rating.figures.judged import Basis, Fate
 from harness.statistics.intervals import wilson
 from tests.unit.rating.figures.rated_rows import Case, rated
 

@@ -8,8 +8,7 @@ import pytest
 
 from harness.model.judgment import Category, JudgmentStatus, SubFlag
 from harness.model.trial import MemoryPart, Outcome, Recognition
-from harness.rating.figures.judged import judged_in
-from harness.rating.figures.rated_trials import Basis, Fate, rated_in, rows_asked_for
+from harness.rating.figures.judged import Basis, Fate, judged_in, rated_in, rows_asked_for
 from tests.unit.rating.figures.rated_rows import Case, progress_of, rated
 
 C, W, A = Category.CORRECT, Category.WRONG, Category.ADMITTED_DEFEAT

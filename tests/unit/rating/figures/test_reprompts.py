@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from harness.model.trial import Outcome, Recognition
-from harness.rating.figures.rated_trials import RatedTrial
-from harness.rating.figures.reprompts import Waits, reprompts_of
+from harness.rating.figures.categories import Waits, reprompts_of
+from harness.rating.figures.judged import RatedTrial
 from harness.statistics.intervals import wilson
 from tests.unit.rating.figures.rated_rows import Case, rated
 

@@ -14,9 +14,7 @@ from hypothesis import strategies as st
 from harness.model.choices import JudgmentFormat as Format
 from harness.model.errors import InputError, InputProblems
 from harness.model.judgment import Category, JudgmentStatus
-from harness.rating.files.cells import LONGEST_CELL
-from harness.rating.files.reading import ReadJudgments, format_of, read_judgments
-from harness.rating.files.row import WrittenJudgment
+from harness.rating.files.reading import LONGEST_CELL, ReadJudgments, WrittenJudgment, format_of, read_judgments
 
 WORDS = {**{one.value: one for one in Category}, "partially correct": Category.PARTIALLY_CORRECT, "9": Category.WRONG}
 HEAD = "trial,rater,category"

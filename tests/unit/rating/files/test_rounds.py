@@ -22,8 +22,7 @@ from harness.model.judgment import (
     StopRule,
     TranscriptPolicy,
 )
-from harness.rating.files.round_file import NAMED_KEYS
-from harness.rating.files.rounds import load_gold, load_rater_keys, load_round, load_training
+from harness.rating.files.rounds import NAMED_KEYS, load_gold, load_rater_keys, load_round, load_training
 
 TRAINING = """
 training: own

@@ -7,7 +7,7 @@ from functools import cache
 
 from harness.model.judgment import Category, JudgmentStatus
 from harness.model.trial import Outcome, Recognition
-from harness.rating.reports.report import CategoryReport, Selection, report_of
+from harness.rating.reports.categories import CategoryReport, Selection, report_of
 from tests.unit.rating.figures.rated_rows import Case, rated
 
 C, W, A = Category.CORRECT, Category.WRONG, Category.ADMITTED_DEFEAT

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.rating.reports.html import page, write_html
+from harness.rating.reports.category_page import page, write_html
 from tests.unit.rating.reports.reports import HOSTILE, every_sort, reported, two_devices
 
 CONTRAST = 4.5

@@ -9,17 +9,16 @@ import pytest
 from harness.base.cells import width_of
 from harness.model.choices import Parting
 from harness.model.judgment import Category
-from harness.rating.figures.rated_trials import Fate
-from harness.rating.reports import summary, tables
-from harness.rating.reports.columns import TOO_FEW_WHY, bar
-from harness.rating.reports.html import page
-from harness.rating.reports.report import CategoryReport, Selection
+from harness.rating.figures.judged import Fate
+from harness.rating.reports.categories import CategoryReport, Selection
+from harness.rating.reports.category_page import page
+from harness.rating.reports.category_text import FUNNEL, TOO_FEW_WHY, bar, group_lines, stages, summary_lines
 from tests.unit.rating.figures.rated_rows import Case
 from tests.unit.rating.reports.reports import A, C, W, every_sort, reported, two_devices
 
 
 def lines(report: CategoryReport, width: int = 80) -> list[str]:
-    return [*summary.lines(report, width), *tables.lines(report, width)]
+    return [*summary_lines(report, width), *group_lines(report, width)]
 
 
 @pytest.mark.parametrize("at", range(len(every_sort())))
@@ -31,15 +30,15 @@ def test_lines_are_harmless_and_fit(at: int, width: int) -> None:
 
 
 def test_the_funnel_adds_up_on_screen() -> None:
-    stages = [(name, count) for name, count, _ in summary.stages(reported(two_devices()).figures)]
-    left = stages[0][1]
-    for name, count in stages[1:]:
+    found = [(name, count) for name, count, _ in stages(reported(two_devices()).figures)]
+    left = found[0][1]
+    for name, count in found[1:]:
         if name.startswith(" "):
             left -= count
         else:
             assert count == left, name
-    assert dict(stages)["  disputed"] == dict(stages)["  held"] == 1
-    assert {fate for _, fates, _ in summary.FUNNEL for fate in fates} == set(Fate) - {Fate.CATEGORY}
+    assert dict(found)["  disputed"] == dict(found)["  held"] == 1
+    assert {fate for _, fates, _ in FUNNEL for fate in fates} == set(Fate) - {Fate.CATEGORY}
 
 
 def test_both_readings_stand_beside_each_other() -> None:

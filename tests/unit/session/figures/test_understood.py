@@ -23,7 +23,7 @@ from harness.model.record import (
 from harness.model.scenario import Limits, RepromptRule, Until
 from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
 from harness.model.understanding import Expected, Slot, Utterance
-from harness.rating.figures.rated_trials import rated_in
+from harness.rating.figures.judged import rated_in
 from harness.session.figures.frames_of_session import session_corpora
 from harness.session.figures.heard import group_of, heard_in
 from harness.session.figures.limits import check_limits

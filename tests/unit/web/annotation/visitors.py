@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from harness.annotation.annotation_room import AnnotationRoom
 from harness.model.annotation import AnnotationRow
-from harness.web.annotation.site import AnnotationSite
+from harness.web.annotators_site import AnnotationSite
 from harness.web.invitations import Invitations
 from tests.annotation_projects import rows
 

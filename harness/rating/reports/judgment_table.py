@@ -1,14 +1,91 @@
-"""Judgments with what is known of their responses, as rows of values under the columns of `model.judgment_columns`."""
+"""The columns of a file of judgments, and what stands in them."""
 
 from __future__ import annotations
 
+import io
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
+from importlib.util import find_spec
+from typing import Any
 
-from harness.model.judgment import COLUMNS, CONDITION, CONTEXT, TELLING, Content, Judgment, in_force
-from harness.rating.figures.rated_trials import RatedTrial, consensus_of, rated_in
-from harness.rating.figures.raters import RatedSession
+from harness.base.safe_csv import safe_csv
+from harness.model.errors import HarnessError
+from harness.model.judgment import Judgment, in_force
+from harness.rating.figures.judged import RatedSession, RatedTrial, consensus_of, rated_in
 from harness.session.figures.progress import Progress
+
+
+class Content(StrEnum):
+    """What a column holds. LIST: texts; in CSV with ; between them, or as a JSON list where one holds a ;."""
+
+    TEXT = "text"
+    WHOLE = "whole number"
+    NUMBER = "number"
+    YES_NO = "true or false"
+    LIST = "list"
+
+
+COLUMNS: dict[str, Content] = {
+    "session": Content.TEXT,
+    "trial": Content.TEXT,
+    "take": Content.WHOLE,
+    "attempt": Content.WHOLE,
+    "clip_sha256": Content.TEXT,
+    "item_id": Content.TEXT,
+    "id": Content.TEXT,
+    "replaces": Content.TEXT,
+    "rater": Content.TEXT,
+    "status": Content.TEXT,
+    "category": Content.TEXT,
+    "sub_flags": Content.LIST,
+    "flags": Content.LIST,
+    "confidence": Content.WHOLE,
+    "comment": Content.TEXT,
+    "effect_claimed": Content.YES_NO,
+    "effect": Content.TEXT,
+    "aid_path": Content.LIST,
+    "plays": Content.WHOLE,
+    "heard_ms": Content.WHOLE,
+    "time_to_answer_s": Content.NUMBER,
+    "transcript_shown": Content.YES_NO,
+    "round": Content.TEXT,
+    "position": Content.WHOLE,
+    "span_start_s": Content.NUMBER,
+    "span_end_s": Content.NUMBER,
+    "shown_wall_s": Content.NUMBER,
+    "given_wall_s": Content.NUMBER,
+    "adjudicates": Content.LIST,
+    "guideline_version": Content.TEXT,
+    "tool_version": Content.TEXT,
+    "imported_from": Content.TEXT,
+    "proposed": Content.TEXT,
+    "proposed_probability": Content.NUMBER,
+    "proposal_shown": Content.TEXT,
+    "unaided": Content.TEXT,
+}
+"""What a judgment is: read and written."""
+
+CONTEXT: dict[str, Content] = {
+    "in_force": Content.YES_NO,
+    "final": Content.TEXT,
+    "final_by": Content.TEXT,
+    "device": Content.TEXT,
+    "query": Content.TEXT,
+    "query_class": Content.TEXT,
+    "reference": Content.TEXT,
+    "outcome": Content.TEXT,
+    "response": Content.TEXT,
+}
+"""What is known of its response: written, and not read back."""
+
+CONDITION = "condition."
+"""What a column of a condition is called before the name of its axis; of the context, too."""
+
+TELLING = ("trial", "device")
+"""Columns that a blind file goes without, besides conditions: they say whose response it is."""
+
 
 Value = str | int | float | bool | tuple[str, ...] | None
 
@@ -117,3 +194,61 @@ def _context(one: Judgment, rated: RatedTrial | None) -> dict[str, Value]:
 def columns_of(table: JudgmentTable) -> Iterable[list[Value]]:
     """The table by columns."""
     return (list(values) for values in zip(*table.rows, strict=True)) if table.rows else ([] for _ in table.columns)
+
+
+def csv_of(table: JudgmentTable) -> bytes:
+    """Comma-separated text with a header, in UTF-8; safe to open in a spreadsheet (`safe_csv`)."""
+    header = [name for name, _ in table.columns]
+    return safe_csv([header, *([_cell(value) for value in row] for row in table.rows)]).encode("utf-8", "replace")
+
+
+def jsonl_of(table: JudgmentTable) -> bytes:
+    """An object in each line, in ASCII; what is absent is null."""
+    names = [name for name, _ in table.columns]
+    lines = (json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=True) for row in table.rows)
+    return "".join(line + "\n" for line in lines).encode("ascii")
+
+
+def parquet_of(table: JudgmentTable) -> bytes:
+    """Parquet with typed columns; HarnessError when the library for it is not installed."""
+    demand_parquet()
+    import pyarrow
+    import pyarrow.parquet
+
+    types = {
+        Content.TEXT: pyarrow.string(),
+        Content.WHOLE: pyarrow.int64(),
+        Content.NUMBER: pyarrow.float64(),
+        Content.YES_NO: pyarrow.bool_(),
+        Content.LIST: pyarrow.list_(pyarrow.string()),
+    }
+    schema = pyarrow.schema([(name, types[content]) for name, content in table.columns])
+    arrays: list[Any] = [
+        pyarrow.array(values, field.type) for values, field in zip(columns_of(table), schema, strict=True)
+    ]
+    target = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.Table.from_arrays(arrays, schema=schema), target)
+    return target.getvalue()
+
+
+def demand_parquet() -> None:
+    """HarnessError, with the extra's name, when the library for Parquet is not installed."""
+    if find_spec("pyarrow") is None:
+        raise HarnessError(
+            "Parquet files need the library pyarrow, which is not installed",
+            remedy='Install it with: pip install "voice-harness[parquet]", or use CSV or JSON lines',
+        )
+
+
+def _cell(value: Value) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "true" if value else "false"
+        case tuple():
+            plain = not any(";" in one or one.startswith("[") or one != one.strip() or not one for one in value)
+            return ";".join(value) if plain else json.dumps(list(value), ensure_ascii=False)
+        case float():
+            return repr(value)
+    return str(value)

@@ -14,12 +14,25 @@ from harness.base.page_templates import page_templates
 from harness.base.whole_file import write_whole
 from harness.model.choices import Derived, Reading
 from harness.model.judgment import Category, JudgmentStatus
-from harness.rating.categories import KEYS
-from harness.rating.figures.categories import CategoryFigures, CountedShare, Figure, category_under
-from harness.rating.figures.category_groups import By, CrossedFigures
-from harness.rating.figures.rated_trials import Fate, RatedTrial
-from harness.rating.reports import columns, summary, tables
-from harness.rating.reports.report import CategoryReport, label_in_words, name_of
+from harness.rating.figures.categories import By, CategoryFigures, CountedShare, CrossedFigures, Figure, category_under
+from harness.rating.figures.judged import Fate, RatedTrial
+from harness.rating.guide import KEYS
+from harness.rating.reports.categories import CategoryReport, label_in_words, name_of
+from harness.rating.reports.category_text import (
+    TOO_FEW_WHY,
+    all_in_words,
+    given,
+    has_too_few,
+    hundredths,
+    mean_in_words,
+    mean_span,
+    notes,
+    p_in_words,
+    share_span,
+    span,
+    stages,
+    waits_in_words,
+)
 from harness.transcripts.reports.summary import per_cent, points, probability
 
 MOST_LISTED = 500
@@ -81,7 +94,7 @@ def page(report: CategoryReport) -> str:
             sessions=[plain_text(one, LONGEST_LABEL) for one in report.sessions],
             raters=[plain_text(one, LONGEST_LABEL) for one in report.selection.raters],
             round_id=None if report.selection.round_id is None else plain_text(report.selection.round_id, 80),
-            stages=list(summary.stages(report.figures)),
+            stages=list(stages(report.figures)),
             keys=[(key, category, name_of(category)) for key, category in KEYS],
             derived=[(one, name_of(one)) for one in Derived],
             readings=list(Reading),
@@ -98,15 +111,19 @@ def page(report: CategoryReport) -> str:
             name_of=name_of,
             cell=_cell,
             whisker=_whisker,
-            span=columns.share_span,
-            wide_span=columns.span,
-            hundredths=columns.hundredths,
+            span=share_span,
+            wide_span=span,
+            hundredths=hundredths,
             per_cent=per_cent,
             points=points,
             probability=probability,
             plain=plain_text,
-            words=tables,
-            too_few=columns.TOO_FEW_WHY if tables.has_too_few(report) else "",
+            mean_in_words=mean_in_words,
+            mean_span=mean_span,
+            waits_in_words=waits_in_words,
+            p_in_words=p_in_words,
+            all_in_words=all_in_words,
+            too_few=TOO_FEW_WHY if has_too_few(report) else "",
             disputed_of=lambda of: of.count(Fate.DISPUTED),
         )
     )
@@ -137,7 +154,7 @@ def _stack(figures: CategoryFigures, reading: Reading) -> Stack:
 def _notes(figures: CategoryFigures) -> list[str]:
     """The sentences of the summary."""
     found: list[str] = []
-    for line in summary.notes(figures, 10_000):
+    for line in notes(figures, 10_000):
         name, _, text = line.partition(" ")
         found.append(f"{name[:1].upper()}{name[1:]}: {text.strip()}.")
     return found
@@ -181,6 +198,6 @@ def _listed(one: RatedTrial) -> Listed:
         plain_text(one.trial.reference, LONGEST_TEXT),
         plain_text(judged.response.transcript or "", LONGEST_TEXT) if judged else "",
         category + lacks + flags,
-        summary.given(one),
+        given(one),
         tuple(plain_text(text, LONGEST_TEXT) for text in comments),
     )

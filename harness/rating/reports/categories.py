@@ -1,0 +1,332 @@
+"""All that a category report says, before it is text, JSON or a page."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness import __version__
+from harness.base.foreign import plain_text
+from harness.model.choices import Derived, Grouping, Parting, Reading
+from harness.model.judgment import Category
+from harness.rating.figures.categories import (
+    PARTINGS,
+    By,
+    CategoryFigures,
+    CountedShare,
+    CrossedFigures,
+    Figure,
+    RepromptFigures,
+    crossed,
+    figures_of,
+    grouped,
+    label_by,
+    reprompts_of,
+)
+from harness.rating.figures.category_comparison import CategoryComparison, compare_categories
+from harness.rating.figures.judged import Fate, RatedTrial
+from harness.rating.guide import LABELS
+from harness.statistics.significance import Swapping
+
+DERIVED_LABELS = {"satisfied": "Satisfied", "helpful": "Helpful", "asks_back": "Asks back"}
+NO_LABEL = "(none)"
+NEVER_RECOGNISED = "(not recognised)"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a report is of. raters, round_id: only their judgments; () and None: all. on: what is compared and crossed.
+
+    by: partings that are asked for; None: all that part the queries. compare: two devices or sessions.
+    """
+
+    raters: tuple[str, ...] = ()
+    round_id: str | None = None
+    on: Figure = Category.CORRECT
+    by: tuple[By, ...] | None = None
+    crosses: tuple[tuple[By, By], ...] | None = None
+    compare: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The queries of a label."""
+
+    label: str
+    figures: CategoryFigures
+    reprompts: RepromptFigures
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryReport:
+    """sessions: ids. figures, reprompts: of all queries. comparisons: under each reading that makes a difference."""
+
+    sessions: tuple[str, ...]
+    selection: Selection
+    trials: tuple[RatedTrial, ...]
+    figures: CategoryFigures
+    reprompts: RepromptFigures
+    groups: tuple[tuple[By, tuple[Group, ...]], ...]
+    crossed: tuple[CrossedFigures, ...]
+    comparisons: tuple[CategoryComparison, ...] = ()
+
+    def of(self, fate: Fate) -> tuple[RatedTrial, ...]:
+        return tuple(one for one in self.trials if one.fate is fate)
+
+    def devices(self) -> tuple[Group, ...]:
+        """By device, whether or not that is asked for."""
+        return next(
+            (groups for by, groups in self.groups if by is Parting.DEVICE), _groups(self.trials, Parting.DEVICE)
+        )
+
+
+def report_of(trials: Sequence[RatedTrial], selection: Selection, sessions: Sequence[str]) -> CategoryReport:
+    """The report over some queries; ValueError when a side of the comparison is no device and no session."""
+    held = tuple(trials)
+    wanted: tuple[By, ...] = tuple(PARTINGS.values()) if selection.by is None else selection.by
+    groups = [(by, _groups(held, by)) for by in wanted if selection.by is not None or _is_shown(held, by)]
+    crosses = selection.crosses
+    if crosses is None:
+        parts = {by for by, of in groups if len(of) > 1}
+        crosses = ((Parting.DEVICE, Parting.CLASS),) if {Parting.DEVICE, Parting.CLASS} <= parts else ()
+    return CategoryReport(
+        tuple(sessions),
+        selection,
+        held,
+        figures_of(held),
+        reprompts_of(held),
+        tuple(groups),
+        tuple(crossed(held, *both) for both in crosses),
+        _comparisons(held, selection),
+    )
+
+
+def name_of(figure: Figure) -> str:
+    """A category or a derived group as it is called on screen."""
+    return LABELS[figure] if isinstance(figure, Category) else DERIVED_LABELS[figure.value]
+
+
+def label_in_words(label: str, by: By) -> str:
+    """A label for people; it is still to be made harmless."""
+    return label or (NEVER_RECOGNISED if by is Parting.ATTEMPTS else NO_LABEL)
+
+
+def _groups(trials: Sequence[RatedTrial], by: By) -> tuple[Group, ...]:
+    return tuple(Group(label, figures_of(of), reprompts_of(of)) for label, of in grouped(trials, by))
+
+
+def _is_shown(trials: Sequence[RatedTrial], by: By) -> bool:
+    """Unasked: what parts the queries; no long table of single ones, and no second one of a single axis."""
+    if by is Parting.QUERY or (by is Grouping.CONDITION and all(len(one.trial.conditions) < 2 for one in trials)):
+        return False
+    return len({label_by(one, by) for one in trials}) > 1
+
+
+def _comparisons(trials: Sequence[RatedTrial], selection: Selection) -> tuple[CategoryComparison, ...]:
+    if selection.compare is None:
+        return ()
+    differs = selection.on in (Category.WRONG, Category.ADMITTED_DEFEAT)
+    readings = tuple(Reading) if differs else (Reading.ADMITTED,)
+    return tuple(compare_categories(trials, *selection.compare, selection.on, reading) for reading in readings)
+
+
+COLUMNS = (
+    "by", "label", "by_2", "label_2", "category", "reading", "count", "total", "share", "low", "high", "low_together",
+    "high_together", "interval_over", "interval_method", "planned", "asked", "recognised", "answered", "judged",
+    "disputed", "held", "flagged",
+)  # fmt: skip
+
+
+def csv_of(report: CategoryReport) -> str:
+    """All queries (by is empty), then each grouping, then the crossed ones; empty cells where there is nothing."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for group, figures in _csv_groups(report):
+        writer.writerows(_csv_rows(group, figures))
+    return text.getvalue()
+
+
+def _csv_groups(report: CategoryReport) -> Iterator[tuple[tuple[str, str, str, str], CategoryFigures]]:
+    yield ("", "", "", ""), report.figures
+    for by, groups in report.groups:
+        for one in groups:
+            yield (by.value, plain_text(one.label, 200), "", ""), one.figures
+    for found in report.crossed:
+        first, second = (by.value for by in found.by)
+        for row, cells in zip(found.rows, found.cells, strict=True):
+            for column, figures in zip(found.columns, cells, strict=True):
+                if figures is not None:
+                    yield (first, plain_text(row, 200), second, plain_text(column, 200)), figures
+
+
+def _csv_rows(group: tuple[str, str, str, str], of: CategoryFigures) -> Iterator[list[object]]:
+    funnel = (of.planned, of.asked, of.recognised, of.answered, of.judged)
+    aside = (of.count(Fate.DISPUTED), of.count(Fate.HELD), of.count(Fate.FLAGGED))
+    for figure in (*Category, *Derived):
+        for reading in Reading:
+            share = of.share(figure, reading)
+            ends = [*(share.interval or (None, None)), *(share.together or (None, None))]
+            shares = ["" if one is None else f"{one:.6f}" for one in (share.value, *ends)]
+            how = ("queries", of.method.value) if of.total else ("", "")
+            counts = (figure.value, reading.value, share.count, share.total)
+            yield [*group, *counts, *shares, *how, *funnel, *aside]
+
+
+FORMAT = 1
+
+
+def text_of(report: CategoryReport) -> str:
+    """The JSON, with a line break at its end."""
+    return json.dumps(object_of(report), ensure_ascii=True, allow_nan=False, indent=1) + "\n"
+
+
+def object_of(report: CategoryReport) -> dict[str, Any]:
+    """The JSON as a dictionary; docs/categories.md names its keys."""
+    of = report.selection
+    return {
+        "format": FORMAT,
+        "version": __version__,
+        "sessions": list(report.sessions),
+        "raters": list(of.raters),
+        "round": of.round_id,
+        "on": of.on.value,
+        **_figures(report.figures),
+        "reprompts": _reprompts(report.reprompts),
+        "groups": {
+            by.value: [
+                {"label": one.label, **_figures(one.figures), "reprompts": _reprompts(one.reprompts)} for one in groups
+            ]
+            for by, groups in report.groups
+        },
+        "crossed": [_crossed(one) for one in report.crossed],
+        "comparisons": [_comparison(one) for one in report.comparisons],
+        "disputed": [_response(one) for one in report.of(Fate.DISPUTED)],
+    }
+
+
+def _figures(of: CategoryFigures) -> dict[str, Any]:
+    return {
+        "funnel": {
+            "planned": of.planned,
+            "asked": of.asked,
+            "recognised": of.recognised,
+            "answered": of.answered,
+            "judged": of.judged,
+            "not_assessed": of.unassessed,
+            "fates": {fate.value: count for fate, count in of.fates},
+        },
+        "why_not": of.why_not,
+        "total": of.total,
+        "queries": of.queries,
+        "interval_over": "queries",
+        "interval_method": of.method.value,
+        "basis": {basis.value: count for basis, count in of.bases},
+        "categories": {
+            one.value: {reading.value: _share(of.share(one, reading)) for reading in Reading} for one in Category
+        },
+        "derived": {
+            one.value: {reading.value: _share(of.share(one, reading)) for reading in Reading} for one in Derived
+        },
+        "core_capability": {
+            "by_rater": of.core.by_rater,
+            "by_scenario": of.core.by_scenario,
+            "by_both": of.core.by_both,
+        },
+        "sub_flags": {flag.value: count for flag, count in of.sub_flags},
+        "flagged_too": of.flagged_too,
+    }
+
+
+def _share(of: CountedShare) -> dict[str, Any]:
+    return {"count": of.count, "share": of.value, "interval": of.interval, "interval_together": of.together}
+
+
+def _reprompts(of: RepromptFigures) -> dict[str, Any]:
+    waits = of.waits
+    return {
+        "assessed": of.assessed,
+        "attempts": {str(attempts): queries for attempts, queries in of.needed},
+        "never": of.never,
+        "not_assessed": of.unassessed,
+        "first_attempt": {"count": of.first.count, "share": of.first.value, "interval": of.first.interval},
+        "mean": of.mean,
+        "mean_interval": of.mean_interval,
+        "interval_over": "queries",
+        "waits": {
+            "count": waits.count,
+            "least_s": waits.least_s,
+            "median_s": waits.median_s,
+            "most_s": waits.most_s,
+            "shorter": waits.shorter,
+            "unknown": waits.unknown,
+        },
+    }
+
+
+def _crossed(of: CrossedFigures) -> dict[str, Any]:
+    return {
+        "by": [one.value for one in of.by],
+        "rows": list(of.rows),
+        "columns": list(of.columns),
+        "cells": [[None if cell is None else _figures(cell) for cell in row] for row in of.cells],
+    }
+
+
+def _comparison(of: CategoryComparison) -> dict[str, Any]:
+    apart, counts = of.difference, of.discordance
+    return {
+        "first": of.first,
+        "second": of.second,
+        "on": of.on.value,
+        "reading": of.reading.value,
+        "why_not": of.why_not,
+        "queries": of.queries,
+        "strata": of.strata,
+        "responses": [of.first_responses, of.second_responses],
+        "unpaired": [of.first_unpaired, of.second_unpaired],
+        "shares": None if apart is None else [apart.first, apart.second],
+        "difference": None if apart is None else apart.difference,
+        "interval": None if apart is None else apart.interval,
+        "pairs": None
+        if counts is None
+        else {
+            "both": counts.both,
+            "only_first": counts.only_first,
+            "only_second": counts.only_second,
+            "neither": counts.neither,
+        },
+        "swap": _swap(of.swap),
+        "mantel_haenszel_p": of.alone_p,
+        "swap_of_all_categories": _swap(of.all_swap),
+        "differing": [
+            {
+                "query": one.query_id,
+                "text": one.text,
+                "difference": one.apart,
+                "first": {category.value: count for category, count in one.first},
+                "second": {category.value: count for category, count in one.second},
+            }
+            for one in of.apart
+        ],
+    }
+
+
+def _swap(of: Swapping | None) -> dict[str, Any] | None:
+    return None if of is None else {"p": of.p, "exact": of.exact, "queries": of.clusters}
+
+
+def _response(one: RatedTrial) -> dict[str, Any]:
+    given = [row.category for row in one.judged.submitted] if one.judged else []
+    return {
+        "session": one.session_id,
+        "trial": one.trial.id,
+        "device": one.trial.device,
+        "query": one.trial.query_id,
+        "text": one.trial.reference,
+        "given": {category.value: given.count(category) for category in Category if category in given},
+    }

@@ -1,0 +1,376 @@
+"""An annotator's desk in the site, what they look for to label it again, and the name of what is in sight."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from starlette.datastructures import FormData
+
+from harness.annotation.again import may_label_again
+from harness.annotation.annotation_room import AnnotationRoom
+from harness.annotation.desk import AnnotationDesk
+from harness.annotation.finding import Found, find
+from harness.annotation.view import AnnotationPhase, AnnotationView
+from harness.model.annotation import (
+    LINE_KEYS,
+    MOST_ON_A_PAGE,
+    AnnotationAction,
+    AnnotationProject,
+    LabelSet,
+    action_key,
+    label_keys,
+)
+from harness.web.entrance import SiteWords, Templates
+from harness.web.invitations import Invitations
+from harness.web.seated import Fate, SeatedSite, Turns, comment_of, content_mark, request_name
+
+
+@dataclass(slots=True)
+class Finding:
+    """An annotator looks for utterances of theirs. words: "" before they say which.
+
+    opened: the utterance that was opened last. again: the sitting at it, over once its labels are saved or kept.
+    """
+
+    words: str = ""
+    opened: str = ""
+    again: AnnotationDesk | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether an utterance that was found is in sight, and not the list."""
+        return self.again is not None and self.again.view.phase is not AnnotationPhase.FINISHED
+
+
+@dataclass(slots=True)
+class AnnotationSeat(Turns):
+    """An annotator's. own: their sitting at what is still to be done; it waits while they look for something."""
+
+    room: AnnotationRoom
+    own: AnnotationDesk
+    finding: Finding | None = None
+
+    @property
+    def desk(self) -> AnnotationDesk:
+        """What the keys of the page are for."""
+        return self.own if self.finding is None or self.finding.again is None else self.finding.again
+
+    @property
+    def is_listing(self) -> bool:
+        """Whether what was found is in sight."""
+        return self.finding is not None and not self.finding.is_open
+
+    @property
+    def sight(self) -> str:
+        """Names the utterances of a group's page, the one to be labelled, or what is looked for."""
+        view = self.desk.view
+        if self.finding is not None and self.is_listing:
+            parts = ["found", self.finding.words]
+        else:
+            parts = [view.phase.value, *(line.utterance for line in view.page)]
+            parts += [view.item.utterance, str(view.item.saved)] if view.item is not None else []
+            parts += ["again"] if self.finding is not None else []
+        return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:16]
+
+    @property
+    def waits(self) -> bool:
+        return self.finding is None and self.own.view.phase is AnnotationPhase.FINISHED
+
+    def present(self) -> None:
+        self.desk.present()
+
+    def wrote(self, request: str) -> bool:
+        return self.own.wrote(request) or self.desk.wrote(request)
+
+    def refresh(self) -> None:
+        """Takes in what was given elsewhere."""
+        for desk in {id(one): one for one in (self.own, self.desk)}.values():
+            desk.refresh(self.room.rows)
+
+    # Labels looked at again
+
+    def found(self) -> tuple[Found, ...]:
+        """What has the words that are looked for, of what the annotator may label again."""
+        if self.finding is None or not self.finding.words:
+            return ()
+        room, who = self.room, self.own.annotator
+        words, settles = self.finding.words, self.own.adjudicating
+        return find(room.utterances, words, room.ledger, room.shares, who, adjudicating=settles)
+
+    def find(self, words: str) -> None:
+        """Lists what has the words."""
+        self.finding = Finding(words)
+
+    def open(self, utterance: str) -> bool:
+        """Brings an utterance in sight with the labels that it has; False when it may not be labelled again."""
+        room, who, settles = self.room, self.own.annotator, self.own.adjudicating
+        if self.finding is None or all(one.id != utterance for one in room.utterances):
+            return False
+        if not may_label_again(room.ledger, room.shares, who, utterance, adjudicating=settles):
+            return False
+        sitting = room.adjudication if settles else room.desk
+        self.finding.opened, self.finding.again = utterance, sitting(who, (utterance,))
+        return True
+
+    def back(self) -> bool:
+        """From an utterance to what was found, from there to what is still to be done; False when that is in sight."""
+        if self.finding is None:
+            return False
+        if self.finding.is_open:
+            self.finding.again = None
+        else:
+            self.finding = None
+            self.refresh()
+        return True
+
+
+TEMPLATES = (
+    "annotation_desk.html",
+    "annotation_found.html",
+    "annotation_guide.html",
+    "annotation_guide_text.html",
+    "annotation_instructions.html",
+)
+MOST_FOUND = 50
+"""So many of what was found are shown."""
+WORDS = SiteWords(
+    name="Annotating",
+    welcome="Annotating utterances",
+    main="Go to the utterances",
+    kept="which labels you give, and when, under your pseudonym",
+    go_on="Go on annotating",
+    rest="All that you accepted, struck and labelled is saved. You may close this window.",
+)
+
+
+def pages(labels: LabelSet, project: AnnotationProject) -> Templates:
+    """The annotators' pages."""
+    keys = label_keys(labels)
+    alone = [label.id for label in labels.labels if label.alone]
+    return Templates(
+        TEMPLATES,
+        WORDS,
+        {
+            "project": project,
+            "labels": labels,
+            "label_key": keys,
+            "line_keys": (*LINE_KEYS, *[""] * max(MOST_ON_A_PAGE, MOST_FOUND)),
+            "alone": alone,
+            "never": [list(pair) for pair in labels.never_together],
+            "review_key": {action.value: action_key(action) for action in AnnotationAction},
+            "hand_key": {action.value: action_key(action, labels) for action in AnnotationAction},
+        },
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotationPage:
+    """A seat as it stands, for the template. place: path of the page. alert: what went wrong with the last post."""
+
+    place: str
+    seat: AnnotationSeat
+    view: AnnotationView
+    labels: LabelSet
+    alert: str = ""
+    template: ClassVar[str] = "annotation_desk.html"
+
+    def values(self) -> Mapping[str, Any]:
+        view, item = self.view, self.view.item
+        shared = set.intersection(*(set(one.intents) for one in item.inputs)) if item and item.inputs else set()
+        return {
+            "place": self.place,
+            "turn": self.seat.turn,
+            "sight": self.seat.sight,
+            "view": view,
+            "item": item,
+            "alert": self.alert,
+            "reviewing": view.phase is AnnotationPhase.REVIEWING,
+            "labelling": view.phase is AnnotationPhase.LABELLING,
+            "again": self.seat.finding is not None,
+            "finished": view.phase is AnnotationPhase.FINISHED,
+            "guide_of": [(one, self.labels.label(one)) for one in (view.group.intents if view.group else ())],
+            "shared": shared,
+            "differs": item is not None and item.proposal is not None and set(item.proposal) != set(item.chosen),
+            "done_share": view.count.done / view.count.total if view.count.total else None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class FindingPage:
+    """What an annotator looks for and what was found, for the template; the rest as of `AnnotationPage`."""
+
+    place: str
+    seat: AnnotationSeat
+    alert: str = ""
+    template: ClassVar[str] = "annotation_found.html"
+
+    def values(self) -> Mapping[str, Any]:
+        found, finding = self.seat.found(), self.seat.finding
+        again = finding.again.view if finding is not None and finding.again is not None else None
+        return {
+            "place": self.place,
+            "turn": self.seat.turn,
+            "sight": self.seat.sight,
+            "alert": self.alert,
+            "words": finding.words if finding is not None else "",
+            "found": found[:MOST_FOUND],
+            "opened": finding.opened if finding is not None else "",
+            "many": len(found),
+            "said": again.said if again is not None else "",
+            "can_undo": again is not None and again.can_undo,
+            "adjudicating": self.seat.own.adjudicating,
+        }
+
+
+LONGEST_WORDS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotationPost:
+    """do: what is asked, e.g. `accept`. turn, sight: of the page it came from.
+
+    struck: numbers of lines; labels: ids; comment: None without a field for it. draft: the page has these fields.
+    words: of what is to be found.
+    """
+
+    do: str
+    turn: str = ""
+    sight: str = ""
+    struck: frozenset[int] = frozenset()
+    labels: frozenset[str] = frozenset()
+    comment: str | None = None
+    draft: bool = False
+    words: str = ""
+    mark: str = ""
+
+
+def read_post(fields: Mapping[str, str], struck: Sequence[str], labels: Sequence[str]) -> AnnotationPost:
+    """A form's fields; what is no answer to them is left out."""
+    lists = {"struck": ",".join(sorted(struck)), "label": "\0".join(sorted(labels))}
+    return AnnotationPost(
+        do=fields.get("do", ""),
+        turn=fields.get("turn", ""),
+        sight=fields.get("sight", ""),
+        struck=frozenset(int(one) for one in struck if re.fullmatch(r"[0-9]{1,3}", one)),
+        labels=frozenset(labels),
+        comment=comment_of(fields["comment"]) if "comment" in fields else None,
+        draft="has_draft" in fields,
+        words=comment_of(fields.get("words", ""))[:LONGEST_WORDS].strip(),
+        mark=content_mark({**fields, **lists}),
+    )
+
+
+def apply(seat: AnnotationSeat, post: AnnotationPost) -> Fate:
+    """Does what is asked, under the seat's lock; LogError, LogFull when it could not be saved."""
+    fate = seat.standing(post.turn, post.sight, post.mark, outlasts=post.do != "undo")
+    if fate is not Fate.DONE:
+        return fate
+    if post.draft and not seat.is_listing:
+        _take_draft(seat.desk, post)
+    if post.do.startswith("draft"):
+        return Fate.DONE
+    seat.desk.ids.begin(request_name(post.turn, post.mark))
+    done = _finds(seat, post) if seat.is_listing or post.do in ("find", "back") else _writes(seat.desk, post.do)
+    if done is None:
+        return Fate.UNKNOWN
+    if done:
+        seat.next_turn((post.turn, post.mark))
+    return Fate.DONE
+
+
+def _take_draft(desk: AnnotationDesk, post: AnnotationPost) -> None:
+    view = desk.view
+    cursor = view.cursor
+    for line in view.page:
+        if line.struck != (line.number in post.struck):
+            desk.strike_number(line.number)
+    if view.page:
+        desk.move(cursor - desk.view.cursor)
+    if view.item is None:
+        return
+    for id_ in desk.label_set.ids:
+        if (id_ in view.item.chosen) != (id_ in post.labels):
+            desk.toggle(id_)
+    if post.comment is not None and post.comment.strip() != view.item.comment:
+        desk.comment(post.comment)
+
+
+def _finds(seat: AnnotationSeat, post: AnnotationPost) -> bool | None:
+    """Looks for utterances, opens one, and goes back: as `_writes`."""
+    do, _, utterance = post.do.partition(".")
+    match do:
+        case "find":
+            seat.find(post.words)
+            return True
+        case "again":
+            return seat.open(utterance) or None
+        case "undo" if seat.finding is not None and seat.finding.again is not None:
+            return seat.finding.again.undo()
+        case "back":
+            return seat.back()
+    return None
+
+
+def _writes(desk: AnnotationDesk, do: str) -> bool | None:
+    """Calls the desk: whether something was done; None when there is no such button. LogError, LogFull."""
+    match do:
+        case "accept":
+            return desk.accept_page()
+        case "save":
+            return desk.save()
+        case "skip":
+            return desk.skip()
+        case "undo":
+            return desk.undo()
+        case "go.reviewing" | "go.labelling":
+            return desk.go_to(AnnotationPhase(do.removeprefix("go.")))
+    return None
+
+
+OTHER_FIELDS = 20
+
+
+class AnnotationSite(SeatedSite[AnnotationSeat, AnnotationPost]):
+    """Answers requests; the rest as in `Entrance`."""
+
+    PLACE = "/annotate"
+    INSTRUCTIONS, GUIDE = "annotation_instructions.html", "annotation_guide.html"
+    STALE = "Nothing was saved: that page was old, it was dealt with in another window. This is the one open now."
+    NOT_INVITED = "You are invited to this site, but are no annotator of this project. Tell who invited you."
+
+    def __init__(
+        self,
+        room: AnnotationRoom,
+        invitations: Invitations,
+        *,
+        names: Collection[str] = ("localhost",),
+        port: int = 0,
+        secure: bool = False,
+    ) -> None:
+        self._room = room
+        templates = pages(room.label_set, room.project)
+        most_fields = OTHER_FIELDS + max(MOST_ON_A_PAGE, len(room.label_set.labels))
+        super().__init__(room, invitations, templates, names=names, port=port, secure=secure, most_fields=most_fields)
+
+    def _new_seat(self, name: str, reading: int, *, adjudicating: bool) -> AnnotationSeat:
+        desk = self._room.adjudication(name) if adjudicating else self._room.desk(name)
+        return AnnotationSeat(self._room, desk, read=reading)
+
+    def _take_in(self, seat: AnnotationSeat, name: str, *, adjudicating: bool) -> None:
+        seat.refresh()
+
+    def _seat_page(self, seat: AnnotationSeat, place: str, alert: str) -> AnnotationPage | FindingPage:
+        if seat.is_listing:
+            return FindingPage(place, seat, alert)
+        return AnnotationPage(place, seat, seat.desk.view, self._room.label_set, alert)
+
+    def _read(self, fields: Mapping[str, str], form: FormData) -> AnnotationPost:
+        struck, labels = ([str(one) for one in form.getlist(name)] for name in ("struck", "label"))
+        return read_post(fields, struck, labels)
+
+    def _apply(self, seat: AnnotationSeat, post: AnnotationPost) -> Fate:
+        return apply(seat, post)

@@ -1,0 +1,568 @@
+"""The raters' site: each judges responses at a desk, and listens to those of their own queue."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from harness.model.errors import HarnessError, InputError
+from harness.model.judgment import (
+    SUB_FLAGS_OF,
+    Category,
+    Flag,
+    Judgment,
+    JudgmentStatus,
+    RaterAction,
+    RaterKeys,
+    RatingRound,
+    SubFlag,
+    TranscriptPolicy,
+)
+from harness.model.trial import Recognition
+from harness.rating.aid import AidState
+from harness.rating.desk import Desk, Phase, SittingView
+from harness.rating.guide import FLAG_TEXTS, GUIDE, LABELS, RULES, SUB_FLAG_TEXTS, effect_text
+from harness.rating.items import Item
+from harness.rating.rating_room import RatingRoom
+from harness.rating.standing import is_shared_out
+from harness.web.entrance import SiteWords, Templates, Visit
+from harness.web.invitations import Invitations
+from harness.web.seated import (
+    NOT_YOURS,
+    UNSAVED,
+    WAITING_S,
+    Fate,
+    SeatedSite,
+    Turns,
+    comment_of,
+    content_mark,
+    request_name,
+)
+from harness.web.sounds import SoundShelf, picture, ranged
+
+NEW_PLAYS = 50
+"""At most so many plays are believed of one report."""
+SLACK_MS = 2000
+
+
+@dataclass(slots=True)
+class Heard:
+    """What a page has told so far of playing the response. sent_s: when it was sent."""
+
+    sent_s: float
+    plays: int = 0
+    heard_ms: int = 0
+
+
+@dataclass(slots=True)
+class Seat(Turns):
+    """A rater's: one for all windows of theirs. pages: those that were sent and may tell of plays."""
+
+    desk: Desk
+    aid: AidState | None = None
+    pages: dict[str, Heard] = field(default_factory=dict)
+
+    @property
+    def sight(self) -> str:
+        """The id of the item in sight; "" when there is none."""
+        item = self.desk.view.item
+        return item.id if item else ""
+
+    @property
+    def waits(self) -> bool:
+        return not self.sight
+
+    def present(self) -> None:
+        self.desk.present()
+
+    def wrote(self, request: str) -> bool:
+        return self.desk.wrote(request)
+
+    def next_turn(self, done: tuple[str, str] | None = None) -> None:
+        Turns.next_turn(self, done)  # super() knows no class that has slots
+        self.aid = None
+        self.pages.clear()
+
+    def new_page(self, now_s: float) -> str:
+        """Names a page that is being sent; it may tell of plays under this name."""
+        while len(self.pages) > 20:
+            del self.pages[next(iter(self.pages))]
+        name = secrets.token_hex(4)
+        self.pages[name] = Heard(now_s)
+        return name
+
+    def heard(self, page: str, plays: int, heard_ms: int, now_s: float, *, to_end: bool = False) -> None:
+        """Takes what a page tells of all plays since it was sent; more than there was time for is not believed.
+
+        to_end: one of them came from the start to the end.
+        """
+        known = self.pages.get(page)
+        if known is None:
+            return
+        limit_ms = int((now_s - known.sent_s) * 1000) + SLACK_MS
+        new_ms = max(0, min(heard_ms, limit_ms) - known.heard_ms)
+        new_plays = max(0, min(plays - known.plays, NEW_PLAYS))
+        known.heard_ms += new_ms
+        known.plays += new_plays
+        if new_ms or new_plays or to_end:
+            self.desk.heard(new_ms, began=new_plays > 0, to_end=to_end)
+        for _ in range(new_plays - 1):
+            self.desk.heard(0, began=True, to_end=False)
+
+    def open_aid(self) -> None:
+        self.aid = self.desk.begin_aid() or self.aid
+
+
+TEMPLATES = ("instructions.html", "desk.html", "guide.html", "earlier.html", "coordinate.html")
+MOST_FOUND = 200
+"""So many earlier responses are listed at once."""
+MENU_KEYS = "abcdefghij"
+WORDS = SiteWords(
+    name="Rating",
+    welcome="Rating first responses",
+    main="Go to the response",
+    kept="what you judge, when, and how often and how long you listened, under your pseudonym",
+    go_on="Go on rating",
+    rest="All that you judged is saved. You may close this window.",
+)
+
+
+def pages(keys: RaterKeys, round_: RatingRound, *, names: bool) -> Templates:
+    """The raters' pages. names: adjudicators see those of raters."""
+    values = {
+        "round": round_,
+        "exercises": len(round_.exercises),
+        "names": names,
+        "categories": [
+            {"id": one.value, "label": LABELS[one], "key": keys.categories[one], "guide": GUIDE[one]}
+            for one in Category
+        ],
+        "labels": LABELS,
+        "given_text": given_text,
+        "rules": RULES,
+        "key": {action.value: key for action, key in keys.actions.items()},
+        "action_of": RaterAction,
+    }
+    return Templates(TEMPLATES, WORDS, values)
+
+
+@dataclass(frozen=True, slots=True)
+class DeskPage:
+    """A seat as it stands, for the template. place: path of the page. alert: what went wrong with the last post."""
+
+    place: str
+    page: str
+    seat: Seat
+    view: SittingView
+    round_: RatingRound
+    alert: str = ""
+    template: ClassVar[str] = "desk.html"
+
+    def values(self) -> Mapping[str, Any]:
+        view, item = self.view, self.view.item
+        return {
+            "place": self.place,
+            "page": self.page,
+            "turn": self.seat.turn,
+            "view": view,
+            "item": item,
+            "alert": self.alert,
+            "training": view.phase is Phase.TRAINING,
+            "finished": view.phase is Phase.FINISHED,
+            "adjudicating": bool(item and item.inputs) or self.place == "/adjudicate",
+            "aid": self.seat.aid,
+            "written": item.transcript or "" if item and view.draft.transcript_shown else None,
+            "may_ask_written": _may_ask(view, self.round_),
+            "facts": _facts(item) if item else (),
+            "effect": item.effect if item else None,
+            "effect_text": effect_text,
+            "own": _own(view),
+            "flags": [(key, one.value, FLAG_TEXTS[one]) for key, one in zip(MENU_KEYS, Flag, strict=False)],
+            "sub_flags": [
+                (key, one.value, SUB_FLAG_TEXTS[one], _goes_with(one))
+                for key, one in zip(MENU_KEYS, SubFlag, strict=False)
+            ],
+            "sub_flag_texts": {one.value: text for one, text in SUB_FLAG_TEXTS.items()},
+            "flag_texts": {one.value: text for one, text in FLAG_TEXTS.items()},
+            "done_share": view.count.done / view.count.total if view.count.total else None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierPage:
+    """What a rater may open again, for the template. words: what it was looked for by."""
+
+    place: str
+    seat: Seat
+    words: str
+    template: ClassVar[str] = "earlier.html"
+
+    def values(self) -> Mapping[str, Any]:
+        found = self.seat.desk.given(self.words)
+        return {
+            "place": self.place,
+            "turn": self.seat.turn,
+            "words": self.words,
+            "many": len(found),
+            "found": found[:MOST_FOUND],
+            "adjudicating": self.place == "/adjudicate",
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinatorPage:
+    """How far the raters are, for the template. giving: whose open share is to be given to others, "" for nobody's."""
+
+    room: RatingRoom
+    now_s: float
+    giving: str = ""
+    said: str = ""
+    alert: str = ""
+    template: ClassVar[str] = "coordinate.html"
+
+    def values(self) -> Mapping[str, Any]:
+        found = self.room.progress
+        giving = next((one for one in found if one.rater == self.giving and one.rater in self.room.round.raters), None)
+        return {
+            "raters": found,
+            "responses": len(self.room.items),
+            "disputed": len(self.room.disputed),
+            "known": sum(item.hidden.gold is not None for item in self.room.items),
+            "shared_out": is_shared_out(self.room.round),
+            "giving": giving,
+            "others": [one for one in found if one.rater in self.room.round.raters and one is not giving],
+            "ago": [None if one.last_wall_s is None else max(0.0, self.now_s - one.last_wall_s) for one in found],
+            "said": self.said,
+            "alert": self.alert,
+        }
+
+
+def given_text(row: Judgment) -> str:
+    """What a rater gave, in a line."""
+    match row.status:
+        case JudgmentStatus.SKIPPED:
+            return "left for the end"
+        case JudgmentStatus.HELD:
+            return "held until its effect is known"
+        case JudgmentStatus.FLAGGED:
+            return f"put aside, {', '.join(FLAG_TEXTS.get(Flag(one), one) for one in row.flags)}"
+        case _:
+            flags = "".join(f", {SUB_FLAG_TEXTS[SubFlag(one)]}" for one in row.sub_flags)
+            return f"{LABELS[row.category]}{flags}" if row.category is not None else ""
+
+
+def _goes_with(flag: SubFlag) -> str:
+    return ", ".join(LABELS[one] for one, allowed in SUB_FLAGS_OF.items() if flag in allowed)
+
+
+def _may_ask(view: SittingView, round_: RatingRound) -> bool:
+    allowed = round_.transcript is not TranscriptPolicy.NEVER or view.phase is Phase.TRAINING
+    return allowed and not view.draft.transcript_shown and view.item is not None
+
+
+def _facts(item: Item) -> tuple[str, ...]:
+    facts = []
+    if item.exercise is None:
+        if item.attempts > 1:
+            waits = [f"{wait:.0f} s" if wait is not None else "n/a" for wait in item.waits_s]
+            facts.append(f"asked {item.attempts} times; waits before: {', '.join(waits) or 'n/a'}")
+        else:
+            facts.append("asked once")
+        if item.recognition is Recognition.NO:
+            facts.append("other words were heard")
+        if item.latency is not None:
+            facts.append(f"began {item.latency.value_s:.1f} s after the query")
+        if item.truncated:
+            facts.append("it went on when the recording was cut")
+    if item.core_capability:
+        facts.append("a core capability: every device must be able to do this")
+    return tuple(facts)
+
+
+def _own(view: SittingView) -> str:
+    match view.own.status if view.own is not None else None:
+        case JudgmentStatus.SKIPPED:
+            return "you left it for the end"
+        case JudgmentStatus.HELD:
+            return "you held it until its effect is known"
+        case _:
+            return ""
+
+
+MOST_MS = 24 * 3600 * 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """do: what is asked, e.g. `label.correct`. item, turn, page: of the page it came from. draft: has its fields."""
+
+    do: str
+    item: str = ""
+    turn: str = ""
+    page: str = ""
+    plays: int = 0
+    heard_ms: int = 0
+    heard_end: bool = False
+    comment: str | None = None
+    confidence: int | None = None
+    sub_flags: tuple[SubFlag, ...] = ()
+    claimed: str = ""
+    draft: bool = False
+    mark: str = field(default="", compare=False)
+
+
+def read_post(fields: Mapping[str, str], sub_flags: tuple[str, ...]) -> Post:
+    """A form's fields; what is no answer to them is left out."""
+    confidence = fields.get("confidence", "")
+    return Post(
+        do=fields.get("do", ""),
+        item=fields.get("item", ""),
+        turn=fields.get("turn", ""),
+        page=fields.get("page", ""),
+        plays=_count(fields.get("plays", "")),
+        heard_ms=_count(fields.get("heard_ms", "")),
+        heard_end=fields.get("heard_end", "") == "1",
+        comment=comment_of(fields["comment"]) if "comment" in fields else None,
+        confidence=int(confidence) if confidence in ("1", "2", "3") else None,
+        sub_flags=tuple(flag for flag in SubFlag if flag.value in sub_flags),
+        claimed=fields.get("claimed", ""),
+        draft="has_draft" in fields,
+        mark=content_mark({**fields, "sub_flags": ",".join(sorted(sub_flags))}),
+    )
+
+
+def apply(seat: Seat, post: Post, now_s: float) -> Fate:
+    """Does what is asked, under the seat's lock; LogError, LogFull when it could not be saved."""
+    what, _, detail = post.do.partition(".")
+    outlasts = what not in ("undo", "aid", "go_on", "earlier", "later", "leave")
+    fate = seat.standing(post.turn, post.item, post.mark, outlasts=outlasts)
+    if fate is Fate.STALE and post.do == "go_on":
+        return Fate.REPEATED  # an explanation that is no longer in sight has been left already
+    if fate is Fate.STALE and what == "open":
+        fate = Fate.DONE  # from a list, which may be of any age: nothing is judged by it
+    if fate is not Fate.DONE:
+        return fate
+    seat.heard(post.page, post.plays, post.heard_ms, now_s, to_end=post.heard_end)
+    if post.draft:
+        _take_draft(seat, post)
+    match what:
+        case "draft":
+            return Fate.DONE
+        case "aid":
+            _aid(seat, detail)
+            return Fate.DONE
+        case "transcript":
+            seat.desk.show_transcript()
+            return Fate.DONE
+    seat.desk.ids.begin(request_name(post.turn, post.mark))
+    if not _writes(seat, what, detail):
+        return Fate.UNKNOWN
+    seat.next_turn((post.turn, post.mark))
+    return Fate.DONE
+
+
+def _take_draft(seat: Seat, post: Post) -> None:
+    desk = seat.desk
+    draft = desk.view.draft
+    if post.comment is not None and post.comment.strip() != draft.comment:
+        desk.comment(post.comment)
+    if post.confidence != draft.confidence:
+        desk.confidence(post.confidence)
+    for flag in draft.sub_flags:
+        if flag not in post.sub_flags:
+            desk.toggle(flag)
+    for flag in post.sub_flags:
+        if flag not in draft.sub_flags:
+            desk.toggle(flag)
+    claimed = {"yes": True, "no": False}.get(post.claimed)
+    if claimed != draft.effect_claimed:
+        desk.effect_claimed(claimed)
+
+
+def _writes(seat: Seat, what: str, detail: str) -> bool:
+    """Calls the desk; False when there is no such button. LogError, LogFull."""
+    desk = seat.desk
+    match what:
+        case "label" if detail in _CATEGORIES:
+            desk.judge(Category(detail))
+        case "flag" if detail in _FLAGS:
+            desk.flag(Flag(detail))
+        case "skip":
+            desk.skip()
+        case "hold":
+            desk.hold()
+        case "undo":
+            desk.undo()
+        case "earlier":
+            desk.earlier()
+        case "later":
+            desk.later()
+        case "leave":
+            desk.leave()
+        case "open":
+            desk.open(detail)
+        case "go_on":
+            desk.go_on()
+        case "release_held":
+            desk.release_held()
+        case "take" if seat.aid is not None and seat.aid.ending is not None:
+            desk.conclude(seat.aid)
+        case _:
+            return False
+    return True
+
+
+def _aid(seat: Seat, detail: str) -> None:
+    what, _, answer = detail.partition(".")
+    match what:
+        case "open":
+            seat.open_aid()
+        case "close":
+            seat.aid = None
+        case "back" if seat.aid is not None:
+            seat.aid = seat.aid.back()
+        case "answer" if seat.aid is not None and seat.aid.question is not None:
+            # The question is named too: an answer to another one is of an old page.
+            question, _, word = answer.partition(".")
+            if seat.aid.question.id == question and seat.aid.question.answer(word) is not None:
+                seat.aid = seat.aid.answer(word)
+        case _:
+            pass
+
+
+def _count(text: str) -> int:
+    return min(int(text), MOST_MS) if re.fullmatch(r"[0-9]{1,9}", text) else 0
+
+
+_CATEGORIES = frozenset(one.value for one in Category)
+_FLAGS = frozenset(one.value for one in Flag)
+
+
+COORDINATE = "/coordinate"
+LONGEST_WORDS = 200
+
+
+class Site(SeatedSite[Seat, Post]):
+    """Answers requests. rater_names: adjudicators see who the raters are; the others as in `Entrance`."""
+
+    PLACE = "/judge"
+    INSTRUCTIONS, GUIDE = "instructions.html", "guide.html"
+    STALE = (
+        "Nothing was saved: that page was old, its response was dealt with in another window. This is the one open now."
+    )
+    NOT_INVITED = "You are invited to this site, but not to what is rated here now. Tell who invited you."
+
+    def __init__(
+        self,
+        room: RatingRoom,
+        invitations: Invitations,
+        keys: RaterKeys,
+        *,
+        names: Collection[str] = ("localhost",),
+        port: int = 0,
+        secure: bool = False,
+        rater_names: bool = False,
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._room = room
+        self._shelf = SoundShelf()
+        self._now_s = now_s
+        routes = [
+            Route("/earlier", self._earlier),
+            Route(COORDINATE, self._progress, methods=["GET"]),
+            Route(COORDINATE, self._reassign, methods=["POST"]),
+            Route("/sound/{item}/{which}", self._sound),
+            Route("/sound/{item}/{which}/picture", self._sound),
+        ]
+        templates = pages(keys, room.round, names=rater_names)
+        super().__init__(room, invitations, templates, routes, names=names, port=port, secure=secure)
+
+    def _place(self, visit: Visit) -> str:
+        coordinates = visit.invitation is not None and visit.invitation.coordinator
+        return COORDINATE if coordinates else super()._place(visit)
+
+    def _new_seat(self, name: str, reading: int, *, adjudicating: bool) -> Seat:
+        return Seat(self._room.adjudication(name) if adjudicating else self._room.desk(name), read=reading)
+
+    def _take_in(self, seat: Seat, name: str, *, adjudicating: bool) -> None:
+        seat.desk.refresh(self._room.items_for(name, adjudicating=adjudicating), self._room.rows)
+
+    def _seat_page(self, seat: Seat, place: str, alert: str) -> DeskPage:
+        return DeskPage(place, seat.new_page(self._now_s()), seat, seat.desk.view, self._room.round, alert)
+
+    def _read(self, fields: Mapping[str, str], form: FormData) -> Post:
+        return read_post(fields, tuple(str(one) for one in form.getlist("sub_flag")))
+
+    def _apply(self, seat: Seat, post: Post) -> Fate:
+        return apply(seat, post, self._now_s())
+
+    def _earlier(self, request: Request) -> Response:
+        visit = self._rater(request)
+        seat = self._seat(visit)
+        with seat.lock:
+            page = EarlierPage(
+                self._place(visit), seat, comment_of(request.query_params.get("words", ""))[:LONGEST_WORDS]
+            )
+            return self._page(page.template, visit, **page.values())
+
+    def _progress(self, request: Request) -> Response:
+        visit = self._coordinator(request)
+        self.readings.maybe(WAITING_S)
+        return self._coordinated(visit, giving=request.query_params.get("give", ""))
+
+    async def _reassign(self, request: Request) -> Response:
+        visit = self._coordinator(request)
+        fields, form = await self._checked_form(request, visit)
+        to = [str(one) for one in form.getlist("to")]
+        return await run_in_threadpool(self._reassigned, visit, fields.get("rater", ""), to)
+
+    def _reassigned(self, visit: Visit, rater: str, to: Sequence[str]) -> Response:
+        assert visit.invitation is not None
+        try:
+            taken, left = self._room.reassign(rater, to, visit.invitation.rater)
+        except InputError as error:
+            return self._coordinated(visit, 400, alert=f"Nothing was moved: {error.what}.")
+        except HarnessError:
+            return self._coordinated(visit, 503, alert=UNSAVED)
+        self.readings.number += 1  # everybody's desk takes in the new shares
+        rest = f"; {left} stay with nobody, since all of them have these already" if left else ""
+        return self._coordinated(visit, said=f"{taken} responses of {rater} now belong to {', '.join(to)}{rest}.")
+
+    def _coordinator(self, request: Request) -> Visit:
+        visit = self._rater(request)
+        if self._place(visit) != COORDINATE:
+            raise HTTPException(403, NOT_YOURS)
+        return visit
+
+    def _coordinated(
+        self, visit: Visit, status: int = 200, *, giving: str = "", said: str = "", alert: str = ""
+    ) -> Response:
+        page = CoordinatorPage(self._room, time.time(), giving, said, alert)
+        return self._page(page.template, visit, status, **page.values())
+
+    def _sound(self, request: Request) -> Response:
+        seat = self._seat(self._rater(request))
+        which = request.path_params["which"]
+        with seat.lock:
+            item = seat.desk.item(request.path_params["item"])
+        if item is None or which not in ("response", "query"):
+            raise HTTPException(404, "There is no such sound among yours.")
+        make = self._room.response_sound if which == "response" else self._room.query_sound
+        try:
+            content = self._shelf.get((item.id, which), lambda: make(item))
+        except HarnessError as error:
+            raise HTTPException(503, "This sound cannot be made or read. Tell who runs the site.") from error
+        if request.url.path.endswith("/picture"):
+            return Response(picture(content), media_type="image/svg+xml")
+        return ranged(content, "audio/wav", request.headers.get("range"))
