@@ -6,11 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from jinja2 import Environment
-
-from harness import __version__
 from harness.base.foreign import plain_text
-from harness.base.page_templates import page_templates
+from harness.base.pages import filled_page
 from harness.base.whole_file import write_whole
 from harness.model.choices import Derived, Reading
 from harness.model.judgment import Category, JudgmentStatus
@@ -84,54 +81,46 @@ def page(report: CategoryReport) -> str:
     """The page as text; everything foreign in it is made harmless and escaped."""
     wrong = [one for one in report.of(Fate.CATEGORY) if category_under(one, Reading.WRONG) is Category.WRONG]
     disputed = report.of(Fate.DISPUTED)
-    return (
-        _environment()
-        .get_template("categories.html")
-        .render(
-            report=report,
-            figures=report.figures,
-            version=__version__,
-            sessions=[plain_text(one, LONGEST_LABEL) for one in report.sessions],
-            raters=[plain_text(one, LONGEST_LABEL) for one in report.selection.raters],
-            round_id=None if report.selection.round_id is None else plain_text(report.selection.round_id, 80),
-            stages=list(stages(report.figures)),
-            keys=[(key, category, name_of(category)) for key, category in KEYS],
-            derived=[(one, name_of(one)) for one in Derived],
-            readings=list(Reading),
-            stacks=[(_label(one.label), one.figures, _stacks(one.figures)) for one in report.devices()],
-            notes=_notes(report.figures),
-            groups=[(by.value, groups[:MOST_ROWS], len(groups) - MOST_ROWS) for by, groups in report.groups],
-            crossed=[(_crossed(one), one) for one in report.crossed],
-            on=report.selection.on,
-            wrong=[_listed(one) for one in wrong[:MOST_LISTED]],
-            wrong_left=len(wrong) - MOST_LISTED,
-            disputed=[_listed(one) for one in disputed[:MOST_LISTED]],
-            disputed_left=len(disputed) - MOST_LISTED,
-            label=_group_label,
-            name_of=name_of,
-            cell=_cell,
-            whisker=_whisker,
-            span=share_span,
-            wide_span=span,
-            hundredths=hundredths,
-            per_cent=per_cent,
-            points=points,
-            probability=probability,
-            plain=plain_text,
-            mean_in_words=mean_in_words,
-            mean_span=mean_span,
-            waits_in_words=waits_in_words,
-            p_in_words=p_in_words,
-            all_in_words=all_in_words,
-            too_few=TOO_FEW_WHY if has_too_few(report) else "",
-            disputed_of=lambda of: of.count(Fate.DISPUTED),
-        )
+    return filled_page(
+        "harness.rating.reports",
+        "categories.html",
+        title="Categories of first responses",
+        report=report,
+        figures=report.figures,
+        sessions=[plain_text(one, LONGEST_LABEL) for one in report.sessions],
+        raters=[plain_text(one, LONGEST_LABEL) for one in report.selection.raters],
+        round_id=None if report.selection.round_id is None else plain_text(report.selection.round_id, 80),
+        stages=list(stages(report.figures)),
+        keys=[(key, category, name_of(category)) for key, category in KEYS],
+        derived=[(one, name_of(one)) for one in Derived],
+        readings=list(Reading),
+        stacks=[(_label(one.label), one.figures, _stacks(one.figures)) for one in report.devices()],
+        notes=_notes(report.figures),
+        groups=[(by.value, groups[:MOST_ROWS], len(groups) - MOST_ROWS) for by, groups in report.groups],
+        crossed=[(_crossed(one), one) for one in report.crossed],
+        on=report.selection.on,
+        wrong=[_listed(one) for one in wrong[:MOST_LISTED]],
+        wrong_left=len(wrong) - MOST_LISTED,
+        disputed=[_listed(one) for one in disputed[:MOST_LISTED]],
+        disputed_left=len(disputed) - MOST_LISTED,
+        label=_group_label,
+        name_of=name_of,
+        cell=_cell,
+        whisker=_whisker,
+        span=share_span,
+        wide_span=span,
+        hundredths=hundredths,
+        per_cent=per_cent,
+        points=points,
+        probability=probability,
+        mean_in_words=mean_in_words,
+        mean_span=mean_span,
+        waits_in_words=waits_in_words,
+        p_in_words=p_in_words,
+        all_in_words=all_in_words,
+        too_few=TOO_FEW_WHY if has_too_few(report) else "",
+        disputed_of=lambda of: of.count(Fate.DISPUTED),
     )
-
-
-def _environment() -> Environment:
-    """The templates; colours and tables are those of the other pages."""
-    return page_templates("harness.rating.reports", "harness.transcripts.reports")
 
 
 def _stacks(figures: CategoryFigures) -> tuple[Stack, ...]:

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
-from harness import __version__
 from harness.base.foreign import plain_text
+from harness.base.pages import filled_page
 from harness.base.whole_file import write_whole
 from harness.model.transcript import Edit, WordCounts
 from harness.transcripts.groups import LEAST_SPEAKERS, GroupFigures, Interval, compare, interval_of, unit_of
 from harness.transcripts.reports import html_alignment, html_groups
 from harness.transcripts.reports.groups import interval_in_words
-from harness.transcripts.reports.html_alignment import Block, blocks, environment
+from harness.transcripts.reports.html_alignment import Block, blocks
 from harness.transcripts.reports.html_selection import Selection, Shown
 from harness.transcripts.reports.summary import NOTHING, per_cent, probability
 from harness.transcripts.scoring import Confusions, Scoring, confusions
@@ -93,37 +93,32 @@ def page(
     group_scale = html_groups.scale_of(groups)
     group_tables = html_groups.tables(scorings, groups, group_scale)
     utterances = [_utterance(one, systems) for one in selection.utterances()]
-    return (
-        environment()
-        .get_template("scoring.html")
-        .render(
-            title=plain_text(title, LONGEST_NAME),
-            references=plain_text(references, LONGEST_NAME),
-            normalisations=list(dict.fromkeys(one.normalisation for one in scorings)),
-            version=__version__,
-            systems=systems,
-            comparisons=list(zip(combinations(systems, 2), compare(scorings), strict=True)),
-            has_groups=any(groups),
-            group_tables=group_tables,
-            group_scale=group_scale,
-            span=interval_in_words,
-            group_matrices=html_groups.matrices(groups),
-            group_notes=html_groups.notes(groups),
-            least_speakers=LEAST_SPEAKERS,
-            speakers=speakers[:MOST_SPEAKERS],
-            speakers_left_out=max(0, len(speakers) - MOST_SPEAKERS),
-            confusions=[(system.label, _confusion_lists(confusions(system.scoring))) for system in systems],
-            first_confusions=FIRST_CONFUSIONS,
-            selection=selection,
-            utterances=utterances,
-            other_forms=any(_has_other_form(block) for one in utterances for block in one.blocks),
-            most_ids=MOST_IDS,
-            alignment_style=html_alignment.style(),
-            per_cent=per_cent,
-            signed=_signed,
-            probability=probability,
-            plain=plain_text,
-        )
+    return filled_page(
+        "harness.transcripts.reports",
+        "scoring.html",
+        title=plain_text(title, LONGEST_NAME),
+        references=plain_text(references, LONGEST_NAME),
+        normalisations=list(dict.fromkeys(one.normalisation for one in scorings)),
+        systems=systems,
+        comparisons=list(zip(combinations(systems, 2), compare(scorings), strict=True)),
+        has_groups=any(groups),
+        group_tables=group_tables,
+        group_scale=group_scale,
+        span=interval_in_words,
+        group_matrices=html_groups.matrices(groups),
+        group_notes=html_groups.notes(groups),
+        least_speakers=LEAST_SPEAKERS,
+        speakers=speakers[:MOST_SPEAKERS],
+        speakers_left_out=max(0, len(speakers) - MOST_SPEAKERS),
+        confusions=[(system.label, _confusion_lists(confusions(system.scoring))) for system in systems],
+        first_confusions=FIRST_CONFUSIONS,
+        selection=selection,
+        utterances=utterances,
+        other_forms=any(_has_other_form(block) for one in utterances for block in one.blocks),
+        most_ids=MOST_IDS,
+        per_cent=per_cent,
+        signed=_signed,
+        probability=probability,
     )
 
 

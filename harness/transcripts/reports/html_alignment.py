@@ -1,20 +1,12 @@
-"""One utterance as a fragment of HTML: hypotheses under their reference, word by word, errors marked.
-
-Any report that shows what was heard can carry it, with `style()` once in its head.
-"""
+"""One utterance as columns of a page: hypotheses under their reference, word by word, errors marked."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import islice
 
-from jinja2 import Environment, Template
-from markupsafe import Markup
-
 from harness.base.foreign import plain_text
-from harness.base.page_templates import page_templates
 from harness.model.transcript import AlignedWord, Edit
 from harness.transcripts.scoring import ScoredUtterance
 
@@ -59,30 +51,6 @@ class Block:
     labels: tuple[str, ...]
     columns: tuple[Column, ...]
     left_out: int
-
-
-def alignment(utterances: Sequence[ScoredUtterance], labels: Sequence[str] = ()) -> Markup:
-    """The hypotheses of one utterance, by system, under one reference, or each under its own where references differ.
-
-    labels: the names of the systems, one for one; none for a single one. All text is made harmless and escaped.
-    """
-    names = tuple(labels) or ("HYP",) * len(utterances)
-    return Markup(_fragment().render(blocks=blocks(utterances, names)))
-
-
-def style() -> Markup:
-    """The style sheet of the fragments: colours as custom properties, for light and dark."""
-    return Markup(environment().get_template("alignment.css").render())
-
-
-def environment() -> Environment:
-    """The templates of these reports; everything that they are given is escaped."""
-    return page_templates("harness.transcripts.reports")
-
-
-@cache
-def _fragment() -> Template:
-    return environment().from_string('{% from "alignment.html" import alignment %}{{ alignment(blocks) }}')
 
 
 def blocks(utterances: Sequence[ScoredUtterance], labels: Sequence[str]) -> list[Block]:

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from harness import __version__
 from harness.base.foreign import plain_text
-from harness.base.page_templates import page_templates
+from harness.base.pages import filled_page
 from harness.base.whole_file import write_whole
 from harness.transcripts.groups import interval_of
 from harness.transcripts.reports.summary import per_cent, points, probability, wer_in_words
@@ -33,11 +32,11 @@ def page(of: Cascade, notes: Sequence[str] = (), most: int = MOST_UTTERANCES) ->
         for fate in (Fate.BROKEN, Fate.REVALUED, Fate.MENDED)
         for found in [of.of(fate)]
     ]
-    templates = page_templates("harness.understanding.reports", "harness.transcripts.reports")
-    return templates.get_template("cascade.html").render(
+    return filled_page(
+        "harness.understanding.reports",
+        "cascade.html",
         title="What recognition cost",
         of=of,
-        version=__version__,
         notes=notes,
         chunking=chunking_in_words(of.rule),
         details=details_in_words([of.rule]),
@@ -53,7 +52,6 @@ def page(of: Cascade, notes: Sequence[str] = (), most: int = MOST_UTTERANCES) ->
         change=partial(changes, rule=of.rule),
         frame=partial(frame_in_words, rule=of.rule),
         most_ids=MOST_IDS,
-        plain=plain_text,
         per_cent=per_cent,
         points=points,
         between=between,

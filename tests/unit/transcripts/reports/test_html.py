@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from harness.base.pages import templates_of
 from harness.model.errors import LogError
 from harness.model.scenario import Normalisation
 from harness.model.transcript import AlignedWord, Edit, Transcripts, WordCounts
 from harness.transcripts.reports.html import MOST_UTTERANCES, page, write_html
-from harness.transcripts.reports.html_alignment import MOST_STEPS, alignment, blocks
+from harness.transcripts.reports.html_alignment import MOST_STEPS, blocks
 from harness.transcripts.scoring import ScoredUtterance, Scoring, score
 from harness.transcripts.words import Wording
 
@@ -88,6 +89,14 @@ def utterance(path: str, reference: Sequence[str], hypothesis: Sequence[str]) ->
         AlignedWord(Edit(step), "" if step == "I" else next(of), "" if step == "D" else next(said)) for step in path
     )
     return ScoredUtterance("a_1", "a", words, WordCounts())
+
+
+def alignment(utterances: Sequence[ScoredUtterance], labels: Sequence[str] = ("HYP",)) -> str:
+    """As a page draws it."""
+    drawn = templates_of("harness.transcripts.reports").from_string(
+        '{% from "alignment.html" import alignment %}{{ alignment(blocks) }}'
+    )
+    return drawn.render(blocks=blocks(utterances, labels))
 
 
 SPOKEN = {
