@@ -14,11 +14,11 @@ sys.path.append(str(Path(__file__).parents[1]))  # rows as the tests write them
 
 from harness.model.record import EventReviewed, ReviewWord
 from harness.model.scenario import TrialKind
+from harness.report.session import WholeSession
 from harness.report.wake_log_session import wake_log
-from harness.report.wake_session import session_of
 from harness.wake.counting import Window, match_events
+from harness.wake.reports.wake_log import write
 from harness.wake.reports.wake_log_reading import read
-from harness.wake.reports.wake_log_text import write
 from harness.wake.wake import WakeFigures
 from tests.unit.wake.wake_rows import WakeRows, wake_trial
 
@@ -78,7 +78,7 @@ def main() -> None:
     match_events(windows, events, 0.5)
     print(f"matching 100,000 events with 50,000 overlapping windows: {time.perf_counter() - began:.2f} s")
     began = time.perf_counter()
-    text = write(wake_log(session_of(rows.entries), "a"))
+    text = write(wake_log(WholeSession.of(rows.entries), "a"))
     middle = time.perf_counter()
     read(text)
     print(

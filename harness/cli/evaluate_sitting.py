@@ -116,7 +116,7 @@ class Sitting:
         """An event a line, as it comes."""
         from harness.offline.figures.counts import judged
         from harness.offline.reports.log import happenings
-        from harness.wake.reports.wake_log_text import line_of
+        from harness.wake.reports.wake_log import line_of
 
         assert self._header is not None
         verdict = judged(outcome, self._header.counting)

@@ -14,9 +14,8 @@ from harness.base.whole_file import disk_errors, write_whole
 from harness.cli.options import Command, json_option
 from harness.cli.sessions import figures_of, session_folder
 from harness.model.errors import HarnessError, InputError, LogError, Place
-from harness.wake.reports.wake_log import differences, summary
+from harness.wake.reports.wake_log import differences, summary, write
 from harness.wake.reports.wake_log_reading import read
-from harness.wake.reports.wake_log_text import write
 
 STDOUT = "-"
 BY_DEVICE = BY_SESSION = ""
@@ -67,10 +66,11 @@ def command(
     SESSION: its folder, or its name below ./sessions. Without --wake-log, --junit, --trn and --json, wake-evaluation
     logs are written as SESSION.DEVICE.log into the current folder.
     """
-    from harness.report import comparison
+    from harness.report.session import read_session
     from harness.report.wake_json import as_json as figures_as_json
     from harness.report.wake_log_session import wake_log
-    from harness.report.wake_session import read_session
+    from harness.wake.reports.figures_text import pairs_with_trials
+    from harness.wake.wake import comparisons
 
     if [as_json, target == STDOUT, junit_target == STDOUT].count(True) > 1:
         raise InputError("two of the outputs want standard output", remedy="Give one of them a file name")
@@ -115,7 +115,7 @@ def command(
             click.echo(f'Writing log to "{plain_text(str(path))}"', err=as_json)
             click.echo(summary(log), err=as_json)
         if target != STDOUT:
-            for line in comparison.lines(comparison.compare_devices(found.figures)):
+            for line in pairs_with_trials(comparisons(found.wake, every_pair=True)):
                 click.echo(line, err=as_json)
     if as_json:
         click.echo(json.dumps(figures_as_json(found, devices, reviewed=reviewed), ensure_ascii=True))

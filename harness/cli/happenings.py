@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from harness.base.cells import counted
 from harness.base.foreign import plain_text
-from harness.model.cause import in_words, unread_in_words
 from harness.model.observation import (
     DeviceDescribed,
     Intent,
@@ -38,7 +37,6 @@ from harness.model.record import (
     ResponseFrozen,
     ResponseTranscribed,
     Resumed,
-    ReviewWord,
     SessionFinished,
     SessionStarted,
     TrialFinished,
@@ -49,7 +47,9 @@ from harness.model.scenario import TrialKind
 from harness.model.stimulus import Ambience, Recording, SpokenText
 from harness.model.time import Measured
 from harness.model.trial import Listening, Outcome, Recognition, Trial
+from harness.session.wording import in_words, unread_in_words
 from harness.understanding.scoring.parts import compared, parts_of, verdict_in_words, written
+from harness.wake.reports.figures_text import REVIEW_WORDS
 
 LONGEST_LINE = 1000
 
@@ -65,12 +65,6 @@ IN_WORDS: dict[Outcome, str] = {
     Outcome.ABORTED: "aborted",
     Outcome.COUNTED: "heard in full, and counted",
     Outcome.UNDERSTOOD: "understood, without an answer",
-}
-REVIEW_WORDS: dict[ReviewWord, str] = {
-    ReviewWord.FALSE_ACCEPT: "false accept",
-    ReviewWord.REAL_PERSON: "real person",
-    ReviewWord.SELF_WAKE: "self-wake",
-    ReviewWord.STIMULUS_FAULT: "stimulus fault",
 }
 _RECOGNITION: dict[Recognition, str] = {
     Recognition.YES: "recognised",

@@ -13,8 +13,6 @@ from harness.base.foreign import plain_text
 from harness.cli import effect_lines, frames_summary, heard_tables, summary
 from harness.cli.happenings import Happenings, described_in_words
 from harness.cli.memory_summary import one_line as memory_line
-from harness.cli.wake_lines import WakeLines
-from harness.cli.wake_summary import wake_summary
 from harness.model.errors import HarnessError
 from harness.model.feed import Answered, Goodbye, Logged, Message, StateChanged, StateWord, Welcome
 from harness.model.record import Entry
@@ -22,6 +20,7 @@ from harness.session.engine.resolved import read_resolved
 from harness.session.figures.effects import right_of_known
 from harness.session.figures.limits import check_limits, words_of_session
 from harness.session.figures.progress import Progress, SessionFigures, normalisation_of
+from harness.wake.reports.figures_text import WakeLines, wake_summary
 from harness.wake.wake import WakeFigures
 
 _COLOURS = {"FAULT": "31", "LOST": "31", "END": "1", "TRIAL": "1", "PAUSED": "33", "ASKING": "36", "BACK": "32",

@@ -27,12 +27,12 @@ from harness.dashboard.screens.run import RunScreen
 from harness.dashboard.screens.sheet import Panel, Sheet
 from harness.dashboard.screens.wake import REVIEW_KEYS, WakeScreen
 from harness.dashboard.watch import View, Watch
-from harness.dashboard.wording import REVIEW_WORDS
 from harness.model.errors import EngineError, LogError
 from harness.model.feed import Answered, Hello, StateWord
 from harness.model.record import Question
 from harness.session.engine.client import EngineClient
 from harness.session.log.judgment_log import later_rows
+from harness.wake.reports.figures_text import REVIEW_WORDS
 
 REDRAW_S = 0.2
 ANSWER_S = 0.05

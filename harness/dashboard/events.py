@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from harness.base.foreign import plain_text
-from harness.dashboard.wording import FIGURE_WORDS, OUTCOME_WORDS, REVIEW_WORDS, measured, seconds
-from harness.model.cause import in_words, unread_in_words
+from harness.dashboard.wording import FIGURE_WORDS, OUTCOME_WORDS, measured, seconds
 from harness.model.judgment import JudgmentStatus
 from harness.model.observation import (
     ClockFitted,
@@ -63,6 +62,8 @@ from harness.model.record import (
     TrialStarted,
 )
 from harness.rating.guide import LABELS
+from harness.session.wording import in_words, unread_in_words
+from harness.wake.reports.figures_text import REVIEW_WORDS
 
 
 class Tone(StrEnum):

@@ -18,8 +18,7 @@ from harness.model.feed import Answered, Command, Goodbye, Hello, Logged, Messag
 from harness.model.judgment import JudgmentStatus
 from harness.model.record import EngineStarted, Entry, JudgmentGiven
 from harness.session.figures.progress import Progress, SessionFigures
-from harness.wake.wake import WakeFigures
-from harness.wake.wake_comparison import Comparison, comparisons
+from harness.wake.wake import DevicePair, WakeFigures, comparisons
 from harness.wake.wake_progress import WakeProgress
 
 Then = Callable[[Answered], None]
@@ -44,7 +43,7 @@ class View:
 
     progress: Progress
     wake: WakeProgress = field(default_factory=WakeProgress)
-    comparisons: tuple[Comparison, ...] = ()
+    comparisons: tuple[DevicePair, ...] = ()
     declared: Declared = field(default_factory=Declared)
     session_s: float = 0.0
     state: StateChanged | None = None
@@ -81,7 +80,7 @@ class Watch:
         self._now = now
         self._wake = WakeFigures()
         self._wake_progress: WakeProgress | None = None
-        self._comparisons: tuple[Comparison, ...] = ()
+        self._comparisons: tuple[DevicePair, ...] = ()
         self._compared = 0
         self._declared = Declared()
         self._arrived: queue.SimpleQueue[Message | _Closed] = queue.SimpleQueue()

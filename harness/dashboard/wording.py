@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Literal
 
 from harness.base.foreign import plain_text
-from harness.model.record import ReviewWord
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import Ambience, Recording, SpokenText
 from harness.model.time import Measured
@@ -31,12 +30,6 @@ OUTCOME_WORDS: dict[Outcome, str] = {
     Outcome.UNDERSTOOD: "understood",
 }
 
-REVIEW_WORDS: dict[ReviewWord, str] = {
-    ReviewWord.FALSE_ACCEPT: "false accept",
-    ReviewWord.REAL_PERSON: "real person",
-    ReviewWord.SELF_WAKE: "self-wake",
-    ReviewWord.STIMULUS_FAULT: "stimulus fault",
-}
 
 FIGURE_WORDS: dict[Literal["false_accepts", "false_rejects"], str] = {
     "false_accepts": "false accepts",

@@ -7,34 +7,33 @@ from __future__ import annotations
 
 import socket
 import time
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.base.foreign import plain_text
 from harness.base.whole_file import write_whole
 from harness.model.choices import Grouping
-from harness.model.errors import HarnessError, InputError
-from harness.model.record import EndReason, Entry, FaultMet, TrialFinished, TrialStarted
+from harness.model.errors import HarnessError
+from harness.model.record import EndReason, Entry
 from harness.model.scenario import Limits, Scenario, SequentialTest, Stopping, TrialKind
 from harness.model.time import Measured
-from harness.model.trial import Outcome
-from harness.report import junit_frames
+from harness.model.trial import Outcome, Trial
 from harness.report.junit_xml import Case, Properties, Reason, Report, Suite, Verdict, as_xml
+from harness.report.session import WholeSession
 from harness.session.engine.resolved import read_resolved
 from harness.session.figures.heard import Heard, group_of, heard_in, words_of
 from harness.session.figures.limits import LimitVerdict, check_limits
-from harness.session.figures.progress import Progress, SessionFigures, normalisation_of
-from harness.session.figures.trials import TrialProgress
+from harness.session.figures.progress import normalisation_of
+from harness.session.figures.trials import AttemptProgress, TrialProgress
+from harness.session.figures.understood import frame_of, tested, understood_of
 from harness.session.log.judgment_log import later_rows
 from harness.session.log.reader import LogReader
-from harness.wake.wake import WakeFigures
+from harness.statistics.intervals import Share
+from harness.understanding.scoring.parts import compared, parts_of, verdict_in_words, written
 from harness.wake.wake_plays import CommandWord, Play
 from harness.wake.wake_plays import Heard as WakeHeard
 from harness.wake.wake_progress import DeviceWake, Interval, WakeEvent
 
-FAULTS_SHOWN = 20
 EVENTS_SHOWN = 50
 _FAILED = {
     Outcome.LATE: "it answered too late",
@@ -43,6 +42,7 @@ _FAILED = {
     Outcome.NO_RESPONSE: "it did not answer",
 }
 _ERRORS = {Outcome.INTERRUPTED: "interrupted for good", Outcome.ABORTED: "aborted"}
+_BY_FRAME = (Outcome.RESPONDED, Outcome.UNDERSTOOD, Outcome.MISHEARD)
 _NO_VERDICT = {
     Outcome.INCONCLUSIVE: "it answered, and nothing says whether it had understood",
     Outcome.SKIPPED: "skipped",
@@ -65,7 +65,7 @@ def report_of(entries: Iterable[Entry], scenario: Scenario, later: Iterable[Entr
 
     later: what people have said of effects since, which a limit may be on (`log.judgment_log.later_rows`).
     """
-    return _Gathered.of(entries, later).report(scenario.limits, scenario.stopping)
+    return _Reporting(WholeSession.of(entries, later)).report(scenario.limits, scenario.stopping)
 
 
 def not_begun(name: str, why: HarnessError | str) -> bytes:
@@ -78,45 +78,13 @@ def not_begun(name: str, why: HarnessError | str) -> bytes:
     return as_xml(Report(name, (Suite("session", (case,)),), time.time(), host=socket.gethostname()))
 
 
-@dataclass(slots=True)
-class _Gathered:
-    """faults: the last ones. spans: wall time of a take, from its start to its end."""
+class _Reporting:
+    """Makes the report of one session."""
 
-    progress: Progress
-    wake: WakeFigures
-    first_s: float = 0.0
-    last_s: float = 0.0
-    faults: deque[str] = field(default_factory=lambda: deque(maxlen=FAULTS_SHOWN))
-    spans: dict[tuple[str, int], tuple[float, float]] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, entries: Iterable[Entry], later: Iterable[Entry] = ()) -> _Gathered:
-        figures, found = SessionFigures(), cls(Progress(), WakeFigures())
-        for entry in entries:
-            figures.add(entry)
-            found.wake.add(entry)
-            found.first_s = found.first_s or entry.wall_s
-            found.last_s = entry.wall_s
-            match entry.record:
-                case TrialStarted(trial_id=trial_id, take=take):
-                    found.spans[trial_id, take] = entry.wall_s, entry.wall_s
-                case TrialFinished(trial_id=trial_id, take=take):
-                    begun_s, _ = found.spans.get((trial_id, take), (entry.wall_s, 0.0))
-                    found.spans[trial_id, take] = begun_s, entry.wall_s
-                case FaultMet(source=source, what=what):
-                    found.faults.append(f"fault: {plain_text(source, 80)}: {plain_text(what)}")
-                case _:
-                    pass
-        for entry in later:
-            figures.add_later(entry)
-        found.progress = figures.snapshot()
-        if found.progress.session is None:
-            raise InputError("the session has no plan", remedy="Check it: harness show SESSION --check")
-        return found
-
-    @property
-    def name(self) -> str:
-        return self.progress.session.scenario_id if self.progress.session else ""
+    def __init__(self, session: WholeSession) -> None:
+        self.session, self.progress, self.wake = session, session.progress, session.wake
+        self.name = session.started.scenario_id
+        self.took_s = session.last_s - session.first_s
 
     def report(self, limits: Limits, stopping: Stopping) -> Report:
         wake = self.wake.snapshot()
@@ -124,12 +92,10 @@ class _Gathered:
         suites = [self._session(), *self._limits(verdicts, stopping), *self._trials(verdicts)]
         shared = self._properties()
         suites = [Suite(one.name, one.cases, (*shared, *one.properties)) for one in suites]
-        took_s = self.last_s - self.first_s
-        return Report(self.name, tuple(suites), self.first_s, took_s, socket.gethostname())
+        return Report(self.name, tuple(suites), self.session.first_s, self.took_s, socket.gethostname())
 
     def _properties(self) -> Properties:
-        if (one := self.progress.session) is None:
-            return ()
+        one = self.session.started
         return (
             ("session", one.session_id),
             ("scenario", one.scenario_id),
@@ -145,13 +111,14 @@ class _Gathered:
     def _session(self) -> Suite:
         """Did the run come to its end?"""
         progress, reason = self.progress, None
-        said = (f"{progress.totals.finished} of {progress.totals.planned} trials finished", *self.faults)
+        faults = (f"fault: {plain_text(one.source, 80)}: {plain_text(one.what)}" for one in self.session.faults)
+        said = (f"{progress.totals.finished} of {progress.totals.planned} trials finished", *faults)
         if progress.finished is not EndReason.COMPLETED:
             word = "not_finished" if progress.finished is None else progress.finished.value
             reason = Reason(Verdict.ERROR, word, f"the run did not come to its end: {word}", "\n".join(said))
-        case = Case("run", f"{self.name}.session", self.last_s - self.first_s, reason, said)
-        versions = progress.session.versions if progress.session else ()
-        return Suite("session", (case,), tuple((f"version {name}", version) for name, version in versions))
+        case = Case("run", f"{self.name}.session", self.took_s, reason, said)
+        versions = ((f"version {name}", version) for name, version in self.session.started.versions)
+        return Suite("session", (case,), tuple(versions))
 
     def _limits(self, verdicts: Iterable[LimitVerdict], stopping: Stopping) -> Iterator[Suite]:
         """What sets the exit status: limits, and the sequential tests of each device, decided or not."""
@@ -188,13 +155,13 @@ class _Gathered:
             figures = _words(of, normalisation_of(self.progress))
             if kind == TrialKind.UNDERSTAND:
                 asked = [one for one in self.progress.trials if one.trial.device == device]
-                figures = (*junit_frames.figures(asked), *figures)
+                figures = (*_frame_figures(asked), *figures)
             elif kind != TrialKind.QUERY:
                 figures = (*_figures(kind, wake.device(device)), *figures)
             yield Suite(f"{device}.{kind}", tuple(cases), (("device", device), ("kind", kind), *figures))
 
     def _case(self, one: TrialProgress, device: str, kind: str, reason: Reason | None, said: Iterable[str]) -> Case:
-        begun_s, ended_s = self.spans.get((one.trial.id, one.counting.take if one.counting else 0), (0.0, 0.0))
+        begun_s, ended_s = self.session.spans.get((one.trial.id, one.counting.take if one.counting else 0), (0.0, 0.0))
         conditions = [f"{axis}: {plain_text(label, 80)}" for axis, label in one.trial.conditions]
         if one.trial.recording:
             conditions.append(f"recording: {plain_text(one.trial.recording, 80)}")
@@ -214,9 +181,9 @@ class _Gathered:
             said.append(f"latency: {_milliseconds(verdict.latency)}")
         if (response := one.answer) is not None and response.transcript is not None:
             said.append(f"answered (by our transcription): {plain_text(response.transcript)}")
-        said += junit_frames.said(one)
+        said += _frames_said(one)
         cause = (take.cause or (verdict.cause if verdict else "")) if take else ""
-        reason = junit_frames.reason(one, said) or _of_outcome(one.outcome, cause, said)
+        reason = _of_frame(one, said) or _of_outcome(one.outcome, cause, said)
         return self._case(one, one.trial.device, kind, reason, said)
 
     def _listening(
@@ -360,3 +327,60 @@ def _event(play: Play, event: WakeHeard, dressed: WakeEvent | None) -> str:
 
 def _milliseconds(value: Measured) -> str:
     return f"{value.value_s * 1000:.0f} ms ± {value.error_s * 1000:.1f} ms"
+
+
+def _frames_said(one: TrialProgress) -> Iterator[str]:
+    """Lines about the frame: expected, and what each attempt of the take that counts came to."""
+    wanted = one.trial.expects
+    if wanted is None:
+        return
+    yield f"expected: {written(wanted.intents, wanted.slots)}{'' if wanted.slots is not None else ', with any slots'}"
+    for attempt in tested(one.counting) if one.counting else ():
+        yield from _of_attempt(one.trial, attempt)
+
+
+def _of_frame(one: TrialProgress, lines: Iterable[str]) -> Reason | None:
+    """Why a trial did not pass whose frame is known to be wrong; None of others, which their outcome tells of."""
+    wanted, take = one.trial.expects, one.counting
+    if wanted is None or take is None or take.outcome not in _BY_FRAME or take.deciding is None:
+        return None
+    frame, verdict = frame_of(take.deciding), take.deciding.verdict
+    told = verdict.understood if verdict else None
+    if frame.right is not False:
+        return None
+    word = "slots_differ" if frame.intents else "intents_differ"
+    expected = written(wanted.intents, wanted.slots)
+    if told is None or told.intents is None:
+        message = f"expected {expected}; the operator says that it was not understood"
+    else:
+        message = f"expected {expected}; understood {written(told.intents, told.slots)}"
+    return Reason(Verdict.FAILURE, word, message, "\n".join(lines))
+
+
+def _frame_figures(trials: Iterable[TrialProgress]) -> Properties:
+    """Frames and intents that were right, of those known, with their 95 % intervals."""
+    found = understood_of(trials)
+    return (
+        *_share_in_words("frames_right", found.right),
+        *_share_in_words("intents_right", found.intents),
+        *_share_in_words("first_attempt_frames_right", found.first_right),
+        *_share_in_words("first_attempt_intents_right", found.first_intents),
+        *((("frames_not_known", str(found.unknown)),) if found.unknown else ()),
+    )
+
+
+def _of_attempt(trial: Trial, attempt: AttemptProgress) -> Iterator[str]:
+    told = attempt.verdict.understood if attempt.verdict else None
+    if told is None or attempt.verdict is None:
+        return
+    what = "" if told.intents is None else f": {written(told.intents, told.slots)}"
+    yield f"attempt {attempt.attempt}: {verdict_in_words(told)}{what}"
+    if not told.right and (found := compared(parts_of(trial, attempt.verdict))):
+        yield f"    {found}"
+
+
+def _share_in_words(name: str, share: Share) -> Properties:
+    if share.interval is None:
+        return ((name, "n/a"),)
+    low, high = share.interval
+    return ((name, f"{share.count} of {share.total}"), (f"{name}_interval_95", f"{low:.6g} to {high:.6g}"))

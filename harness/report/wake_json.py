@@ -1,45 +1,54 @@
-"""A session's figures as JSON: exact counts and times, intervals, every unmatched event, the comparison."""
+"""A session's figures as JSON: exact counts and times, intervals, words, frames, unmatched events, the comparison."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from typing import Any
 
-from harness.report.comparison import Comparison, compare_devices
-from harness.report.frames_json import as_json as frames_as_json
-from harness.report.heard_json import as_json as heard_as_json
+from harness.base.plain_json import plain
+from harness.model.choices import Grouping
+from harness.model.trial import Trial
+from harness.model.understanding import Slot
+from harness.report.session import WholeSession
 from harness.report.wake_log_session import wake_log
-from harness.report.wake_session import WakeSession
-from harness.statistics.intervals import clopper_pearson
-from harness.statistics.latency import LatencyFigures
+from harness.session.figures.heard import Heard, by_group, heard_in, words_of
+from harness.session.figures.progress import Progress, normalisation_of
+from harness.session.figures.trials import AttemptProgress, TrialProgress
+from harness.session.figures.understood import tested
+from harness.statistics.intervals import Share, clopper_pearson
+from harness.transcripts.recognition import WordsHeard
+from harness.transcripts.reports.scoring_json import counts_of
+from harness.understanding.scoring.parts import parts_of
+from harness.wake.wake import DevicePair, WakeFigures, comparisons
 from harness.wake.wake_plays import Play
 from harness.wake.wake_progress import DeviceWake, Rate, Ratio, WakeEvent
 
 Json = dict[str, Any]
 
 
-def as_json(session: WakeSession, devices: tuple[str, ...], *, reviewed: bool = False) -> Json:
+def as_json(session: WholeSession, devices: tuple[str, ...], *, reviewed: bool = False) -> Json:
     """One object for a session; rates over nothing are null."""
-    found = {one.device: one for one in session.progress.devices}
+    wake, started = session.wake.snapshot(), session.started
+    found = {one.device: one for one in wake.devices}
     return {
-        "session": session.started.session_id,
-        "scenario": {"id": session.started.scenario_id, "sha256": session.started.scenario_sha256},
-        "seed": session.started.seed,
-        "settings": asdict(session.figures.settings),
+        "session": started.session_id,
+        "scenario": {"id": started.scenario_id, "sha256": started.scenario_sha256},
+        "seed": started.seed,
+        "settings": asdict(session.wake.settings),
         "reviewed": reviewed,
-        "planned": session.progress.planned,
-        "counted": session.progress.counted,
+        "planned": wake.planned,
+        "counted": wake.counted,
         "boards": [
-            {"device": one.source, "firmware": one.firmware, "serial": one.serial} for one in session.asked.boards
+            {"device": one.source, "firmware": one.firmware, "serial": one.serial} for one in session.progress.boards
         ],
         "devices": [_device(session, found[name], reviewed) for name in devices],
-        "heard": heard_as_json(session.asked, session.figures),
-        "understood": frames_as_json(session.asked),
-        "comparisons": [_comparison(one) for one in compare_devices(session.figures)],
+        "heard": _heard(session.progress, session.wake),
+        "understood": _frames(session.progress),
+        "comparisons": [_comparison(one) for one in comparisons(session.wake, every_pair=True)],
     }
 
 
-def _device(session: WakeSession, one: DeviceWake, reviewed: bool) -> Json:
+def _device(session: WholeSession, one: DeviceWake, reviewed: bool) -> Json:
     return {
         "device": one.device,
         "false_rejects": _ratio(one.false_rejects),
@@ -57,14 +66,19 @@ def _device(session: WakeSession, one: DeviceWake, reviewed: bool) -> Json:
         "suppressed": one.suppressed,
         "events_outside_exposure": one.ambient_events_outside,
         "events_in_trials_that_do_not_count": one.uncounted_events,
-        "delay_s": _delays(one.delays),
+        "delay_s": {"of": one.delays.total, **{name: plain(getattr(one.delays, name)) for name in _QUANTILES}},
         "clock_error_s": one.clock_error_s,
         "decisions": dict(one.decisions),
         "conditions": {name: _ratio(ratio) for name, ratio in one.conditions},
         "log_totals": dict(wake_log(session, one.device, reviewed=reviewed).totals),
-        "trials": [_trial(play) for play in session.figures.plays(one.device)],
-        "unmatched_events": [_event(event) for event in session.figures.unmatched(one.device)],
+        "trials": [_play(play) for play in session.wake.plays(one.device)],
+        "unmatched_events": [_event(event) for event in session.wake.unmatched(one.device)],
     }
+
+
+_QUANTILES = ("p50", "p95", "p99")
+_OF_AN_EVENT = ("phrase", "score", "offset_s", "audio_s", "wall_s", "in_vocabulary", "exposed", "rule", "why", "word",
+                "reviewed_by")  # fmt: skip
 
 
 def _ratio(ratio: Ratio) -> Json:
@@ -81,25 +95,11 @@ def _ratio(ratio: Ratio) -> Json:
 
 
 def _rate(rate: Rate) -> Json:
-    return {
-        "count": rate.count,
-        "hours": rate.hours,
-        "per_hour": rate.per_hour,
-        "garwood": rate.interval,
-        "any_time": rate.any_time,
-    }
+    found = {"count": rate.count, "hours": rate.hours, "per_hour": rate.per_hour}
+    return {**found, "garwood": rate.interval, "any_time": rate.any_time}
 
 
-def _delays(delays: LatencyFigures) -> Json:
-    return {
-        "of": delays.total,
-        "p50": None if delays.p50 is None else asdict(delays.p50),
-        "p95": None if delays.p95 is None else asdict(delays.p95),
-        "p99": None if delays.p99 is None else asdict(delays.p99),
-    }
-
-
-def _trial(play: Play) -> Json:
+def _play(play: Play) -> Json:
     reading = play.reading
     return {
         "trial": play.trial.id,
@@ -110,32 +110,107 @@ def _trial(play: Play) -> Json:
         "stimulus_sha256": play.row.stimulus_sha256,
         "woke": reading.hit is not None,
         "delay_s": None if reading.delay is None else reading.delay.value_s,
-        "command": None if reading.command is None else reading.command.value,
+        "command": plain(reading.command),
         "heard": reading.heard,
-        "words": None if reading.counts is None else asdict(reading.counts),
+        "words": plain(reading.counts),
         "exposure_s": reading.exposure_s,
         "unmatched_rows": [event.seq for event in reading.unmatched],
     }
 
 
 def _event(event: WakeEvent) -> Json:
+    told = {name: plain(getattr(event, name)) for name in _OF_AN_EVENT}
+    return {"row": event.seq, "trial": event.trial_id, **told, "clip": None if event.clip is None else event.clip.name}
+
+
+def _comparison(one: DevicePair) -> Json:
+    told: Json = plain(one)
+    del told["accepts"]
+    return told | {"rates_p": one.rates_p, "mcnemar_p": one.counts.p}
+
+
+def _heard(progress: Progress, wake: WakeFigures) -> Json:
+    """Queries and commands together; a WER over no words is null, and so are groups that have no label."""
+    trials = heard_in(progress.trials, wake)
     return {
-        "row": event.seq,
-        "trial": event.trial_id,
-        "phrase": event.phrase,
-        "score": event.score,
-        "offset_s": event.offset_s,
-        "audio_s": event.audio_s,
-        "wall_s": event.wall_s,
-        "in_vocabulary": event.in_vocabulary,
-        "exposed": event.exposed,
-        "rule": event.rule,
-        "why": event.why,
-        "word": event.word,
-        "reviewed_by": event.reviewed_by,
-        "clip": None if event.clip is None else event.clip.name,
+        "normalisation": normalisation_of(progress),
+        "totals": _both(words_of(trials)),
+        "attempts_to_recognition": _attempts(progress.totals.attempts_needed),
+        "by": {
+            grouping.value: [{"label": label or None, **_both(of)} for label, of in by_group(trials, grouping)]
+            for grouping in Grouping
+        },
     }
 
 
-def _comparison(one: Comparison) -> Json:
-    return asdict(one) | {"mcnemar_p": one.counts.p}
+def _attempts(needed: tuple[tuple[int | None, Share], ...]) -> list[Json]:
+    return [{"attempts": n, "trials": share.count, "of": share.total} for n, share in needed]
+
+
+def _both(heard: Heard) -> Json:
+    return {"first": _words(heard.first), "final": _words(heard.final)}
+
+
+def _words(words: WordsHeard) -> Json:
+    counts = words.counts
+    return {
+        **counts_of(counts),
+        "attempts": words.attempts,
+        "typed": words.typed,
+        "wer": counts.wer,
+        "interval": words.interval,
+        "interval_over": None if words.interval is None else words.unit.value,
+    }
+
+
+def _frames(progress: Progress) -> Json:
+    """A share over nothing has null for its value; what nobody knows of an attempt is null too."""
+    found = progress.totals.understood
+    return {
+        "frames": _share(found.right),
+        "intents": _share(found.intents),
+        "first_attempt": {"frames": _share(found.first_right), "intents": _share(found.first_intents)},
+        "attempts": _attempts(found.attempts_needed),
+        "not_known": found.unknown,
+        "trials": [_understood_trial(one) for one in progress.trials if one.trial.expects is not None],
+    }
+
+
+def _understood_trial(one: TrialProgress) -> Json:
+    wanted, take = one.trial.expects, one.counting
+    return {
+        "trial": one.trial.id,
+        "device": one.trial.device,
+        "expected": None if wanted is None else _frame(wanted.intents, wanted.slots),
+        "outcome": None if take is None else plain(take.outcome),
+        "attempts": [_understood(one.trial, attempt) for attempt in (tested(take) if take else ())],
+    }
+
+
+def _understood(trial: Trial, attempt: AttemptProgress) -> Json:
+    verdict = attempt.verdict
+    told = verdict.understood if verdict else None
+    if verdict is None or told is None:
+        return {"attempt": attempt.attempt, "understood": None, "intents_right": None, "right": None}
+    return {
+        "attempt": attempt.attempt,
+        "understood": None if told.intents is None else _frame(told.intents, told.slots),
+        "intents_right": told.intents_right,
+        "right": told.right,
+        "source": told.source.value,
+        "parts": [
+            {"mark": part.mark.value, "slot" if part.slot else "intent": part.name}
+            | ({"value": part.value} if part.slot else {})
+            | ({} if part.wanted is None else {"wanted": part.wanted})
+            for part in parts_of(trial, verdict)
+        ],
+    }
+
+
+def _frame(intents: tuple[str, ...], slots: tuple[Slot, ...] | None) -> Json:
+    listed = None if slots is None else [{"concept": slot.concept, "value": slot.value} for slot in slots]
+    return {"intents": list(intents), "slots": listed}
+
+
+def _share(share: Share) -> Json:
+    return {"right": share.count, "of": share.total, "value": share.value, "interval": share.interval}

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness import __version__
-from harness.model.record import ReviewWord
 from harness.model.scenario import TrialKind
 from harness.model.transcript import WordCounts
-from harness.report.wake_session import WakeSession
+from harness.report.session import WholeSession
 from harness.statistics.intervals import clopper_pearson, garwood
 from harness.transcripts.recognition import recognised, words_of
 from harness.wake.reports.wake_log import (
@@ -30,14 +29,14 @@ from harness.wake.reports.wake_log import (
     computed,
     hours_text,
     moment,
+    quoted,
 )
-from harness.wake.reports.wake_log_text import quoted
 from harness.wake.wake_plays import CommandWord, Heard, Play
 from harness.wake.wake_progress import Interval, WakeEvent
 
 
 def wake_log(
-    session: WakeSession, device: str, *, reviewed: bool = False, command_line: str = "", words: bool = False
+    session: WholeSession, device: str, *, reviewed: bool = False, command_line: str = "", words: bool = False
 ) -> WakeLog:
     """The log of one device. reviewed: reviews decide what a false accept is, not the rules alone.
 
@@ -47,13 +46,13 @@ def wake_log(
 
 
 class _Writer:
-    def __init__(self, session: WakeSession, device: str, reviewed: bool, words: bool) -> None:
+    def __init__(self, session: WholeSession, device: str, reviewed: bool, words: bool) -> None:
         self._session, self._device, self._reviewed, self._words = session, device, reviewed, words
         # A probe shows that the device listens; it is a file of no list.
-        plays = session.figures.plays(device)
+        plays = session.wake.plays(device)
         self._plays = tuple(play for play in plays if play.kind is not TrialKind.PROBE)
-        self._events = {event.seq: event for event in session.figures.unmatched(device)}
-        self._settings = session.figures.settings
+        self._events = {event.seq: event for event in session.wake.unmatched(device)}
+        self._settings = session.wake.settings
 
     def log(self, command_line: str) -> WakeLog:
         happenings = tuple(line for play in self._plays for line in self._lines(play))
@@ -121,9 +120,7 @@ class _Writer:
 
     def _false(self, event: WakeEvent) -> bool:
         """Is it a false accept; in-vocabulary lines are always written, whether they count or not."""
-        if not event.exposed:
-            return False
-        return event.word in (None, ReviewWord.FALSE_ACCEPT) if self._reviewed else event.rule is None
+        return event.exposed and event.false_accept(self._reviewed)
 
     def _info(self, command_line: str) -> Iterator[tuple[str, str]]:
         session, started, settings = self._session, self._session.started, self._settings

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from harness.model.cause import in_words
 from harness.model.observation import DeviceState
 from harness.model.record import AttemptFinished, FaultMet
 from harness.model.scenario import TrialKind
@@ -15,6 +14,7 @@ from harness.session.bench_state import BenchState
 from harness.session.listening_attempt import ListeningAttempt
 from harness.session.take import Phase, Take
 from harness.session.verdict import Verdict, trial_verdict
+from harness.session.wording import in_words
 
 RETRY_S = 2.0
 """Between an interruption and the next attempt."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # a verb that prints no quantile starts without numpy
+    from harness.model.time import Measured
     from harness.statistics.intervals import Interval, Share
     from harness.statistics.latency import LatencyFigures, Quantile
 
@@ -68,6 +69,11 @@ def seconds(value_s: float | None) -> str:
     if abs(value_s) < 0.9995:
         return f"{value_s * 1000:.0f} ms"
     return f"{value_s:.2f} s" if abs(value_s) < 10 else f"{value_s:.1f} s"
+
+
+def measured(value: Measured | None) -> str:
+    """A duration with its error: `812 ms ± 10 ms`."""
+    return NOTHING if value is None else f"{seconds(value.value_s)} ± {seconds(value.error_s)}"
 
 
 def hours(value_s: float, decimals: int = 0) -> str:

@@ -5,7 +5,10 @@ How they are counted: docs/wake-figures.md.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
 
 from harness.model.observation import (
     ClockFitted,
@@ -39,12 +42,10 @@ from harness.model.record import (
 from harness.model.scenario import TrialKind, WakeSettings
 from harness.model.stimulus import Ambience
 from harness.model.trial import Outcome, Trial
-from harness.wake.wake_device import DeviceFigures
-from harness.wake.wake_events import UnmatchedEvents
-from harness.wake.wake_listening import Utterances
-from harness.wake.wake_plays import Heard, Play, PlayState
-from harness.wake.wake_progress import WakeEvent, WakeProgress
-from harness.wake.wake_stopping import due_decisions, needless
+from harness.statistics.significance import Discordance, poisson_rates
+from harness.wake.wake_device import DeviceFigures, UnmatchedEvents
+from harness.wake.wake_plays import Heard, Play, PlayState, Utterances
+from harness.wake.wake_progress import Rate, WakeEvent, WakeProgress, due_decisions, needless
 
 __all__ = ["WakeFigures", "due_decisions", "needless"]
 
@@ -281,3 +282,50 @@ class WakeFigures:
     def _touch(self, device: str | None) -> None:
         if device in self._devices and device is not None:
             self._devices[device].changed = True
+
+
+ALL_PAIRS = 3
+"""Up to so many devices each is compared with each; of more, all with the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class DevicePair:
+    """Two devices on the wake trials that count for both. only_first, only_second: trials heard by that one alone.
+
+    accepts: false accepts of each, after review.
+    """
+
+    first: str
+    second: str
+    counts: Discordance
+    only_first: tuple[str, ...] = ()
+    only_second: tuple[str, ...] = ()
+    accepts: tuple[Rate, Rate] = (Rate(), Rate())
+
+    @property
+    def rates_p(self) -> float | None:
+        """That false accepts an hour are the same; None without exposure of both."""
+        first, second = self.accepts
+        return poisson_rates(first.count, first.hours, second.count, second.hours)
+
+
+def comparisons(figures: WakeFigures, *, every_pair: bool = False) -> tuple[DevicePair, ...]:
+    """Of the devices of a session, in the order of the plan; none with fewer than two."""
+    devices = figures.snapshot().devices
+    hits = {one.device: figures.hits(one.device) for one in devices} if len(devices) > 1 else {}
+    each = every_pair or len(devices) <= ALL_PAIRS
+    found: list[DevicePair] = []
+    for a, b in combinations(devices, 2) if each else ((devices[0], one) for one in devices[1:]):
+        first, second = hits[a.device], hits[b.device]
+        shared = [trial for trial in first if trial in second]
+        alone = tuple(trial for trial in shared if first[trial] and not second[trial])
+        other = tuple(trial for trial in shared if second[trial] and not first[trial])
+        counts, accepts = discordance(first, second), (a.after_review, b.after_review)
+        found.append(DevicePair(a.device, b.device, counts, alone, other, accepts))
+    return tuple(found)
+
+
+def discordance(first: Mapping[str, bool], second: Mapping[str, bool]) -> Discordance:
+    """Two devices by trial → did it wake?; trials that only one has heard are left out."""
+    pairs = Counter((first[trial], second[trial]) for trial in first if trial in second)
+    return Discordance(*(pairs[pair] for pair in ((True, True), (True, False), (False, True), (False, False))))

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
+from typing import Literal
 
-from harness.model.record import Clip, ReviewWord
+from harness.model.record import Clip, DecisionReached, ReviewWord
+from harness.model.scenario import Stopping, TrialKind
 from harness.model.time import Stamp
-from harness.statistics.intervals import Share
+from harness.model.trial import Trial
+from harness.statistics.intervals import Share, clopper_pearson, clustered_interval, garwood, independent_units
 from harness.statistics.latency import LatencyFigures
+from harness.statistics.sequential import Verdict, rate_sequence, rate_verdict, share_sequence, share_verdict
 from harness.transcripts.recognition import WordsHeard
 
 Interval = tuple[float, float]
@@ -98,6 +104,10 @@ class WakeEvent:
     reviewed_by: str = ""
     clip: Clip | None = None
 
+    def false_accept(self, reviewed: bool) -> bool:
+        """Where it falls into exposure that counts: does it count, by the rules alone or by the reviews too?"""
+        return self.word in (None, ReviewWord.FALSE_ACCEPT) if reviewed else self.rule is None
+
 
 @dataclass(frozen=True, slots=True)
 class Look:
@@ -166,3 +176,107 @@ class WakeProgress:
 
     def device(self, name: str) -> DeviceWake | None:
         return next((one for one in self.devices if one.device == name), None)
+
+
+LOOKS = 240
+
+
+Speakers = tuple[Share, ...]
+"""The trials of each speaker."""
+
+
+@lru_cache(maxsize=4096)
+def ratio(share: Share, speakers: Speakers = ()) -> Ratio:
+    """A share with both of its intervals; over speakers where there are several."""
+    counts, totals = [one.count for one in speakers], [one.total for one in speakers]
+    units = independent_units(counts, totals, least_effect=1.0)
+    if units is None or share.value is None:
+        return Ratio(share, clopper_pearson(share.count, share.total), share_sequence(share.count, share.total))
+    interval = clustered_interval(counts, totals, least_effect=1.0)
+    return Ratio(share, interval, share_sequence(share.value * units, units), len(speakers))
+
+
+@lru_cache(maxsize=4096)
+def rate(count: int, hours: float) -> Rate:
+    """A rate with both of its intervals."""
+    return Rate(count, hours, garwood(count, hours), rate_sequence(count, hours))
+
+
+RawLook = tuple[float, Share, Speakers, float, int]
+
+
+class Looks:
+    """One look per counted trial, thinned so that at most LOOKS are kept, evenly; the latest is always among them."""
+
+    def __init__(self) -> None:
+        self._raw: list[RawLook] = []
+        self._last: RawLook | None = None
+        self._stride, self._seen = 1, 0
+
+    def add(
+        self, wall_s: float, false_rejects: Share, speakers: Speakers, exposure_s: float, false_accepts: int
+    ) -> None:
+        self._last = (wall_s, false_rejects, speakers, exposure_s, false_accepts)
+        if self._seen % self._stride == 0:
+            self._raw.append(self._last)
+            if len(self._raw) >= LOOKS:
+                self._raw = self._raw[::2]
+                self._stride *= 2
+        self._seen += 1
+
+    def snapshot(self) -> tuple[Look, ...]:
+        chosen = list(self._raw)
+        if self._last is not None and (not chosen or chosen[-1] is not self._last):
+            chosen.append(self._last)
+        return tuple(_look(*one) for one in chosen)
+
+
+@lru_cache(maxsize=8192)
+def _look(wall_s: float, false_rejects: Share, speakers: Speakers, exposure_s: float, false_accepts: int) -> Look:
+    hours = exposure_s / 3600
+    return Look(wall_s, false_rejects.total, ratio(false_rejects, speakers), hours, rate(false_accepts, hours))
+
+
+Figure = Literal["false_accepts", "false_rejects"]
+WORDS: dict[Figure, str] = {"false_accepts": "false accepts", "false_rejects": "false rejects"}
+
+
+def due_decisions(progress: WakeProgress, stopping: Stopping) -> tuple[DecisionReached, ...]:
+    """Rows to write now: tests that have decided and whose decision is not in the log yet. A decision stands."""
+    return tuple(row for device in progress.devices for row in _due(device, stopping))
+
+
+def needless(trial: Trial, progress: WakeProgress, stopping: Stopping) -> str:
+    """Why a trial need not be played, since its question is decided for every device that it is for; "" when it must.
+
+    Ambient trials are for false accepts, wake trials for false rejects; no test makes a command or a query needless.
+    """
+    if trial.listening is None:
+        return ""
+    figure: Figure
+    match trial.listening.kind:
+        case TrialKind.AMBIENT | TrialKind.PROBE if stopping.false_accepts is not None:
+            figure = "false_accepts"
+        case TrialKind.WAKE if stopping.false_rejects is not None:
+            figure = "false_rejects"
+        case _:
+            return ""
+    for target in trial.listening.targets:
+        found = progress.device(target.device)
+        if found is None or figure not in dict(found.decisions):
+            return ""
+    return f"{WORDS[figure]} are decided for every device"
+
+
+def _due(device: DeviceWake, stopping: Stopping) -> Iterator[DecisionReached]:
+    decided = dict(device.decisions)
+    if stopping.false_accepts is not None and "false_accepts" not in decided:
+        found = device.after_review
+        verdict = rate_verdict(stopping.false_accepts, found.count, found.hours)
+        if verdict is not Verdict.OPEN:
+            yield DecisionReached(device.device, "false_accepts", verdict is Verdict.PASSED)
+    if stopping.false_rejects is not None and "false_rejects" not in decided:
+        share = device.false_rejects.share
+        verdict = share_verdict(stopping.false_rejects, share.count, share.total)
+        if verdict is not Verdict.OPEN:
+            yield DecisionReached(device.device, "false_rejects", verdict is Verdict.PASSED)

@@ -19,9 +19,9 @@ from harness.dashboard.widgets.bars import GoneBanner, KeyBar, NoticeLine, Progr
 from harness.dashboard.widgets.device_blocks import DeviceBlocks
 from harness.dashboard.widgets.state_word import StateWordBanner
 from harness.dashboard.widgets.unmatched_list import UnmatchedList
-from harness.dashboard.wording import REVIEW_WORDS
 from harness.model.feed import Answered, Replay, Review
 from harness.model.record import ReviewWord
+from harness.wake.reports.figures_text import REVIEW_WORDS
 from harness.wake.wake_progress import WakeEvent
 
 REVIEW_KEYS: tuple[tuple[str, ReviewWord], ...] = (

@@ -27,7 +27,7 @@ from harness.dashboard.widgets.funnel import Point, funnel, top_of
 from harness.dashboard.widgets.lines import Lines
 from harness.dashboard.widgets.timeline import legend, timeline
 from harness.model.scenario import WakeSettings
-from harness.wake.wake_comparison import Comparison
+from harness.wake.wake import DevicePair
 from harness.wake.wake_progress import DeviceWake, Rate
 
 FIGURES = 30
@@ -146,8 +146,8 @@ def _around(interval: tuple[float, float] | None, value: float | None) -> tuple[
     return low, min(high, max(low, value or 0.0)), high
 
 
-def _compared(one: Comparison) -> Text:
-    found = one.found
+def _compared(one: DevicePair) -> Text:
+    found = one.counts
     first, second = plain_text(one.first, 14), plain_text(one.second, 14)
     p = "n/a" if found.p is None else f"{found.p:.2g}"
     text = Text.assemble((f"{first} : {second}", f"bold {palette.TEXT}"))

@@ -15,9 +15,9 @@ from textual.content import Content
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.widgets.lines import Lines
-from harness.dashboard.wording import REVIEW_WORDS
 from harness.model.record import ReviewWord
 from harness.session.figures.names import cut
+from harness.wake.reports.figures_text import REVIEW_WORDS
 from harness.wake.wake_progress import WakeEvent, WakeProgress
 
 COLOURS = {

@@ -12,7 +12,7 @@ from fractions import Fraction
 from harness.model.offline import Counting, FileOutcome, LeadInRef, ListKind, OfflineSpot, RejectReason
 from harness.model.transcript import Normalisation, WordCounts
 from harness.transcripts.words import normalise, word_counts
-from harness.wake import wake_totals
+from harness.wake.reports import wake_log
 
 
 class Key(StrEnum):
@@ -33,9 +33,9 @@ class Key(StrEnum):
     ERROR = "ERROR"
 
 
-ACCEPTED = tuple(map(Key, wake_totals.ACCEPTED))
-MISSED = tuple(map(Key, wake_totals.MISSED))
-MISTAKEN = tuple(map(Key, wake_totals.MISTAKEN))
+ACCEPTED = tuple(map(Key, wake_log.ACCEPTED))
+MISSED = tuple(map(Key, wake_log.MISSED))
+MISTAKEN = tuple(map(Key, wake_log.MISTAKEN))
 
 
 @dataclass(frozen=True, slots=True)

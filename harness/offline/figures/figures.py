@@ -11,7 +11,7 @@ from harness.offline.figures.counts import OfflineCounts, Tally
 from harness.statistics.intervals import Interval, clopper_pearson, garwood, wilson
 from harness.statistics.significance import Clustering, clustering
 from harness.statistics.word_intervals import wer_interval
-from harness.wake.wake_totals import StatedWords, wake_totals
+from harness.wake.reports.wake_log import StatedWords, wake_totals
 
 CLUSTERED_P = 0.05
 BOOTSTRAP_SEED = 1

@@ -15,8 +15,7 @@ from harness.model.time import Measured, Stamp
 from harness.statistics.latency import LatencyFigures, latency_figures
 from harness.statistics.significance import Discordance, PairedDifference, paired_difference
 from harness.wake.counting import Window, match_events
-from harness.wake.wake import WakeFigures
-from harness.wake.wake_comparison import discordance
+from harness.wake.wake import WakeFigures, discordance
 from harness.wake.wake_plays import Heard, Play, PlayState, Reading, read
 
 TOGETHER_S = 1.0

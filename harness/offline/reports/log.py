@@ -21,8 +21,10 @@ from harness.offline.journal import JournalFile
 from harness.offline.journal_lines import JournalHeader, JournalledOutcome
 from harness.statistics.intervals import Interval
 from harness.wake.reports.wake_log import (
+    ESCAPED,
     FORMULA,
     FORMULA_WITH_U,
+    NAMES,
     TOTALS,
     Command,
     Extras,
@@ -35,10 +37,13 @@ from harness.wake.reports.wake_log import (
     WakeLog,
     Words,
     hours_text,
+    info_line,
+    line_of,
     moment,
+    quoted,
     summary,
+    total_line,
 )
-from harness.wake.reports.wake_log_text import ESCAPED, NAMES, info_line, line_of, quoted, total_line
 
 
 def happenings(outcome: FileOutcome, verdict: Verdict, file: str) -> Iterator[Happening]:

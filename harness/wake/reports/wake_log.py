@@ -11,12 +11,65 @@ import re
 import shlex
 from array import array
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
-from harness.wake.wake_totals import StatedWords, wake_totals
+ACCEPTED = ("INVTA", "CMDTA", "STTTA")
+MISSED = ("INVFR", "CMDFR", "STTFR")
+MISTAKEN = ("CMDSB", "STTSB")
+WITH_REFERENCE = ("CMDTA", "CMDSB", "CMDFR", "STTTA", "STTSB", "STTFR")
+WITH_WORDS = ("STTTA", "STTSB", "STTFR")
+
+
+@dataclass(frozen=True, slots=True)
+class StatedWords:
+    """Words of references, and what went wrong with them, as lines state them: one by one they need not add up."""
+
+    words: int = 0
+    substitutions: int = 0
+    insertions: int = 0
+    deletions: int = 0
+
+
+def wake_totals(
+    lines: Mapping[str, int], hours: float, *, count_in_vocabulary: bool, words: StatedWords
+) -> dict[str, float]:
+    """Totals by the log's keys, in its order, from how many lines of each key there are; none over nothing.
+
+    hours: those of the false-accept rate. words: of the STT lines. Ratios and WER are per cent. Source: seed
+    snsr-eval-batch, log file format.
+    """
+
+    def of(*keys: str) -> int:
+        return sum(lines.get(key, 0) for key in keys)
+
+    missed, accepted = of(*MISSED), of(*ACCEPTED)
+    wrong = missed + of(*MISTAKEN)
+    files = wrong + accepted
+    false = of("OOVFA", "INVFA") if count_in_vocabulary else of("OOVFA")
+    found: dict[str, float] = {}
+    if hours or of("OOVFA"):
+        found["FACOUNT"] = false
+    if hours:
+        found["FARATE"] = false / hours
+    if files:
+        found |= {"FRCOUNT": missed, "FRRATIO": 100 * missed / files}
+        if of(*WITH_REFERENCE):
+            found |= {"FR+SBCOUNT": wrong, "FR+SBRATIO": 100 * wrong / files}
+        found["TACOUNT"] = accepted
+    if of(*WITH_WORDS):
+        if words.words:
+            found["WER"] = 100 * (words.substitutions + words.insertions + words.deletions) / words.words
+        found |= {
+            "WER_WORDS": words.words,
+            "WER_SUBSTITUTIONS": words.substitutions,
+            "WER_INSERTIONS": words.insertions,
+            "WER_DELETIONS": words.deletions,
+        }
+    return found
+
 
 Extras = tuple[tuple[str, str], ...]
 
@@ -263,3 +316,89 @@ def seconds_of(hours: str) -> float:
 def moment(wall_s: float) -> str:
     """YYYY-MM-DD HH:MM:SS.sss UTC."""
     return datetime.fromtimestamp(round(wall_s, 3), UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3] + " UTC"
+
+
+NAMES = "x-names"
+ESCAPED = "escaped"
+"""`INFO x-names escaped`: names and phrases are written with escapes. Without it they are taken as they stand."""
+UNITS = {"FARATE": "/ hr", "FRRATIO": "%", "FR+SBRATIO": "%", "WER": "%"}
+DOUBLES = frozenset({"FRCOUNT", "FR+SBCOUNT"})
+NOTHING = "n/a"
+
+SHORT = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def write(log: WakeLog) -> str:
+    """The log's text: what was set, what happened, the totals."""
+    lines = [info_line(name, detail) for name, detail in ((NAMES, ESCAPED), *log.info) if name]
+    lines += [line_of(one) for one in log.happenings]
+    lines += [total_line(key, value) for key, value in log.totals]
+    return "\n".join(lines) + "\n"
+
+
+def total_line(key: str, value: float) -> str:
+    """One line of the totals, with the decimals and units of its key."""
+    if key in DECIMALS:
+        return f"{key} {value:.{DECIMALS[key]}f} {UNITS[key]}"
+    return f"{key} {value:.1f}" if key in DOUBLES else f"{key} {value:.0f}"
+
+
+def info_line(name: str, detail: str) -> str:
+    """A line of what was set or found."""
+    return f"INFO {name} {_bare(detail)}".rstrip()
+
+
+def line_of(one: Happening) -> str:
+    """One line of what happened; what it names is escaped."""
+    match one:
+        case Spot():
+            text = f"{_span(one)} sv-score {one.sv_score:g}"
+        case Command():
+            text = f"{_span(one)} {quoted(one.reference)} sv-score {one.sv_score:g}"
+        case Words():
+            wer = NOTHING if one.wer is None else f"{one.wer:.3f}"
+            counts = f"{one.words}, {one.substitutions}, {one.additions}, {one.deletions}, {wer}"
+            text = f"{_span(one)} {quoted(one.reference)} {counts}"
+        case Missed(key="INVFR"):
+            text = quoted(one.file)
+        case Missed():
+            text = f"{quoted(one.file)} {quoted(one.reference)}"
+        case ManySpots():
+            text = f"{quoted(one.file)} {one.count} spots"
+        case Rejected():
+            text = f"{quoted(one.file)} {_bare(one.reason)}"
+        case Failure():
+            return f"ERROR {_bare(one.text)}"
+    return f"{one.key} {text}" + "".join(f" {name}={_value(value)}" for name, value in one.extras)
+
+
+def _span(one: Spot | Command | Words) -> str:
+    return f"{quoted(one.file)} {_ms(one.start_ms)} {_ms(one.end_ms)} {quoted(one.phrase)}"
+
+
+def _ms(value: float) -> str:
+    return f"{value:.3f}".rstrip("0").rstrip(".")
+
+
+def quoted(text: str) -> str:
+    """In quotes, with everything escaped that would end the name, the line, or reach a terminal as a command."""
+    if text.isprintable() and '"' not in text and "\\" not in text:  # nearly every name, and far quicker
+        return f'"{text}"'
+    return '"' + "".join(map(_safe, text)) + '"'
+
+
+def _bare(text: str) -> str:
+    return "".join(sign if sign in '"\\' else _safe(sign) for sign in text)
+
+
+def _value(text: str) -> str:
+    return text if re.fullmatch(r"[\w.:+/-]+", text, re.ASCII) else quoted(text)
+
+
+def _safe(sign: str) -> str:
+    if sign in SHORT:
+        return SHORT[sign]
+    if sign.isprintable():
+        return sign
+    point = ord(sign)
+    return f"\\x{point:02x}" if point < 0x100 else f"\\u{point:04x}" if point < 0x10000 else f"\\U{point:08x}"

@@ -16,6 +16,10 @@ from typing import BinaryIO
 
 from harness.model.errors import InputError, Place
 from harness.wake.reports.wake_log import (
+    ESCAPED,
+    NAMES,
+    NOTHING,
+    SHORT,
     TOTALS,
     Command,
     Extras,
@@ -28,7 +32,6 @@ from harness.wake.reports.wake_log import (
     WakeLog,
     Words,
 )
-from harness.wake.reports.wake_log_text import ESCAPED, NAMES, NOTHING, SHORT
 
 MOST_LINES_OF_A_NAME = 4
 LONGEST_LINE = 1 << 24

@@ -6,8 +6,8 @@ from harness.devices.serial.telling import observation
 from harness.devices.wire.audio_link import AudioLink
 from harness.devices.wire.device_clock import DeviceClock
 from harness.devices.wire.messages import ErrorCode, ErrorEvent
-from harness.model.cause import in_words
 from harness.model.observation import Intent, LogLine
+from harness.session.wording import in_words
 
 
 def test_a_silence_is_the_boards_while_the_broker_answers() -> None:

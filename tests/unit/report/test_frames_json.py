@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from harness.model.record import TrialFinished, TrialStarted
 from harness.model.trial import Outcome
-from harness.report.frames_json import as_json
-from harness.session.figures.progress import Progress, SessionFigures
+from harness.report.session import WholeSession
+from harness.report.wake_json import as_json
 from tests.dashboard.frame_bench import TIMER, some_frames, wanting
-from tests.unit.session.figures.rows import Rows
+from tests.unit.session.figures.rows import Rows, planned
 
 
-def progress_of(rows: Rows) -> Progress:
-    figures = SessionFigures()
-    for entry in rows.entries:
-        figures.add(entry)
-    return figures.snapshot()
+def understood(rows: Rows) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(json.dumps(as_json(WholeSession.of(rows.entries), ())))["understood"]
+    return found
 
 
 def test_counts_and_every_attempt(tmp_path: Path) -> None:
-    found = json.loads(json.dumps(as_json(progress_of(some_frames(tmp_path)))))
+    found = understood(some_frames(tmp_path))
     assert (found["frames"]["right"], found["frames"]["of"], found["frames"]["value"]) == (3, 4, 0.75)
     assert found["first_attempt"]["frames"]["right"] == 2
     assert found["first_attempt"]["intents"]["right"] == 3
@@ -55,10 +54,12 @@ def test_what_nobody_knows_is_null() -> None:
     rows.add(TrialStarted("timer", 1))
     rows.attempt("timer", 1, Outcome.NO_WAKE, latency_s=None)
     rows.add(TrialFinished("timer", 1, Outcome.NO_WAKE, 1, 1))
-    found = as_json(progress_of(rows))
+    found = understood(rows)
     assert found["trials"][0]["attempts"] == [{"attempt": 1, "understood": None, "intents_right": None, "right": None}]
     # … but a device that did not wake has not understood.
     assert (found["frames"]["right"], found["frames"]["of"]) == (0, 1)
-    empty = as_json(Progress())
+    nothing = Rows()
+    nothing.start(planned(1))
+    empty = understood(nothing)
     assert empty["frames"] == {"right": 0, "of": 0, "value": None, "interval": None}
     assert empty["trials"] == []

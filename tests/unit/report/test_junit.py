@@ -131,7 +131,7 @@ def test_false_accepts_fail_only_where_a_limit_says_so(rows: WakeRows) -> None:
     assert len([line for line in failed.said if line.startswith("unmatched event")]) == 2
     # The other device heard the same and said nothing.
     assert why(cases(broken, "den.ambient")["ambient-6"]) is None
-    for event in junit._Gathered.of(rows.entries).wake.unmatched("kitchen"):
+    for event in rows.figures.unmatched("kitchen"):
         rows.add(EventReviewed(event.seq, ReviewWord.REAL_PERSON, "ann"))
     assert why(cases(report(rows, asked), "kitchen.ambient")["ambient-6"]) is None
 

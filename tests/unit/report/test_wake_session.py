@@ -13,14 +13,14 @@ from harness.model.errors import InputError
 from harness.model.record import EventReviewed, ReviewWord, StimulusStored, TrialFinished
 from harness.model.scenario import TrialKind, WakeSettings
 from harness.model.trial import Outcome, Trial
-from harness.report.comparison import compare, compare_devices, lines
+from harness.report.session import WholeSession
 from harness.report.wake_json import as_json
 from harness.report.wake_log_session import wake_log
-from harness.report.wake_session import session_of
 from harness.session.log.writer import SqliteLog
-from harness.wake.reports.wake_log import Command, Missed, Spot, computed, differences, summary
+from harness.wake.reports.figures_text import pairs_with_trials
+from harness.wake.reports.wake_log import Command, Missed, Spot, computed, differences, summary, write
 from harness.wake.reports.wake_log_reading import read
-from harness.wake.reports.wake_log_text import write
+from harness.wake.wake import comparisons
 from tests.unit.session.figures.rows import clip_of
 from tests.unit.wake.wake_rows import WakeRows, wake_trial
 
@@ -50,7 +50,7 @@ def rows() -> WakeRows:
 
 
 def test_the_log_of_a_live_run(rows: WakeRows) -> None:
-    session = session_of(rows.entries)
+    session = WholeSession.of(rows.entries)
     log = wake_log(session, "kitchen", command_line="harness export x")
     keys = [one.key for one in log.happenings]
     assert keys == ["INVFA", "INVTA", "INVTX", "INVTA", "INVFR", "CMDTA", "CMDSB", "OOVFA", "OOVFA"]
@@ -79,9 +79,9 @@ def test_the_log_of_a_live_run(rows: WakeRows) -> None:
 
 
 def test_reviews_decide_when_asked_to(rows: WakeRows) -> None:
-    first = session_of(rows.entries).figures.unmatched("kitchen")[1]
+    first = WholeSession.of(rows.entries).wake.unmatched("kitchen")[1]
     rows.add(EventReviewed(first.seq, ReviewWord.REAL_PERSON, "ann"))
-    session = session_of(rows.entries)
+    session = WholeSession.of(rows.entries)
     before, after = wake_log(session, "kitchen"), wake_log(session, "kitchen", reviewed=True)
     assert (dict(before.totals)["FACOUNT"], dict(after.totals)["FACOUNT"]) == (2, 1)
     assert [detail for name, detail in before.info if name == "x-event"] == []
@@ -97,7 +97,7 @@ def test_in_vocabulary_false_accepts_of_a_run_that_counts_them() -> None:
     rows.plan(wake, ambient)
     rows.play(wake, [("kitchen", 0.4), ("kitchen", 1.9)])
     rows.play(ambient, [("kitchen", 3.0)])
-    log = wake_log(session_of(rows.entries), "kitchen")
+    log = wake_log(WholeSession.of(rows.entries), "kitchen")
     assert log.about("x-false-accept-rate") == "(OOVFA + INVFA) / (oov-hours + inv/oov-hours)"
     figures = rows.device()
     assert dict(log.totals)["FACOUNT"] == figures.false_accepts.count == 2
@@ -110,33 +110,28 @@ def test_events_that_do_not_count_are_named_all_the_same(rows: WakeRows) -> None
     found.plan(trial)
     found.play(trial, [("kitchen", 3.0)], outcome=Outcome.INTERRUPTED, finish=False)
     found.play(trial, attempt=2)
-    log = wake_log(session_of(found.entries), "kitchen")
+    log = wake_log(WholeSession.of(found.entries), "kitchen")
     assert dict(log.totals)["FACOUNT"] == 0
     assert [detail.split()[-1] for name, detail in log.info if name == "x-event"] == ["outside_exposure"]
 
 
 def test_devices_on_the_same_stimuli(rows: WakeRows) -> None:
-    (found,) = compare_devices(session_of(rows.entries).figures)
+    (found,) = comparisons(rows.figures)
     counts = found.counts
     assert (counts.both, counts.only_first, counts.only_second, counts.neither) == (1, 1, 0, 1)
     assert found.only_first == ("wake-2",)
     assert counts.p == 1.0
     assert found.rates_p == pytest.approx(0.5)
-    assert lines([found])[1] == "  only kitchen: wake-2"
-
-
-def test_only_stimuli_that_count_for_both_are_compared() -> None:
-    (found,) = compare({"a": {"x": True, "y": False}, "b": {"y": True, "z": True}})
-    assert (found.counts.total, found.only_second) == (1, ("y",))
+    assert list(pairs_with_trials([found]))[1] == "  only kitchen: wake-2"
 
 
 def test_a_device_that_is_not_there_is_refused(rows: WakeRows) -> None:
-    session = session_of(rows.entries)
+    session = WholeSession.of(rows.entries)
     assert session.demand(None) == ("kitchen", "den")
     with pytest.raises(InputError, match="no device"):
         session.demand("attic")
     with pytest.raises(InputError, match="no plan"):
-        session_of([])
+        WholeSession.of([])
 
 
 kinds = st.sampled_from([WAKE, COMMAND, AMBIENT])
@@ -160,7 +155,7 @@ def test_a_log_read_back_gives_the_same_totals(
     for trial, (_, kitchen, den, said) in zip(trials, plays, strict=True):
         events = [("kitchen", one) for one in kitchen] + [("den", one) for one in den]
         rows.play(trial, events, words=[("den", 2.8, said)] if said else [])
-    session = session_of(rows.entries)
+    session = WholeSession.of(rows.entries)
     for device in ("kitchen", "den"):
         log = wake_log(session, device, reviewed=reviewed)
         back = read(write(log))
@@ -222,7 +217,7 @@ def test_json_of_a_session_without_exposure_has_no_rate() -> None:
     trial = wake_trial(1)
     rows = WakeRows()
     rows.plan(trial)
-    found = as_json(session_of(rows.entries), ("kitchen",))
+    found = as_json(WholeSession.of(rows.entries), ("kitchen",))
     device = found["devices"][0]
     assert device["false_accepts_after_review"]["per_hour"] is None
     assert device["false_rejects"]["share"] is None

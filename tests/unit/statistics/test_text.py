@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from harness.model.time import Measured
 from harness.statistics import text
 from harness.statistics.intervals import Share
 from harness.statistics.latency import Quantile
@@ -47,6 +48,7 @@ def test_durations() -> None:
         "2.41 s",
         "34.0 s",
     ]
+    assert (text.measured(Measured(0.812, 0.01)), text.measured(None)) == ("812 ms ± 10 ms", "n/a")
     assert text.hours(3723.46) == "1:02:03"
     assert text.hours(3723.46, 1) == "1:02:03.4"
 

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from harness.cli.wake_summary import wake_summary
 from harness.model.observation import (
     ClockFitted,
     DeviceState,
@@ -34,6 +33,7 @@ from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.session.figures.progress import SessionFigures
 from harness.statistics.intervals import Share
+from harness.wake.reports.figures_text import wake_summary
 from harness.wake.wake import WakeFigures
 from harness.wake.wake_progress import MarkKind
 from tests.unit.session.figures.rows import clip_of
@@ -368,7 +368,7 @@ def test_false_rejects_of_one_voice_are_not_as_many_independent_trials() -> None
     assert found.any_time is not None
     assert found.any_time[0] <= found.interval[0]
     assert found.any_time[1] >= found.interval[1]
-    assert "20.00% (95 % over 5 voices " in "\n".join(wake_summary(rows.figures))
+    assert "20.0 % (95 % over 5 voices " in "\n".join(wake_summary(rows.figures))
 
 
 def test_ambient_events_are_shown_while_they_come_and_counted_at_the_end() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from harness.statistics.significance import Discordance
-from harness.wake.wake_comparison import comparisons, discordance
+from harness.wake.wake import comparisons, discordance
 from tests.unit.wake.wake_rows import WakeRows, wake_trial
 
 
@@ -23,6 +23,6 @@ def test_all_pairs_of_a_few_devices_and_each_with_the_first_of_many(count: int, 
         rows.play(trial, [(name, 1.8) for n, name in enumerate(names) if n <= trial.number])
     found = comparisons(rows.figures)
     assert len(found) == pairs
-    assert all(one.found.total == 4 for one in found)
+    assert all(one.counts.total == 4 for one in found)
     if count == 5:
-        assert found[-1].found == Discordance(both=1, only_first=3, only_second=0, neither=0)
+        assert found[-1].counts == Discordance(both=1, only_first=3, only_second=0, neither=0)

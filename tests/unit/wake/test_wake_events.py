@@ -6,7 +6,7 @@ from itertools import product
 
 from harness.model.record import ReviewWord
 from harness.model.time import Stamp
-from harness.wake.wake_events import UnmatchedEvents
+from harness.wake.wake_device import UnmatchedEvents
 from harness.wake.wake_progress import WakeEvent
 
 

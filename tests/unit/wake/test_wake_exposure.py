@@ -29,7 +29,7 @@ from harness.session.figures.limits import check_limits
 from harness.session.figures.totals import Totals
 from harness.statistics.intervals import Share
 from harness.wake.wake import WakeFigures
-from harness.wake.wake_listening import PROBE_REACH, PROBE_SLACK_S
+from harness.wake.wake_plays import PROBE_REACH, PROBE_SLACK_S
 from harness.wake.wake_progress import MarkKind
 from tests.unit.wake.wake_rows import PHRASE, WAKE_DURATION_S, WakeRows, wake_trial
 

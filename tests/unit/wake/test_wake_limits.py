@@ -11,8 +11,7 @@ from harness.session.figures.limits import check_limits
 from harness.session.figures.totals import Totals
 from harness.statistics.intervals import Share
 from harness.wake.wake import due_decisions, needless
-from harness.wake.wake_looks import rate, ratio
-from harness.wake.wake_progress import DeviceWake, WakeProgress
+from harness.wake.wake_progress import DeviceWake, WakeProgress, rate, ratio
 from tests.unit.session.figures.rows import planned
 from tests.unit.wake.wake_rows import wake_trial
 

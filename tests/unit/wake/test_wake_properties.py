@@ -12,8 +12,7 @@ from harness.model.scenario import TrialKind, WakeSettings
 from harness.model.trial import Outcome
 from harness.statistics.intervals import Share
 from harness.wake.wake import WakeFigures
-from harness.wake.wake_looks import LOOKS, Looks
-from harness.wake.wake_progress import WakeProgress
+from harness.wake.wake_progress import LOOKS, Looks, WakeProgress
 from tests.unit.wake.wake_rows import WakeRows, wake_trial
 
 kinds = st.sampled_from([TrialKind.WAKE, TrialKind.AMBIENT])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.wake.wake_totals import StatedWords, wake_totals
+from harness.wake.reports.wake_log import StatedWords, wake_totals
 
 NO_WORDS = StatedWords()
 

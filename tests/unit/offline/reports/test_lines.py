@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.model.offline import Counting, ListKind
 from harness.offline.figures.counts import judged
 from harness.offline.reports.log import happenings
-from harness.wake.reports.wake_log_text import line_of
+from harness.wake.reports.wake_log import line_of
 from tests.unit.offline.figures.outcomes import outcome, said
 
 

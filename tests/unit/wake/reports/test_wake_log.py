@@ -24,9 +24,10 @@ from harness.wake.reports.wake_log import (
     moment,
     seconds_of,
     summary,
+    total_line,
+    write,
 )
 from harness.wake.reports.wake_log_reading import LONGEST_LINE, Info, Total, entries, entry_at, names_escaped, read
-from harness.wake.reports.wake_log_text import total_line, write
 
 # The manual's example: 2612 in-vocabulary files with 2525 true accepts, 118 false accepts in 142.984 h.
 MANUAL = WakeLog(

@@ -14,13 +14,12 @@ from harness.cli import group
 from harness.model.bench import ObservationKind
 from harness.model.scenario import Recognised, TrialKind
 from harness.model.trial import Trial
+from harness.report.session import WholeSession
 from harness.report.wake_log_session import wake_log
-from harness.report.wake_session import session_of
 from harness.session.figures.heard import heard_in, words_of
 from harness.session.log.writer import SqliteLog
-from harness.wake.reports.wake_log import Command, Missed, Words, computed, differences, summary
+from harness.wake.reports.wake_log import Command, Missed, Words, computed, differences, summary, write
 from harness.wake.reports.wake_log_reading import read
-from harness.wake.reports.wake_log_text import write
 from tests.unit.wake.wake_rows import WakeRows, wake_trial
 
 COMMAND = TrialKind.COMMAND
@@ -55,7 +54,7 @@ def rows() -> WakeRows:
 
 
 def test_commands_by_their_words(rows: WakeRows) -> None:
-    log = wake_log(session_of(rows.entries), "kitchen", words=True)
+    log = wake_log(WholeSession.of(rows.entries), "kitchen", words=True)
     assert [one.key for one in log.happenings] == ["INVTA", "STTTA", "STTSB", "STTFR", "CMDTA"]
     _, right, wrong, silent, intent = log.happenings
     assert isinstance(right, Words)
@@ -82,7 +81,7 @@ def test_commands_by_their_words(rows: WakeRows) -> None:
 
 
 def test_without_words_the_counts_stand_beside(rows: WakeRows) -> None:
-    log = wake_log(session_of(rows.entries), "kitchen")
+    log = wake_log(WholeSession.of(rows.entries), "kitchen")
     assert [one.key for one in log.happenings] == ["INVTA", "CMDTA", "CMDTA", "CMDFR", "CMDTA"]
     wrong = read(write(log)).happenings[2]
     assert isinstance(wrong, Command)
@@ -99,7 +98,7 @@ def test_a_device_that_tells_no_words_has_none() -> None:
     rows = WakeRows()
     rows.plan(trial)
     rows.play(trial)
-    log = wake_log(session_of(rows.entries), "kitchen", words=True)
+    log = wake_log(WholeSession.of(rows.entries), "kitchen", words=True)
     assert [one.key for one in log.happenings] == ["CMDFR"]
     assert log.about("x-normalisation") is None
 
@@ -116,13 +115,13 @@ def test_a_log_of_words_adds_up_when_read_back(plays: list[tuple[str, str]]) -> 
     rows.plan(*trials, wake_trial(99))
     for trial, (text, _) in zip(trials, plays, strict=True):
         rows.play(trial, words=[("kitchen", 2.8, text)] if text else [])
-    session = session_of(rows.entries)
+    session = WholeSession.of(rows.entries)
     log = wake_log(session, "kitchen", words=True)
     back = read(write(log))
     assert differences(back) == ()
     found = computed(back)
     assert found == pytest.approx(dict(log.totals))
-    counts = words_of(heard_in((), session.figures)).final.counts
+    counts = words_of(heard_in((), session.wake)).final.counts
     unheard = sum(len(one.reference.split()) for one in back.happenings if isinstance(one, Missed))
     assert found.get("WER_WORDS", 0) == counts.words + unheard
     assert found.get("WER_DELETIONS", 0) == counts.deletions + unheard

@@ -3,12 +3,8 @@
 import csv
 import io
 
-import pytest
-
 from harness.cli import summary
 from harness.cli.plain import PlainPrinter, end_of_session
-from harness.cli.wake_lines import WakeLines
-from harness.cli.wake_summary import in_hours, rate, ratio, wake_summary
 from harness.model.feed import Goodbye, Logged, StateChanged, StateWord, Welcome
 from harness.model.observation import ListeningProved, Proof, Wake
 from harness.model.record import DecisionReached, EventClipped, EventReviewed, Observed, Record, ReviewWord
@@ -16,6 +12,7 @@ from harness.model.scenario import TrialKind
 from harness.model.time import Stamp
 from harness.model.trial import Outcome
 from harness.session.figures.progress import SessionFigures
+from harness.wake.reports.figures_text import WakeLines, rate, ratio, wake_summary
 from harness.wake.wake import WakeFigures
 from harness.wake.wake_progress import Rate, Ratio
 from tests.unit.cli.test_plain import HOSTILE
@@ -65,8 +62,8 @@ def test_one_line_for_each_device_of_a_trial_and_each_unmatched_event() -> None:
     clipped = next(entry.record for entry in rows.entries if isinstance(entry.record, EventClipped))
     assert isinstance(clipped, EventClipped)
     for line in (
-        "1/4 wake-1 kitchen: hit, 200 ± 0 ms after the phrase, score 0.90",
-        "1/4 wake-1 hall: hit, 300 ± 0 ms after the phrase, score 0.90",
+        "1/4 wake-1 kitchen: hit, 200 ms ± 0 ms after the phrase, score 0.90",
+        "1/4 wake-1 hall: hit, 300 ms ± 0 ms after the phrase, score 0.90",
         "2/4 wake-2 hall: FALSE REJECT",
         '3/4 command-3 kitchen: woke, score 0.90; understood "turn on the light"',
         '3/4 command-3 hall: woke, score 0.90; MISUNDERSTOOD as "turn on the night"',
@@ -81,7 +78,7 @@ def test_one_line_for_each_device_of_a_trial_and_each_unmatched_event() -> None:
     ambient = next(
         line for line in lines if line.startswith("4/4 ambient-4 kitchen: ambient 60.0 s; so far 2 in 0.017")
     )
-    assert "= 120/h (95 % exact 14.5 to 433; at any time" in ambient
+    assert "= 120/h (95 % exact 14.5–433; at any time" in ambient
     assert "2/4 wake-2 attempt 1: interrupted" in lines
     assert "2/4 wake-2 attempt 2" in lines
     assert any(line.startswith("TRIAL 4/4 ambient-4: ambient 60 s of cafe to kitchen (injected)") for line in lines)
@@ -92,19 +89,19 @@ def test_the_end_sums_each_device_up_before_and_after_review() -> None:
     lines = printed(session())
     kitchen, hall = lines.index("device kitchen"), lines.index("device hall")
     block, other = "\n".join(lines[kitchen:hall]), "\n".join(lines[hall:])
-    assert "false rejects      0 of 2 = 0.00% (95 % exact 0.00% to 84.19%; at any time" in block
-    assert "false accepts      1 in 0.017 h = 60/h" in block
+    assert "false rejects      0 of 2 = 0.00 % (95 % exact 0.00–84.2 %; at any time" in block
+    assert "false accepts      1 in 0.017 h = 60.0/h" in block
     assert "2 in 0.017 h = 120/h" in block
     assert "heard              0:01:00.0, and 0:00:00.0 without proof" in block
     assert "wake delay         median 200 ms" in block
-    assert "commands           1 of 1 = 100.0%" in block
+    assert "commands           1 of 1 = 100 %" in block
     assert "real person 1" in block
     assert "unreviewed 2" in block
     assert "1 in wake trials" in block
     assert "sequential test    false accepts: FAILED" in block
     assert "voice=amy: 0 of 2" in block
-    assert "false rejects      1 of 2 = 50.00%" in other
-    assert "0 of 1 = 0.0%" in other
+    assert "false rejects      1 of 2 = 50.0 %" in other
+    assert "0 of 1 = 0.00 %" in other
     assert "1 misunderstood, 0 missed" in other
     assert "kitchen against hall: of the same 2 stimuli both heard 1, only the first 1, only the second 0" in other
     assert not any(line.startswith("#") for line in lines), "a table of single trials says nothing here"
@@ -147,11 +144,6 @@ def test_csv_has_a_row_for_each_trial_and_device() -> None:
     assert found[0]["wake_delay_ms"] == "200.0"
     assert found[6]["exposure_s"] == "60.000"
     assert found[5]["heard"] == "turn on the night"
-
-
-@pytest.mark.parametrize(("seconds", "words"), [(0.0, "0:00:00.0"), (83259.285, "23:07:39.3"), (3599.96, "1:00:00.0")])
-def test_hours(seconds: float, words: str) -> None:
-    assert in_hours(seconds) == words
 
 
 def test_hostile_text_reaches_no_terminal() -> None:

@@ -1,0 +1,207 @@
+"""Wake figures in words: a block for each device, devices against each other, and a line for each trial as it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from harness.base.foreign import plain_text
+from harness.model.observation import Wake
+from harness.model.record import AttemptFinished, Entry, Observed, ReviewWord, SessionStarted
+from harness.model.scenario import TrialKind
+from harness.model.trial import Outcome, Trial
+from harness.statistics import text
+from harness.wake.wake import DevicePair, WakeFigures, comparisons
+from harness.wake.wake_plays import CommandWord, Play
+from harness.wake.wake_progress import DeviceWake, Rate, Ratio, WakeEvent
+
+OF_NONE = f"{text.NOTHING} (of none)"
+MOST_TRIALS = 20
+"""Of those that only one device has heard; the others are counted."""
+REVIEW_WORDS: dict[ReviewWord, str] = {
+    ReviewWord.FALSE_ACCEPT: "false accept",
+    ReviewWord.REAL_PERSON: "real person",
+    ReviewWord.SELF_WAKE: "self-wake",
+    ReviewWord.STIMULUS_FAULT: "stimulus fault",
+}
+
+
+def wake_summary(figures: WakeFigures) -> list[str]:
+    """Lines on every device that listened, and on each two of them; none where there were no such trials."""
+    progress = figures.snapshot()
+    if not progress.planned:
+        return []
+    lines = [f"wake trials          {progress.counted} of {progress.planned} counted"]
+    for device in progress.devices:
+        lines += ["", *_device(device)]
+    if len(progress.devices) > 1:
+        lines += ["", *(_pair(one) for one in comparisons(figures))]
+    return lines
+
+
+def _device(device: DeviceWake) -> Iterator[str]:
+    yield f"device {plain_text(device.device, 80)}"
+    yield f"  false rejects      {ratio(device.false_rejects)}"
+    yield f"  false accepts      {rate(device.after_review)}, after review"
+    yield f"                     {rate(device.false_accepts)}, before review"
+    heard, unproven = text.hours(device.exposure_s, 1), text.hours(device.unproven_s, 1)
+    yield f"  heard              {heard}, and {unproven} without proof"
+    yield f"  wake delay         {text.delays(device.delays) if device.delays.total else OF_NONE}"
+    if device.probes.total:
+        yield f"  probes             {device.probes.count} of {device.probes.total} heard"
+    if device.commands.total:
+        wrong = f"{device.substituted} misunderstood, {device.missed} missed"
+        yield f"  commands           {text.share_with_interval(device.commands)}; {wrong}"
+    words = ((count, "unreviewed" if word is None else REVIEW_WORDS[word]) for word, count in device.events)
+    events = ", ".join(f"{word} {count}" for count, word in words) or "none"
+    more = [
+        f"{count} {what}"
+        for count, what in (
+            (device.in_vocabulary_events, "in wake trials"),
+            (device.uncounted_events, "in wake trials that do not count"),
+            (device.ambient_events_outside, "outside of exposure"),
+            (device.pending_events, "in an attempt that is not over"),
+            (device.suppressed, "within the refractory time"),
+        )
+        if count
+    ]
+    beside = f" ({', '.join(more)})" if more else ""
+    yield f"  unmatched events   {events}{beside}"
+    for figure, passed in device.decisions:
+        yield f"  sequential test    {figure.replace('_', ' ')}: {'passed' if passed else 'FAILED'}"
+    for condition, found in device.conditions:
+        yield f"    {plain_text(condition, 60)}: {ratio(found)}"
+
+
+def _pair(one: DevicePair) -> str:
+    """McNemar's test of two devices, on the stimuli that count for both."""
+    both = one.counts
+    p = f"{text.NOTHING} (they never differ)" if both.p is None else f"{both.p:.3g}"
+    return (
+        f"{plain_text(one.first, 60)} against {plain_text(one.second, 60)}: of the same {both.total} stimuli both "
+        f"heard {both.both}, only the first {both.only_first}, only the second {both.only_second}, "
+        f"none {both.neither}; McNemar p = {p}"
+    )
+
+
+def pairs_with_trials(pairs: Iterable[DevicePair]) -> Iterator[str]:
+    """Comparisons with the rates of false accepts and the trials on which the devices differ."""
+    for one in pairs:
+        p = text.NOTHING if one.rates_p is None else f"{one.rates_p:.3g}"
+        yield f"{_pair(one)}; false accepts an hour, same rate: p = {p}"
+        for name, trials in ((one.first, one.only_first), (one.second, one.only_second)):
+            if trials:
+                shown = ", ".join(plain_text(trial, 60) for trial in trials[:MOST_TRIALS])
+                more = f" and {len(trials) - MOST_TRIALS} more" if len(trials) > MOST_TRIALS else ""
+                yield f"  only {plain_text(name, 40)}: {shown}{more}"
+
+
+def ratio(value: Ratio) -> str:
+    """`3 of 120 = 2.50 % (95 % exact 0.52–7.13 %; at any time 0.15–10.4 %)`, or `… over 5 voices …`."""
+    if value.share.value is None:
+        return OF_NONE
+    basis = f"over {value.speakers} voices" if value.speakers else "exact"
+    any_time = text.percent_interval(value.any_time)
+    return f"{text.share(value.share)} (95 % {basis} {text.percent_interval(value.interval)}; at any time {any_time})"
+
+
+def rate(value: Rate) -> str:
+    """`4 in 0.500 h = 8.00/h (95 % exact 2.18–20.5; at any time 0.51–34.1)`."""
+    if value.per_hour is None:
+        return f"{value.count} in 0 h: {text.NOTHING}"
+    intervals = f"95 % exact {text.number_interval(value.interval)}; at any time {text.number_interval(value.any_time)}"
+    return f"{value.count} in {value.hours:.3f} h = {text.number(value.per_hour)}/h ({intervals})"
+
+
+class WakeLines:
+    """Takes a log's rows in their order, and says what each has made of the figures."""
+
+    def __init__(self) -> None:
+        self.figures = WakeFigures()
+        self._trials: dict[str, Trial] = {}
+        self._planned = 0
+        self._told: set[int] = set()
+
+    def add(self, entry: Entry) -> list[str]:
+        """The lines for a row; most have none."""
+        self.figures.add(entry)
+        match entry.record:
+            case SessionStarted(trials=trials):
+                self._trials = {one.id: one for one in trials if one.listening is not None}
+                self._planned = len(trials)
+            case AttemptFinished(trial_id=trial_id, outcome=outcome) if trial_id in self._trials:
+                heard = outcome in (Outcome.COUNTED, Outcome.NO_WAKE)
+                return [*(self._verdicts(self._trials[trial_id]) if heard else ()), *self._unmatched()]
+            case Observed(observation=Wake()) if self._trials:
+                return list(self._unmatched())
+            case _:
+                pass
+        return []
+
+    def _verdicts(self, trial: Trial) -> Iterator[str]:
+        """One line for each device that has heard the trial."""
+        assert trial.listening is not None
+        place = f"{trial.number}/{self._planned} {trial.id}"
+        for target in trial.listening.targets:
+            play = next((one for one in reversed(self.figures.plays(target.device)) if one.trial.id == trial.id), None)
+            if play is not None:
+                yield plain_text(f"{place} {target.device}: {self._verdict(play)}", 400)
+
+    def _verdict(self, play: Play) -> str:
+        found = self.figures.snapshot().device(play.target.device)
+        assert found is not None
+        match play.kind:
+            case TrialKind.AMBIENT:
+                unproven_s = play.reading.unproven_s
+                unproven = f", {text.seconds(unproven_s)} of it unproven" if unproven_s >= 0.05 else ""
+                return f"ambient {text.seconds(play.end_s - play.start_s)}{unproven}; so far {rate(found.after_review)}"
+            case TrialKind.COMMAND:
+                return _woke(play) + _understood(play)
+            case TrialKind.PROBE if play.reading.hit is None:
+                return "PROBE UNHEARD: what was heard since the last one is unproven"
+            case TrialKind.PROBE:
+                return f"probe heard: it listens; so far {text.seconds(found.exposure_s)} proven"
+            case _:
+                return _woke(play)
+
+    def _unmatched(self) -> Iterator[str]:
+        for event in reversed(self.figures.snapshot().unmatched):
+            if event.seq not in self._told:
+                self._told.add(event.seq)
+                yield unmatched_line(event)
+
+
+def unmatched_line(event: WakeEvent) -> str:
+    """`    UNMATCHED kitchen woke on "alexa" (0.83), 12.34 s into ambient-003; event 912`."""
+    phrase = f' on "{plain_text(event.phrase, 60)}"' if event.phrase else ""
+    score = "" if event.score is None else f" ({event.score:.2f})"
+    where = "between trials"
+    if event.trial_id is not None:
+        offset = "" if event.offset_s is None else f"{event.offset_s:.2f} s "
+        where = f"{offset}into {plain_text(event.trial_id, 80)}"
+    outside = "" if event.exposed else ", outside of exposure: it counts nowhere"
+    rule = "" if event.rule is None else f", {REVIEW_WORDS[event.rule]} by rule: {plain_text(event.why, 100)}"
+    device = plain_text(event.device, 60)
+    return f"    UNMATCHED {device} woke{phrase}{score}, {where}; event {event.seq}{outside}{rule}"
+
+
+def _woke(play: Play) -> str:
+    reading = play.reading
+    if reading.hit is None:
+        return "FALSE REJECT" if play.kind is TrialKind.WAKE else "no wake event"
+    score = "" if reading.hit.score is None else f", score {reading.hit.score:.2f}"
+    if reading.delay is None:
+        return f"woke{score}"
+    return f"hit, {text.measured(reading.delay)} after the phrase{score}"
+
+
+def _understood(play: Play) -> str:
+    heard = f'"{plain_text(play.reading.heard, 200)}"'
+    match play.reading.command:
+        case CommandWord.MATCH:
+            return f"; understood {heard}"
+        case CommandWord.SUBSTITUTION:
+            return f"; MISUNDERSTOOD as {heard}"
+        case CommandWord.MISSING:
+            return "; understood NOTHING"
+        case None:
+            return ""
