@@ -173,9 +173,9 @@ def speak(folder: Path) -> None:
 
     from harness.base.plugins import Group, load
     from harness.model.stimulus import NoiseKind, NoiseSpec, VoiceSpec, Waveform
-    from harness.sound.stimuli import noise
+    from harness.sound.recordings import at_rate
     from harness.sound.stimuli.level import at_level
-    from harness.sound.stimuli.recording import at_rate
+    from harness.sound.stimuli.noise import make_noise
 
     engines = {engine: load(Group.VOICES, engine)() for engine in ("espeak", "flite")}
     folder.mkdir(parents=True, exist_ok=True)
@@ -189,7 +189,7 @@ def speak(folder: Path) -> None:
         samples = np.concatenate([quiet, speech, quiet])
         if snr_db is not None:
             kind = NoiseSpec(NoiseKind.PINK, snr_db)
-            samples = samples + noise.make(kind, len(samples), RATE_HZ, SPEECH_DBFS - snr_db, SEED + number).samples
+            samples = samples + make_noise(kind, len(samples), RATE_HZ, SPEECH_DBFS - snr_db, SEED + number).samples
         id_ = f"{speaker}_{number:04d}"
         _write_wave(folder / f"{id_}.wav", Waveform(samples.astype(np.float32), RATE_HZ).samples)
         lines.append(f"{text} ({id_})\n")

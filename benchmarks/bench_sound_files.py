@@ -19,8 +19,7 @@ import soundfile
 import soxr
 
 from harness.offline.lists import read_lists
-from harness.sound.pcm_source import BLOCK_SAMPLES, MappedWave, StreamedWave
-from harness.sound.sound_files import open_sound
+from harness.sound.sound_files import BLOCK_SAMPLES, MappedWave, StreamedWave, open_sound
 from harness.sound.wave_file import WaveSound
 
 HOURS = 2

@@ -11,7 +11,7 @@ import time
 
 from harness.base.plugins import Group, load
 from harness.model.stimulus import VoiceSpec
-from harness.sound.stimuli.span import active_span
+from harness.sound.stimuli.renderer import active_span
 
 SENTENCES = (
     "What time is it?",

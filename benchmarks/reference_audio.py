@@ -23,8 +23,7 @@ import soundfile
 
 from harness.model.errors import VoiceError
 from harness.model.stimulus import NoiseKind, NoiseSpec, SpokenText, StimulusRecipe, VoiceSpec
-from harness.sound.recordings import read
-from harness.sound.stimuli.recording import at_rate
+from harness.sound.recordings import at_rate, read
 from harness.sound.stimuli.renderer import Renderer
 
 RATE_HZ = 16000

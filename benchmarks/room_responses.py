@@ -38,8 +38,8 @@ from harness.model.errors import SoundError
 from harness.model.observation import Observation
 from harness.model.stimulus import Waveform
 from harness.sound.capture import Block, Capture
-from harness.sound.chirp import find
 from harness.sound.hearing import Hearing
+from harness.sound.path_check import find
 from harness.sound.playback import Playback
 
 LAB = "virtual_lab"

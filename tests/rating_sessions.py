@@ -43,8 +43,8 @@ from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
 from harness.session.engine.assemble import renderer
 from harness.session.log.clips import ClipShelf
 from harness.session.log.database import open_for_writing
+from harness.sound.recordings import at_rate
 from harness.sound.stimuli.level import amplify
-from harness.sound.stimuli.recording import at_rate
 
 STARTED_WALL_S = 1_700_000_000.0
 RATE_HZ = 16000

@@ -18,7 +18,7 @@ from harness.model.offline import EngineKind, OperatingPoint, Setting, SettingKi
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from harness.engines.offline_catalogue import CataloguedEngine, LoadedModel
+    from harness.engines.offline_loading import CataloguedEngine, LoadedModel
 
 _NO_TERMINAL = (120, 24)
 _LONGEST = 400
@@ -44,7 +44,7 @@ def command(name: str | None, given: tuple[str, ...], as_json: bool) -> None:
 
     Exit status: 0 done · 2 there is no such engine, or its model cannot be loaded · 3 an engine's own fault.
     """
-    from harness.engines.offline_catalogue import catalogue, catalogued, load, load_or_say
+    from harness.engines.offline_loading import catalogue, catalogued, load_or_say, loaded_model
     from harness.engines.settings import assigned
 
     if name is None:
@@ -61,7 +61,7 @@ def command(name: str | None, given: tuple[str, ...], as_json: bool) -> None:
     if entry.missing:
         raise PluginError(f"the engine {entry.name} cannot be used here: {entry.missing}")
     if colon and model:
-        models = [load(name, map(assigned, given))]
+        models = [loaded_model(name, map(assigned, given))]
     elif given:
         raise InputError("-s needs the model that the setting is for", remedy="Name it, as ENGINE:MODEL")
     else:

@@ -16,11 +16,10 @@ from harness.model.errors import InputError
 from harness.model.observation import LinkBack, LinkLost, Overrun
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
-from harness.sound.capture import Block, Capture
+from harness.sound.capture import Block, Capture, Ring
 from harness.sound.endpoints import EndpointRules
 from harness.sound.hearing import Hearing
 from harness.sound.level import rms_dbfs
-from harness.sound.ring import Ring
 
 _QUEUE_BLOCKS = 1000
 _METER_BLOCKS = 10

@@ -5,24 +5,61 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import logging
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from harness.engines.flatbuffer import Broken
 from harness.engines.kernel_library import NoKernel
-from harness.engines.microwakeword_kernel.agreement import disagreement
 from harness.engines.microwakeword_kernel.native import Listener, processor
-from harness.engines.microwakeword_kernel.network import NotKnown, network_of
-from harness.engines.microwakeword_models import ModelFile, find_model, packaged
-from harness.engines.microwakeword_package import Interpreter, Streaming, logged_features
+from harness.engines.microwakeword_kernel.network import Network, NotKnown, network_of
+from harness.engines.microwakeword_models import (
+    Interpreter,
+    ModelFile,
+    Streaming,
+    find_model,
+    logged_features,
+    packaged,
+)
 from harness.engines.offline_loading import fingerprint
 from harness.engines.settings import LEAD_IN, OF_SCORES, number, operating_points, spot_rule
-from harness.engines.tflite_file import Graph, read_model
+from harness.engines.tflite_file import Broken, Graph, Op, read_model, with_output
 from harness.model.errors import InputError
 from harness.model.offline import EngineFacts, EngineKind, OfflineModel, ScoreTrack, Setting, SettingKind
+
+_STEPS = 120
+_SAMPLES = 24_000
+Answers = Callable[[Path, npt.NDArray[np.int8]], npt.NDArray[np.uint8]]
+"""What the package's interpreter answers to quantised features (n, stride, 40), with the model of that file."""
+Features = Callable[[npt.NDArray[np.int16]], npt.NDArray[np.uint16]]
+"""What the package's features are, shape (n, 40), logged, of samples at 16 kHz."""
+
+
+def disagreement(
+    content: bytes, graph: Graph, network: Network, package_answers: Answers, package_features: Features
+) -> str:
+    """What differs, in words, or "": features of loud, faint and no sound, and the last sums of a made-up input."""
+    rng = np.random.default_rng(1)
+    listener = Listener(replace(network, answer=np.arange(256, dtype=np.uint8)))
+    levels = 10 ** rng.uniform(0, 5, _SAMPLES // 1000).repeat(1000)
+    levels[5000:8000] = 0
+    sound = np.clip(rng.normal(0, 1, _SAMPLES) * levels, -32768, 32767).astype(np.int16)
+    if not np.array_equal(listener.features(sound), package_features(sound)):
+        return "features differ from the package's on this machine"
+    steps = np.clip(rng.normal(-40, 60, (_STEPS, network.stride, network.width)), -128, 127).astype(np.int8)
+    before = next(op.inputs[0] for op in graph.operators if op.code == Op.LOGISTIC)
+    with tempfile.TemporaryDirectory(prefix="microwakeword-") as folder:
+        path = Path(folder) / "sums.tflite"
+        path.write_bytes(with_output(content, before))
+        theirs = package_answers(path, steps).view(np.int8).astype(np.int16) + 128
+    if not np.array_equal(listener.answer(steps), theirs):
+        return "the network's sums differ from the package's on this machine"
+    return ""
+
 
 RATE_HZ = 16000
 _FRAME = 160

@@ -8,8 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from harness.engines.openwakeword_onnx_model import free_batch
-from harness.engines.openwakeword_onnx_run import Array, OnnxModel
+from harness.engines.openwakeword_onnx import Array, OnnxModel, free_batch
 from harness.engines.openwakeword_translation import classifier_model
 from harness.engines.tflite_file import read_model
 from harness.model.errors import InputError

@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.engines.openwakeword_kernel.native import KernelEmbedding
-from harness.engines.openwakeword_onnx_model import model, node
-from harness.engines.openwakeword_onnx_run import Array, OnnxModel
+from harness.engines.openwakeword_onnx import Array, OnnxModel, model, node
 from harness.engines.openwakeword_translation import embedding_model
 from harness.engines.tflite_file import Graph, Op, read_model
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from harness.engines.openwakeword_onnx_model import model, node
+from harness.engines.openwakeword_onnx import model, node
 from harness.engines.tflite_file import Graph, Op, Operator
 
 Constants = dict[str, npt.NDArray[np.generic]]

@@ -3,19 +3,93 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import tempfile
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from harness.engines import pocketsphinx_decoder as base
-from harness.engines.jsgf import GrammarText, read_grammar
 from harness.engines.offline_loading import fingerprint
+from harness.engines.pocketsphinx_keyphrase import (
+    DICTIONARY,
+    FRAME_SAMPLES,
+    LICENCE,
+    RATE_HZ,
+    Sounds,
+    decoder,
+    package,
+    package_version,
+    pronunciation_remedy,
+    read_text,
+    settings_text,
+    sounds,
+)
 from harness.model.errors import InputError, InputProblems, Place
 from harness.model.offline import EngineFacts, EngineKind, OfflineModel, Said, Setting, SettingKind
+
+_TOKEN = re.compile(
+    r"""(?P<skip>\s+|//[^\n]*|/\*.*?\*/|\{(?:\\.|[^}\\])*\}|/[\d.eE+-]+/)
+      |(?P<header>\#JSGF[^;\n]*;?)
+      |(?P<rule><[^>]*>)
+      |(?P<mark>[=|*+()\[\];])
+      |(?P<quoted>"(?:\\.|[^"\\])*")
+      |(?P<word>[^\s=|*+()\[\];{}<>"/]+|.)""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GrammarText:
+    """name: of the grammar; words: (word, line) for every place of a word in a rule; public: names of public rules,
+    without brackets; undefined: (rule, line) for rules that are used, are not built in, and stand nowhere."""
+
+    name: str
+    words: tuple[tuple[str, int], ...]
+    public: tuple[str, ...]
+    imports: bool
+    undefined: tuple[tuple[str, int], ...]
+
+
+def read_grammar(text: str) -> GrammarText:
+    """Words, public rules and whether other grammars are imported; never fails (the search tells a broken grammar)."""
+    words: list[tuple[str, int]] = []
+    public: list[str] = []
+    defined: set[str] = {"NULL", "VOID"}
+    used: list[tuple[str, int]] = []
+    statement: list[str] = []  # of the statement before its "="
+    name = ""
+    imports = inside = False
+    line = 1
+    for token in _TOKEN.finditer(text):
+        kind, said = token.lastgroup, token[0]
+        if said == ";":
+            imports = imports or statement[:1] == ["import"]
+            if statement[:1] == ["grammar"] and len(statement) > 1:
+                name = statement[1]
+            statement, inside = [], False
+        elif said == "=" and not inside:
+            inside = True
+            rule = statement[-1].strip("<> ") if statement else ""
+            defined.add(rule)
+            if statement[:1] == ["public"] and len(statement) > 1:
+                public.append(rule)
+        elif kind in ("word", "quoted"):
+            if inside:
+                words += [(word, line) for word in said.strip('"').split()]
+            else:
+                statement.append(said)
+        elif kind == "rule" and inside:
+            used.append((said.strip("<> ").removeprefix(f"{name}."), line))
+        elif kind == "rule":
+            statement.append(said)
+        line += said.count("\n")
+    undefined = () if imports else tuple((rule, at) for rule, at in used if rule not in defined)
+    return GrammarText(name, tuple(words), tuple(public), imports, undefined)
+
 
 RULE = Setting("rule", SettingKind.TEXT, "", "the public rule to listen for; without it all public rules", scores=True)
 _EVERY = "harness-every-public-rule"
@@ -31,35 +105,35 @@ class PocketSphinxGrammar:
     """
 
     kind: ClassVar[EngineKind] = EngineKind.COMMAND
-    settings: ClassVar[tuple[Setting, ...]] = (RULE, base.DICTIONARY)
+    settings: ClassVar[tuple[Setting, ...]] = (RULE, DICTIONARY)
 
     def __init__(self, model: str, settings: Mapping[str, str]) -> None:
         if not model:
             raise InputError(
                 "pocketsphinx_grammar is given no grammar", remedy="Name a file, as in -t pocketsphinx_grammar:FILE"
             )
-        text = base.read_text(model, "grammar")
+        text = read_text(model, "grammar")
         grammar = read_grammar(text)
         rule = _rule(grammar, settings.get(RULE.name, ""), model)
-        said = _sounds(grammar, settings.get(base.DICTIONARY.name, ""), model)
+        said = _sounds(grammar, settings.get(DICTIONARY.name, ""), model)
         self._decoder: Any = _decoder(text, grammar, rule, said, model)
-        version = base.package_version()
-        searched = hashlib.sha256((text + base.settings_text({}, said)).encode()).hexdigest()
+        version = package_version()
+        searched = hashlib.sha256((text + settings_text({}, said)).encode()).hexdigest()
         self.facts = EngineFacts(
             EngineKind.COMMAND,
             f"pocketsphinx {version}",
-            base.RATE_HZ,
+            RATE_HZ,
             (),
             fingerprint(PocketSphinxGrammar, version, searched, settings),
-            licence=base.LICENCE,
+            licence=LICENCE,
             settings=tuple(sorted(settings.items())),
         )
 
     @classmethod
     def models(cls) -> tuple[OfflineModel, ...]:
         """One entry that says how a model is named: the grammar is the model."""
-        base.package()
-        return (OfflineModel("FILE.gram", (), base.LICENCE, "a JSGF grammar of yours; words of the dictionary"),)
+        package()
+        return (OfflineModel("FILE.gram", (), LICENCE, "a JSGF grammar of yours; words of the dictionary"),)
 
     def understand(self, samples: npt.NDArray[np.int16]) -> Said | None:
         """The sentence, from its first word to its last; None where no path through the grammar was found."""
@@ -73,8 +147,8 @@ class PocketSphinxGrammar:
         if found is None or not found.hypstr.strip():
             return None
         words = [part for part in self._decoder.seg() if part.word[0] not in "<["]
-        start = words[0].start_frame * base.FRAME_SAMPLES if words else 0
-        end = (words[-1].end_frame + 1) * base.FRAME_SAMPLES if words else len(samples)
+        start = words[0].start_frame * FRAME_SAMPLES if words else 0
+        end = (words[-1].end_frame + 1) * FRAME_SAMPLES if words else len(samples)
         end = min(end, len(samples))
         return Said(found.hypstr.strip(), min(start, end), end, float(found.prob))
 
@@ -98,8 +172,8 @@ def _rule(grammar: GrammarText, wanted: str, path: str) -> str:
     return wanted or (grammar.public[0] if len(grammar.public) == 1 else _EVERY)
 
 
-def _sounds(grammar: GrammarText, own: str, path: str) -> base.Sounds:
-    said, missing = base.sounds({word for word, _ in grammar.words}, own)
+def _sounds(grammar: GrammarText, own: str, path: str) -> Sounds:
+    said, missing = sounds({word for word, _ in grammar.words}, own)
     if missing:
         lines: dict[str, int] = {}
         for word, line in grammar.words:
@@ -109,7 +183,7 @@ def _sounds(grammar: GrammarText, own: str, path: str) -> base.Sounds:
                 f"the dictionary of pocketsphinx does not have {word!r}"
                 + (" (its words are in lower case)" if word != word.lower() else ""),
                 place=Place(path, lines[word]),
-                remedy=base.pronunciation_remedy([word]),
+                remedy=pronunciation_remedy([word]),
             )
             for word in sorted(missing, key=lambda word: lines[word])
         ]
@@ -117,7 +191,7 @@ def _sounds(grammar: GrammarText, own: str, path: str) -> base.Sounds:
     return said
 
 
-def _decoder(text: str, grammar: GrammarText, rule: str, said: base.Sounds, path: str) -> Any:
+def _decoder(text: str, grammar: GrammarText, rule: str, said: Sounds, path: str) -> Any:
     """With the features of a whole file at once: a command is short, and its mean is known."""
     with tempfile.TemporaryDirectory(prefix="harness-grammar-") as folder:
         read = Path(path)
@@ -126,7 +200,7 @@ def _decoder(text: str, grammar: GrammarText, rule: str, said: base.Sounds, path
             read = Path(folder) / read.name
             read.write_text(f"{text}\npublic <{_EVERY}> = {every};\n", encoding="utf-8")
         try:
-            return base.decoder(said, jsgf=str(read), toprule=f"{grammar.name}.{rule}", cmn="batch")
+            return decoder(said, jsgf=str(read), toprule=f"{grammar.name}.{rule}", cmn="batch")
         except RuntimeError as error:
             imported = "; words of imported grammars must be in it too" if grammar.imports else ""
             raise InputError(

@@ -9,7 +9,8 @@ import hashlib
 import math
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,10 +18,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from harness.engines import pocketsphinx_decoder as base
 from harness.engines.offline_loading import fingerprint
 from harness.engines.settings import LEAD_IN, OPERATING_POINT, POINTS, REFRACTORY, number
-from harness.model.errors import InputError, Place
+from harness.model.errors import InputError, Place, PluginError
 from harness.model.offline import (
     EngineFacts,
     EngineKind,
@@ -30,6 +30,126 @@ from harness.model.offline import (
     Setting,
     SettingKind,
 )
+
+RATE_HZ = 16000
+FRAME_SAMPLES = 160
+LICENCE = "BSD-2-Clause; acoustic model and dictionary en-us likewise"
+DICTIONARY = Setting(
+    "dictionary",
+    SettingKind.FILE,
+    "",
+    "words and their sounds beside the packaged English ones, a line each: `jarvis JH AA R V AH S`",
+    scores=True,
+)
+_ENTRY = re.compile(r"(\S+?)(?:\(\d+\))?[ \t]+(\S.*)")
+_WORD = re.compile(r"[^\s/]+")
+Sounds = dict[str, list[str]]
+
+
+def package() -> Any:
+    """The package, imported; PluginError with the remedy when it is not installed."""
+    try:
+        import pocketsphinx
+    except ImportError as error:
+        raise PluginError(
+            "the engine pocketsphinx is not installed",
+            remedy="Install the extra that carries it: pip install 'voice-harness[offline]'",
+        ) from error
+    return pocketsphinx
+
+
+def package_version() -> str:
+    """Version of the installed package."""
+    return version("pocketsphinx")
+
+
+def words_of(phrase: str) -> tuple[str, ...]:
+    """The words of a phrase as the dictionary spells them: lower case, without the punctuation around them."""
+    found = (word.strip(".,!?;:\"'()").lower() for word in _WORD.findall(phrase.replace("_", " ")))
+    return tuple(word for word in found if word)
+
+
+def sounds(words: Iterable[str], own: str = "") -> tuple[Sounds, tuple[str, ...]]:
+    """How the words are said, from the file `own` first and the packaged dictionary else; and the words in neither.
+
+    InputError with the line when the file is no dictionary or names a sound that the model does not have.
+    """
+    wanted = set(words)
+    found: Sounds = {}
+    phones: set[str] = set()
+    with Path(package().get_model_path("en-us/cmudict-en-us.dict")).open(encoding="utf-8") as file:
+        for line in file:
+            entry = _ENTRY.match(line)
+            if entry is None:
+                continue
+            if entry[1] in wanted:
+                found.setdefault(entry[1], []).append(entry[2].strip())
+            if own:
+                phones.update(entry[2].split())
+    if own:
+        found.update({word: said for word, said in _own_sounds(own, phones).items() if word in wanted})
+    return found, tuple(sorted(wanted - found.keys()))
+
+
+def decoder(said: Sounds, **config: Any) -> Any:
+    """A decoder that knows these words; without a language model and without a word on stderr. RuntimeError from it."""
+    with tempfile.TemporaryDirectory(prefix="harness-words-") as folder:
+        path = Path(folder) / "words.dict"
+        lines = [
+            f"{word if not number else f'{word}({number + 1})'} {phones}\n"
+            for word, ways in sorted(said.items())
+            for number, phones in enumerate(ways)
+        ]
+        path.write_text("".join(lines), encoding="utf-8")
+        return package().Decoder(dict=str(path), lm=None, loglevel="FATAL", **config)
+
+
+def pronunciation_remedy(missing: Iterable[str]) -> str:
+    """What to do about words that are in no dictionary."""
+    return (
+        f"Write how they are said into a file, a line each, as `{next(iter(missing))} JH AA R V AH S` (ARPAbet, as in "
+        "cmudict), and name it with -f dictionary FILE"
+    )
+
+
+def settings_text(settings: Mapping[str, str], said: Sounds) -> str:
+    """What a decoder's behaviour depends on beside the model, for a fingerprint."""
+    words = "\n".join(f"{word} {' | '.join(ways)}" for word, ways in sorted(said.items()))
+    return "\n".join(f"{name}={value}" for name, value in sorted(settings.items())) + "\n" + words
+
+
+def read_text(path: str, what: str) -> str:
+    """A text file of ours or the user's; InputError when it cannot be read as UTF-8."""
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InputError(f"the {what} cannot be read: {error.strerror}", place=Place(path)) from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"the {what} is not UTF-8 text", place=Place(path), remedy="Save it as UTF-8") from error
+
+
+def _own_sounds(path: str, phones: set[str]) -> Sounds:
+    found: Sounds = {}
+    for row, line in enumerate(read_text(path, "dictionary").splitlines(), start=1):
+        if not line.strip() or line.startswith((";;;", "#")):
+            continue
+        entry = _ENTRY.match(line)
+        if entry is None:
+            raise InputError(
+                f"{line.strip()[:60]!r} is no word with its sounds",
+                place=Place(path, row),
+                remedy="Write the word, a space, and its sounds, as in: jarvis JH AA R V AH S",
+            )
+        unknown = [phone for phone in entry[2].split() if phone not in phones]
+        if unknown:
+            raise InputError(
+                f"{entry[1]!r} has sounds that the model does not know: {' '.join(unknown)}",
+                place=Place(path, row),
+                remedy=f"The model knows: {' '.join(sorted(phones))}",
+            )
+        found.setdefault(entry[1].lower(), []).append(" ".join(entry[2].split()))
+    return found
+
 
 KWS_THRESHOLD = Setting(
     "kws-threshold",
@@ -72,37 +192,37 @@ class PocketSphinxKeyphrase:
 
     kind: ClassVar[EngineKind] = EngineKind.WAKE
     settings: ClassVar[tuple[Setting, ...]] = (
-        KWS_THRESHOLD, POINT, REFRACTORY, LEAD_IN, KEYPHRASES, base.DICTIONARY,
+        KWS_THRESHOLD, POINT, REFRACTORY, LEAD_IN, KEYPHRASES, DICTIONARY,
     )  # fmt: skip
     operating_points: ClassVar[tuple[OperatingPoint, ...]] = POINTS_OF_SEARCH
 
     def __init__(self, model: str, settings: Mapping[str, str]) -> None:
         threshold, point = _threshold(settings)
         self._thresholds = _phrases(model, settings.get(KEYPHRASES.name, ""), threshold)
-        own = settings.get(base.DICTIONARY.name, "")
-        said, missing = base.sounds((word for phrase in self._thresholds for word in base.words_of(phrase)), own)
+        own = settings.get(DICTIONARY.name, "")
+        said, missing = sounds((word for phrase in self._thresholds for word in words_of(phrase)), own)
         if missing:
             raise InputError(
                 f"the dictionary of pocketsphinx does not have: {', '.join(missing)}",
-                remedy=base.pronunciation_remedy(missing),
+                remedy=pronunciation_remedy(missing),
             )
         with tempfile.TemporaryDirectory(prefix="harness-phrases-") as folder:
             path = Path(folder) / "phrases.kws"
             lines = [f"{phrase} /{wanted:g}/\n" for phrase, wanted in self._thresholds.items()]
             path.write_text("".join(lines), encoding="utf-8")
             # A running mean of the features, not the mean of a whole file: sound goes on.
-            self._decoder: Any = base.decoder(said, kws=str(path), cmn="live")
-        self._refractory = round(number(settings, REFRACTORY) / 1000 * base.RATE_HZ)
+            self._decoder: Any = decoder(said, kws=str(path), cmn="live")
+        self._refractory = round(number(settings, REFRACTORY) / 1000 * RATE_HZ)
         self._stream: _Search | None = None
-        version = base.package_version()
-        searched = hashlib.sha256("".join([*lines, base.settings_text({}, said)]).encode()).hexdigest()
+        version = package_version()
+        searched = hashlib.sha256("".join([*lines, settings_text({}, said)]).encode()).hexdigest()
         self.facts = EngineFacts(
             EngineKind.WAKE,
             f"pocketsphinx {version}",
-            base.RATE_HZ,
+            RATE_HZ,
             tuple(self._thresholds),
             fingerprint(PocketSphinxKeyphrase, version, searched, settings),
-            licence=base.LICENCE,
+            licence=LICENCE,
             lead_in_ms=number(settings, LEAD_IN),
             operating_point=point,
             operating_points=POINTS_OF_SEARCH,
@@ -112,9 +232,9 @@ class PocketSphinxKeyphrase:
     @classmethod
     def models(cls) -> tuple[OfflineModel, ...]:
         """One entry that says how a model is named: the phrase is the model."""
-        base.package()
+        package()
         what = 'any English phrase, or several: "hey jarvis, computer"; words of the packaged dictionary (134,000)'
-        return (OfflineModel('"PHRASE"', (), base.LICENCE, what),)
+        return (OfflineModel('"PHRASE"', (), LICENCE, what),)
 
     def listen(self) -> _Search:
         """A search that has heard nothing; ends the one before."""
@@ -173,8 +293,8 @@ class _Search:
         # Segments come oldest first, and stay; one that has been told may be moved by a better one that overlaps it.
         for segment in islice(self._decoder.seg(), self._told, None):
             self._told += 1
-            start = min(segment.start_frame * base.FRAME_SAMPLES, self._samples)
-            end = min((segment.end_frame + 1) * base.FRAME_SAMPLES, self._samples)
+            start = min(segment.start_frame * FRAME_SAMPLES, self._samples)
+            end = min((segment.end_frame + 1) * FRAME_SAMPLES, self._samples)
             phrase = segment.word.strip()
             last = self._last_end.get(phrase)
             self._last_end[phrase] = end
@@ -211,14 +331,14 @@ def _phrases(model: str, path: str, threshold: float) -> dict[str, float]:
     """Phrases with their thresholds, in the order of asking; InputError for none and for a line that is none."""
     found: dict[str, float] = {}
     asked: list[tuple[str, str | None, int]] = [(part, None, 0) for part in model.split(",")] if model.strip() else []
-    lines = base.read_text(path, "list of keyphrases").splitlines() if path else []
+    lines = read_text(path, "list of keyphrases").splitlines() if path else []
     for number_, line in enumerate(lines, start=1):
         match = _LINE.fullmatch(line)
         if line.strip() and not line.startswith("#") and match is not None:
             asked.append((match[1], match[2], number_))
     for text, own, line_number in asked:
         place = Place(path, line_number) if line_number else None
-        phrase = " ".join(base.words_of(text))
+        phrase = " ".join(words_of(text))
         if not phrase:
             raise InputError(f"{text!r} has no word to listen for", place=place)
         found[phrase] = threshold if own is None else _power(own, place)

@@ -7,17 +7,21 @@ import os
 import shlex
 import shutil
 from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from harness.base.foreign import plain_text
+from harness.engines import process_protocol as protocol
 from harness.engines.offline_loading import fingerprint
-from harness.engines.process_protocol import DeclaredScores, Event, Hello, Scores
-from harness.engines.process_talk import FileTalk, Limits, Mode, Talk
+from harness.engines.process_pipe import START_REMEDY, EnginePipe, shown
+from harness.engines.process_protocol import DeclaredScores, Done, Event, Hello, ProtocolFault, Refused, Scores
 from harness.engines.settings import LEAD_IN, OF_SCORES, SPOT_DURATION, number, operating_points, spot_rule
-from harness.model.errors import InputError
+from harness.model.errors import EngineError, InputError
 from harness.model.offline import (
     EngineFacts,
     EngineKind,
@@ -30,6 +34,230 @@ from harness.model.offline import (
     SettingKind,
     SpotRule,
 )
+
+_LINES_AT_ONCE = 1000
+_LINES_A_SECOND = 200
+_BLOCKS_A_SECOND = 10
+_REMEDY = "docs/engine-process.md says what it may write"
+_SERVED_REMEDY = "Its first line is a hello (docs/engine-process.md); a program that knows of none: -s mode=once"
+
+
+class Mode(Enum):
+    """SERVED: one process takes many files, with heads around the sound. ONCE: a process a file, bare sound."""
+
+    SERVED = "served"
+    ONCE = "once"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Seconds: to the hello, and without anything moving."""
+
+    start_s: float
+    hang_s: float
+
+
+class Talk:
+    """One engine, started when it is needed and started again after a fault.
+
+    hello: of the engine (SERVED) or what the settings say of it (ONCE).
+    """
+
+    def __init__(self, command: tuple[str, ...], mode: Mode, limits: Limits, once: Hello) -> None:
+        self.command = command
+        self._mode = mode
+        self._limits = limits
+        self._pipe: EnginePipe | None = None
+        self._file = 0
+        self.open_file: FileTalk | None = None
+        self.hello = once
+        if mode is Mode.SERVED:
+            self.hello = self._start()[1]
+
+    @property
+    def pid(self) -> int | None:
+        """Of the process that leads the engine's group, while there is one."""
+        return self._pipe.pid if self._pipe is not None and self._pipe.alive else None
+
+    def file(self) -> FileTalk:
+        """A file begins; one that has not ended is left."""
+        if self.open_file is not None:
+            self.open_file.leave()
+        self._file += 1
+        if self._mode is Mode.ONCE:
+            self._close()
+            pipe = self._pipe = EnginePipe(self.command, self._limits.hang_s)
+        else:
+            pipe = self._served()
+            pipe.send(protocol.begin(self._file))
+        self.open_file = FileTalk(pipe, self._mode, self._limits.hang_s, self._file, self.hello)
+        return self.open_file
+
+    def close(self) -> None:
+        """Ends the engine."""
+        self.open_file = None
+        self._close()
+
+    def _served(self) -> EnginePipe:
+        if self._pipe is not None and self._pipe.alive:
+            return self._pipe
+        pipe, hello = self._start()
+        if hello != self.hello:
+            raise pipe.fault("says another hello than when it was started first", "One task measures one engine")
+        return pipe
+
+    def _start(self) -> tuple[EnginePipe, Hello]:
+        self._close()
+        pipe = self._pipe = EnginePipe(self.command, self._limits.hang_s)
+        text = pipe.line(self._limits.start_s, "has not said its hello", START_REMEDY)
+        if text is None:
+            raise pipe.ended("before its hello")
+        try:
+            return pipe, protocol.hello_of(text)
+        except ProtocolFault as fault:
+            raise pipe.fault(str(fault), _SERVED_REMEDY) from None
+
+    def _close(self) -> None:
+        if self._pipe is not None:
+            self._pipe.close()
+            self._pipe = None
+
+
+class FileTalk:
+    """One file: `feed` any number of samples, `take` what the engine has said so far.
+
+    Sound is sent in blocks of 100 ms whatever it comes in, so that an engine sees the same blocks every time.
+    """
+
+    def __init__(self, pipe: EnginePipe, mode: Mode, hang_s: float, number: int, hello: Hello) -> None:
+        self._pipe = pipe
+        self._mode = mode
+        self._hang_s = hang_s
+        self._number = number
+        self._hello = hello
+        self._block = max(1, hello.rate_hz // _BLOCKS_A_SECOND)
+        self._rest: npt.NDArray[np.int16] = np.zeros(0, np.int16)
+        self._sent = 0
+        self._lines = 0
+        self._last_end = 0
+        self._next_score: dict[str, int] = {}
+        self._said: list[Event | Scores] = []
+        self._ended = False
+
+    def feed(self, samples: npt.NDArray[np.int16]) -> None:
+        """Shape (n,), int16 at the engine's rate."""
+        rest = np.concatenate([self._rest, samples.astype(np.int16, copy=False)])
+        whole = len(rest) - len(rest) % self._block
+        for start in range(0, whole, self._block):
+            self._send(rest[start : start + self._block])
+        self._rest = rest[whole:].copy()
+        self._look()
+
+    def take(self, *, flush: bool) -> list[Event | Scores]:
+        """Events and scores since the last take; flush: ends the file, and waits for the last of them."""
+        if flush and not self._ended:
+            if len(self._rest):
+                self._send(self._rest)
+            self._end()
+        elif not self._ended:
+            self._look()
+        found, self._said = self._said, []
+        return found
+
+    def leave(self) -> None:
+        """The file is given up, and the process with it: nobody knows how much of the file it has read."""
+        if not self._ended:
+            self._ended = True
+            self._pipe.end()
+
+    def _send(self, block: npt.NDArray[np.int16]) -> None:
+        self._sent += len(block)
+        framed = self._mode is Mode.SERVED
+        self._pipe.send(protocol.sound(block) if framed else block.astype("<i2", copy=False).tobytes())
+
+    def _look(self) -> None:
+        for text in self._pipe.arrived():
+            if self._hear(text):
+                raise self._fault("says that the file is done before its end")
+
+    def _end(self) -> None:
+        self._ended = True
+        if self._mode is Mode.SERVED:
+            self._pipe.send(protocol.end(self._number))
+            while (text := self._pipe.line(self._hang_s, "has not said that the file is done")) is not None:
+                if self._hear(text):
+                    return
+            raise self._pipe.ended("before it said that the file is done")
+        self._pipe.end_input()
+        while (text := self._pipe.line(self._hang_s, "has said nothing and not ended")) is not None:
+            self._hear(text)
+        if self._pipe.exit_status() != 0:
+            raise self._pipe.ended("after the last of the sound")
+
+    def _hear(self, text: str) -> bool:
+        """Keeps what a line says; True when it says that the file is done."""
+        if not text.strip():
+            return False
+        self._lines += 1
+        if self._lines > _LINES_AT_ONCE + _LINES_A_SECOND * self._sent / self._hello.rate_hz:
+            raise self._fault(f"wrote {self._lines} lines in {self._sent / self._hello.rate_hz:.1f} s of sound")
+        try:
+            if self._mode is Mode.ONCE and self._lines == 1 and protocol.is_hello(text):
+                self._agrees(protocol.hello_of(text))
+                return False
+            line = protocol.line_of(text, self._hello.rate_hz, self._sent)
+        except ProtocolFault as fault:
+            raise self._fault(str(fault)) from None
+        match line:
+            case Done(file):
+                if file != self._number:
+                    raise self._fault(f"says that another file is done ({file - self._number:+d})")
+                return True
+            case Refused(why):
+                raise self._refused(why)
+            case Scores():
+                self._keep_scores(line)
+            case Event():
+                self._keep_event(line)
+        return False
+
+    def _keep_event(self, event: Event) -> None:
+        if self._hello.kind is EngineKind.WAKE and self._hello.phrases and event.text not in self._hello.phrases:
+            raise self._fault(f"found {event.text!r}, and its phrases are: {', '.join(self._hello.phrases)}")
+        if event.end is not None:
+            if event.end < self._last_end:
+                raise self._fault(f"goes back from sample {self._last_end} to {event.end}")
+            self._last_end = event.end
+        self._said.append(event)
+
+    def _keep_scores(self, scores: Scores) -> None:
+        declared = self._hello.scores
+        if declared is None or scores.phrase not in self._hello.phrases:
+            raise self._fault(f"writes scores of {scores.phrase!r} that its hello does not declare")
+        if scores.end != self._next_score.get(scores.phrase, scores.end):
+            raise self._fault(f"writes scores that do not follow on those before, at sample {scores.end}")
+        self._next_score[scores.phrase] = scores.end + len(scores.scores) * declared.step
+        if self._next_score[scores.phrase] - declared.step > self._sent:
+            raise self._fault(f"writes scores beyond the {self._sent} samples that were sent")
+        self._said.append(scores)
+
+    def _agrees(self, hello: Hello) -> None:
+        if (hello.kind, hello.rate_hz) != (self._hello.kind, self._hello.rate_hz):
+            raise self._fault(
+                f"is of kind {hello.kind.value} at {hello.rate_hz} Hz",
+                f"Say so: -s kind={hello.kind.value} -s rate-hz={hello.rate_hz}",
+            )
+
+    def _refused(self, why: str) -> EngineError:
+        """The engine's own words; the next file gets a fresh process."""
+        self._ended = True
+        self._pipe.end()
+        return EngineError(f"the engine {shown(self._pipe.command)} says: {plain_text(why)}")
+
+    def _fault(self, what: str, remedy: str = _REMEDY) -> EngineError:
+        self._ended = True
+        return self._pipe.fault(what, remedy)
+
 
 MODE = Setting(
     "mode", SettingKind.CHOICE, "served", "served: one process takes many files; once: a process a file, bare sound on "

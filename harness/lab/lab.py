@@ -18,8 +18,7 @@ from pathlib import Path
 from harness.base.places import lab_folder
 from harness.lab import broker, process_file
 from harness.lab.assistant.settings import AssistantSettings, read_settings
-from harness.lab.rooms import ROOMS, Room
-from harness.lab.sound_server import LabSoundServer
+from harness.lab.sound_server import ROOMS, LabSoundServer, Room
 from harness.model.choices import ASSISTANT as ASSISTANT
 from harness.model.choices import BROKER as BROKER
 from harness.model.choices import LAB_PARTS as PARTS

@@ -19,8 +19,8 @@ from harness.rating.standing import Count, OwnRows, Standing, drawn, hand_over, 
 from harness.session.engine.assemble import renderer
 from harness.session.log.clips import read_clip
 from harness.session.log.judgment_log import JudgmentLog
+from harness.sound.recordings import at_rate
 from harness.sound.stimuli.level import at_level_unclipped
-from harness.sound.stimuli.recording import at_rate
 
 
 @dataclass(frozen=True, slots=True)

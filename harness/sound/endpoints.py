@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from harness.sound.earcons import is_tonal
-from harness.sound.frames import FRAME_S, Frame
+from harness.sound.frames import FRAME_S, Frame, is_tonal
 
 
 @dataclass(frozen=True, slots=True)

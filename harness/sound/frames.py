@@ -2,18 +2,208 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right, insort
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from harness.base.ports import SpeechDetector
-from harness.sound.earcons import WINDOW_SAMPLES, filled_share
-from harness.sound.noise_floor import NoiseFloor
-from harness.sound.normaliser import Normaliser
-from harness.sound.timeline import ANALYSIS_HZ, Mono
+from harness.model.time import Stamp
+
+WINDOW_SAMPLES = 512
+_RATE_HZ = 16000
+_LOW_HZ, _HIGH_HZ = 150.0, 6000.0
+_BELOW_PEAK_DB = 25.0
+_TONAL_SHARE = 0.075
+_TONAL_FRAMES = 0.8
+_MIN_FRAMES = 3
+
+_TAPER = np.hanning(WINDOW_SAMPLES)
+_BINS = slice(int(_LOW_HZ * WINDOW_SAMPLES / _RATE_HZ), int(_HIGH_HZ * WINDOW_SAMPLES / _RATE_HZ))
+
+
+def filled_share(window: npt.NDArray[np.float32]) -> float:
+    """Share of the band 150 Hz–6 kHz that lies within 25 dB of its strongest place, 0–1.
+
+    window: shape (512,), at 16 kHz. A steady tone fills about 2 %, a chord of three 5 %, speech 4–60 % and seldom
+    little for long.
+    """
+    power = np.abs(np.fft.rfft(window * _TAPER)[_BINS]) ** 2
+    peak = float(power.max())
+    if peak <= 0.0:
+        return 1.0
+    return float(np.count_nonzero(power >= peak * 10 ** (-_BELOW_PEAK_DB / 10))) / len(power)
+
+
+def is_tonal(shares: Sequence[float]) -> bool:
+    """True when a stretch of sound is tones only; `shares` are those of its frames, onset and decay left out.
+
+    Speech may have single vowels that look like a tone, so four of five frames must; too short a stretch is not tonal.
+    """
+    if len(shares) < _MIN_FRAMES:
+        return False
+    narrow = sum(share <= _TONAL_SHARE for share in shares)
+    return narrow >= _TONAL_FRAMES * len(shares)
+
+
+SILENT_DBFS = -90.0
+
+
+class NoiseFloor:
+    """A low percentile of the frame levels of the last seconds: speech has pauses, noise has none.
+
+    Starts with the first frame. Falls at once, rises by at most `rise_db_per_s`, so that a long speech without pauses
+    lifts it little. The percentile lies below the mean of noise by `bias_db`, which is added.
+    """
+
+    def __init__(
+        self,
+        frames_per_s: int = 100,
+        window_s: float = 4.0,
+        percentile: float = 0.15,
+        bias_db: float = 1.2,
+        rise_db_per_s: float = 6.0,
+    ) -> None:
+        self._length = int(window_s * frames_per_s)
+        self._percentile = percentile
+        self._bias_db = bias_db
+        self._rise_db = rise_db_per_s / frames_per_s
+        self.reset()
+
+    def reset(self) -> None:
+        self._levels: deque[float] = deque()
+        self._sorted: list[float] = []
+        self._floor_dbfs: float | None = None
+
+    @property
+    def dbfs(self) -> float:
+        """dBFS; SILENT_DBFS before the first frame and in digital silence."""
+        return SILENT_DBFS if self._floor_dbfs is None else self._floor_dbfs
+
+    def feed(self, level_dbfs: float) -> float:
+        """Takes the level of the next frame, gives the floor."""
+        level_dbfs = max(level_dbfs, SILENT_DBFS)
+        self._levels.append(level_dbfs)
+        insort(self._sorted, level_dbfs)
+        if len(self._levels) > self._length:
+            del self._sorted[bisect_left(self._sorted, self._levels.popleft())]
+        found = self._sorted[int(self._percentile * len(self._sorted))] + self._bias_db
+        young = len(self._levels) < 10
+        if self._floor_dbfs is None or young or found < self._floor_dbfs:
+            self._floor_dbfs = found
+        else:
+            self._floor_dbfs = min(found, self._floor_dbfs + self._rise_db)
+        return self._floor_dbfs
+
+
+NOISE_DBFS = -50.0
+SPEECH_DBFS = -18.0
+MAX_GAIN_DB = 50.0
+_RELEASE_DB = 0.05
+
+
+class Normaliser:
+    """Gain in dB for the next frame, from the noise floor first and from the loudest recent sound second.
+
+    A detector takes noise near −26 dBFS for speech and misses speech at −56 dBFS. So the floor is put at −50 dBFS,
+    unless what is heard would then go above −18 dBFS: the gain falls at once with a loud frame and comes back slowly.
+    """
+
+    def __init__(self, frames_per_s: int = 100) -> None:
+        self._release_db = _RELEASE_DB * 100 / frames_per_s
+        self.reset()
+
+    def reset(self) -> None:
+        self._peak_dbfs = -200.0
+
+    def gain_db(self, level_dbfs: float, floor_dbfs: float) -> float:
+        """level_dbfs: of the frame that the gain is for."""
+        self._peak_dbfs = max(level_dbfs, self._peak_dbfs - self._release_db)
+        return max(min(NOISE_DBFS - floor_dbfs, SPEECH_DBFS - self._peak_dbfs, MAX_GAIN_DB), -MAX_GAIN_DB)
+
+
+Mono = npt.NDArray[np.float32]
+
+ANALYSIS_HZ = 16000
+
+
+class Timeline:
+    """Where each sample lies on the host clock: anchors of the last `keep` blocks, nearest earlier one counts."""
+
+    def __init__(self, rate_hz: int, keep: int = 6000) -> None:
+        self.rate_hz = rate_hz
+        self._anchors: deque[tuple[int, float, float]] = deque(maxlen=keep)
+
+    def add(self, first_sample: int, at_s: float, error_s: float) -> None:
+        """An anchor: sample `first_sample` was at `at_s`; they come in rising order."""
+        self._anchors.append((first_sample, at_s, error_s))
+
+    def clear(self) -> None:
+        self._anchors.clear()
+
+    def at(self, sample: float) -> Stamp:
+        """The host time of a sample (may be fractional); ValueError when there is no anchor."""
+        first, at_s, error_s = self._nearest(sample, 0)
+        return Stamp(at_s + (sample - first) / self.rate_hz, error_s)
+
+    def sample(self, at_s: float) -> float:
+        """The sample at a host time, extrapolated where none has arrived; ValueError when there is no anchor."""
+        first, anchor_s, _ = self._nearest(at_s, 1)
+        return first + (at_s - anchor_s) * self.rate_hz
+
+    def _nearest(self, value: float, column: int) -> tuple[int, float, float]:
+        if not self._anchors:
+            raise ValueError("no block has arrived yet")
+        # Asked almost always about the newest anchors.
+        if value >= self._anchors[-1][column]:
+            return self._anchors[-1]
+        index = bisect_right(self._anchors, value, key=lambda anchor: anchor[column])
+        return self._anchors[max(index - 1, 0)]
+
+
+class Decimator:
+    """From a multiple of 16 kHz to 16 kHz, in blocks of any length; linear phase, so that its delay is one number.
+
+    Output sample k stands for input sample k·factor − delay, where `delay` is in input samples.
+    """
+
+    def __init__(self, rate_hz: int) -> None:
+        from scipy import signal  # here, since it takes long to import and a list of engines needs none
+
+        if rate_hz % ANALYSIS_HZ:
+            raise ValueError(f"the rate is a multiple of {ANALYSIS_HZ} Hz, not {rate_hz}")
+        self.factor = rate_hz // ANALYSIS_HZ
+        half = 32 * self.factor if self.factor > 1 else 0
+        self.delay = half
+        cutoff = 7600 / (rate_hz / 2)
+        self._convolved = signal.fftconvolve
+        taps = signal.firwin(2 * half + 1, cutoff, window=("kaiser", 8.0)) if half else np.ones(1)
+        self._taps: Mono = taps.astype(np.float32)
+        self.reset()
+
+    def reset(self) -> None:
+        self._past: Mono = np.zeros(len(self._taps) - 1, np.float32)
+        self._phase = 0
+
+    def feed(self, samples: Mono) -> Mono:
+        """The next output samples, float32 (m,)."""
+        if not len(samples):
+            return samples
+        joined = np.concatenate((self._past, samples))
+        filtered = (
+            self._convolved(joined, self._taps, "valid")
+            if len(samples) > 4096
+            else np.convolve(joined, self._taps, "valid")
+        )
+        if len(self._taps) > 1:
+            self._past = joined[-(len(self._taps) - 1) :]
+        kept = filtered[self._phase :: self.factor].astype(np.float32)
+        self._phase = (self._phase - len(samples)) % self.factor
+        return kept
+
 
 FRAME_SAMPLES = 160
 FRAME_S = FRAME_SAMPLES / ANALYSIS_HZ

@@ -2,20 +2,365 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 import soxr
+from scipy import linalg, signal
 
 from harness.base.ports import SpeechDetector
 from harness.model.observation import Earcon, Observation, SpeechEnded, SpeechStarted, StimulusHeard
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
 from harness.sound.endpoints import Began, EndpointRules, Endpoints, Finished, Found, Tone
-from harness.sound.frames import FRAME_SAMPLES, Frames
-from harness.sound.own_voice_gate import Heard, OwnVoiceGate
-from harness.sound.timeline import ANALYSIS_HZ, Decimator, Mono, Timeline
+from harness.sound.frames import ANALYSIS_HZ, FRAME_SAMPLES, Decimator, Frames, Mono, Timeline
+
+EARLIEST_S, LATEST_S = -0.1, 0.3
+"""Where the sound may arrive, relative to when it was said to leave."""
+LEAST_CORRELATION = 0.3
+PATH_S = 0.04
+_BEFORE_S = 0.004
+_RIDGE = 1e-5
+_FRAME = 160
+_DECAY_DB = 1.2
+"""Fall of a room's sound in 10 ms, at a reverberation time of half a second."""
+_SPAN = 3200
+_ASTRAY = int(0.35 * ANALYSIS_HZ)
+_RESEMBLANCE = 0.4
+_WORD, _BRIDGE = 10, 6
+_LEAST_LEFT_DB, _MOST_LEFT_DB = -15.0, 0.0
+_OVER_LEFT_DB, _MOST_OVER_DB = 10.0, 14.0
+_WELL_OUT_DB = -40.0
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """Sample 0 of the stimulus lies at `start` (fractional sample) of the recording; correlation 0–1."""
+
+    start: float
+    correlation: float
+
+
+def locate(recording: Mono, stimulus: Mono) -> Located | None:
+    """The place of best normalised cross-correlation; None when one of both is silent or too short.
+
+    recording: 16 kHz, longer than the stimulus; every lag at which the stimulus lies wholly inside it is tried. Both
+    are differentiated first, which makes the peak of speech narrow; a parabola through it gives fractions of a sample.
+    """
+    if len(recording) < len(stimulus) + 2 or len(stimulus) < ANALYSIS_HZ // 20:
+        return None
+    x = np.diff(stimulus.astype(np.float64), prepend=0.0)
+    y = np.diff(recording.astype(np.float64), prepend=float(recording[0]))
+    energy = float(np.dot(x, x))
+    running = np.concatenate(([0.0], np.cumsum(y * y)))
+    around = running[len(x) :] - running[: -len(x)]
+    if energy < 1e-9 or float(around.max()) < 1e-9:
+        return None
+    # Where next to nothing was recorded, a division by next to nothing would be taken for a match.
+    around = np.maximum(around, 1e-4 * float(around.max()))
+    found = np.abs(signal.correlate(y, x, "valid", method="fft")) / np.sqrt(energy * around)
+    peak = int(np.argmax(found))
+    offset = 0.0
+    if 0 < peak < len(found) - 1:
+        left, middle, right = (float(value) for value in found[peak - 1 : peak + 2])
+        bend = left - 2 * middle + right
+        offset = 0.5 * (left - right) / bend if bend else 0.0
+    return Located(peak + offset, min(1.0, float(found[peak])))
+
+
+def echo(recording: Mono, stimulus: Mono) -> npt.NDArray[np.float64]:
+    """What the stimulus sounds like in the recording: shape as the recording's.
+
+    Both at 16 kHz and aligned to some milliseconds (the stimulus as over a path without delay). The path is
+    a filter of 44 ms, from least squares (Wiener) over the whole.
+    """
+    before = int(_BEFORE_S * ANALYSIS_HZ)
+    taps = before + int(PATH_S * ANALYSIS_HZ)
+    y = recording.astype(np.float64)
+    x = np.concatenate((stimulus[before:], np.zeros(before))).astype(np.float64)
+    size = 1 << (len(y) + taps).bit_length()
+    spectrum = np.fft.rfft(x, size)
+    own = np.fft.irfft(np.abs(spectrum) ** 2, size)[:taps]
+    cross = np.fft.irfft(np.conj(spectrum) * np.fft.rfft(y, size), size)[:taps]
+    if own[0] <= 1e-12:
+        return np.zeros(len(y))
+    own[0] *= 1 + _RIDGE
+    path = linalg.solve_toeplitz(own, cross)
+    return np.asarray(np.fft.irfft(np.fft.rfft(path, size) * spectrum, size)[: len(y)])
+
+
+def _levels_db(samples: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    frames = samples[: len(samples) // _FRAME * _FRAME].reshape(-1, _FRAME)
+    return np.asarray(10 * np.log10(np.maximum(np.mean(frames**2, axis=1), 1e-12)))
+
+
+def unexplained(residual: Mono, echo_: npt.NDArray[np.float64], floor_dbfs: float) -> npt.NDArray[np.bool_] | None:
+    """Per frame of 10 ms: is there more in the residual than a path that is longer than our filter, or bent, explains?
+
+    None when taking out did not work: what is left of the stimulus is not well below it.
+    """
+    left = _levels_db(residual.astype(np.float64))
+    ours = _levels_db(echo_)
+    for index in range(1, len(ours)):
+        ours[index] = max(ours[index], ours[index - 1] - _DECAY_DB)
+    telling = ours > floor_dbfs + 15
+    if not telling.any():
+        return np.asarray(left > -200.0)
+    # The lower half of the spread: a device that speaks meanwhile is in the upper half only.
+    # What is no louder than the noise says only that it was taken out well.
+    ratio_db = np.where(left > floor_dbfs + 6, left - ours, _WELL_OUT_DB)
+    low, middle = np.percentile(ratio_db[telling], (20, 50))
+    spread_db = min(max(_OVER_LEFT_DB, 2.5 * float(middle - low)), _MOST_OVER_DB)
+    left_db = max(float(middle) + spread_db, _LEAST_LEFT_DB)
+    if left_db > _MOST_LEFT_DB:
+        return None
+    return np.asarray(left > ours + left_db)
+
+
+def quieter(recording: Mono, residual: npt.NDArray[np.float64]) -> Mono:
+    """Frame by frame the quieter of both: where taking out adds sound (a gap, a stop), nothing is taken out."""
+    count = len(recording) // _FRAME * _FRAME
+    better = np.ones(len(recording), np.bool_)
+    better[:count] = np.repeat(_levels_db(residual) <= _levels_db(recording.astype(np.float64)), _FRAME)
+    return np.where(better, residual, recording).astype(np.float32)
+
+
+def astray(cleaned: Mono, telling: npt.NDArray[np.bool_], stimulus: Mono, shift: int) -> npt.NDArray[np.bool_]:
+    """Per frame of 10 ms: is what is left our own sound after all, but up to 0.35 s from its place?
+
+    A recording with gaps or repeats (an overloaded computer) moves parts of our sound to where the filter does not
+    reach. Spans of 0.2 s that hold telling frames are looked for in the stimulus around; sample 0 of `cleaned` is
+    sample `shift` of the stimulus. When most of the spans are ours, then all is: better to miss a word of the device
+    than to invent one.
+    """
+    frames = np.zeros(len(telling), np.bool_)
+    around = np.pad(stimulus, (_ASTRAY, _ASTRAY + _SPAN))
+    step = _SPAN // 2
+    spans = ours = 0
+    for first in range(0, max(1, len(cleaned) - step), step):
+        begin = max(0, min(first, len(cleaned) - _SPAN))
+        window = slice(begin // _FRAME, (begin + _SPAN) // _FRAME)
+        if not telling[window].any():
+            continue
+        low = max(0, begin + shift)
+        found = locate(around[low : max(0, begin + shift + 2 * _ASTRAY + _SPAN)], cleaned[begin : begin + _SPAN])
+        spans += 1
+        if found and found.correlation >= _RESEMBLANCE:
+            ours += 1
+            # What the room makes of it goes on a little.
+            frames[window.start : window.stop + _WORD] = True
+    return frames | (2 * ours > spans)
+
+
+def words(telling: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Telling frames without what is shorter than 0.1 s (over gaps of 60 ms): edges of gaps, no word and no earcon.
+
+    What reaches the end may go on and stays.
+    """
+    kept = telling.copy()
+    found = np.flatnonzero(telling)
+    for run in np.split(found, np.flatnonzero(np.diff(found) > _BRIDGE) + 1):
+        if len(run) and run[-1] - run[0] < _WORD - 1 and run[-1] < len(telling) - _BRIDGE:
+            kept[run] = False
+    return kept
+
+
+_LEAD = int(0.05 * ANALYSIS_HZ)
+_TAIL = int(0.25 * ANALYSIS_HZ)
+_WATCHED = int(0.35 * ANALYSIS_HZ)
+"""After its end a stimulus that was found is still taken out and looked for, one that was not is masked."""
+_FADES = ANALYSIS_HZ // 20
+_REST = ANALYSIS_HZ // 2
+_APART = ANALYSIS_HZ // 500
+_PIECE = 3 * ANALYSIS_HZ
+_HISTORY = 5 * ANALYSIS_HZ
+_SURE = 0.5
+_SOON = int(0.08 * ANALYSIS_HZ)
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """The stimulus' first sample lies at `start` (fractional, 16 kHz) of the recording."""
+
+    play_id: str
+    start: float
+    correlation: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Passed:
+    """Sound for the detector: samples (n,) at 16 kHz, and for each whether our own voice may be in it."""
+
+    samples: Mono
+    masks: npt.NDArray[np.bool_]
+
+
+@dataclass(slots=True, eq=False)
+class _Stimulus:
+    play_id: str
+    samples: Mono
+    expected: int
+    located: Located | None = None
+    failed: bool = False
+    told: bool = False
+    skipped: int = 0
+    """Samples of its beginning that no recording holds."""
+    done_until: int = field(default=0)
+
+    @property
+    def start(self) -> int:
+        return round(self.located.start) if self.located else self.expected
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.samples) + (_TAIL if self.failed else _WATCHED)
+
+
+class OwnVoiceGate:
+    """Sound goes straight through when nothing of ours is playing; else in pieces of up to 3 s, our stimulus removed.
+
+    A stimulus that is not found (correlation under 0.3) or cannot be taken out is masked by time, until 0.25 s after
+    its end. What is left of one that was found is searched for parts of it that lie astray, until 0.35 s after its end.
+    """
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        self._held: Mono = np.zeros(0, np.float32)
+        self._origin = 0
+        self._passed = 0
+        self._ours_until = 0
+        self._stimuli: list[_Stimulus] = []
+        self.heard: list[Heard] = []
+
+    @property
+    def _end(self) -> int:
+        return self._origin + len(self._held)
+
+    def expect(self, play_id: str, samples: Mono, start: int, *, told: bool = False) -> None:
+        """A stimulus (16 kHz) whose first sample leaves at sample `start` of the recording, by the host clocks.
+
+        Of one that began before the recording (start < 0: the stream was interrupted) only the rest is looked for.
+        told: its place was told already.
+        """
+        skipped = 0 if start >= 0 else min(len(samples), -start - int(EARLIEST_S * ANALYSIS_HZ))
+        stimulus = _Stimulus(play_id, samples, start, told=told, skipped=skipped)
+        stimulus.failed = bool(skipped) and len(samples) - skipped < _REST
+        stimulus.done_until = self._origin if skipped else start - _LEAD
+        self._stimuli.append(stimulus)
+        self._stimuli.sort(key=lambda stimulus: stimulus.expected)
+
+    def feed(self, samples: Mono, floor_dbfs: float) -> list[Passed]:
+        """Takes the next samples; gives what can be passed on now. New places of stimuli are added to `heard`."""
+        self._held = np.concatenate((self._held, samples))
+        passed: list[Passed] = []
+        while self._stimuli:
+            stimulus = self._stimuli[0]
+            self._pass_plain(max(self._passed, min(self._end, stimulus.done_until)), passed)
+            if self._passed < stimulus.done_until or not self._settle(stimulus):
+                break
+            until = min(stimulus.end, stimulus.done_until + _PIECE)
+            if len(self._stimuli) > 1:
+                # The next one follows closely: it takes over where it begins.
+                until = min(until, max(self._stimuli[1].done_until, stimulus.done_until))
+            if self._end < until:
+                break
+            self._follow(stimulus, until)
+            self._pass_cleaned(stimulus, until, floor_dbfs, passed)
+            stimulus.done_until = until
+            if until >= stimulus.end or len(self._stimuli) > 1:
+                self._ours_until = stimulus.start + len(stimulus.samples) + _FADES
+                self._stimuli.pop(0)
+        else:
+            self._pass_plain(self._end, passed)
+        spare = min(self._passed, self._end - _HISTORY) - self._origin
+        if (spare > 0 and not self._stimuli) or spare > _HISTORY:
+            keep_from = self._passed - _HISTORY if self._stimuli else self._origin + spare
+            cut = max(0, min(keep_from, self._passed) - self._origin)
+            self._held = self._held[cut:]
+            self._origin += cut
+        return passed
+
+    def _pass_plain(self, until: int, passed: list[Passed]) -> None:
+        if until > self._passed:
+            samples = self._held[self._passed - self._origin : until - self._origin]
+            passed.append(Passed(samples, np.zeros(len(samples), np.bool_)))
+            self._passed = until
+
+    def _settle(self, stimulus: _Stimulus) -> bool:
+        """Looks for the stimulus once enough of it has passed; True when it was found or given up."""
+        if stimulus.located or stimulus.failed:
+            return True
+        part = stimulus.samples[stimulus.skipped :][:_PIECE]
+        expected = stimulus.expected + stimulus.skipped
+        soonest = expected + len(part) + _SOON
+        latest = expected + len(part) + int(LATEST_S * ANALYSIS_HZ)
+        if self._end < soonest:
+            return False
+        is_last = self._end >= latest
+        if not is_last and (self._end - soonest) % (_SOON // 2) >= _FRAME:
+            return False
+        first = max(expected + int(EARLIEST_S * ANALYSIS_HZ), self._origin)
+        found = locate(self._held[first - self._origin : min(self._end, latest) - self._origin], part)
+        least = LEAST_CORRELATION if is_last else _SURE
+        if found and found.correlation >= least:
+            start = found.start + first - stimulus.skipped
+            stimulus.located = Located(start, found.correlation)
+            if not stimulus.told:
+                self.heard.append(Heard(stimulus.play_id, start, found.correlation))
+            return True
+        stimulus.failed = is_last
+        return is_last
+
+    def _follow(self, stimulus: _Stimulus, until: int) -> None:
+        """Looks anew where a later piece lies: sound that was lost or repeated meanwhile has moved it."""
+        first = stimulus.done_until - stimulus.start
+        part = stimulus.samples[max(0, first) : until - stimulus.start - int(LATEST_S * ANALYSIS_HZ)]
+        if stimulus.located is None or first < _LEAD or len(part) < _REST:
+            return
+        begin = max(stimulus.done_until + int(EARLIEST_S * ANALYSIS_HZ), self._origin)
+        found = locate(self._held[begin - self._origin : until - self._origin], part)
+        if found and found.correlation >= _SURE:
+            start = found.start + begin - first
+            if abs(start - stimulus.located.start) > _APART:
+                stimulus.located = Located(start, found.correlation)
+
+    def _pass_cleaned(self, stimulus: _Stimulus, until: int, floor_dbfs: float, passed: list[Passed]) -> None:
+        """Takes the stimulus out of [done_until, until) and passes on what was not passed yet."""
+        begin = max(stimulus.done_until, self._origin)
+        recording = self._held[begin - self._origin : until - self._origin]
+        count = len(recording)
+        ours = np.zeros(count, np.float32)
+        shift = begin - stimulus.start
+        source = stimulus.samples[max(shift, 0) : shift + count] if shift + count > 0 else stimulus.samples[:0]
+        into = max(-shift, 0)
+        ours[into : into + len(source)] = source[: max(0, count - into)]
+        masks = np.ones(count, np.bool_)
+        cleaned = recording
+        if stimulus.located:
+            echo_ = echo(recording, ours)
+            left = quieter(recording, recording - echo_)
+            frames = unexplained(left, echo_, floor_dbfs)
+            if frames is not None:
+                cleaned = left
+                if frames.any():
+                    frames &= ~astray(left, frames, stimulus.samples, shift)
+                    frames = words(frames)
+                masks = np.repeat(~frames, _FRAME)
+                masks = np.concatenate((masks, np.ones(count - len(masks), np.bool_)))
+                # Before our sound arrived there is nothing of it to mask, but the last of the one before.
+                masks[: max(0, stimulus.start - _FRAME - begin)] = False
+                masks[: max(0, self._ours_until - begin)] |= begin < stimulus.start
+            else:
+                masks[max(0, stimulus.start + len(stimulus.samples) + _TAIL - begin) :] = False
+        fresh = max(0, self._passed - begin)
+        if fresh < count:
+            passed.append(Passed(cleaned[fresh:], masks[fresh:]))
+            self._passed = until
+
 
 _HEARD_ERROR_S = 0.0003
 _WEAK_HEARD_ERROR_S = 0.001

@@ -13,8 +13,8 @@ import soxr
 from harness.model.errors import SoundError
 from harness.model.stimulus import Samples, Waveform
 from harness.model.time import Stamp
+from harness.sound.child import Packet, Word
 from harness.sound.level import rms_dbfs
-from harness.sound.packets import Packet, Word
 from harness.sound.stream_clock import RATE_HZ, Latency, StreamClock
 from harness.sound.supervised_stream import OnBack, OnFault, OnOverrun, SupervisedStream
 

@@ -6,6 +6,7 @@ sense of, and what was cut short.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,13 +16,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import soundfile
+import soxr
 
 from harness.model.errors import InputError, Place
 from harness.model.stimulus import Waveform
-from harness.sound.containers import demand_whole
-from harness.sound.pcm_source import NO_TOTAL, Forward, decoded
-from harness.sound.sound_files import RATES_HZ
-from harness.sound.wave_file import UnusableSound
+from harness.sound.sound_files import NO_TOTAL, RATES_HZ, Forward, decoded
+from harness.sound.wave_file import UnusableSound, demand_whole
 
 Block = npt.NDArray[np.float32]
 
@@ -133,3 +133,28 @@ def _blocks(file: soundfile.SoundFile, path: str) -> Iterator[Block]:
 def _refused(path: str, detail: str) -> InputError:
     what = f"the recording is {detail}" if detail.startswith(("cut off", "damaged")) else detail
     return InputError(what, place=Place(path), remedy=f"Copy or export {Path(path).name} again")
+
+
+def content_sha256(path: str) -> str:
+    """Hash of the file's bytes, read once as long as the file does not change; InputError when it cannot be read."""
+    try:
+        standing = os.stat(path)
+        return _content_sha256(path, standing.st_mtime_ns, standing.st_size, standing.st_ino)
+    except OSError as error:
+        raise InputError(
+            f"the recording cannot be read: {error.strerror}", place=Place(path), remedy="Check the path"
+        ) from error
+
+
+@lru_cache(maxsize=10_000)
+def _content_sha256(path: str, *_: int) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def at_rate(waveform: Waveform, rate_hz: int) -> Waveform:
+    """The whole waveform at another rate (soxr, very high quality; no delay)."""
+    if waveform.rate_hz == rate_hz:
+        return waveform
+    resampled = soxr.resample(waveform.samples, waveform.rate_hz, rate_hz, quality="VHQ")
+    return Waveform(np.asarray(resampled, dtype=np.float32), rate_hz)

@@ -6,10 +6,61 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from harness.base import places
-from harness.model.errors import LabError, SoundError
-from harness.sound.device_names import SoundDevice
+from harness.model.errors import LabError, SoundError, did_you_mean
+
+PULSE = "pulse"
+
+
+@dataclass(frozen=True, slots=True)
+class SoundDevice:
+    """A device as PortAudio shows it; `rate_hz` is what it says its default is.
+
+    server_name: it is a sink or source of PulseAudio or PipeWire, which PortAudio reaches by the device `index`.
+    """
+
+    index: int
+    name: str
+    inputs: int
+    outputs: int
+    rate_hz: int
+    server_name: str = ""
+
+
+def of_server(ways: Sequence[SoundDevice], sinks: Sequence[str], sources: Sequence[str]) -> list[SoundDevice]:
+    """Sinks and sources of a sound server, by their own names; none without ALSA's plug-in `pulse` as the way there."""
+    pulse = next((device for device in ways if device.name == PULSE), None)
+    if pulse is None:
+        return []
+    rate_hz = pulse.rate_hz
+    playing = [SoundDevice(pulse.index, one, 0, pulse.outputs, rate_hz, one) for one in sinks]
+    return playing + [SoundDevice(pulse.index, one, pulse.inputs, 0, rate_hz, one) for one in sources]
+
+
+def find(devices: Sequence[SoundDevice], name: str, *, plays: bool) -> SoundDevice:
+    """The device of that name that plays (or records): exact, else the only one that contains it in any case.
+
+    SoundError lists the names that would do, the nearest first.
+    """
+    able = [device for device in devices if (device.outputs if plays else device.inputs) > 0]
+    exact = [device for device in able if device.name == name]
+    if exact:
+        return exact[0]
+    within = [device for device in able if name.casefold() in device.name.casefold()]
+    if len(within) == 1 and name:
+        return within[0]
+    kind = "playback" if plays else "recording"
+    if within and name:
+        names = ", ".join(repr(device.name) for device in within)
+        raise SoundError(f"{name!r} fits {len(within)} {kind} devices", remedy=f"Say which: {names}")
+    names_able = [device.name for device in able]
+    meant = did_you_mean(name, names_able)
+    listed = ", ".join(repr(found) for found in names_able) or "none"
+    raise SoundError(f"no {kind} device is called {name!r}", remedy=f"{meant}There are: {listed}")
+
 
 LIST_LIMIT_S = 10.0
 

@@ -22,7 +22,7 @@ from typing import IO, Protocol
 from harness.base import places
 from harness.model.errors import DeviceError, LabError, SoundError
 from harness.model.time import Stamp
-from harness.sound.packets import Packet, PacketReader, Word
+from harness.sound.child import Packet, PacketReader, Word
 
 SILENT_S = 0.6
 """No callback for so long: the sound server is dead or frozen."""

@@ -11,9 +11,8 @@ import numpy as np
 
 from harness.model.stimulus import Samples, Waveform
 from harness.model.time import Stamp
-from harness.sound.capture import Capture
+from harness.sound.capture import Capture, Ring
 from harness.sound.playback import Playback
-from harness.sound.ring import Ring
 
 RATE_HZ = 48000
 LAB = "virtual_lab"

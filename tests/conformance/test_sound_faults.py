@@ -11,7 +11,7 @@ import pytest
 
 from harness.lab.sound_server import LabSoundServer
 from harness.model.errors import LabError, SoundError
-from harness.sound.chirp import chirp, find
+from harness.sound.path_check import chirp, find
 from tests.conformance.sound_path import RATE_HZ, noise, player, recorder, until
 
 pytestmark = pytest.mark.sound

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from harness.lab.sound_server import LabSoundServer
-from harness.sound.capture import Capture
-from harness.sound.chirp import chirp, find
+from harness.sound.capture import Capture, Ring
+from harness.sound.path_check import chirp, find
 from harness.sound.playback import Playback
-from harness.sound.ring import Ring
 from harness.sound.sound_devices import sound_devices
 from tests.conformance.sound_path import Told, until
 

@@ -7,12 +7,11 @@ import time
 import numpy as np
 import pytest
 
-from harness.lab.rooms import ROOMS, Ear, Mouth
-from harness.lab.sound_server import LabSoundServer
+from harness.lab.sound_server import ROOMS, Ear, LabSoundServer, Mouth
 from harness.model.errors import SoundError
 from harness.model.stimulus import Waveform
-from harness.sound.chirp import chirp, find
 from harness.sound.level import rms_dbfs
+from harness.sound.path_check import chirp, find
 from harness.sound.sound_devices import sound_devices
 from tests.conformance.sound_path import LAB, RATE_HZ, click_train, noise, player, recorder, until
 

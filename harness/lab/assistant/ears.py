@@ -12,8 +12,7 @@ import numpy.typing as npt
 from harness.base.ports import SpeechDetector, WakeEngine
 from harness.lab.assistant.settings import AssistantSettings
 from harness.model.stimulus import Waveform
-from harness.sound.noise_floor import NoiseFloor
-from harness.sound.normaliser import Normaliser
+from harness.sound.frames import NoiseFloor, Normaliser
 
 RATE_HZ = 16000
 # Enough for the whole wake phrase: the recogniser knows the words after it better (49 of 65 sentences of poor voices

@@ -29,7 +29,7 @@ from harness.session.engine.client import EngineClient
 from harness.session.engine.engine_place import EnginePlace
 from harness.session.engine.launch import start_engine
 from harness.session.engine.prepare import prepare
-from harness.sound.stimuli.voices.text import same_language
+from harness.sound.stimuli.voices.program import same_language
 from harness.wake.wake import WakeFigures
 
 TIMES = 3

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+import soxr
 
 from harness.model.errors import InputError, Place
-from harness.model.stimulus import NoiseKind, NoiseSpec, Waveform
-from harness.sound import recordings
-from harness.sound.stimuli import recording
-from harness.sound.stimuli.level import amplify, rms_dbfs
+from harness.model.stimulus import Ambience, NoiseKind, NoiseSpec, RecordingPiece, Samples, Saying, Waveform
+from harness.sound.recordings import at_rate, opened
+from harness.sound.recordings import read as read_recording
+from harness.sound.stimuli.level import FULL_SCALE, active_speech_level, amplify, rms_dbfs
 
 MARGIN_S = 0.5
 """Noise begins this long before a stimulus and ends this long after it."""
@@ -16,7 +19,7 @@ LOWEST_HZ = 20.0
 CROSSFADE_S = 0.05
 
 
-def make(spec: NoiseSpec, samples: int, rate_hz: int, level_dbfs: float, seed: int) -> Waveform:
+def make_noise(spec: NoiseSpec, samples: int, rate_hz: int, level_dbfs: float, seed: int) -> Waveform:
     """Noise of that length with that RMS level; the same seed gives the same noise. InputError as recordings.read."""
     match spec.kind:
         case NoiseKind.WHITE:
@@ -24,7 +27,7 @@ def make(spec: NoiseSpec, samples: int, rate_hz: int, level_dbfs: float, seed: i
         case NoiseKind.PINK:
             noise = _coloured(samples, rate_hz, seed, slope=-0.5)
         case NoiseKind.RECORDING:
-            noise = _repeated(recording.at_rate(recordings.read(spec.path), rate_hz), samples)
+            noise = _repeated(at_rate(read_recording(spec.path), rate_hz), samples)
     found = rms_dbfs(noise)
     if found is None:
         raise InputError(
@@ -60,3 +63,120 @@ def _repeated(source: Waveform, samples: int) -> Waveform:
     # The very beginning follows nothing, so it is not faded in.
     out[:fade] = x[:fade]
     return Waveform(out[:samples].astype(np.float32), source.rate_hz)
+
+
+FADE_S = 0.005
+EXCERPTS, EXCERPT_S = 12, 5.0
+"""A long recording's level is taken from so many excerpts, spread evenly over it."""
+PAUSES_S = (0.3, 1.5)
+"""Between two sayings."""
+PIECE_MARGIN_S = 0.5
+"""Read beyond both ends of a piece, so that changing its rate does nothing to its edges."""
+
+Speak = Callable[[Saying], Samples]
+"""A saying at the wished rate and level."""
+
+
+class Ambiences:
+    """Makes ambient sound, and remembers the levels of the recordings that it has measured."""
+
+    def __init__(self) -> None:
+        self._gains: dict[tuple[str, int, int], float] = {}
+
+    def make(self, ambience: Ambience, rate_hz: int, level_dbfs: float, speak: Speak) -> Samples:
+        """Samples at rate_hz, shape (round(duration_s · rate_hz),); the same ambience gives the same samples.
+
+        Recordings are brought to the active speech level as whole files, so that a quiet passage stays quiet; noise
+        has that RMS level. What would pass full scale is turned down as a whole. InputError for an unreadable or
+        silent recording.
+        """
+        count = round(ambience.duration_s * rate_hz)
+        if ambience.pieces:
+            made = self._pieces(ambience.pieces, count, rate_hz, level_dbfs)
+        elif ambience.noise is not None:
+            made = _noise(ambience.noise, count, rate_hz, level_dbfs, ambience.seed)
+        else:
+            made = _sayings(ambience, count, rate_hz, speak)
+        peak = float(np.abs(made).max(initial=0.0))
+        return made if peak <= FULL_SCALE else (made * (FULL_SCALE / peak)).astype(np.float32)
+
+    def _pieces(self, pieces: tuple[RecordingPiece, ...], count: int, rate_hz: int, level_dbfs: float) -> Samples:
+        whole = np.zeros(count, dtype=np.float32)
+        at_s = 0.0
+        for piece in pieces:
+            first = round(at_s * rate_hz)
+            at_s += piece.duration_s
+            last = min(count, round(at_s * rate_hz))
+            sound = _read_piece(piece, rate_hz)[: last - first]
+            sound = sound * 10 ** ((level_dbfs - self._level(piece.path)) / 20)
+            whole[first : first + len(sound)] = _faded(sound.astype(np.float32), rate_hz)
+        return whole
+
+    def _level(self, path: str) -> float:
+        """Active speech level of a recording, dBFS, from excerpts of it."""
+        with opened(path) as file:
+            key = (path, file.frames, file.samplerate)
+            if key not in self._gains:
+                size = round(EXCERPT_S * file.samplerate)
+                if file.frames <= EXCERPTS * size:
+                    heard = file.read(dtype="float32")
+                else:
+                    parts = []
+                    for start in np.linspace(0, file.frames - size, EXCERPTS).astype(int):
+                        file.seek(int(start))
+                        parts.append(file.read(size, dtype="float32"))
+                    heard = np.concatenate(parts)
+                level = active_speech_level(Waveform(np.nan_to_num(heard).astype(np.float32), file.samplerate))
+                if level is None:
+                    raise InputError(
+                        "the recording is silent wherever it was looked at", place=Place(path), remedy="Leave it out"
+                    )
+                self._gains[key] = level.level_dbfs
+            return self._gains[key]
+
+
+def _read_piece(piece: RecordingPiece, rate_hz: int) -> Samples:
+    """The piece alone is read, however long the file is, and brought to the rate."""
+    with opened(piece.path) as file:
+        own = file.samplerate
+        first, last = round(piece.offset_s * own), round((piece.offset_s + piece.duration_s) * own)
+        before = min(first, round(PIECE_MARGIN_S * own))
+        file.seek(min(first - before, file.frames))
+        sound = file.read(last - first + before + round(PIECE_MARGIN_S * own), dtype="float32")
+    if not np.isfinite(sound).all():
+        raise InputError(
+            "the recording holds samples that are no numbers (NaN or infinite)",
+            place=Place(piece.path),
+            remedy="Export it again",
+        )
+    if own != rate_hz:
+        sound = np.asarray(soxr.resample(sound, own, rate_hz, quality="VHQ"), dtype=np.float32)
+    start = round(before * rate_hz / own)
+    made: Samples = sound[start : start + round(piece.duration_s * rate_hz)]
+    return made
+
+
+def _noise(kind: NoiseKind, count: int, rate_hz: int, level_dbfs: float, seed: int) -> Samples:
+    made = make_noise(NoiseSpec(kind, 0.0), count, rate_hz, level_dbfs, seed)
+    return _faded(made.samples.copy(), rate_hz)
+
+
+def _sayings(ambience: Ambience, count: int, rate_hz: int, speak: Speak) -> Samples:
+    whole = np.zeros(count, dtype=np.float32)
+    chance = np.random.Generator(np.random.PCG64(ambience.seed))
+    at = number = 0
+    while at < count and ambience.sayings:
+        said = speak(ambience.sayings[number % len(ambience.sayings)])[: count - at]
+        whole[at : at + len(said)] = said
+        at += len(said) + round(chance.uniform(*PAUSES_S) * rate_hz)
+        number += 1
+    return _faded(whole, rate_hz)
+
+
+def _faded(sound: Samples, rate_hz: int) -> Samples:
+    """In place: no click where sounds are joined."""
+    fade = min(round(FADE_S * rate_hz), len(sound) // 2)
+    ramp = np.linspace(0, 1, fade, endpoint=False, dtype=np.float32)
+    sound[:fade] *= ramp
+    sound[len(sound) - fade :] *= ramp[::-1]
+    return sound

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import threading
 from dataclasses import asdict
 from functools import partial
@@ -11,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import soundfile
 import soxr
 
 from harness.base.plugins import Group, load
 from harness.base.ports import Voice
+from harness.base.whole_file import whole_stream
 from harness.model.errors import InputError
 from harness.model.stimulus import (
     Ambience,
@@ -31,12 +34,137 @@ from harness.model.stimulus import (
     Utterance,
     Waveform,
 )
-from harness.sound import recordings
-from harness.sound.stimuli import noise, recording
-from harness.sound.stimuli.ambience import Ambiences
-from harness.sound.stimuli.cache import RenderCache, content_hash
+from harness.sound.recordings import at_rate, content_sha256
+from harness.sound.recordings import read as read_recording
 from harness.sound.stimuli.level import active_speech_level, at_level, refuse_clipping
-from harness.sound.stimuli.span import cut_speech
+from harness.sound.stimuli.noise import MARGIN_S, Ambiences, make_noise
+
+WINDOW_S = 0.005
+BELOW_ACTIVE_DB = 35.0
+"""Sound this far under the active speech level is no speech: below weak fricatives, above the noise of a voice."""
+ABOVE_FLOOR_DB = 8.0
+AT_LEAST_BELOW_DB = 20.0
+GUARD_S = 0.02
+GUARD_OF_RECORDING_S = 0.1
+FADE_S = 0.005
+
+
+def active_span(waveform: Waveform, *, recorded: bool = False) -> tuple[int, int] | None:
+    """Samples [start, end) from the first to the last speech; None for silence.
+
+    Speech is where the power over 5 ms is above 35 dB under the active level. A recording has a noise floor (its
+    quietest twentieth): there the threshold is 8 dB above the floor when that is higher, at most 20 dB under the level.
+    """
+    level = active_speech_level(waveform)
+    if level is None:
+        return None
+    power = _power(waveform)
+    threshold_db = level.level_dbfs - BELOW_ACTIVE_DB
+    if recorded:
+        floor_db = 10 * float(np.log10(max(float(np.percentile(power, 5)), 1e-15)))
+        threshold_db = min(max(threshold_db, floor_db + ABOVE_FLOOR_DB), level.level_dbfs - AT_LEAST_BELOW_DB)
+    above = np.flatnonzero(power > 10 ** (threshold_db / 10))
+    if not len(above):
+        return None
+    return int(above[0]), int(above[-1]) + 1
+
+
+def cut_speech(
+    waveform: Waveform, *, recorded: bool = False, ends_at: int | None = None, whole: bool = False
+) -> tuple[Samples, int, int] | None:
+    """The speech and what surrounds it, with 5 ms fades at the ends, and the span of the speech in it.
+
+    Kept around the speech: up to 20 ms; up to 100 ms of a recording, whose weak sounds may lie under its noise.
+    ends_at: the sample at which the speech is known to end, whatever its energy says. whole: nothing is cut or faded.
+    """
+    span = active_span(waveform, recorded=recorded)
+    if span is None:
+        return None
+    if ends_at is not None:
+        span = min(span[0], ends_at), min(ends_at, len(waveform.samples))
+    if whole:
+        return waveform.samples, *span
+    guard = round((GUARD_OF_RECORDING_S if recorded else GUARD_S) * waveform.rate_hz)
+    first, last = max(0, span[0] - guard), min(len(waveform.samples), span[1] + guard)
+    cut = waveform.samples[first:last].copy()
+    fade = min(round(FADE_S * waveform.rate_hz), len(cut) // 2)
+    ramp = np.sin(np.linspace(0, np.pi / 2, fade, endpoint=False, dtype=np.float64)) ** 2
+    cut[:fade] *= ramp.astype(np.float32)
+    cut[len(cut) - fade :] *= ramp[::-1].astype(np.float32)
+    return cut, span[0] - first, span[1] - first
+
+
+def _power(waveform: Waveform) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Mean square over a window centred on each sample, shape (n,)."""
+    half = max(1, round(WINDOW_S * waveform.rate_hz / 2))
+    x = waveform.samples.astype(np.float64)
+    total = np.concatenate(([0.0], np.cumsum(x * x)))
+    at = np.arange(len(x))
+    low, high = np.maximum(at - half, 0), np.minimum(at + half, len(x))
+    return np.asarray(np.maximum(total[high] - total[low], 0.0) / (2 * half), dtype=np.float64)
+
+
+logger = logging.getLogger(__name__)
+
+
+def content_hash(key: str, waveform: Waveform, parts: tuple[Part, ...]) -> str:
+    """Hex SHA-256 over the recipe's key, the parts and the samples (little-endian float32)."""
+    digest = hashlib.sha256(key.encode())
+    digest.update(json.dumps([asdict(part) for part in parts], sort_keys=True).encode())
+    digest.update(f"|{waveform.rate_hz}|".encode())
+    digest.update(waveform.samples.astype("<f4").tobytes())
+    return digest.hexdigest()
+
+
+class RenderCache:
+    """A folder that threads and processes may share; it is made when the first stimulus is put.
+
+    A file appears whole or not at all. What does not match its hash is as good as absent, and is written again.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def get(self, key: str) -> RenderedStimulus | None:
+        """The stimulus under that key, checked against its hash; None when it is absent or damaged."""
+        try:
+            found = json.loads(self._path(key, "json").read_text(encoding="utf-8"))
+            parts = tuple(
+                Part(Role(p["role"]), int(p["start_sample"]), int(p["end_sample"]), str(p["text"]))
+                for p in found["parts"]
+            )
+            samples, rate_hz = soundfile.read(self._path(key, "wav"), dtype="float32")
+            waveform = Waveform(np.asarray(samples, dtype=np.float32), int(rate_hz))
+            if content_hash(key, waveform, parts) == found["sha256"]:
+                return RenderedStimulus(waveform, parts, found["sha256"])
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError, soundfile.LibsndfileError) as error:
+            if not self._path(key, "wav").exists():
+                return None
+            logger.warning("the cached stimulus %s is damaged and is made again: %s", self._path(key, "wav"), error)
+            return None
+        logger.warning("the cached stimulus %s is damaged and is made again: wrong hash", self._path(key, "wav"))
+        return None
+
+    def put(self, key: str, rendered: RenderedStimulus) -> None:
+        """Keeps a stimulus; a disk that is full or read-only is logged, for the stimulus itself is unharmed."""
+
+        waveform = rendered.waveform
+        record = {"sha256": rendered.sha256, "parts": [asdict(part) for part in rendered.parts]}
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with whole_stream(self._path(key, "wav")) as file:
+                soundfile.write(file, waveform.samples, waveform.rate_hz, format="WAV", subtype="FLOAT")
+            # The record comes last: where it is, the sound is.
+            with whole_stream(self._path(key, "json")) as file:
+                file.write(json.dumps(record).encode())
+        except (OSError, soundfile.LibsndfileError) as error:
+            logger.warning("a rendered stimulus could not be kept in %s: %s", self._folder, error)
+
+    def _path(self, key: str, suffix: str) -> Path:
+        return self._folder / f"{key}.{suffix}"
+
 
 RENDERER_VERSION = 1
 """Raise it with every change that alters samples: it is part of the cache key."""
@@ -103,12 +231,12 @@ class Renderer:
                 fields[name].pop("phrase_end_s", None)
         if isinstance(recipe.query, Ambience):
             for piece in fields["query"]["pieces"]:
-                piece["path"] = recording.content_sha256(piece["path"])
+                piece["path"] = content_sha256(piece["path"])
             engines = {saying.voice.engine for saying in recipe.query.sayings}
             fields["query"]["made_by"] = {engine: self.voice(engine).version() for engine in sorted(engines)}
         for name in ("query", "wake_phrase", "noise"):
             if fields[name] is not None and fields[name].get("path"):
-                fields[name]["path"] = recording.content_sha256(fields[name]["path"])
+                fields[name]["path"] = content_sha256(fields[name]["path"])
         fields["voice"] = asdict(recipe.voice) if spoken else None
         fields["made_by"] = {
             "voice": self.voice(recipe.voice.engine).version() if spoken else None,
@@ -154,9 +282,9 @@ class Renderer:
             waveform = Waveform(_with_floor(waveform.samples, seed), rate)
         if recipe.noise is None:
             return waveform, tuple(parts)
-        margin = 0 if listening else round(noise.MARGIN_S * rate)
+        margin = 0 if listening else round(MARGIN_S * rate)
         level = level_dbfs - recipe.noise.snr_db
-        under = noise.make(recipe.noise, length + 2 * margin, rate, level, seed)
+        under = make_noise(recipe.noise, length + 2 * margin, rate, level, seed)
         mixed = under.samples.copy()
         mixed[margin : margin + length] += waveform.samples
         loud = Waveform(mixed, rate)
@@ -184,10 +312,10 @@ class Renderer:
                 source = self.voice(recipe.voice.engine).speak(text, recipe.voice)
             case Recording(path=path, phrase_end_s=phrase_end_s):
                 what, recorded = path, True
-                source = recordings.read(path)
+                source = read_recording(path)
                 if phrase_end_s is not None:
                     ends_at = round(phrase_end_s * recipe.rate_hz)
-        sound = recording.at_rate(source, recipe.rate_hz)
+        sound = at_rate(source, recipe.rate_hz)
         as_it_is = recorded and recipe.as_recorded
         if not as_it_is:
             sound = at_level(sound, recipe.level_dbfs, what)

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from harness.base.plugins import Group, names
 from harness.cli.engines import command
-from harness.engines.offline_catalogue import catalogued
+from harness.engines.offline_loading import catalogued
 from harness.model.errors import EngineError, InputError, PluginError
 
 LOUD = f"process:{sys.executable} {Path(__file__).parents[2] / 'data' / 'engines' / 'loud_engine.py'}"

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from harness.engines.jsgf import read_grammar
+from harness.engines.pocketsphinx_grammar import read_grammar
 
 GRAMMAR = """#JSGF V1.0 UTF-8 en;
 grammar lights;  // turn is no word here

@@ -6,12 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.engines.flatbuffer import Broken
 from harness.engines.microwakeword_kernel.native import Listener
 from harness.engines.microwakeword_kernel.network import Kind, NotKnown, network_of
-from harness.engines.microwakeword_models import packaged
-from harness.engines.microwakeword_package import Interpreter
-from harness.engines.tflite_file import Op, read_model, with_output
+from harness.engines.microwakeword_models import Interpreter, packaged
+from harness.engines.tflite_file import Broken, Op, read_model, with_output
 
 pytestmark = pytest.mark.speech
 MODELS = ("alexa", "hey_jarvis", "hey_mycroft", "okay_nabu")

@@ -12,10 +12,9 @@ import pytest
 
 from harness.base.ports import OfflineEngine, ScoresSound
 from harness.engines.offline_loading import load_engine, task_of
-from harness.engines.openwakeword import OpenWakeWordOffline, checked_features
+from harness.engines.openwakeword import CallByCall, FastScores, OpenWakeWordOffline, checked_features, undecided
 from harness.engines.openwakeword_classifier import PackageClassifier, load_classifier
-from harness.engines.openwakeword_onnx_model import free_batch, model, node
-from harness.engines.openwakeword_streams import CallByCall, FastScores, undecided
+from harness.engines.openwakeword_onnx import free_batch, model, node
 from harness.model.errors import InputError, PluginError
 from harness.model.offline import EngineKind
 from harness.offline.one_file import spots

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.lab.rooms import LEGS, ROOMS, Ear, Mouth, room
+from harness.lab.sound_server import LEGS, ROOMS, Ear, Mouth, room
 from harness.model.errors import InputError
 
 

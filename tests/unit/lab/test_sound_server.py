@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.lab.rooms import ROOMS, Ear, Mouth
-from harness.lab.sound_server import LabSoundServer
+from harness.lab.sound_server import ROOMS, Ear, LabSoundServer, Mouth
 from harness.model.errors import LabError
 
 

@@ -7,9 +7,8 @@ import pytest
 
 from harness.model.errors import SoundError
 from harness.model.time import Stamp
-from harness.sound.capture import Block, Capture
-from harness.sound.packets import Packet, Word
-from harness.sound.ring import Ring
+from harness.sound.capture import Block, Capture, Ring
+from harness.sound.child import Packet, Word
 
 RATE_HZ, FRAMES = 48000, 480
 OVERFLOW = 0x2

@@ -7,8 +7,7 @@ import subprocess
 import sys
 from queue import SimpleQueue
 
-from harness.sound.child import Outlet, Player
-from harness.sound.packets import Packet, Word
+from harness.sound.child import Outlet, Packet, Player, Word
 
 NO_TIME = {"output_buffer_dac_time": 0.0, "current_time": 0.0}
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import signal
 
-from harness.sound.chirp import chirp, find
+from harness.sound.path_check import chirp, find
 
 
 @pytest.mark.parametrize("delay", [0, 1, 4711, 20_000])

@@ -10,8 +10,8 @@ import pytest
 import soundfile
 
 from harness.model.offline import RejectReason
-from harness.sound.containers import is_wave_file
 from harness.sound.sound_files import UnusableSound
+from harness.sound.wave_file import is_wave_file
 from tests.unit.sound.wave_heads import tone
 
 ENCODING, UNREADABLE = RejectReason.ENCODING, RejectReason.UNREADABLE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.model.errors import SoundError
-from harness.sound.device_names import SoundDevice, find, of_server
+from harness.sound.sound_devices import SoundDevice, find, of_server
 
 DEVICES = (
     SoundDevice(0, "HDA Intel PCH: ALC257 Analog (hw:0,0)", 2, 2, 44100),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.sound.packets import Packet, PacketReader, Word
+from harness.sound.child import Packet, PacketReader, Word
 
 PACKETS = st.builds(
     Packet,

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.model.errors import DeviceError, SoundError
-from harness.sound.capture import Block
-from harness.sound.ring import Ring
+from harness.sound.capture import Block, Ring
 
 RATE_HZ = 48000
 FRAMES = 480

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.sound.sample_clock import SampleClock
+from harness.sound.stream_clock import SampleClock
 
 RATE_HZ = 48000
 FRAMES = 480

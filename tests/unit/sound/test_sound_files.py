@@ -18,8 +18,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.model.offline import RejectReason
-from harness.sound.pcm_source import BLOCK_SAMPLES, MappedWave, StreamedWave, wave_source
-from harness.sound.sound_files import UnusableSound, open_sound, rough_seconds
+from harness.sound.sound_files import (
+    BLOCK_SAMPLES,
+    MappedWave,
+    StreamedWave,
+    UnusableSound,
+    open_sound,
+    rough_seconds,
+    wave_source,
+)
 from harness.sound.wave_file import WaveSound
 from tests.unit.sound.wave_heads import chunk, fmt, tone, wave
 

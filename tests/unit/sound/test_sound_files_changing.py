@@ -11,8 +11,7 @@ import pytest
 import soundfile
 
 from harness.model.offline import RejectReason
-from harness.sound.pcm_source import BLOCK_SAMPLES, HELD_BYTES
-from harness.sound.sound_files import UnusableSound, open_sound
+from harness.sound.sound_files import BLOCK_SAMPLES, HELD_BYTES, UnusableSound, open_sound
 from tests.unit.sound.wave_heads import tone
 
 RATE_HZ = 16000

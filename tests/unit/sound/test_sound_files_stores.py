@@ -20,8 +20,7 @@ from harness.model.errors import InputError
 from harness.model.offline import RejectReason
 from harness.offline.lists import read_lists
 from harness.offline.one_file import read_reference
-from harness.sound.pcm_source import BLOCK_SAMPLES
-from harness.sound.sound_files import UnusableSound, open_sound
+from harness.sound.sound_files import BLOCK_SAMPLES, UnusableSound, open_sound
 from harness.sound.sound_stores import is_address, kind_of_store, local_path
 from tests.unit.sound.wave_heads import tone
 

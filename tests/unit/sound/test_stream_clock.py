@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.sound.packets import Packet, Word
+from harness.sound.child import Packet, Word
 from harness.sound.stream_clock import Latency, StreamClock
 
 ASSUMED = Latency(0.03, 0.02)

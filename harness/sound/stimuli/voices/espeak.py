@@ -10,8 +10,9 @@ from typing import ClassVar
 from harness.model.errors import VoiceError
 from harness.model.stimulus import VoiceSpec, Waveform
 from harness.sound.stimuli.level import refuse_silence
-from harness.sound.stimuli.voices import program, wav
-from harness.sound.stimuli.voices.text import checked_range, one_line, same_language, unknown_name, wrong_language
+from harness.sound.stimuli.voices import program
+from harness.sound.stimuli.voices import program as wav
+from harness.sound.stimuli.voices.program import checked_range, one_line, same_language, unknown_name, wrong_language
 
 REMEDY = "Install it: apt-get install espeak-ng"
 # The program takes less than 80 as 80 without a word; 450 is the documented end.

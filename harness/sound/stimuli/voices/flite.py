@@ -12,8 +12,9 @@ from typing import ClassVar
 from harness.model.errors import VoiceError
 from harness.model.stimulus import VoiceSpec, Waveform
 from harness.sound.stimuli.level import refuse_silence
-from harness.sound.stimuli.voices import program, wav
-from harness.sound.stimuli.voices.text import (
+from harness.sound.stimuli.voices import program
+from harness.sound.stimuli.voices import program as wav
+from harness.sound.stimuli.voices.program import (
     checked_range,
     excerpt,
     one_line,

@@ -15,7 +15,7 @@ import numpy as np
 from harness.model.errors import VoiceError
 from harness.model.stimulus import VoiceSpec, Waveform
 from harness.sound.stimuli.level import refuse_silence
-from harness.sound.stimuli.voices.text import (
+from harness.sound.stimuli.voices.program import (
     checked_range,
     excerpt,
     one_line,

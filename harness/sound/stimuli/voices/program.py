@@ -2,12 +2,111 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import shutil
+import struct
 import subprocess
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Iterable, Sequence
 
-from harness.model.errors import VoiceError
+import numpy as np
+
+from harness.model.errors import LanguageError, VoiceError
+from harness.model.stimulus import Waveform
+
+MAX_CHARACTERS = 20_000
+
+
+def one_line(text: str, engine: str) -> str:
+    """The text as one line: control characters (engines take some as commands) and line breaks become blanks.
+
+    VoiceError when no letter, number or symbol is left, beyond 20,000 characters, or when it is not valid Unicode.
+    """
+    if len(text) > MAX_CHARACTERS:
+        raise VoiceError(
+            f"{engine} was given {len(text)} characters to speak; the limit is {MAX_CHARACTERS}",
+            remedy="Split the text into several stimuli",
+        )
+    if any(unicodedata.category(character) == "Cs" for character in text):
+        raise VoiceError("the text holds half a character (a lone surrogate)", remedy="Save the file as UTF-8")
+    kept = (" " if unicodedata.category(character) == "Cc" else character for character in text)
+    line = unicodedata.normalize("NFC", " ".join("".join(kept).split()))
+    # Some engines click or breathe at bare punctuation, which is no speech.
+    if not any(unicodedata.category(character)[0] in "LNS" or character in "%&@#" for character in line):
+        raise VoiceError(f"{engine} was given nothing to pronounce: {line!r}", remedy="Give the stimulus words to say")
+    return line
+
+
+def excerpt(text: str, length: int = 60) -> str:
+    """The beginning of a text, quoted, for a message."""
+    return repr(text if len(text) <= length else text[:length] + "…")
+
+
+def unknown_name(engine: str, name: str, known: Iterable[str]) -> VoiceError:
+    """The error for a voice that an engine does not have, with the nearest names."""
+    listed = sorted(known)
+    folded: dict[str, str] = {}
+    for entry in listed:
+        folded.setdefault(entry.casefold(), entry)
+    near = [folded[found] for found in difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.5)]
+    meant = f"Did you mean {' or '.join(near)}? " if near else ""
+    return VoiceError(
+        f"{engine} has no voice called {name!r}", remedy=f"{meant}All of them: harness voices list --engine {engine}"
+    )
+
+
+def checked_range(engine: str, field: str, value: int, low: int, high: int) -> int:
+    """The value when low ≤ value ≤ high, else VoiceError naming the field."""
+    if not low <= value <= high:
+        raise VoiceError(f"{engine}: {field} {value} is out of range", remedy=f"Use {low} to {high}")
+    return value
+
+
+def same_language(asked: str, spoken: Iterable[str]) -> bool:
+    """Whether two BCP 47 tags share the language; the region and the script are the voice's own affair."""
+    return asked.split("-")[0].casefold() in {tag.split("-")[0].casefold() for tag in spoken}
+
+
+def wrong_language(engine: str, name: str, asked: str, spoken: str) -> LanguageError:
+    """The error for a text in a language that the voice does not speak."""
+    return LanguageError(
+        f"the voice {engine}:{name} speaks {spoken}, but language is {asked}",
+        remedy=f"Set language: {spoken}, or choose a voice for {asked}",
+    )
+
+
+def parse(data: bytes, engine: str) -> Waveform:
+    """The samples of a 16-bit mono WAV in memory, shape (n,), at its own rate.
+
+    A data chunk whose size is zero or larger than what follows (a streamed header) holds all that follows.
+    VoiceError when it is no such WAV or has no samples.
+    """
+    if not data:
+        raise VoiceError(f"{engine} gave no sound", remedy="Give it words that it can pronounce")
+    if len(data) < 12 or data[:4] != b"RIFF" or data[8:12] != b"WAVE":
+        raise VoiceError(f"{engine} did not give a WAV file but {data[:16]!r}")
+    rate_hz = 0
+    position = 12
+    while position + 8 <= len(data):
+        name, size = struct.unpack_from("<4sI", data, position)
+        position += 8
+        if name == b"fmt ":
+            if position + 16 > len(data):
+                break
+            coding, channels, rate_hz, _, _, bits = struct.unpack_from("<HHIIHH", data, position)
+            if (coding, channels, bits) != (1, 1, 16) or not rate_hz:
+                raise VoiceError(f"{engine} gave WAV coding {coding}, {channels} channels, {bits} bits, {rate_hz} Hz")
+        elif name == b"data":
+            if not rate_hz:
+                break
+            length = size if 0 < size <= len(data) - position else len(data) - position
+            pcm = np.frombuffer(data, "<i2", length // 2, position)
+            if not len(pcm):
+                raise VoiceError(f"{engine} gave no sound", remedy="Give it words that it can pronounce")
+            return Waveform((pcm / 32768).astype(np.float32), rate_hz)
+        position += size + size % 2
+    raise VoiceError(f"{engine} gave a WAV file that is cut off before its samples")
 
 
 def found(program: str, remedy: str) -> str:

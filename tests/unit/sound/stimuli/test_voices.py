@@ -12,7 +12,8 @@ from harness.base.plugins import Group, load
 from harness.base.ports import Voice
 from harness.model.errors import VoiceError
 from harness.model.stimulus import VoiceSpec
-from harness.sound.stimuli.voices import program, wav
+from harness.sound.stimuli.voices import program
+from harness.sound.stimuli.voices import program as wav
 from harness.sound.stimuli.voices.espeak import EspeakVoice
 
 SPECS = [
