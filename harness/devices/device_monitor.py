@@ -11,9 +11,8 @@ from pathlib import Path
 from harness.base.foreign import plain_text
 from harness.devices.profiles.profile import load_profile
 from harness.devices.profiles.samples import sample_fields, shown
-from harness.devices.serial.port import RATES_IN_WORDS
 from harness.devices.wire import messages
-from harness.devices.wire.console import Console
+from harness.devices.wire.console import RATES_IN_WORDS, Console
 from harness.devices.wire.frames import Decoder, Frame
 from harness.devices.wire.lines import Reading
 from harness.devices.wire.mappings import for_device, observations
@@ -29,6 +28,7 @@ MOST_LINES = 40
 """Of one sample."""
 _ENOUGH_BYTES = 256
 _FEW_ESCAPES = 8
+_NOISE = re.compile(r"^(\(\d+ bytes that are no text):.*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +248,11 @@ def _said(text: str) -> str:
     if escaped >= _FEW_ESCAPES and escaped * 4 * 3 > len(text):
         return plain_text(f"({len(text) - 3 * escaped} bytes that are no text: {text[:24]}…)")
     return plain_text(text, LONGEST)
+
+
+def shape_of(said: str) -> str:
+    """A line with its numbers as #, so that lines of one kind are counted together."""
+    return re.sub(r"\d+", "#", _NOISE.sub(r"\1)", said))
 
 
 def plain_text_lines(text: str) -> str:

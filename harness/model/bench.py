@@ -136,15 +136,6 @@ class BinaryFrames:
     max_bytes: int = 256
 
 
-class Transport(StrEnum):
-    """How the lines or messages of a device usually reach us; NONE: a black box."""
-
-    NONE = "none"
-    SERIAL = "serial"
-    MQTT = "mqtt"
-    LOG = "log"
-
-
 class Framing(StrEnum):
     """What a device's bytes are: its own lines (and binary frames), docs/framing.md with lines between, or Wyoming.
 
@@ -216,7 +207,8 @@ class DeviceProfile:
     context_wait_s: how long to wait before a query is repeated, so that it has forgotten; None: the scenario's.
     mappings: of MQTT messages; messages: of lines of JSON; lines: of console lines. audio: None when it has ears only.
     listening_states: those that it only says of itself while it hears what could wake it. responds: it has a voice;
-    without one, no response is waited for where something else decides.
+    without one, no response is waited for where something else decides. transport: the driver that usually reaches it,
+    `log` (lines of another program) or `none` (a black box).
     """
 
     id: str
@@ -230,7 +222,7 @@ class DeviceProfile:
     context_wait_s: float | None = None
     close_dialogue_say: str | None = None
     note: str = ""
-    transport: Transport = Transport.NONE
+    transport: str = "none"
     lines: tuple[LineMapping, ...] = ()
     messages: tuple[MessageMapping, ...] = ()
     console: ConsoleSettings = ConsoleSettings()

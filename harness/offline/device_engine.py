@@ -133,30 +133,30 @@ class DeviceEngine:
 
     def _may_restart(self, settings: Mapping[str, str]) -> bool:
         asked = settings.get(BETWEEN.name, "")
-        if asked == RESTART and not self._link.restarts:
+        if asked == RESTART and not self._link.abilities.restarts:
             raise InputError(
-                f"{self._link.id} cannot be asked to restart: only boards with our framing can",
+                f"{self._link.id} cannot be asked to restart over its connection",
                 remedy=f"Set {BETWEEN.name}={SILENCE}, and {GAP.name} to what it needs to forget",
             )
-        return self._link.restarts and asked != SILENCE
+        return self._link.abilities.restarts and asked != SILENCE
 
     def _asked_sensitivity(self, settings: Mapping[str, str]) -> int | None:
         text = settings.get(SENSITIVITY.name, "")
-        if text and not self._link.restarts:
+        if text and not self._link.abilities.tunes:
             raise InputError(
-                f"{self._link.id} takes no sensitivity over its wire: only boards with our framing do",
+                f"{self._link.id} takes no sensitivity over its connection",
                 remedy=f"Set it on the device, and leave {SENSITIVITY.name} out",
             )
         return int(text) if text else None
 
     def _described(self, settings: Mapping[str, str]) -> EngineFacts:
-        profile = self._reached.profile
+        profile, about = self._reached.profile, self._link.about()
         return EngineFacts(
             kind=EngineKind.WAKE,
-            version=self._link.firmware or f"profile {profile.id}",
+            version=about.firmware or f"profile {profile.id}",
             rate_hz=self._link.rate_hz,
-            phrases=self._link.phrases or profile.wake_phrases,
-            fingerprint=_fingerprint(self._reached, profile, self._link.firmware, settings),
+            phrases=about.wake_phrases or profile.wake_phrases,
+            fingerprint=_fingerprint(self._reached, profile, about.firmware, settings),
             lead_in_ms=number(settings, LEAD_IN),
             settings=tuple(sorted(settings.items())),
         )

@@ -12,18 +12,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import TypeAdapter, ValidationError
 
+from harness.base.clocks import HostClock
 from harness.base.places import runtime_folder
 from harness.base.plugins import Group, load
-from harness.devices.mqtt.options import MessageFraming, MqttOptions
+from harness.devices.declared import Abilities, About, DescribesDevice, abilities, driver_taking, far_end, options_of
 from harness.devices.profiles.profile import load_profile
-from harness.devices.serial.device import SerialDevice
-from harness.devices.serial.options import SerialOptions
 from harness.model.bench import Bench, DeviceProfile
 from harness.model.errors import DeviceError, EngineError, HarnessError, InputError
 from harness.model.observation import (
@@ -40,12 +37,12 @@ from harness.model.observation import (
 )
 from harness.model.stimulus import Waveform
 from harness.scenario.bench import load_bench
-from harness.session.clock import HostClock
 from harness.session.engine.assemble import BenchSurroundings
 
 CONNECTION = ("port", "usb", "baud", "address", "encoding", "pace")
 """Settings that are keys of a connection (docs/boards.md, docs/boards-mqtt.md)."""
-WIRES = ("serial", "mqtt")
+PLACES = {"port", "usb", "address"}
+"""Those that say where a device is."""
 LOCK_WAIT_S = 2.0
 _LOOK_AGAIN_S = 0.05
 
@@ -60,21 +57,9 @@ class Reached:
     profile: DeviceProfile
 
     @property
-    def address(self) -> str:
-        """What no two devices have in common: its port, its adapter, or its broker and name there."""
-        named = [str(getattr(self.options, key, "")) for key in ("port", "usb", "address", "topic_device")]
-        return "|".join((self.driver, *named, self.id if self.driver == "mqtt" else ""))
-
-    @property
-    def framed(self) -> bool:
-        """Whether it speaks our own framing: then it can be restarted, and told how sensitive to be."""
-        match self.options:
-            case SerialOptions():
-                return self.options.framed(self.profile)
-            case MqttOptions():
-                return self.options.framing_of(self.profile) is MessageFraming.VH
-            case _:
-                return False
+    def abilities(self) -> Abilities:
+        """Whether it can be restarted, and told how sensitive to be."""
+        return abilities(self.driver, self.options, self.profile)
 
 
 def reached(model: str, settings: Mapping[str, str]) -> tuple[Reached, ...]:
@@ -90,13 +75,14 @@ def reached(model: str, settings: Mapping[str, str]) -> tuple[Reached, ...]:
             )
         return tuple(_of_bench(bench, name, given) for name in names)
     profile = load_profile(model, beside=Path.cwd())
-    driver = "mqtt" if "address" in given else "serial"
-    if not {"port", "usb", "address"} & given.keys():
+    places = PLACES & given.keys()
+    if not places:
         raise InputError(
             f"the profile {profile.id!r} does not say where the device is",
             remedy="Set port=/dev/… or usb=…, or address=host:port of a broker; or name a bench: device:bench.yaml#ID",
         )
-    return (_able(Reached(profile.id, driver, _options(driver, {}, given), profile)),)
+    driver = driver_taking(places, profile)
+    return (_able(Reached(profile.id, driver, options_of(driver, given), profile)),)
 
 
 def _of_bench(bench: Bench, name: str, given: Mapping[str, str]) -> Reached:
@@ -110,41 +96,17 @@ def _of_bench(bench: Bench, name: str, given: Mapping[str, str]) -> Reached:
             f"{name!r} of {bench.path} has no connection", remedy="A black box can be evaluated live only: harness run"
         )
     own = {one.name: getattr(connection.options, one.name) for one in fields(connection.options)}  # type: ignore[arg-type]
-    options = _options(connection.driver, own, given) if given else connection.options
+    options = options_of(connection.driver, given, own) if given else connection.options
     return _able(Reached(name, connection.driver, options, device.profile))
 
 
-def _options(driver: str, own: Mapping[str, object], given: Mapping[str, str]) -> object:
-    """Options of a driver with texts in place of some."""
-    kind = load(Group.DRIVERS, driver)
-    known = {one.name for one in fields(kind.Options)}
-    if strange := sorted(given.keys() - known):
-        raise InputError(f"a {driver} connection has no {strange[0]!r}", remedy=f"It has: {', '.join(sorted(known))}")
-    try:
-        return TypeAdapter(kind.Options).validate_python({**own, **given})
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise InputError(f"{where} cannot be {given.get(where)!r}: {first['msg']}") from error
-
-
 def _able(one: Reached) -> Reached:
-    """Itself; InputError for a device that takes no sound over a wire."""
-    if one.driver not in WIRES:
+    """Itself; InputError for a device that takes no sound over its connection."""
+    if not one.abilities.injects:
         raise InputError(
-            f"{one.id!r} is reached by the driver {one.driver!r}, over which no file can be given to it",
-            remedy=f"Files are put into a device over: {', '.join(WIRES)}. Through the air: harness run",
-        )
-    by_profile = getattr(one.options, "injection_of", None)
-    if by_profile is not None:
-        takes = str(by_profile(one.profile)) != "none"
-    else:
-        dialogue = getattr(one.options, "dialogue", None)
-        takes = dialogue is not None and dialogue(one.profile) is not None
-    if not takes:
-        raise InputError(
-            f"{one.id!r} takes no sound over its connection",
-            remedy="Set `injection` of its connection, or `audio` of its profile (docs/boards.md), if it does",
+            f"{one.id!r} takes no sound over its connection ({one.driver})",
+            remedy="Set `injection` of its connection, or `audio` of its profile (docs/boards.md), if it does. "
+            "Through the air: harness run",
         )
     return one
 
@@ -181,7 +143,7 @@ def first_free(devices: tuple[Reached, ...]) -> Iterator[Reached]:
 def _lock(one: Reached) -> int | None:
     folder = runtime_folder() / "devices"
     folder.mkdir(exist_ok=True)
-    name = hashlib.sha256(one.address.encode()).hexdigest()[:24]
+    name = hashlib.sha256(far_end(one.driver, one.options, one.id).encode()).hexdigest()[:24]
     file = os.open(folder / f"{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -204,29 +166,16 @@ _AGAIN_S = 0.005
 _PCM16 = 32768.0
 
 
-class WiredDriver(Protocol):
-    """What the drivers of wires have in common."""
-
-    id: str
-
-    def open(self, sink: Callable[[Observation], None]) -> None: ...
-    def close(self) -> None: ...
-    def play(self, play_id: str, waveform: Waveform) -> None: ...
-    def stop(self) -> None: ...
-    def set_operating_point(self, value: int, /) -> None: ...
-    def restart(self) -> None: ...
-
-
 class DeviceLink:
     """One device. Not thread-safe; the driver's threads tell it what they see. EngineError for what goes wrong.
 
-    rate_hz: at which it is given sound. restarts: it can be asked to begin anew. Positions are seconds on its audio
+    rate_hz: at which it is given sound. Positions are seconds on its audio
     line: all that it was given.
     """
 
     def __init__(self, reached: Reached) -> None:
         self.id = reached.id
-        self.restarts = reached.framed
+        self.abilities = reached.abilities
         self._changed = threading.Condition()
         self._seen: list[Observation] = []
         self._plays = 0
@@ -235,25 +184,18 @@ class DeviceLink:
         self._scratch = tempfile.TemporaryDirectory(prefix="harness-device-")
         kind = load(Group.DRIVERS, reached.driver)
         surroundings = BenchSurroundings(HostClock(), "system", 0, Path(self._scratch.name), reached.profile)
-        self._driver: WiredDriver = kind(reached.id, reached.options, surroundings)
+        self._driver = kind(reached.id, reached.options, surroundings)
         try:
             self._driver.open(self._take)
         except HarnessError:
             self._scratch.cleanup()
             raise
-        self.rate_hz = self._rate(reached.profile)
+        audio = reached.profile.audio
+        self.rate_hz = self.about().rate_hz or (audio.rate_hz if audio is not None else 16_000)
 
-    @property
-    def firmware(self) -> str:
-        """As it greeted us; "" of a device that says nothing of it."""
-        framed = self._driver.framed if isinstance(self._driver, SerialDevice) else None
-        return framed.hello.firmware if framed is not None and framed.hello is not None else ""
-
-    @property
-    def phrases(self) -> tuple[str, ...]:
-        """Wake phrases, as it greeted us; () of a device that says nothing of them."""
-        framed = self._driver.framed if isinstance(self._driver, SerialDevice) else None
-        return framed.hello.wake_phrases if framed is not None and framed.hello is not None else ()
+    def about(self) -> About:
+        """What it has said of itself; nothing of a device that says nothing."""
+        return self._driver.about() if isinstance(self._driver, DescribesDevice) else About()
 
     def close(self) -> None:
         """May be called twice."""
@@ -298,7 +240,7 @@ class DeviceLink:
         """Gives it sound, shape (n,) at rate_hz, n > 0, and waits until it has acknowledged the last sample and told
         every event up to there. Wake events come in the order in which they were told."""
         waveform = Waveform((samples / _PCM16).astype(np.float32), self.rate_hz)
-        missing = self._missing()
+        missing = self.about().lost_events
         while True:
             mark = self._mark()
             ended = self._played(waveform, mark)
@@ -313,7 +255,7 @@ class DeviceLink:
         self._settling_until_s = 0.0
         if any(map(_started, told)):
             raise self._failed("restarted in the middle of a file", "See its power and its console")
-        if self._missing() != missing:
+        if self.about().lost_events != missing:
             raise self._failed("has dropped events: it had told more than it keeps", "Give it sound in real time")
         wakes = tuple(one for one in told if isinstance(one, Wake))
         with self._changed:
@@ -369,14 +311,6 @@ class DeviceLink:
     def _wait(self, holds: Callable[[], bool], limit_s: float) -> bool:
         with self._changed:
             return self._changed.wait_for(holds, limit_s)
-
-    def _missing(self) -> int:
-        framed = self._driver.framed if isinstance(self._driver, SerialDevice) else None
-        return framed.order.missing if framed is not None else 0
-
-    def _rate(self, profile: DeviceProfile) -> int:
-        told = self._driver.peer.rate_hz if isinstance(self._driver, SerialDevice) else None
-        return told or (profile.audio.rate_hz if profile.audio is not None else 16_000)
 
     def _failed(self, what: str, remedy: str = "") -> EngineError:
         return EngineError(f"{self.id} {what}", remedy=remedy)

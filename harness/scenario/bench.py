@@ -7,10 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.base import file_kinds as kinds
-from harness.base import plugins, strict_yaml
+from harness.base import strict_yaml
 from harness.base.findings import Findings, attempt, nearest
 from harness.base.findings import Path as KeyPath
 from harness.base.strict_yaml import Plain
+from harness.devices.declared import abilities
 from harness.devices.profiles.profile import load_profile
 from harness.model.bench import Bench, Device, DeviceProfile, Equipment
 from harness.model.choices import FileKind
@@ -91,7 +92,7 @@ class _Reader:
         if keys.wake_phrases is not None:
             profile = replace(profile, wake_phrases=tuple(keys.wake_phrases))
         if connection is not None and connection.id == name:
-            connection = replace(connection, injects=_injects(connection, profile))
+            connection = replace(connection, injects=abilities(connection.driver, connection.options, profile).injects)
         return Device(name, profile, connection, keys.position or "")
 
     def _profile(self, path_or_id: str, at: KeyPath) -> DeviceProfile | None:
@@ -149,22 +150,3 @@ class _Reader:
         if ability and not hasattr(driver, ability):
             remedy = "Name a driver that does, such as loudspeaker or microphone"
             self._found.add(at, f"the driver {name!r} {_SOUND[ability]}", remedy)
-
-
-def _injects(connection: Equipment, profile: DeviceProfile) -> bool:
-    """Whether a connection brings sound to its device, past its microphones.
-
-    Its driver must have `play`. Its options say so by a method `injection_of(profile)`, else by an option `injection`:
-    true, false, `none`, the name of a dialogue, or `profile`: whether that names one under `audio`.
-    """
-    options = connection.options
-    if not hasattr(plugins.load(plugins.Group.DRIVERS, connection.driver), "play"):
-        return False
-    by_profile = getattr(options, "injection_of", None)
-    match by_profile(profile) if by_profile else getattr(options, "injection", True):
-        case "profile":
-            return profile.audio is not None
-        case "none" | "hermes_play_bytes" | False:  # what plays through the device is a loudspeaker at its place
-            return False
-        case _:
-            return True

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from harness.base.clocks import HostClock
 from harness.base.ports import Driver
 from harness.devices.in_process.driver import InProcess, InProcessOptions
 from harness.devices.loudspeaker import Loudspeaker, LoudspeakerOptions
@@ -25,7 +26,6 @@ from harness.lab.sound_server import LabSoundServer
 from harness.model.bench import DeviceProfile
 from harness.model.observation import Observation
 from harness.model.stimulus import Waveform
-from harness.session.clock import HostClock
 from tests.conformance.boards import posix_board
 from tests.conformance.mqtt_bench import Broker
 from tests.conformance.sound_path import LAB, RATE_HZ, player

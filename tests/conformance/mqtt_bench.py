@@ -15,11 +15,11 @@ from pathlib import Path
 import paho.mqtt.client as mqtt
 from paho.mqtt.enums import CallbackAPIVersion
 
+from harness.base.clocks import HostClock
 from harness.devices.mqtt.device import MqttDevice
 from harness.devices.mqtt.options import MqttOptions
 from harness.model.bench import DeviceProfile, MessageMapping, ObservationKind
 from harness.model.observation import Observation
-from harness.session.clock import HostClock
 
 MAPPINGS = (
     MessageMapping("vh/{device}/wake", ObservationKind.WAKE, (("phrase", "/phrase"), ("score", "/score"))),

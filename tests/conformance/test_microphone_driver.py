@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.base.clocks import HostClock
 from harness.devices.microphone import Microphone, MicrophoneOptions
 from harness.lab.sound_server import LabSoundServer
 from harness.model.bench import DeviceProfile
@@ -24,7 +25,6 @@ from harness.model.observation import (
     StimulusHeard,
 )
 from harness.model.stimulus import Waveform
-from harness.session.clock import HostClock
 from tests.conformance.sound_path import LAB, RATE_HZ, player, until
 from tests.unit.sound.spoken import speech
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from harness.base.clocks import HostClock
 from harness.base.ports import Stimulates
 from harness.devices.loudspeaker import Loudspeaker, LoudspeakerOptions
 from harness.lab.sound_server import LabSoundServer
 from harness.model.bench import DeviceProfile
 from harness.model.errors import DeviceError
 from harness.model.observation import LinkBack, LinkLost, Observation, StimulusEnded, StimulusStarted
-from harness.session.clock import HostClock
 from harness.sound.level import rms_dbfs
 from tests.conformance.sound_path import LAB, noise, recorder, until
 

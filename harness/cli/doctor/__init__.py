@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.base.foreign import plain_text
-from harness.cli.doctor.check import Level
+from harness.base.host_check import Level
 from harness.cli.options import SHIPPED_FILE, Command, json_option
 from harness.model.bench import Bench
 from harness.model.errors import InputError
 
 if TYPE_CHECKING:
-    from harness.cli.doctor.check import Check
+    from harness.base.host_check import Check
 
 __all__ = ["command"]
 
@@ -89,12 +89,14 @@ def command(
 
 
 def _checks(bench: Bench | None, folder: Path) -> Iterator[Check]:
-    from harness.cli.doctor import host, software, wires
+    from harness.cli.doctor import host, software
+    from harness.cli.doctor.sound import sound
+    from harness.devices.declared import host_checks
 
+    reached = [one.connection for one in bench.devices if one.connection is not None] if bench is not None else []
     parts: tuple[Callable[[], Iterator[Check]], ...] = (
-        lambda: wires.ports(bench),
-        lambda: wires.sound(bench),
-        lambda: wires.brokers(bench),
+        lambda: host_checks([(one.id, one.driver, one.options) for one in reached]),
+        lambda: sound(bench),
         lambda: host.disk(folder),
         host.clock,
         host.processor,

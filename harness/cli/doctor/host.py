@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from harness.cli.doctor.check import Check, Level
+from harness.base.host_check import Check, Level
 
 SYNCS = 20
 SYNC_WARN_S, SYNC_FAIL_S = 0.05, 1.0

@@ -6,7 +6,7 @@ import importlib.util
 from collections.abc import Iterator
 
 from harness.base import plugins
-from harness.cli.doctor.check import Check, Level
+from harness.base.host_check import Check, Level
 from harness.model.errors import HarnessError, PluginError
 
 EXTRAS: dict[str, tuple[str, ...]] = {

@@ -47,8 +47,9 @@ from harness.model.observation import (
     Transcript,
     Wake,
 )
-from harness.model.stimulus import Samples, Waveform
+from harness.model.stimulus import RenderedStimulus, Role, Samples, Waveform
 from harness.model.time import Stamp
+from harness.model.trial import Trial
 from harness.model.understanding import Expected
 
 KEPT_S = 600.0
@@ -242,6 +243,7 @@ class InProcess:
     the harness, nothing about a device. StimulusHeard comes with correlation 1, and times are exact.
     """
 
+    simulated: ClassVar[bool] = True
     Options: ClassVar[type] = InProcessOptions
 
     def __init__(self, id: str, options: InProcessOptions, surroundings: Surroundings) -> None:
@@ -443,6 +445,17 @@ class InProcess:
     def expect(self, waveform_sha: str, phrase: Phrase) -> None:
         """Tells where the wake phrase of a waveform is: the other shortcut of this path."""
         self._phrases[waveform_sha] = phrase
+
+    def prompt(self, trial: Trial, stimulus: RenderedStimulus) -> None:
+        """`script` or `expect`, as a trial has it."""
+        sha = waveform_sha256(stimulus.waveform)
+        if trial.listening is None:
+            self.script(sha, trial.reference, trial.expects)
+        elif trial.listening.phrase:
+            last = stimulus.span_s(Role.QUERY) or (0.0, stimulus.waveform.duration_s)
+            wake = stimulus.span_s(Role.WAKE_PHRASE)
+            phrase = trial.listening.phrase
+            self.expect(sha, Phrase(phrase, wake[1], trial.reference, last[1]) if wake else Phrase(phrase, last[1]))
 
     def _reach_device(self, room: _Room, play_id: str, starts_s: float, waveform_sha: str, samples: Samples) -> None:
         connection, ear = room.connection, room.ear

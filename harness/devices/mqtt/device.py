@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import secrets
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import ClassVar
 
+from harness.base.clocks import HostClock
+from harness.base.host_check import Check, Level
 from harness.base.ports import Sink, Surroundings
+from harness.devices.declared import Abilities, About
+from harness.devices.device_monitor import Heard
+from harness.devices.device_sources import HeardQueue
 from harness.devices.mqtt import lease
 from harness.devices.mqtt.board import BOARD, Board
 from harness.devices.mqtt.feeding import GIVEN
@@ -17,8 +26,17 @@ from harness.devices.mqtt.numbering import MappedNumbering
 from harness.devices.mqtt.options import EMBEDDED, Injection, MessageFraming, MqttOptions, password
 from harness.devices.mqtt.outlet import Outlet
 from harness.devices.wire.console import ProofPace
-from harness.devices.wire.mappings import MAX_PAYLOAD_BYTES, Unmapped, observations, parse, shown, topic_matches
-from harness.model.errors import DeviceError
+from harness.devices.wire.mappings import (
+    MAX_PAYLOAD_BYTES,
+    Unmapped,
+    for_device,
+    observations,
+    parse,
+    shown,
+    topic_matches,
+)
+from harness.model.bench import DeviceProfile
+from harness.model.errors import DeviceError, HarnessError, InputError
 from harness.model.observation import DeviceState, LogLine, Observation, Status, Unread
 from harness.model.stimulus import Waveform
 from harness.model.time import Stamp
@@ -46,10 +64,7 @@ class MqttDevice:
         self._device = options.topic_device or id
         self._vh = options.framing_of(profile) is MessageFraming.VH
         self._injection = options.injection_of(profile)
-        self._mappings = tuple(
-            replace(mapping, topic=mapping.topic.replace("{device}", self._device))
-            for mapping in (profile.mappings if profile is not None else ())
-        )
+        self._mappings = for_device(profile.mappings if profile is not None else (), self._device)
         self._numbering = MappedNumbering()
         self._pace = ProofPace()
         self._outlet = Outlet(id, surroundings)
@@ -64,6 +79,35 @@ class MqttDevice:
     def acknowledged(self) -> int:
         """How many pulses the broker has answered since `open`: a sign of life for those who watch."""
         return self._link.acknowledged if self._link is not None else 0
+
+    @staticmethod
+    def abilities(options: MqttOptions, profile: DeviceProfile | None) -> Abilities:
+        """Boards with our framing can do everything; what plays through the device is a loudspeaker at its place."""
+        framed = options.framing_of(profile) is MessageFraming.VH
+        return Abilities(options.injection_of(profile) in (Injection.VH, Injection.HERMES), framed, framed)
+
+    @staticmethod
+    def source(options: MqttOptions, profile: DeviceProfile, device: str, topics: tuple[str, ...]) -> MqttSource:
+        """The messages on some topics; InputError when there are none."""
+        topics = topics or tuple(sorted({one.topic for one in for_device(profile.mappings, device)}))
+        if not topics:
+            raise InputError(f"{profile.id} has no topics", remedy="Name what to subscribe to: --topic 'prefix/#'")
+        return MqttSource(options, topics)
+
+    @staticmethod
+    def host_checks(named: Sequence[tuple[str, MqttOptions]]) -> Iterator[Check]:
+        """Each broker, asked for a connection."""
+        return (_broker_check(id, options) for id, options in named)
+
+    @staticmethod
+    def far_end(options: MqttOptions, id: str) -> str:
+        """The broker, and the name there."""
+        return f"{options.address}|{options.topic_device or id}"
+
+    def about(self) -> About:
+        """As the board greeted us; nothing of a device that messages are mapped of."""
+        hello = self._board.hello if self._board is not None else None
+        return About() if hello is None else About(hello.firmware, hello.wake_phrases, hello.rate_hz)
 
     @staticmethod
     def demand_host(options: MqttOptions) -> None:
@@ -325,3 +369,48 @@ class MqttDevice:
         if judged.missing:
             told.append(LogLine(self.id, at, f"{judged.missing} of its messages are missing before this one"))
         return (*told, *seen)
+
+
+class MqttSource:
+    """Messages of a broker on some topics, for the monitor."""
+
+    live = True
+    ended = False
+
+    def __init__(self, options: MqttOptions, topics: tuple[str, ...]) -> None:
+        self.queue = HeardQueue()
+        self.trouble = ""
+        self._folder = tempfile.TemporaryDirectory(prefix="harness-monitor-")
+        events = LinkEvents(self._up, self._down, self._message, lambda _: None)
+        self._link = BrokerLink("monitor", options, HostClock(), Path(self._folder.name), topics, events)
+        self.name = " ".join((options.address, *topics))
+
+    def open(self) -> None:
+        """DeviceError when the broker does not answer or refuses."""
+        self._link.open()
+
+    def close(self) -> None:
+        self._link.close()
+        self._folder.cleanup()
+
+    def _up(self) -> None:
+        self.trouble = ""
+
+    def _down(self, what: str) -> None:
+        self.trouble = what
+
+    def _message(self, topic: str, payload: bytes, at: Stamp, retained: bool) -> None:
+        self.queue.put(Heard(at, time.time(), payload, topic, retained))
+
+
+def _broker_check(id: str, options: MqttOptions) -> Check:
+    if options.address == EMBEDDED:
+        return Check("broker", Level.OK, f"{id}: one of our own, started with the session")
+    source = MqttSource(options, ("$SYS/broker/version",))
+    try:
+        source.open()
+    except HarnessError as error:
+        return Check("broker", Level.FAIL, f"{id}: {error.what}", error.remedy)
+    finally:
+        source.close()
+    return Check("broker", Level.OK, f"{id}: {options.address} answers")

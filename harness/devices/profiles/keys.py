@@ -6,11 +6,13 @@ import re
 from typing import Annotated, Any
 
 import regex
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
 from harness.base.file_words import MAX_TEXT, Id, Language, Spoken, Text, word, wrong
 from harness.base.findings import Keys
-from harness.model.bench import AudioDialogue, Checksum, ClockKind, Framing, ObservationKind, Transport
+from harness.base.plugins import Group, names
+from harness.model.bench import AudioDialogue, Checksum, ClockKind, Framing, ObservationKind
 from harness.model.observation import DeviceState
 
 SLOT_GROUPS = ("slot", "value")
@@ -44,6 +46,13 @@ def _bytes(text: str) -> str:
     except ValueError:
         pass
     raise wrong(f"{text!r} is not a row of bytes", 'Write two hexadecimal digits each: "F4 F5 00"')
+
+
+def _transport(written: Any) -> str:
+    choices = ["none", "log", *names(Group.DRIVERS)]
+    if not isinstance(written, str) or written not in choices:
+        raise PydanticCustomError("word", "unknown word", {"choices": choices})
+    return written
 
 
 Expression = Annotated[str, AfterValidator(_expression)]
@@ -276,9 +285,9 @@ class ProfileKeys(Keys):
     close_dialogue: ProfileCloseDialogueKeys | None = Field(
         default=None, description="How a dialogue with it is ended."
     )
-    transport: Annotated[Transport, word(Transport)] | None = Field(
+    transport: Annotated[str, BeforeValidator(_transport)] | None = Field(
         default=None,
-        description="serial, mqtt, log (lines from a file or another program) or none. Default: by its rules.",
+        description="A driver (serial, mqtt), log (lines of a file or another program) or none. Default: by its rules.",
     )
     mappings: list[MappingKeys] = Field(
         default=[], description="How its MQTT messages, or its lines of JSON, become observations."

@@ -41,7 +41,6 @@ from harness.model.bench import (
     ObservationKind,
     Sample,
     ScoreBlock,
-    Transport,
 )
 from harness.model.choices import FileKind
 from harness.model.errors import InputError
@@ -89,13 +88,13 @@ def check_whole(keys: ProfileKeys, found: Findings) -> None:
             found.add(("samples", number, "topic"), "the profile has no mappings of messages", remedy, key=True)
 
 
-def transport_of(keys: ProfileKeys) -> Transport:
+def transport_of(keys: ProfileKeys) -> str:
     """As written; else what the rules are for."""
     if keys.transport is not None:
         return keys.transport
     if any(rule.topic for rule in keys.mappings):
-        return Transport.MQTT
-    return Transport.SERIAL if keys.lines or keys.mappings or keys.console.framing is Framing.VH else Transport.NONE
+        return "mqtt"
+    return "serial" if keys.lines or keys.mappings or keys.console.framing is Framing.VH else "none"
 
 
 def _entries(written: Plain, key: str) -> list[Plain]:

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
+import serial
+
+from harness.base.host_check import Check
 from harness.base.ports import Sink, Surroundings
+from harness.devices.declared import Abilities, About
+from harness.devices.device_monitor import now_heard
+from harness.devices.device_sources import CHUNK_BYTES, HELD_BYTES, HeardQueue
 from harness.devices.serial.commands import Command
 from harness.devices.serial.console_peer import RATE_HZ, ConsolePeer
 from harness.devices.serial.framed import FramedPeer
+from harness.devices.serial.host_checks import ports
 from harness.devices.serial.options import DEFAULT_HOLD_BACK_MS, Pace, SerialOptions
 from harness.devices.serial.peer import Peer
 from harness.devices.serial.port import KEPT_BYTES, Line, LineGone, Port, find, hold_back_s, is_pty, no_answer
-from harness.devices.wire.console import Console
+from harness.devices.wire.console import RATES, Console
 from harness.devices.wire.messages import Set, SetKey, Text
-from harness.model.bench import AudioDialogue
+from harness.model.bench import AudioDialogue, DeviceProfile
 from harness.model.errors import DeviceError, InputError
 from harness.model.observation import DeviceDescribed, LinkBack, LinkLost, Observation
 from harness.model.stimulus import Waveform
@@ -32,6 +43,8 @@ _TICK_S = 0.05
 _COMMANDS_A_SECOND = 64
 _LATE_S = 0.002
 _LATE_DECAY = 0.98
+_REOPEN_S = 1.0
+_JOIN_S = 2.0
 
 
 class SerialDevice:
@@ -70,10 +83,33 @@ class SerialDevice:
         """The board's state as our framing tells it, with its counters; None for a board of log lines."""
         return self.peer if isinstance(self.peer, FramedPeer) else None
 
-    @property
-    def injects(self) -> bool:
-        """Whether this board takes sound over its port."""
-        return self._options.dialogue(self._profile) in (AudioDialogue.VH, AudioDialogue.TFLM)
+    @staticmethod
+    def abilities(options: SerialOptions, profile: DeviceProfile | None) -> Abilities:
+        """Boards with our framing can do everything; those of log lines may take sound by TFLM's dialogue."""
+        framed = options.framed(profile)
+        return Abilities(options.dialogue(profile) in (AudioDialogue.VH, AudioDialogue.TFLM), framed, framed)
+
+    @staticmethod
+    def source(options: SerialOptions, profile: DeviceProfile, device: str, topics: tuple[str, ...]) -> SerialSource:
+        """What the port says, byte by byte."""
+        return SerialSource(options, options.baud or profile.console.baud)
+
+    @staticmethod
+    def host_checks(named: Sequence[tuple[str, SerialOptions]]) -> Iterator[Check]:
+        """Each port of this host, and each that is named."""
+        return ports(named)
+
+    @staticmethod
+    def far_end(options: SerialOptions, id: str) -> str:
+        """The port, or the adapter."""
+        return options.port or options.usb
+
+    def about(self) -> About:
+        """As the board greeted us; nothing of a board of log lines but the rate of its sound."""
+        framed, rate_hz = self.framed, self.peer.rate_hz
+        if framed is None or framed.hello is None:
+            return About(rate_hz=rate_hz)
+        return About(framed.hello.firmware, framed.hello.wake_phrases, rate_hz, framed.order.missing)
 
     @staticmethod
     def demand_host(options: SerialOptions) -> None:
@@ -130,7 +166,7 @@ class SerialDevice:
         """Gives the board the sound; DeviceError when it takes none over its port, or is not open."""
         if self._thread is None:
             raise DeviceError(f"{self.id} is not open")
-        if not self.injects:
+        if not self.abilities(self._options, self._profile).injects:
             raise DeviceError(
                 f"{self.id} takes no sound over its port", remedy="Let a loudspeaker play, or set `injection`"
             )
@@ -342,3 +378,83 @@ class SerialDevice:
         readable, _, _ = select.select([self._wake_read], [], [], duration_s)
         if readable:
             os.read(self._wake_read, 4096)
+
+
+class SerialSource:
+    """A port, read for the monitor; opened again when it was lost. Also URLs that pyserial knows (rfc2217://…)."""
+
+    live = True
+    ended = False
+
+    def __init__(self, options: SerialOptions, baud: int) -> None:
+        self.baud = baud
+        self.queue = HeardQueue()
+        self.trouble = ""
+        self._options = options
+        self._path = find(options).path
+        found_s = hold_back_s(self._path)
+        self.hold_back_s = DEFAULT_HOLD_BACK_MS / 1000 if found_s is None else found_s
+        self.name = f"{self._path} at {baud}"
+        self._line: serial.SerialBase | None = None
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="monitor-serial", daemon=True)
+
+    def open(self) -> None:
+        """DeviceError when the port cannot be opened."""
+        self._line = self._opened()
+        self._thread.start()
+
+    def close(self) -> None:
+        self._stop.set()
+        line = self._line
+        if line is not None and hasattr(line, "cancel_read"):
+            with contextlib.suppress(OSError, TypeError, AttributeError):
+                line.cancel_read()
+        if self._thread.is_alive():
+            self._thread.join(_JOIN_S)
+
+    def at_other_rates(self, seconds: float) -> Iterator[tuple[int, bytes | DeviceError]]:
+        for rate in (one for one in RATES if one != self.baud):
+            source = SerialSource(replace(self._options, baud=rate), rate)
+            try:
+                source.open()
+            except DeviceError as error:
+                yield rate, error
+                continue
+            time.sleep(seconds)
+            source.close()
+            yield rate, b"".join(one.data for one in source.queue.take(HELD_BYTES))
+
+    def _opened(self) -> serial.SerialBase:
+        try:
+            if "://" in self._path:
+                return serial.serial_for_url(self._path, baudrate=self.baud, timeout=0.1)
+            return serial.Serial(self._path, self.baud, timeout=0.1, exclusive=True)
+        except (OSError, ValueError) as error:  # SerialException is an OSError
+            remedy = "See which ports there are: harness doctor"
+            raise DeviceError(f"{self._path} cannot be opened: {error}", remedy=remedy) from error
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            line = self._line
+            if line is None:
+                self._stop.wait(_REOPEN_S)
+                with contextlib.suppress(DeviceError):
+                    self._line = self._opened()
+                    self.trouble = ""
+                continue
+            try:
+                data = line.read(max(1, min(CHUNK_BYTES, getattr(line, "in_waiting", 1))))
+            except (OSError, TypeError) as error:
+                self.trouble = f"the port is gone ({error}); it is tried again every {_REOPEN_S:g} s"
+                self._shut()
+                continue
+            if data:
+                self.queue.put(now_heard(data))
+        self._shut()
+
+    def _shut(self) -> None:
+        line, self._line = self._line, None
+        if line is not None:
+            with contextlib.suppress(OSError):
+                line.close()

@@ -17,22 +17,8 @@ from serial.tools.list_ports_common import ListPortInfo
 
 from harness.base.foreign import plain_text
 from harness.devices.serial.options import SerialOptions
+from harness.devices.wire.console import RATES_IN_WORDS, READABLE, text_share
 from harness.model.errors import DeviceError
-
-RATES = (115200, 9600, 921600, 57600, 460800, 230400, 38400, 19200, 74880, 1500000, 2000000, 1000000)
-RATES_IN_WORDS = ", ".join(str(rate) for rate in sorted(RATES))
-READABLE = 0.9
-_TEXT = frozenset(b"\t\r\n\x1b" + bytes(range(32, 127)))
-
-
-def text_share(data: bytes) -> float:
-    """The share of bytes that stand in text; UTF-8 counts as such."""
-    if not data:
-        return 0.0
-    plain = sum(byte in _TEXT for byte in data)
-    letters = data.decode("utf-8", errors="ignore")
-    return min(1.0, (plain + sum(len(one.encode()) for one in letters if ord(one) >= 0xA0)) / len(data))
-
 
 NETWORK = "socket://"
 
@@ -72,7 +58,7 @@ def find(options: SerialOptions, usb_serial: str = "") -> Port:
 
 def is_network(port: str) -> bool:
     """Whether it is a port behind a bridge in the network: socket://host:port."""
-    return port.startswith(NETWORK)
+    return "://" in port
 
 
 def listed() -> str:

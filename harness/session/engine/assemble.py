@@ -6,20 +6,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.base.clocks import HostClock, ScaledClock
 from harness.base.places import cache_folder
 from harness.base.plugins import Group, load
 from harness.base.ports import Clock, Driver
-from harness.devices.in_process.device import Phrase, waveform_sha256
-from harness.devices.in_process.driver import InProcess
+from harness.devices.declared import IsPrompted, simulated
 from harness.model.bench import Bench, DeviceProfile, Equipment
 from harness.model.errors import InputError
-from harness.model.stimulus import RenderedStimulus, Role
-from harness.model.trial import Listening, Trial
-from harness.session.clock import HostClock, ScaledClock
+from harness.model.stimulus import RenderedStimulus
+from harness.model.trial import Trial
 from harness.session.engine.resolved import equipment_of
 from harness.sound.stimuli.renderer import Renderer
 
-IN_PROCESS = "in_process"
 SOUND_PATHS = {"system": "this host's sound devices", "virtual_lab": "PulseAudio in the virtual lab"}
 
 
@@ -40,7 +38,7 @@ def clock_of(bench: Bench) -> Clock:
     InputError when the parts of such a bench ask for different speeds.
     """
     equipment = equipment_of(bench)
-    speeds = {one.id: _speed(one) for one in equipment if one.driver == IN_PROCESS}
+    speeds = {one.id: _speed(one) for one in equipment if simulated(one.driver)}
     if len(set(speeds.values())) > 1:
         raise InputError(
             f"the parts of one bench run at different speeds: {_listed(speeds)}",
@@ -51,7 +49,7 @@ def clock_of(bench: Bench) -> Clock:
     if not fast:
         return HostClock()
     for one in equipment:
-        if one.driver != IN_PROCESS:
+        if not simulated(one.driver):
             raise InputError(
                 f"{next(iter(fast))!r} asks for speed {next(iter(fast.values())):g}, and {one.id!r} is real",
                 place=one.place,
@@ -75,7 +73,7 @@ def _chosen_ways(bench: Bench, trials: Iterable[Trial]) -> Iterator[str]:
             ways.setdefault(device, set()).add(injected)
     for device, chosen in ways.items():
         connection = bench.device(device).connection
-        if connection is None or connection.driver == IN_PROCESS:
+        if connection is None or simulated(connection.driver):
             continue
         takes = f"its {connection.driver} connection takes {'sound' if connection.injects else 'none'}"
         if chosen == {True}:
@@ -88,13 +86,13 @@ def _chosen_ways(bench: Bench, trials: Iterable[Trial]) -> Iterator[str]:
 
 
 def _sound_servers(bench: Bench) -> str:
-    kinds = {one.driver for one in equipment_of(bench)}
-    if not bench.loudspeakers and bench.microphone is None and bench.monitor is None and IN_PROCESS not in kinds:
+    within_us = {simulated(one.driver) for one in equipment_of(bench)}
+    if not bench.loudspeakers and bench.microphone is None and bench.monitor is None and True not in within_us:
         return "over the devices' own connections"
-    if IN_PROCESS not in kinds:
+    if True not in within_us:
         return SOUND_PATHS[bench.sound_server]
     within = f"inside this process ×{clock_of(bench).speed:g}, no real sound"
-    return within if kinds == {IN_PROCESS} else f"{within}; and {SOUND_PATHS[bench.sound_server]}"
+    return within if within_us == {True} else f"{within}; and {SOUND_PATHS[bench.sound_server]}"
 
 
 def assemble(bench: Bench, clock: Clock, seed: int, scratch: Path) -> Mapping[str, Driver]:
@@ -119,31 +117,19 @@ def renderer() -> Renderer:
 
 
 def script_words(drivers: Mapping[str, Driver]) -> Callable[[Trial, RenderedStimulus], None] | None:
-    """Tells the in-process device the words of each sound before it is played; None when there is no such device.
+    """Tells a simulated device the words of each sound before it is played; None when there is no such device.
 
     That device has ears for energy and none for words, which is why its sound path is marked in the log.
     """
-    within = [driver for driver in drivers.values() if isinstance(driver, InProcess)]
-    if not within:
+    prompted = [driver for driver in drivers.values() if isinstance(driver, IsPrompted)]
+    if not prompted:
         return None
 
     def script(trial: Trial, stimulus: RenderedStimulus) -> None:
-        sha = waveform_sha256(stimulus.waveform)
-        for driver in within:
-            if trial.listening is None:
-                driver.script(sha, trial.reference, trial.expects)
-            elif trial.listening.phrase:
-                driver.expect(sha, _phrase(trial.listening, trial, stimulus))
+        for driver in prompted:
+            driver.prompt(trial, stimulus)
 
     return script
-
-
-def _phrase(listening: Listening, trial: Trial, stimulus: RenderedStimulus) -> Phrase:
-    last = stimulus.span_s(Role.QUERY) or (0.0, stimulus.waveform.duration_s)
-    wake = stimulus.span_s(Role.WAKE_PHRASE)
-    if wake is None:
-        return Phrase(listening.phrase, last[1])
-    return Phrase(listening.phrase, wake[1], trial.reference, last[1])
 
 
 def _speed(equipment: Equipment) -> float:

@@ -21,6 +21,7 @@ from typing import cast
 from harness import __version__
 from harness.base.folder import SessionFolder
 from harness.base.ports import Clock, Driver, Hears, Stimulates
+from harness.devices.declared import simulated
 from harness.model.bench import Bench, Equipment, OperatorPresence
 from harness.model.errors import DeviceError, HarnessError, LogError
 from harness.model.feed import Answered, Command, Goodbye, Meters, Replay, StateChanged, StateWord, Welcome
@@ -37,7 +38,7 @@ from harness.model.record import (
     StimulusStored,
 )
 from harness.session.conductor import Conductor
-from harness.session.engine.assemble import IN_PROCESS, assemble, clock_of, renderer, script_words
+from harness.session.engine.assemble import assemble, clock_of, renderer, script_words
 from harness.session.engine.engine_place import boot_id, publish, this_process, withdraw
 from harness.session.engine.feed_server import FeedServer, Reply
 from harness.session.engine.monitor import Monitor
@@ -233,7 +234,7 @@ class Engine:
 
     def _transcriber(self, log: SqliteLog, bench: Bench) -> Transcriber | None:
         name = installed_recogniser()
-        if name is None or all(one.driver == IN_PROCESS for one in equipment_of(bench)):
+        if name is None or all(simulated(one.driver) for one in equipment_of(bench)):
             return None  # nothing to do it with, or no real sound to transcribe
 
         def note(text: str) -> None:

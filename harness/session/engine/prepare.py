@@ -13,10 +13,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from harness import __version__
-from harness.base import plugins
 from harness.base.folder import SessionFolder
-from harness.base.ports import NamesHostParts
 from harness.base.whole_file import disk_errors, sync_folder, unfinished, write_whole
+from harness.devices.declared import demand_host
 from harness.model.bench import Bench, OperatorPresence
 from harness.model.errors import InputError
 from harness.model.record import SessionStarted
@@ -89,10 +88,9 @@ def _demand_host(bench: Bench) -> None:
     """InputError for a port or a password that the bench names and this host has not."""
     parts = [*bench.loudspeakers, bench.microphone, bench.monitor, *(device.connection for device in bench.devices)]
     for part in parts:
-        driver = None if part is None else plugins.load(plugins.Group.DRIVERS, part.driver)
-        if part is not None and isinstance(driver, NamesHostParts):
+        if part is not None:
             try:
-                driver.demand_host(part.options)
+                demand_host(part.driver, part.options)
             except InputError as error:
                 error.place = error.place or part.place
                 raise

@@ -16,9 +16,11 @@ from click.testing import CliRunner, Result
 
 from harness.cli import group
 from harness.devices.device_monitor import DeviceMonitor, Heard, now_heard
-from harness.devices.device_sources import HeardQueue, SerialSource
+from harness.devices.device_sources import HeardQueue
 from harness.devices.profiles.profile import load_profile, profile_paths
 from harness.devices.profiles.samples import check_samples
+from harness.devices.serial.device import SerialSource
+from harness.devices.serial.options import SerialOptions
 from harness.model.errors import InputError
 from harness.model.time import Stamp
 
@@ -170,7 +172,7 @@ def test_a_row_is_copied_as_a_sample_that_is_right(tmp_path: Path) -> None:
 
 def test_a_port_that_is_lost_is_told_and_the_queue_is_bounded() -> None:
     board, port = os.openpty()
-    source = SerialSource(os.ttyname(port), 115200)
+    source = SerialSource(SerialOptions(port=os.ttyname(port)), 115200)
     os.close(port)
     source.open()
     os.close(board)

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from harness.base.host_check import Level
 from harness.cli import group
-from harness.cli.doctor import host, wires
-from harness.cli.doctor.check import Level
+from harness.cli.doctor import host
+from harness.devices.serial import host_checks
 
 
 def doctor(*arguments: str | Path) -> tuple[int, list[dict[str, Any]]]:
@@ -89,6 +90,6 @@ def test_a_broker_that_is_not_there_fails(tmp_path: Path) -> None:
 def test_a_file_is_no_port_and_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "port"
     path.touch()
-    assert wires._port(str(path), {}, needed=True).level is Level.FAIL
+    assert host_checks._port(str(path), {}, needed=True).level is Level.FAIL
     monkeypatch.setattr(host, "FREE_FAIL_GB", 1e9)
     assert next(iter(host.disk(tmp_path))).level is Level.FAIL

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from harness.base.clocks import HostClock, ScaledClock
 from harness.base.ports import Hears, Stimulates
 from harness.devices.in_process.device import Behaviour, SimpleDevice, babble, hear, waveform_sha256
 from harness.devices.in_process.driver import InProcess, InProcessOptions
@@ -30,7 +31,6 @@ from harness.model.observation import (
 )
 from harness.model.stimulus import Waveform
 from harness.model.understanding import Expected, Slot
-from harness.session.clock import HostClock, ScaledClock
 from tests.unit.session.material import PROFILE, Here, sound_of, trial
 
 

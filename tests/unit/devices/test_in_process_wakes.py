@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.base.clocks import HostClock, ScaledClock
 from harness.devices.in_process.device import WAKES_AFTER_S, Phrase, wakes_in, waveform_sha256
 from harness.devices.in_process.driver import InProcess, InProcessOptions
 from harness.model.errors import DeviceError
@@ -25,7 +26,6 @@ from harness.model.observation import (
     Wake,
 )
 from harness.model.stimulus import Waveform
-from harness.session.clock import HostClock, ScaledClock
 from tests.unit.session.material import PROFILE, Here
 
 SPEED = 50.0

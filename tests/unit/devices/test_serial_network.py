@@ -10,12 +10,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from harness.base.clocks import HostClock
 from harness.devices.serial.device import SerialDevice
 from harness.devices.serial.options import FramingChoice, SerialOptions
 from harness.devices.serial.port import hold_back_s
 from harness.model.errors import DeviceError
 from harness.model.observation import LinkBack, LinkLost, LogLine, Observation
-from harness.session.clock import HostClock
 
 
 def until(holds: Callable[[], object]) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.devices.declared import far_end
 from harness.devices.mqtt.options import MqttOptions
 from harness.devices.serial.options import EncodingName, SerialOptions
 from harness.engines.offline_loading import task_of
@@ -35,7 +36,10 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_devices_of_a_bench_in_their_order(bench: str) -> None:
     found = reached(f"{bench}#radio, kitchen", {})
-    assert [(one.id, one.driver, one.framed) for one in found] == [("radio", "mqtt", True), ("kitchen", "serial", True)]
+    assert [(one.id, one.driver, one.abilities.restarts) for one in found] == [
+        ("radio", "mqtt", True),
+        ("kitchen", "serial", True),
+    ]
     (tflm,) = reached(f"{bench}#tflm", {})
     assert not tflm.framed
 
@@ -52,7 +56,7 @@ def test_a_profile_with_a_port_or_a_broker() -> None:
     assert isinstance(wired.options, SerialOptions)
     (radio,) = reached("vh_board_mqtt", {"address": "localhost:1884"})
     assert isinstance(radio.options, MqttOptions)
-    assert wired.address != radio.address
+    assert far_end(wired.driver, wired.options, wired.id) != far_end(radio.driver, radio.options, radio.id)
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from harness.base.clocks import HostClock, ScaledClock
 from harness.devices.in_process.device import waveform_sha256
 from harness.devices.in_process.driver import InProcess, InProcessOptions
 from harness.model.bench import DeviceProfile
 from harness.model.feed import Command, StateChanged, StateWord
 from harness.model.record import AttemptFinished, AttemptStarted, EndReason, Observed, ResponseFrozen, TrialFinished
 from harness.model.trial import Trial
-from harness.session.clock import HostClock, ScaledClock
 from harness.session.conductor import Conductor
 from harness.session.plan import plan
 from harness.session.resumption import Resumption

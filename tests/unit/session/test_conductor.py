@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from harness.base.clocks import HostClock, ScaledClock
 from harness.devices.in_process.driver import InProcessOptions
 from harness.model.effect import EffectCheck, EffectWord
 from harness.model.errors import VoiceError
@@ -51,7 +52,6 @@ from harness.model.record import (
 from harness.model.scenario import CloseDialogue, Defaults
 from harness.model.stimulus import RenderedStimulus, StimulusRecipe, Waveform
 from harness.model.trial import Outcome
-from harness.session.clock import HostClock, ScaledClock
 from harness.session.plan import plan
 from tests.unit.session.house import House, assert_whole, house
 from tests.unit.session.material import Bursts, MemoryLog, bench, scenario

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from harness.base.clocks import HostClock, ScaledClock
 from harness.devices.in_process.driver import InProcessOptions
 from harness.model.feed import Rerun, Skip, StateWord
 from harness.model.observation import LinkBack, LinkLost, SpeechEnded, SpeechStarted
@@ -22,7 +23,6 @@ from harness.model.record import (
 from harness.model.time import Stamp
 from harness.model.trial import Outcome
 from harness.session.actions import Action, FinishTrial, StartAttempt
-from harness.session.clock import HostClock, ScaledClock
 from harness.session.figures.memory import MemoryFigures, MemoryPoint, findings
 from harness.session.plan import plan
 from harness.session.query_trial import TrialMachine

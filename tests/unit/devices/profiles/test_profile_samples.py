@@ -8,7 +8,7 @@ import pytest
 
 from harness.devices.profiles.profile import load_profile, unescaped
 from harness.devices.profiles.samples import check_samples
-from harness.model.bench import ObservationKind, Transport
+from harness.model.bench import ObservationKind
 
 DEVICES = Path(__file__).parents[4] / "devices"
 IDS = sorted(path.stem for path in DEVICES.glob("*.yaml"))
@@ -68,7 +68,7 @@ def test_escapes_of_a_sample_are_bytes() -> None:
 def test_the_transport_follows_from_the_rules(tmp_path: Path) -> None:
     sample = "- {lines: [WAKE lamp 80], gives: [{kind: wake, phrase: lamp, score: 0.8}]}"
     profile = load_profile(write(tmp_path, sample), beside=Path())
-    assert profile.transport is Transport.SERIAL
+    assert profile.transport == "serial"
     assert profile.reports == {ObservationKind.WAKE}
-    assert load_profile("reference_assistant", beside=tmp_path).transport is Transport.MQTT
-    assert load_profile("reference_assistant_black_box", beside=tmp_path).transport is Transport.NONE
+    assert load_profile("reference_assistant", beside=tmp_path).transport == "mqtt"
+    assert load_profile("reference_assistant_black_box", beside=tmp_path).transport == "none"

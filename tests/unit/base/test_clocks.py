@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from harness.session.clock import HostClock, ScaledClock
+from harness.base.clocks import HostClock, ScaledClock
 
 
 def test_the_host_clock_is_the_hosts() -> None:

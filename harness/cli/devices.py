@@ -1,0 +1,421 @@
+"""`harness devices`: the device profiles that there are, their tests, and a monitor to write new ones with."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
+
+import click
+
+from harness.base.foreign import plain_text
+from harness.cli.options import Command, json_option
+from harness.cli.streams import demand_reader, standard_output
+from harness.model.errors import DeviceError, InputError
+
+if TYPE_CHECKING:
+    from harness.devices.device_monitor import DeviceMonitor, MonitorRow
+    from harness.devices.device_sources import DeviceSource, HasRate, StreamSource
+    from harness.model.bench import DeviceProfile
+
+STDIN = "standard input"
+SHOWN_UNMAPPED = 12
+TRY_S = 1.0
+TRIED_BYTES = 32
+SURE = 0.98
+LONGEST = 400
+LEFT = 60
+AT_ONCE_BYTES = 16 * 4096
+_KINDS = ("wake", "transcript", "intent", "response", "status", "listening")
+
+
+@click.group("devices")
+def command() -> None:
+    """List device profiles, test them, watch what they make of a device."""
+
+
+@command.command("list", cls=Command)
+@json_option("as_json", "One JSON list instead of a table.")
+def list_profiles(as_json: bool) -> None:
+    """List the profiles that a bench can name; exit status 2 when one is wrong."""
+    from harness.devices.profiles.profile import load_profile, profile_paths
+
+    profiles: list[DeviceProfile] = []
+    problems: list[str] = []
+    for path in profile_paths(Path()).values():
+        try:
+            profiles.append(load_profile(path.name, beside=path.parent))
+        except InputError as error:
+            problems += str(error).splitlines()
+    if as_json:
+        click.echo(json.dumps([_row(profile) for profile in profiles], ensure_ascii=False, indent=2))
+    else:
+        _print(profiles)
+    for line in problems:
+        click.echo(plain_text(line, 2000), err=True)
+    if problems:
+        sys.exit(2)
+
+
+def _print(profiles: list[DeviceProfile]) -> None:
+    from harness.base.text_table import Column, text_table
+
+    rows = []
+    for one in profiles:
+        letters = "".join(kind[0].upper() if kind in one.reports else "-" for kind in _KINDS)
+        phrases = ", ".join(one.wake_phrases) or "none"
+        transport = f"{one.transport}+sound" if one.audio else one.transport
+        rows.append((one.id, transport, letters, plain_text(phrases), plain_text(one.title)))
+    columns = [Column(title, left=True) for title in ("id", "transport", "tells", "wake phrases", "title")]
+    for line in text_table(columns, rows, 1000):
+        click.echo(line)
+    click.echo(
+        "\ntells: W wake, T transcript, I intent, R response, S status, L that it listens."
+        " +sound: it takes sound over its wire as well."
+    )
+
+
+def _row(profile: DeviceProfile) -> dict[str, object]:
+    return {
+        "id": profile.id,
+        "title": profile.title,
+        "transport": profile.transport,
+        "framing": profile.console.framing.value,
+        "baud": profile.console.baud,
+        "reports": sorted(profile.reports),
+        "audio": profile.audio.dialogue.value if profile.audio else None,
+        "wake_phrases": list(profile.wake_phrases),
+        "language": profile.language,
+        "samples": len(profile.samples),
+        "note": profile.note,
+        "path": profile.path,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceReach:
+    """How a device is reached: `given` are keys of a connection; device and topics are for messages."""
+
+    driver: str
+    given: dict[str, object]
+    device: str
+    topics: tuple[str, ...]
+
+    def source(self, profile: DeviceProfile) -> DeviceSource | None:
+        """Not open yet; None when nothing is named. InputError for what cannot be."""
+        from harness.devices.declared import driver_taking, options_of, source_of
+
+        if not self.driver and not self.given:
+            return None
+        driver = self.driver or driver_taking(self.given, profile)
+        return source_of(driver, options_of(driver, self.given), profile, self.device, self.topics)
+
+    def watching(self, profile: str, source: DeviceSource | None) -> DeviceMonitor:
+        """A monitor; of a line with a rate, with the errors of times that a session would state."""
+        from harness.devices.device_monitor import DeviceMonitor
+        from harness.devices.device_sources import HasRate
+
+        if isinstance(source, HasRate):
+            return DeviceMonitor(profile, Path(), self.device, baud=source.baud, hold_back_s=source.hold_back_s)
+        return DeviceMonitor(profile, Path(), self.device)
+
+
+def _connection(function: Callable[..., None]) -> Callable[..., None]:
+    """The options of a connection; the command gets them as `reach`."""
+
+    @wraps(function)
+    def command(driver: str, keys: tuple[str, ...], device: str, topics: tuple[str, ...], **others: Any) -> None:
+        named = {name: others.pop(name) for name in ("port", "baud", "address", "username", "password_env")}
+        given: dict[str, object] = {name: value for name, value in named.items() if value}
+        for one in keys:
+            key, equals, value = one.partition("=")
+            if not equals:
+                raise InputError(f"--set {one!r} sets nothing", remedy="Write --set KEY=VALUE, as on a bench")
+            given[key] = value
+        if given.keys() <= {"baud", "username", "password_env"}:
+            given.clear()  # they say nothing of where the device is
+        function(reach=DeviceReach(driver, given, device, topics), **others)
+
+    for option in reversed(
+        (
+            click.option("--port", metavar="DEV", help="A serial port, or a URL such as socket://host:port."),
+            click.option("--baud", type=click.IntRange(300, 12_000_000), help="Its rate. Default: the profile's."),
+            click.option("--address", metavar="HOST[:PORT]", help="A broker, or `lab`."),
+            click.option("--driver", default="", metavar="NAME", help="Driver. Default: the one with these keys."),
+            click.option(
+                "--set",
+                "keys",
+                multiple=True,
+                metavar="KEY=VALUE",
+                help="Another key of a connection.",
+            ),
+            click.option(
+                "--topic", "topics", multiple=True, help="What to subscribe to. Default: the profile's topics."
+            ),
+            click.option("--device", default="", help="What {device} stands for in topics. Default: the profile's id."),
+            click.option("--username", default="", help="At the broker; the password is taken from --password-env."),
+            click.option(
+                "--password-env", default="", metavar="NAME", help="Environment variable that holds the password."
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+@command.command("test")
+@click.argument("profile", required=False)
+@click.option("--all", "every", is_flag=True, help="All profiles that a bench can name.")
+@click.option(
+    "--seconds", type=click.FloatRange(0.5, 86400), default=10.0, show_default=True, help="How long to watch."
+)
+@_connection
+def test(profile: str | None, every: bool, seconds: float, reach: DeviceReach) -> None:
+    """Run the samples of PROFILE (an id or a path); with --port, --address or --driver, watch a real device as well.
+
+    Exit status: 0 all is right · 1 a sample differs, or nothing that came is mapped · 2 the profile is wrong.
+    """
+    from harness.devices.device_sources import HasRate
+    from harness.devices.profiles.profile import load_profile, profile_paths
+
+    if (profile is None) is not every:
+        raise InputError("name a profile, or give --all", remedy="See which there are: harness devices list")
+    if every and (reach.given or reach.driver):
+        raise InputError("a device has one profile", remedy="Name it in place of --all")
+    if every:
+        loaded = [load_profile(path.name, beside=path.parent) for path in profile_paths(Path()).values()]
+    else:
+        loaded = [load_profile(str(profile), beside=Path())]
+    wrong = [one for one in loaded if not _samples(one)]
+    if every:
+        samples = sum(len(one.samples) for one in loaded)
+        click.echo(f"{len(loaded)} profiles, {samples} samples, {len(wrong)} wrong")
+    silent = False
+    if (source := reach.source(loaded[0])) is not None:
+        monitor = reach.watching(loaded[0].path, source)
+        silent = not _watched(monitor, source, seconds)
+        if isinstance(source, HasRate):
+            _tell_held_back(monitor)
+            if monitor.noise:
+                _try_rates(source)
+    if wrong or silent:
+        sys.exit(1)
+
+
+def _samples(profile: DeviceProfile) -> bool:
+    """Prints the result; whether all are right."""
+    from harness.devices.profiles.samples import check_samples
+
+    results = check_samples(profile)
+    right = sum(not one.wrong for one in results)
+    if not results:
+        click.echo(f"{profile.id}: no samples")
+        return True
+    click.echo(f"{profile.id}: {right} of {len(results)} samples are right")
+    for one in results:
+        if one.wrong:
+            click.echo(plain_text(f"  {profile.path}:{one.sample.line}:", LONGEST))
+            lines = [data.decode(errors="backslashreplace").rstrip("\n") for data in one.sample.lines]
+            for line in [one.sample.topic] if one.sample.topic else lines:
+                click.echo("      said " + plain_text(line, LONGEST))
+            for line in one.wrong:
+                click.echo("    " + plain_text(line, LONGEST))
+    return right == len(results)
+
+
+def _watched(monitor: DeviceMonitor, source: DeviceSource, seconds: float) -> bool:
+    """Watches, prints what was mapped and what was not; whether anything was."""
+    from harness.devices.device_monitor import shape_of
+    from harness.devices.device_sources import CHUNK_BYTES, heard_from
+
+    click.echo(f"watching {plain_text(source.name)} for {seconds:g} s")
+    made: Counter[str] = Counter()
+    unmapped: Counter[str] = Counter()
+    source.open()
+    try:
+        limit_s = time.monotonic() + seconds
+        while time.monotonic() < limit_s and not source.ended:
+            time.sleep(0.05)
+            for heard in heard_from(source, 64 * CHUNK_BYTES):
+                for row in monitor.take(heard):
+                    if row.mapped:
+                        made[row.made] += 1
+                    else:
+                        unmapped[shape_of(row.said)] += 1
+    finally:
+        source.close()
+    click.echo(f"  {monitor.lines} lines: {monitor.mapped} mapped, {monitor.unmapped} not")
+    if source.trouble:
+        click.echo(f"  {plain_text(source.trouble, LONGEST)}")
+    for heading, counts in (("made", made), ("not mapped (numbers as #)", unmapped)):
+        if counts:
+            click.echo(f"  {heading}:")
+        for text, count in counts.most_common(SHOWN_UNMAPPED):
+            click.echo(f"    {count:6} × {plain_text(text, LONGEST)}")
+    if monitor.noise:
+        click.echo(f"  {monitor.noise}")
+    elif not monitor.lines:
+        click.echo("  nothing came: is the rate right, and does the device write to this port?")
+    return monitor.mapped > 0
+
+
+def _tell_held_back(monitor: DeviceMonitor) -> None:
+    """What the adapter holds back, as lines with a board time show it."""
+    if monitor.held_back_s is None:
+        click.echo("  times: too few lines with a board time to say what the adapter holds back (`hold_back_ms`)")
+        return
+    most_ms = math.ceil(monitor.held_back_s * 1000)
+    click.echo(
+        f"  times: lines came up to {most_ms} ms later than the promptest one; on a bench: hold_back_ms: {most_ms}"
+    )
+
+
+def _try_rates(source: HasRate) -> None:
+    """Listens at the other common rates, a moment each, and says which one makes text."""
+    from harness.devices.wire.console import READABLE, text_share
+
+    click.echo("  trying other rates:")
+    best = 0.0, 0
+    for rate, data in source.at_other_rates(TRY_S):
+        if isinstance(data, DeviceError):
+            click.echo(f"    {rate:8}: {plain_text(str(data), LONGEST)}")
+            continue
+        share = text_share(data)
+        click.echo(f"    {rate:8}: {len(data)} bytes" + (f", {share:.0%} of them text" if data else ""))
+        if len(data) >= TRIED_BYTES:
+            best = max(best, (share, rate))
+        if best[0] >= SURE:
+            break
+    if best[0] >= READABLE:
+        click.echo(f"  at {best[1]} it is text: --baud {best[1]}, and `baud: {best[1]}` in the profile or on the bench")
+    else:
+        click.echo("  none of them makes text: see the board's documentation, and its wiring (TX, RX, ground, levels)")
+
+
+@command.command("monitor", cls=Command)
+@click.argument("profile")
+@_connection
+@click.option("--file", type=click.Path(path_type=Path), help="Lines from a file.")
+@click.option("--unmapped", is_flag=True, help="Only lines that no mapping took.")
+@click.option(
+    "--snippets", type=click.Path(path_type=Path), help="File that samples are added to. Default ID.samples.yaml"
+)
+@click.option("--plain", is_flag=True, help="Lines instead of a screen (default when there is no terminal).")
+@json_option("as_json", "A JSON object for each line.")
+def monitor(
+    profile: str,
+    reach: DeviceReach,
+    file: Path | None,
+    unmapped: bool,
+    snippets: Path | None,
+    plain: bool,
+    as_json: bool,
+) -> None:
+    """Show what PROFILE makes of a device, live; without --port, --address, --driver or --file, of standard input.
+
+    PROFILE is read again whenever it is saved.
+    """
+    from harness.devices.device_sources import file_source
+    from harness.devices.profiles.profile import load_profile
+
+    source = reach.source(load_profile(profile, beside=Path()))
+    if file is not None and source is not None:
+        raise InputError("more than one source is named", remedy="Use one of --port, --address and --file")
+    if source is None:
+        source = file_source(file) if file is not None else _standard_input()
+    watched = reach.watching(profile, source)
+    if source.name == STDIN and sys.stdin.isatty():
+        raise InputError("nothing is named to watch", remedy="Give --port, --address or --file, or pipe lines in")
+    source.open()
+    try:
+        if plain or as_json or source.name == STDIN or not sys.stdout.isatty():
+            _plain(watched, source, standard_output(), unmapped=unmapped, as_json=as_json)
+        else:
+            from harness.dashboard.screens.monitor import run_monitor
+
+            run_monitor(watched, source, snippets or Path(f"{watched.profile.id}.samples.yaml"), unmapped=unmapped)
+    finally:
+        source.close()
+
+
+def _standard_input() -> StreamSource:
+    """Unbuffered: a thread that waits in a buffered one keeps the program from ending."""
+    from harness.devices.device_sources import StreamSource
+
+    def opened() -> BinaryIO:
+        return os.fdopen(os.dup(sys.stdin.fileno()), "rb", buffering=0)
+
+    return StreamSource(STDIN, opened)
+
+
+def _plain(watched: DeviceMonitor, source: DeviceSource, stream: TextIO, *, unmapped: bool, as_json: bool) -> None:
+    """Prints until the source ends, somebody presses Ctrl-C, or nobody reads any more."""
+    demand_reader()
+
+    def show(rows: Iterable[MonitorRow]) -> None:
+        for row in rows:
+            if not (unmapped and row.mapped):
+                stream.write((json.dumps(asdict(row), ensure_ascii=False) if as_json else _line(row)) + "\n")
+
+    def note(text: str) -> None:
+        from harness.devices.device_monitor import plain_text_lines
+
+        for line in plain_text_lines(text).splitlines():
+            stream.write(json.dumps({"note": line}, ensure_ascii=False) + "\n" if as_json else f"*** {line}\n")
+
+    try:
+        with contextlib.suppress(KeyboardInterrupt):
+            for one in _followed(watched, source):
+                if isinstance(one, str):
+                    note(one)
+                else:
+                    show(one)
+                stream.flush()
+        show(watched.rest())
+        note(f"{watched.lines} lines: {watched.mapped} mapped, {watched.unmapped} not")
+        stream.flush()
+    except BrokenPipeError:
+        # What is left in the buffer would be written, and refused, once more at the end of the program.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _followed(watched: DeviceMonitor, source: DeviceSource) -> Iterator[list[MonitorRow] | str]:
+    """Rows as they come, and what is to be said beside them, until the source ends."""
+    from harness.devices.device_sources import heard_from
+
+    told_lost, told_trouble, told_noise = 0, "", False
+    while True:
+        ended = source.ended  # asked before taking: what came before the end is taken below
+        taken = heard_from(source, AT_ONCE_BYTES)
+        yield [row for heard in taken for row in watched.take(heard)]
+        if watched.look(time.monotonic()):
+            yield watched.problem or "the profile was read again"
+        if source.queue.lost_bytes != told_lost:
+            told_lost = source.queue.lost_bytes
+            yield f"{told_lost} bytes came too fast and were left out"
+        if watched.noise and not told_noise:
+            told_noise = True
+            yield watched.noise
+        if source.trouble != told_trouble:
+            told_trouble = source.trouble
+            yield told_trouble or "it is back"
+        if not any(heard.data for heard in taken):
+            if ended:
+                return
+            time.sleep(0.05)
+
+
+def _line(row: MonitorRow) -> str:
+    clock = time.strftime("%H:%M:%S", time.localtime(row.wall_s)) + f".{int(row.wall_s * 1000) % 1000:03d}"
+    made = f"=> {row.made}" if row.mapped else f"-- {row.why or 'not mapped'}"
+    times = f"  ({row.times})" if row.times else ""
+    return f"{clock}  {row.said:{LEFT}}  {made}{times}"
