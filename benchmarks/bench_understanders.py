@@ -15,11 +15,11 @@ from pathlib import Path
 
 from harness.model.understanding import Chunking, Corpus, Utterance
 from harness.statistics.intervals import wilson
-from harness.understanding.arithmetic.chunks import chunks
+from harness.understanding.comparison import Figure
+from harness.understanding.counts import chunks
 from harness.understanding.files.grammar_file import load_grammars
 from harness.understanding.models.grammar import generate
-from harness.understanding.models.understanding_bench import BenchRow, Contender, bench
-from harness.understanding.scoring.columns import Figure
+from harness.understanding.models.training import BenchRow, Contender, bench
 
 GRAMMARS = Path(__file__).parent.parent / "scenarios" / "understanding"
 SEED = 1

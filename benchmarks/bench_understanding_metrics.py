@@ -23,11 +23,10 @@ from sklearn.metrics import accuracy_score, jaccard_score, precision_recall_fsco
 from sklearn.preprocessing import MultiLabelBinarizer
 
 from harness.model.understanding import Corpus, Utterance
-from harness.understanding.arithmetic.figures import figures
-from harness.understanding.arithmetic.rule import Rule
-from harness.understanding.reports.figure_rows import Reported
-from harness.understanding.scoring.counted import counted
-from harness.understanding.scoring.scoring import Scoring, score
+from harness.understanding.counts import Rule
+from harness.understanding.figures import figures
+from harness.understanding.reports.score_text import Reported
+from harness.understanding.scoring import Scoring, counted, score
 
 ROUNDS = 3
 Result = TypeVar("Result")

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.annotation.annotation_folder import AnnotationFolder, project_text
-from harness.annotation.annotation_log import AnnotationLog
-from harness.annotation.annotation_room import AnnotationRoom
+from harness.annotation.project import AnnotationFolder, AnnotationLog, AnnotationRoom, project_text
 from harness.model.annotation import AnnotationProject, AnnotationRow, Intents, Proposal, Proposed
 
 LABELS = """\

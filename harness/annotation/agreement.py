@@ -9,10 +9,202 @@ from itertools import combinations
 import numpy as np
 
 from harness.annotation.ledger import Ledger
-from harness.annotation.set_agreement import SetAgreement, set_agreement, set_alpha
 from harness.model.annotation import LabelSet
 from harness.model.understanding import Utterance
-from harness.statistics.agreement import MISSING, Figure, agreement
+from harness.statistics.agreement import (
+    ALL_EQUAL,
+    MISSING,
+    NO_OVERLAP,
+    RESAMPLES,
+    SEED,
+    TOO_ALIKE,
+    Counts,
+    Figure,
+    Labels,
+    Sums,
+    agreement,
+    bca,
+    label_counts,
+    without_disagreement,
+)
+from harness.statistics.intervals import Share
+
+LabelSets = Sequence[frozenset[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelAgreement:
+    """On one label: how many utterances both gave it, the first alone, the second alone, neither; Cohen's kappa."""
+
+    label: str
+    both: int
+    first: int
+    second: int
+    neither: int
+    kappa: Figure
+
+
+@dataclass(frozen=True, slots=True)
+class SetAgreement:
+    """Of two annotators on the utterances that both labelled.
+
+    exact: whole sets are equal (Wilson's interval). jaccard: mean of |both| / |either|, 1 of two empty sets. masi,
+    nominal: Krippendorff's alpha with the MASI distance, and with whole sets that are equal or not. confusion: (first
+    said, second said, how often) of sets that differ, the most frequent first.
+    Intervals are bootstrapped over utterances: they say nothing of other annotators.
+    """
+
+    shared: int
+    exact: Share
+    jaccard: Figure
+    masi: Figure
+    nominal: Figure
+    labels: tuple[LabelAgreement, ...]
+    confusion: tuple[tuple[frozenset[str], frozenset[str], int], ...]
+
+
+def masi_distance(first: frozenset[str], second: frozenset[str]) -> float:
+    """0 of equal sets, 1 of sets with nothing in common.
+
+    1 − Jaccard × M; M is 1 of equal sets, 2/3 where one holds the other, 1/3 where both have more, 0 of disjoint ones.
+    Source: Passonneau, LREC 2006.
+    """
+    if first == second:
+        return 0.0
+    both = len(first & second)
+    if not both:
+        return 1.0
+    times = 2 / 3 if first < second or second < first else 1 / 3
+    return 1 - times * both / len(first | second)
+
+
+def jaccard(first: frozenset[str], second: frozenset[str]) -> float:
+    """|both| / |either|; 1 of two empty sets."""
+    either = len(first | second)
+    return len(first & second) / either if either else 1.0
+
+
+def set_alpha(table: Labels, sets: LabelSets, *, resamples: int = RESAMPLES, seed: int = SEED) -> Figure:
+    """Krippendorff's alpha with the MASI distance, of a table (annotators × utterances) of numbers of sets.
+
+    Source: Krippendorff, Content Analysis, 11 (any distance); the interval is `label_sums.bca`, over utterances.
+    """
+    counts = label_counts(table, len(sets))
+    shared = counts[counts.sum(axis=1) >= 2]
+    if not len(shared):
+        return Figure(None, why_not=NO_OVERLAP)
+    used = shared.any(axis=0)
+    kept = [one for one, is_used in zip(sets, used, strict=True) if is_used]
+    distance = np.array([[masi_distance(one, other) for other in kept] for one in kept])
+    sorts, many = np.unique(shared[:, used], axis=0, return_counts=True)
+    observed = _observed(sorts, distance)
+    value = float(_alpha((many @ observed)[None], (many @ sorts)[None], distance)[0])
+    margins = many @ sorts
+    if np.isnan(value):
+        return Figure(None, why_not=ALL_EQUAL)
+    if not (many @ observed):
+        return Figure(1.0, without_disagreement(len(shared), float(_chance(margins[None], distance)[0])))
+    random = np.random.default_rng(seed)
+    drawn = random.multinomial(len(shared), many / len(shared), size=resamples)
+    found = _alpha(drawn @ observed, drawn @ sorts, distance)
+    left_out = _alpha(many @ observed - observed, margins - sorts, distance)
+    interval = bca(value, found, left_out, many)
+    return Figure(value, interval, "" if interval else TOO_ALIKE)
+
+
+def set_agreement(
+    first: LabelSets, second: LabelSets, labels: Sequence[str], *, resamples: int = RESAMPLES, seed: int = SEED
+) -> SetAgreement:
+    """All figures of two annotators, from the sets that both gave to the same utterances, in the same order.
+
+    labels: all there are, in the order of the table. ValueError when the two do not have as many.
+    """
+    if len(first) != len(second):
+        raise ValueError(f"{len(first)} sets of one annotator and {len(second)} of the other")
+    sets = sorted(set(first) | set(second), key=sorted)
+    number = {one: at for at, one in enumerate(sets)}
+    table = np.array([[number[one] for one in given] for given in (first, second)], np.int64).reshape(2, -1)
+    pairs, often = np.unique(table.T, axis=0, return_counts=True)
+    equal = int(often[pairs[:, 0] == pairs[:, 1]].sum()) if len(pairs) else 0
+    differ = sorted(
+        ((sets[one], sets[other], int(many)) for (one, other), many in zip(pairs, often, strict=True) if one != other),
+        key=lambda found: (-found[2], sorted(found[0]), sorted(found[1])),
+    )
+    return SetAgreement(
+        shared=len(first),
+        exact=Share(equal, len(first)),
+        jaccard=_mean_jaccard(pairs, often, sets, resamples, seed),
+        masi=set_alpha(table, sets, resamples=resamples, seed=seed),
+        nominal=agreement(table, max(2, len(sets)), resamples=resamples, seed=seed).alpha,
+        labels=tuple(_of_label(one, pairs, often, sets, resamples, seed) for one in labels),
+        confusion=tuple(differ),
+    )
+
+
+def _observed(sorts: Counts, distance: Sums) -> Sums:
+    """What each sort of utterance (row: how often it got each set) adds to the pairs that differ, by distance."""
+    given = sorts.sum(axis=1)
+    return np.asarray(np.einsum("ic,ck,ik->i", sorts, distance, sorts) / (given - 1))
+
+
+def _chance(margins: Counts, distance: Sums) -> Sums:
+    """The mean distance of two sets put together at random."""
+    total = margins.sum(axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.einsum("bc,bc->b", margins @ distance, margins) / (total * (total - 1)))
+
+
+def _alpha(observed: Sums, margins: Counts, distance: Sums) -> Sums:
+    by_chance = _chance(margins, distance)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = 1 - observed / margins.sum(axis=-1) / by_chance
+    return np.where(by_chance > 1e-12, found, np.nan)
+
+
+def _mean_jaccard(pairs: Counts, often: Counts, sets: LabelSets, resamples: int, seed: int) -> Figure:
+    if not len(pairs):
+        return Figure(None, why_not=NO_OVERLAP)
+    each = np.array([jaccard(sets[one], sets[other]) for one, other in pairs])
+    total = int(often.sum())
+    value = float(often @ each) / total
+    drawn = np.random.default_rng(seed).multinomial(total, often / total, size=resamples) @ each / total
+    left_out = (often @ each - each) / max(1, total - 1)
+    interval = bca(value, drawn, left_out, often)
+    return Figure(value, interval, "" if interval else TOO_ALIKE)
+
+
+def _of_label(label: str, pairs: Counts, often: Counts, sets: LabelSets, resamples: int, seed: int) -> LabelAgreement:
+    has = np.array([label in one for one in sets], bool)
+    cells = np.zeros(4, np.int64)  # both, first, second, neither
+    if len(pairs):
+        np.add.at(cells, 2 * ~has[pairs[:, 0]] + ~has[pairs[:, 1]], often)
+    both, one, other, neither = map(int, cells)
+    return LabelAgreement(label, both, one, other, neither, _kappa_figure(cells, resamples, seed))
+
+
+def _kappa_figure(cells: Counts, resamples: int, seed: int) -> Figure:
+    total = int(cells.sum())
+    if not total:
+        return Figure(None, why_not=NO_OVERLAP)
+    value = float(_kappa(cells[None])[0])
+    if np.isnan(value):
+        return Figure(None, why_not=ALL_EQUAL)
+    drawn = _kappa(np.random.default_rng(seed).multinomial(total, cells / total, size=resamples))
+    there = cells > 0
+    left_out = _kappa(cells - np.eye(4, dtype=np.int64)[there])
+    interval = bca(value, drawn, left_out, cells[there])
+    return Figure(value, interval, "" if interval else TOO_ALIKE)
+
+
+def _kappa(cells: Counts) -> Sums:
+    """Cohen's kappa of (both, first, second, neither) in rows; NaN where chance makes everything agree."""
+    both, first, second, neither = (cells[:, at].astype(np.float64) for at in range(4))
+    total = both + first + second + neither
+    with np.errstate(divide="ignore", invalid="ignore"):
+        one, other = (both + first) / total, (both + second) / total
+        by_chance = one * other + (1 - one) * (1 - other)
+        found = ((both + neither) / total - by_chance) / (1 - by_chance)
+    return np.where(by_chance > 1 - 1e-12, np.nan, found)
 
 
 @dataclass(frozen=True, slots=True)

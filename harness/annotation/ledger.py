@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from harness.model.annotation import (
+    IMPORTED,
     Accepted,
     Act,
     Adjudicated,
+    AnnotationProject,
     AnnotationRow,
     Intents,
     Labelled,
@@ -22,6 +25,7 @@ from harness.model.annotation import (
     Withdrawn,
     utterances_of,
 )
+from harness.model.understanding import Utterance
 
 Choice = Accepted | Labelled
 """What gives an utterance labels, by one annotator."""
@@ -227,3 +231,127 @@ class Ledger:
 def settles(row: Act) -> bool:
     """Whether it belongs to settling disagreements, and not to somebody's own labels."""
     return isinstance(row, Adjudicated) or (isinstance(row, Skipped) and row.adjudicating)
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatorCount:
+    """What stands of one annotator: accepted and by hand are utterances with labels of theirs."""
+
+    annotator: str
+    accepted: int
+    by_hand: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """standing: of every utterance, in the order of the data. double: how many are wanted from two annotators.
+
+    changed: settled ones whose annotators' labels are not those any more that were settled; what was settled holds.
+    """
+
+    standing: Mapping[str, Standing]
+    states: Mapping[State, int]
+    annotators: tuple[AnnotatorCount, ...]
+    batches: int
+    double: int
+    changed: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> int:
+        return len(self.standing)
+
+    @property
+    def final(self) -> int:
+        """Utterances with final labels."""
+        return sum(many for state, many in self.states.items() if state.is_final)
+
+
+def outcome(utterances: Sequence[Utterance], shares: Shares, ledger: Ledger) -> Outcome:
+    """Of a project as it stands."""
+    standing = {one.id: ledger.standing(one.id, shares.wanted(one.id)) for one in utterances}
+    counted = Counter(one.state for one in standing.values())
+    accepted: Counter[str] = Counter()
+    by_hand: Counter[str] = Counter()
+    for utterance in standing:
+        for annotator, row in ledger.choices(utterance).items():
+            (by_hand if isinstance(row, Labelled) else accepted)[annotator] += 1
+    names = ledger.annotators
+    return Outcome(
+        standing,
+        {state: counted[state] for state in State},
+        tuple(AnnotatorCount(name, accepted[name], by_hand[name]) for name in names),
+        len(ledger.batches),
+        sum(shares.wanted(one.id) > 1 for one in utterances),
+        tuple(one for one in standing if ledger.is_changed_since_settled(one)),
+    )
+
+
+def with_labels(utterances: Sequence[Utterance], found: Outcome, *, marked: bool) -> tuple[Utterance, ...]:
+    """Utterances with their final labels; those without are left out.
+
+    marked: all of them, with a group `state`: what is not final has the labels of the one who has chosen so far, or
+    none.
+    """
+    if marked:
+        return tuple(
+            replace(
+                one,
+                intents=found.standing[one.id].intents,
+                groups=(*(group for group in one.groups if group[0] != STATE), (STATE, found.standing[one.id].state)),
+            )
+            for one in utterances
+        )
+    return tuple(
+        replace(one, intents=found.standing[one.id].intents)
+        for one in utterances
+        if found.standing[one.id].state.is_final
+    )
+
+
+STATE = "state"
+
+
+def drawn(seed: int, what: str, utterance: str) -> int:
+    """A number of 64 bits that only these three decide: the same on every machine and in every version."""
+    return int.from_bytes(hashlib.sha256(f"{seed}\0{what}\0{utterance}".encode()).digest()[:8], "big")
+
+
+class Shares:
+    """Of one project: utterances in the order of the file."""
+
+    def __init__(self, project: AnnotationProject, utterances: Sequence[Utterance]) -> None:
+        self._project = project
+        ids = [one.id for one in utterances]
+        double = sorted(ids, key=lambda id_: drawn(project.seed, "double", id_))
+        many = round(project.double_share * len(ids)) if project.per_utterance > 1 else 0
+        self._double = frozenset(double[:many])
+        self._turn = {
+            id_: at for at, id_ in enumerate(sorted(ids, key=lambda id_: drawn(project.seed, "annotator", id_)))
+        }
+
+    def wanted(self, utterance: str) -> int:
+        """How many annotators are to label it."""
+        return 2 if utterance in self._double else 1
+
+    def is_for(self, annotator: str, utterance: str, chosen: Collection[str]) -> bool:
+        """Whether it is in the annotator's queue. chosen: who has chosen labels for it.
+
+        Where annotators are named, each utterance has its own, in turn. Else it is for whoever comes, as long as fewer
+        others than wanted have chosen labels for it. Labels that were imported are those of one annotator.
+        """
+        if not self._project.annotators:
+            return len(chosen) - (annotator in chosen) < self.wanted(utterance)
+        return annotator in self._named(utterance)[: self.wanted(utterance) - (IMPORTED in chosen)]
+
+    def is_second(self, annotator: str, utterance: str, chosen: Collection[str]) -> bool:
+        """Whether the annotator is the second of two at it: by turn where they are named, else by who came first."""
+        if self.wanted(utterance) < 2:
+            return False
+        if not self._project.annotators:
+            return len(chosen) > (annotator in chosen)
+        return IMPORTED in chosen or self._named(utterance)[1] == annotator
+
+    def _named(self, utterance: str) -> tuple[str, ...]:
+        """The annotators in the order in which it is theirs."""
+        names, turn = self._project.annotators, self._turn[utterance] % len(self._project.annotators)
+        return (*names[turn:], *names[:turn])

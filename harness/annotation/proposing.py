@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from harness.annotation.shares import drawn
+from harness.annotation.ledger import drawn
 from harness.model.annotation import Intents, LabelSet, Proposal, Proposed
 from harness.model.errors import InputError
 from harness.model.understanding import Utterance

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import statistics
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from harness.annotation.ledger import Ledger, State, settles
-from harness.annotation.shares import Shares, drawn
+from harness.annotation.ledger import Ledger, Shares, State, drawn, settles
 from harness.annotation.view import AnnotationCount
-from harness.model.annotation import Accepted, Act, AnnotationProject, Intents, Labelled, SecondWork, Skipped, Struck
+from harness.model.annotation import (
+    Accepted,
+    Act,
+    AnnotationProject,
+    Intents,
+    Labelled,
+    SecondWork,
+    Skipped,
+    Struck,
+    utterances_of,
+)
 from harness.model.understanding import Utterance
 
 
@@ -187,3 +197,27 @@ def by_batch(ledger: Ledger, utterances: Sequence[str]) -> list[tuple[str, list[
 
 def _last_index(of: Sequence[Intents], one: Intents) -> int:
     return max((at for at, other in enumerate(of) if other == one), default=-1)
+
+
+PACE_ACTS = 30
+"""Of how many of the last pages and utterances the pace is the median."""
+
+
+def pace_s(acts: Sequence[Act], annotator: str, *, adjudicating: bool) -> float | None:
+    """The median over the last acts in force; each utterance of a page took its share of the page's time.
+
+    None before there is one.
+    """
+    times: dict[str, tuple[float, int]] = {}
+    for row in reversed(acts):
+        if row.annotator != annotator or isinstance(row, Skipped) or settles(row) is not adjudicating:
+            continue
+        if row.time_s is None:
+            continue
+        key = row.page if isinstance(row, Accepted | Struck) else row.id
+        if key not in times and len(times) == PACE_ACTS:
+            break
+        _, many = times.get(key, (0.0, 0))
+        times[key] = (row.time_s, many + len(utterances_of(row)))
+    each = [seconds / many for seconds, many in times.values() for _ in range(many)]
+    return statistics.median(each) if each else None

@@ -2,15 +2,156 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 
-from harness.annotation.again import Again, show_what_stands
-from harness.annotation.draft import HandDraft, PageDraft
-from harness.annotation.ledger import Ledger
+from harness.annotation.ledger import Ledger, Shares, settles
 from harness.annotation.queue import Queue, Queues, next_group
-from harness.annotation.undo import latest, taken_back_with
-from harness.model.annotation import Act, AnnotationProject, AnnotationRow, Intents, LabelSet, ProposalShown
+from harness.annotation.view import (
+    AnnotationCount,
+)
+from harness.model.annotation import (
+    Accepted,
+    Act,
+    AnnotationProject,
+    AnnotationRow,
+    Intents,
+    Labelled,
+    LabelSet,
+    ProposalShown,
+    Struck,
+)
 from harness.model.understanding import Utterance
+
+
+def latest(ledger: Ledger, annotator: str, among: Collection[str] | None = None, *, adjudicating: bool) -> Act | None:
+    """The annotator's latest row in force that belongs to this sort of sitting. among: only rows of these ids."""
+    for row in reversed(ledger.acts):
+        if row.annotator == annotator and settles(row) is adjudicating and (among is None or row.id in among):
+            return row
+    return None
+
+
+def taken_back_with(ledger: Ledger, last: Act, among: Collection[str] | None = None) -> list[Act]:
+    """All of its page; all that was chosen for the utterance, before and after the proposal was seen."""
+    together = _together(ledger, last)
+    return together if among is None else [row for row in together if row.id in among]
+
+
+def _together(ledger: Ledger, last: Act) -> list[Act]:
+    match last:
+        case Accepted() | Struck():
+            return [
+                row
+                for row in ledger.acts
+                if isinstance(row, Accepted | Struck) and row.annotator == last.annotator and row.page == last.page
+            ]
+        case Labelled():
+            return [
+                row
+                for row in ledger.acts_on(last.utterance)
+                if isinstance(row, Labelled) and row.annotator == last.annotator
+            ]
+    return [last]
+
+
+Stood = tuple[Intents, str]
+"""Labels and the comment that came with them."""
+
+
+class Again:
+    """Given utterances, in their order. What was saved, kept or skipped in this sitting is done; it alone is undone.
+
+    given: ids of the rows of this sitting.
+    """
+
+    def __init__(self, utterances: Sequence[str]) -> None:
+        self._utterances = tuple(utterances)
+        self._done: set[str] = set()
+        self.given: set[str] = set()
+
+    def queue(self) -> Queue:
+        """All of it by hand, also where labels are proposed."""
+        left = tuple(one for one in self._utterances if one not in self._done)
+        total = len(self._utterances)
+        return Queue((), left, AnnotationCount(total, total - len(left), len(left), to_label=len(left)))
+
+    def wrote(self, rows: Sequence[AnnotationRow]) -> None:
+        self.given.update(row.id for row in rows)
+
+    def leave(self, utterance: str) -> None:
+        self._done.add(utterance)
+
+    def come_back(self, utterance: str) -> None:
+        self._done.discard(utterance)
+
+
+def may_label_again(ledger: Ledger, shares: Shares, annotator: str, utterance: str, *, adjudicating: bool) -> bool:
+    """Whether it is the annotator's own, labelled or not; who settles may change all that has been labelled."""
+    chosen = ledger.choices(utterance)
+    if adjudicating:
+        return bool(chosen) or ledger.adjudication(utterance) is not None
+    return annotator in chosen or shares.is_for(annotator, utterance, chosen)
+
+
+def show_what_stands(hand: HandDraft, ledger: Ledger, annotator: str, wanted: int, *, adjudicating: bool) -> None:
+    """Gives it the annotator's own labels, or who settles the final ones: they count as saved: a change is written.
+
+    What was settled before annotators changed their labels is written anew, so that it is settled again.
+    """
+    stood = what_stands(ledger, annotator, hand.utterance, wanted, adjudicating=adjudicating)
+    if stood is None:
+        return
+    hand.chosen, hand.comment, hand.seen = set(stood[0]), stood[1], not adjudicating
+    hand.saved = None if adjudicating and ledger.is_changed_since_settled(hand.utterance) else stood
+
+
+def what_stands(ledger: Ledger, annotator: str, utterance: str, wanted: int, *, adjudicating: bool) -> Stood | None:
+    """The annotator's own labels, or for who settles the final ones; None when there are none."""
+    if not adjudicating:
+        return _of(ledger.choices(utterance).get(annotator))
+    settled = ledger.adjudication(utterance)
+    if settled is not None:
+        return tuple(sorted(settled.intents)), settled.comment
+    standing = ledger.standing(utterance, wanted)
+    return (tuple(sorted(standing.intents)), "") if standing.state.is_final and standing.intents is not None else None
+
+
+def _of(choice: Accepted | Labelled | None) -> Stood | None:
+    if choice is None:
+        return None
+    return tuple(sorted(choice.intents)), choice.comment if isinstance(choice, Labelled) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """intents: the labels that it is shown with when it is opened; None when there are none."""
+
+    utterance: str
+    text: str
+    intents: Intents | None
+
+
+def has_words(text: str, words: str) -> bool:
+    """Whether a text has these words as they stand, in any case."""
+    return words.casefold() in text.casefold()
+
+
+def find(
+    utterances: Iterable[Utterance], words: str, ledger: Ledger, shares: Shares, annotator: str, *, adjudicating: bool
+) -> tuple[Found, ...]:
+    """In the order of the data, those that have the words in their text or as their id, and that the annotator may
+    label again (`may_label_again`); with the annotator's own labels, or for who settles the final ones.
+    """
+    found = []
+    for one in utterances:
+        if one.id != words and not has_words(one.text, words):
+            continue
+        if may_label_again(ledger, shares, annotator, one.id, adjudicating=adjudicating):
+            stands = what_stands(ledger, annotator, one.id, shares.wanted(one.id), adjudicating=adjudicating)
+            found.append(Found(one.id, one.text, None if stands is None else stands[0]))
+    return tuple(found)
+
 
 Keep = Callable[[Sequence[AnnotationRow]], None]
 """Puts rows on the disk, all or none, and returns then; raises LogError or LogFull when it cannot."""
@@ -118,3 +259,50 @@ class Worklist:
             return self._again.queue()
         read = self._queues.of_disputed if self._adjudicating else self._queues.of
         return read(self._annotator, self.ledger)
+
+
+class PageDraft:
+    """A page of a group, with what is struck on it so far. cursor: an index into the utterances."""
+
+    def __init__(self, intents: Intents, utterances: tuple[str, ...], struck: Iterable[str] = ()) -> None:
+        self.intents = intents
+        self.utterances = utterances
+        self.struck = set(struck)
+        self.cursor = 0
+
+    def move(self, step: int) -> bool:
+        """Whether the cursor went anywhere."""
+        before = self.cursor
+        self.cursor = min(max(0, before + step), len(self.utterances) - 1)
+        return self.cursor != before
+
+    def strike(self, at: int) -> bool:
+        """Strikes one, or takes that back; whether it is struck now."""
+        self.cursor = at
+        self.struck ^= {self.utterances[at]}
+        return self.utterances[at] in self.struck
+
+    def only(self, still: Collection[str]) -> PageDraft | None:
+        """The same page with what is still to be done; None when nothing is."""
+        if all(one in still for one in self.utterances):
+            return self
+        left = tuple(one for one in self.utterances if one in still)
+        if not left:
+            return None
+        page = PageDraft(self.intents, left, self.struck & set(left))
+        page.cursor = min(self.cursor, len(left) - 1)
+        return page
+
+
+class HandDraft:
+    """An utterance to label. seen: its proposal is in sight. saved: labels and comment as they are on the disk."""
+
+    def __init__(self, utterance: str, *, seen: bool) -> None:
+        self.utterance = utterance
+        self.seen = seen
+        self.chosen: set[str] = set()
+        self.comment = ""
+        self.saved: tuple[Intents, str] | None = None
+
+    def toggle(self, label: str) -> None:
+        self.chosen ^= {label}

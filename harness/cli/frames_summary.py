@@ -12,7 +12,7 @@ from harness.session.figures.progress import Progress
 from harness.session.figures.trials import AttemptProgress, TrialProgress
 from harness.session.figures.understood import UnderstoodFigures
 from harness.statistics.intervals import Share
-from harness.understanding.scoring.parts import compared, parts_of, verdict_in_words, written
+from harness.understanding.understood import compared, parts_of, verdict_in_words, written
 
 COLUMNS = ("#", "trial", "tries", "what was understood: = right, ≠ another value, − missing, + too many")
 WIDTHS = (4, 24, 5)

@@ -17,7 +17,7 @@ from harness.scenario.driver_options import adapter
 from harness.scenario.scenario_file import ScenarioKeys
 from harness.transcripts.files.normalisation_file import NormalisationKeys
 from harness.understanding.files.grammar_file import GrammarKeys
-from harness.understanding.files.label_set_keys import LabelSetKeys
+from harness.understanding.files.label_set_file import LabelSetKeys
 
 Schema = dict[str, Any]
 

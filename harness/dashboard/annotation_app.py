@@ -9,8 +9,8 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
-from harness.annotation.annotation_room import AnnotationRoom
 from harness.annotation.desk import AnnotationDesk
+from harness.annotation.project import AnnotationRoom
 from harness.dashboard import palette
 from harness.dashboard.key_guard import GuardedApp
 from harness.dashboard.rating_app import ASKED_TO_END

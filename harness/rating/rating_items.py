@@ -22,7 +22,7 @@ from harness.session.figures.effects import Key
 from harness.session.figures.progress import Progress, SessionFigures
 from harness.session.log.database import open_for_reading, rows
 from harness.session.log.reader import LogReader
-from harness.understanding.models.classifiers import classifier_maker
+from harness.understanding.models.tritraining import classifier_maker
 
 
 @dataclass(frozen=True, slots=True)

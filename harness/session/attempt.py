@@ -16,7 +16,7 @@ from harness.model.understanding import joined
 from harness.session.actions import StimulusTiming
 from harness.session.first_response import GUARD_S, Response, Span, first_response
 from harness.transcripts.recognition import recognised
-from harness.understanding.scoring.understood_counts import understood
+from harness.understanding.understood import understood
 
 LONGEST_TOLD = 200
 GAP_BEFORE_S = 0.3

@@ -10,11 +10,10 @@ from typing import Any, ClassVar
 
 from starlette.datastructures import FormData
 
-from harness.annotation.again import may_label_again
-from harness.annotation.annotation_room import AnnotationRoom
 from harness.annotation.desk import AnnotationDesk
-from harness.annotation.finding import Found, find
+from harness.annotation.project import AnnotationRoom
 from harness.annotation.view import AnnotationPhase, AnnotationView
+from harness.annotation.worklist import Found, find, may_label_again
 from harness.model.annotation import (
     LINE_KEYS,
     MOST_ON_A_PAGE,

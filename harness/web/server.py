@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
-from harness.annotation.annotation_room import AnnotationRoom
+from harness.annotation.project import AnnotationRoom
 from harness.model.errors import HarnessError, InputError, Place, PluginError
 from harness.model.judgment import RaterKeys
 from harness.rating.rating_room import RatingRoom

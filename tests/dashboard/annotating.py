@@ -6,7 +6,7 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
-from harness.annotation.annotation_room import AnnotationRoom
+from harness.annotation.project import AnnotationRoom
 from harness.dashboard.annotation_app import AnnotationApp
 from harness.dashboard.screens.annotating import AnnotatingScreen
 from tests.dashboard.bench import screen_text, until

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from textual import events
 
-from harness.annotation.annotation_room import AnnotationRoom
+from harness.annotation.project import AnnotationRoom
 from harness.dashboard.annotation_app import run_annotation_app
 from harness.dashboard.key_guard import REPEAT_S
 from harness.dashboard.messages import RoomRead

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.annotation.annotation_room import AnnotationRoom
 from harness.annotation.desk import AnnotationDesk
+from harness.annotation.project import AnnotationRoom
 from harness.dashboard.annotation_app import AnnotationApp
 from harness.model.annotation import Example, Label, Labelled, LabelSet, Proposal, Proposed
 from harness.model.understanding import Utterance

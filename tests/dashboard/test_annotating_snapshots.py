@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from harness.annotation.annotation_room import AnnotationRoom
+from harness.annotation.project import AnnotationRoom
 from harness.base.presence import Presence
 from tests.annotation_projects import annotation_project, repeated
 from tests.dashboard.annotating import SIZES, press, ready, seated

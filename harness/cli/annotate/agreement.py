@@ -20,8 +20,7 @@ from harness.cli.streams import standard_output
 from harness.model.errors import InputError
 
 if TYPE_CHECKING:
-    from harness.annotation.agreement import AllAnnotators, PairOfAnnotators
-    from harness.annotation.set_agreement import LabelAgreement
+    from harness.annotation.agreement import AllAnnotators, LabelAgreement, PairOfAnnotators
     from harness.statistics.agreement import Figure
     from harness.statistics.intervals import Share
 

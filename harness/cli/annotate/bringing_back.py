@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import click
 
-from harness.annotation.again import may_label_again
-from harness.annotation.annotation_room import AnnotationRoom
-from harness.annotation.finding import has_words
+from harness.annotation.project import AnnotationRoom
+from harness.annotation.worklist import has_words, may_label_again
 from harness.base.cells import counted
 from harness.base.findings import nearest
 from harness.base.foreign import plain_text

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from harness.annotation.outcome import outcome, with_labels
+from harness.annotation.ledger import outcome, with_labels
 from harness.base.cells import counted
 from harness.base.foreign import plain_text
 from harness.cli.annotate.project_options import open_project, project_argument
@@ -43,7 +43,7 @@ def command(project: Path, out: Path, form: str | None, splits: tuple[str, ...],
 
     Exit status: 0 written · 2 wrong usage or input, nothing is written · 3 it cannot be written.
     """
-    from harness.understanding.reports.corpus_files import write_bio, write_intents_csv, write_jsonl
+    from harness.understanding.files.corpus_writing import write_bio, write_intents_csv, write_jsonl
 
     form = form or ("csv" if out.suffix == ".csv" else "jsonl")
     if final_only and mark:

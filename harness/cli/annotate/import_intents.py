@@ -22,8 +22,8 @@ def command(project: Path, file: Path, mapping: str | None) -> None:
 
     Exit status: 0 done · 2 wrong usage or input, nothing is taken · 3 the project cannot be read or written.
     """
-    from harness.annotation.annotation_import import import_file
-    from harness.understanding.files.label_map import load_label_map
+    from harness.annotation.making import import_file
+    from harness.understanding.files.label_set_file import load_label_map
 
     names = {} if mapping is None else load_label_map(mapping)
     room = open_project(project)

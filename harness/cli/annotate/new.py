@@ -88,8 +88,8 @@ def command(
 
     Exit status: 0 made · 2 wrong usage or input, nothing is made · 3 it cannot be written.
     """
-    from harness.annotation.annotation_making import NewProject, make_project
-    from harness.understanding.files.label_map import load_label_map
+    from harness.annotation.making import NewProject, make_project
+    from harness.understanding.files.label_set_file import load_label_map
 
     names = tuple(annotator_name(one) for one in annotators)
     if len(set(names)) < len(names):

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 from typing import TextIO
 
-from harness.annotation.annotation_room import AnnotationRoom
 from harness.annotation.desk import AnnotationDesk
+from harness.annotation.project import AnnotationRoom
 from harness.annotation.view import AnnotationPhase, AnnotationView
 from harness.cli.annotate.plain_lines import guide_lines, label_lines, shown, sight_lines, status_lines
 from harness.cli.annotate.plain_words import HELP, Labels, Said, Unknown, Word, labels_of, parse

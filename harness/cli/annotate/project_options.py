@@ -13,8 +13,8 @@ from harness.base.foreign import plain_text
 from harness.model.errors import InputError
 
 if TYPE_CHECKING:
-    from harness.annotation.annotation_import import Import
-    from harness.annotation.annotation_room import AnnotationRoom
+    from harness.annotation.making import Import
+    from harness.annotation.project import AnnotationRoom
 
 LONGEST_NAME = 64
 LISTED = 3
@@ -34,7 +34,7 @@ def annotator_name(written: str) -> str:
 
 def open_project(folder: Path) -> AnnotationRoom:
     """The room of a project; InputError when the folder is none."""
-    from harness.annotation.annotation_room import AnnotationRoom
+    from harness.annotation.project import AnnotationRoom
 
     if not (folder / "project.json").is_file():
         raise InputError(f"{folder} is no annotation project", remedy="Make one with: harness annotate new")

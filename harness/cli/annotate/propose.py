@@ -11,18 +11,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.annotation.ledger import State
-from harness.annotation.outcome import outcome
+from harness.annotation.ledger import State, outcome
 from harness.base.cells import counted, shown
 from harness.cli.annotate.project_options import open_project, project_argument
 from harness.model.choices import DEFAULT_CLASSIFIER as DEFAULT
 from harness.model.choices import MOST_EPISODES, SEED_SHARE, Ending
 from harness.model.errors import InputError
-from harness.understanding.reports.words import per_cent
+from harness.understanding.reports.score_text import per_cent
 
 if TYPE_CHECKING:
     from harness.annotation.proposing import Material
-    from harness.understanding.arithmetic.figures import Averages
+    from harness.understanding.figures import Averages
     from harness.understanding.models.tritraining import Episode, TriTraining
 
 OPEN = (State.OPEN, State.PROPOSED, State.STRUCK)
@@ -80,8 +79,7 @@ def command(
     Exit status: 0 proposed · 2 wrong usage or input, too little is labelled · 3 the project cannot be read or written.
     """  # fmt: skip
     from harness.annotation.proposing import batch, material
-    from harness.understanding.models.classifiers import classifier_maker
-    from harness.understanding.models.tritraining import TriRule, tri_train
+    from harness.understanding.models.tritraining import TriRule, classifier_maker, tri_train
 
     make = classifier_maker(classifier, [_setting(one) for one in given])
     room = open_project(project)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from harness.annotation.outcome import outcome
+from harness.annotation.ledger import outcome
 from harness.base.safe_csv import safe_csv
 from harness.cli.annotate.project_options import open_project, project_argument
 from harness.cli.options import Command, csv_option, json_option
@@ -26,9 +26,8 @@ def command(project: Path, as_object: bool, as_csv: bool) -> None:
 
     Exit status: 0 done · 2 wrong usage or input · 3 the project cannot be read.
     """
+    from harness.annotation.report import annotation_report, as_json, as_table, lines
     from harness.cli.score_output import print_lines
-    from harness.understanding.reports.annotation import as_json, as_table, lines
-    from harness.understanding.scoring.annotation_report import annotation_report
 
     if as_object and as_csv:
         raise InputError("--json and --csv exclude each other", remedy="Choose one")

@@ -16,7 +16,7 @@ from harness.model.annotation import IMPORTED
 from harness.model.errors import InputError
 
 if TYPE_CHECKING:
-    from harness.annotation.annotation_room import AnnotationRoom
+    from harness.annotation.project import AnnotationRoom
 
 
 @click.command("review")

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.annotation.ledger import State
-from harness.annotation.outcome import Outcome, outcome
+from harness.annotation.ledger import Outcome, State, outcome
 from harness.base.cells import counted
 from harness.base.foreign import plain_text
 from harness.cli.annotate.project_options import open_project, project_argument
@@ -20,7 +19,7 @@ from harness.cli.show import print_findings
 from harness.cli.streams import standard_output
 
 if TYPE_CHECKING:
-    from harness.annotation.annotation_room import AnnotationRoom
+    from harness.annotation.project import AnnotationRoom
 
 SAID = {
     State.OPEN: "nobody has labelled them, and no labels are proposed",
@@ -44,7 +43,7 @@ def command(project: Path, as_json: bool, checking: bool) -> None:
 
     Exit status: 0 done · 2 wrong usage or input · 3 the project cannot be read, or --check found damage.
     """
-    from harness.annotation.annotation_log import check_annotation
+    from harness.annotation.project import check_annotation
 
     if checking:
         sys.exit(print_findings(check_annotation(project)))

@@ -18,7 +18,7 @@ from harness.model.choices import YARDSTICKS_KNOWN
 from harness.model.errors import InputError, Place, PluginError
 
 if TYPE_CHECKING:
-    from harness.understanding.models.understanding_bench import BenchRow, Contender
+    from harness.understanding.models.training import BenchRow, Contender
 
 NOTHING = "n/a"
 DEFAULT = "crf,transformer"
@@ -56,7 +56,7 @@ def command(
 
     Exit status: 0 done · 2 wrong usage or input · 3 a report cannot be written.
     """
-    from harness.understanding.models.understanding_bench import bench
+    from harness.understanding.models.training import bench
 
     contenders = _ready(_contenders(understander or DEFAULT, settings), seed, all_wanted=understander is not None)
     corpora = [(folder, splits_of(folder)) for folder in data]
@@ -86,7 +86,7 @@ def command(
 
 def _contenders(names: str, settings: Sequence[str]) -> list[Contender]:
     """Understanders with their settings; InputError for a setting of none of them."""
-    from harness.understanding.models.understanding_bench import Contender
+    from harness.understanding.models.training import Contender
 
     wanted = list(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
     if not wanted:
@@ -122,7 +122,7 @@ def _ready(contenders: Sequence[Contender], seed: int, *, all_wanted: bool) -> l
 
 
 def _yardsticks(folder: Path, named: str | None) -> Iterable[BenchRow]:
-    from harness.understanding.models.understanding_bench import YARDSTICKS
+    from harness.understanding.models.training import YARDSTICKS
 
     if named is not None:
         return YARDSTICKS.get(named, ())
@@ -131,7 +131,7 @@ def _yardsticks(folder: Path, named: str | None) -> Iterable[BenchRow]:
 
 def table(rows: Sequence[BenchRow]) -> Iterator[str]:
     """Lines of a table: each figure, and below it how far it may be off."""
-    from harness.understanding.models.understanding_bench import FIGURES
+    from harness.understanding.models.training import FIGURES
 
     cells: list[tuple[str, ...]] = [HEADINGS]
     for row in rows:

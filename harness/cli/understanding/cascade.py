@@ -25,9 +25,9 @@ from harness.model.choices import Which
 from harness.model.errors import InputError
 from harness.model.transcript import Normalisation
 from harness.model.understanding import Chunking, Detail
-from harness.understanding.arithmetic.rule import Rule, Values
-from harness.understanding.arithmetic.zero_division import ZeroDivision
-from harness.understanding.reports.words import per_cent
+from harness.understanding.counts import Rule, Values
+from harness.understanding.figures import ZeroDivision
+from harness.understanding.reports.score_text import per_cent
 
 NOT_HELD = 1
 
@@ -122,10 +122,9 @@ def command(
     from harness.cli.understanding.cascade_inputs import Inputs, Sources, inputs
     from harness.model.choices import Marks
     from harness.transcripts.words import Wording
-    from harness.understanding.reports.cascade import lines
-    from harness.understanding.reports.cascade_json import cascade_json
-    from harness.understanding.scoring.cascade import cascade
-    from harness.understanding.scoring.columns import Figure
+    from harness.understanding.cascade import cascade
+    from harness.understanding.comparison import Figure
+    from harness.understanding.reports.cascade import cascade_json, lines
 
     sources = Sources(sessions, gold, split, heard, model, pred_reference, pred_heard, Which(attempt))
     sources.check()
@@ -164,7 +163,7 @@ def command(
     elif json_target is not None:
         output.write_pieces(Path(json_target), [cascade_json(scored)])
     if html_target is not None:
-        from harness.understanding.reports.cascade_html import write_html  # here, since few want a page
+        from harness.understanding.reports.cascade import write_html  # here, since few want a page
 
         write_html(scored, Path(html_target), found.notes)
     if json_target != STDIN:

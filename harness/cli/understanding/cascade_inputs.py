@@ -16,7 +16,7 @@ from harness.model.errors import InputError, Place
 from harness.model.understanding import Corpus
 
 if TYPE_CHECKING:
-    from harness.understanding.scoring.cascade import Heard
+    from harness.understanding.cascade import Heard
 
 MARKS = '.,!?;:…"«»“”„¿¡()[]'
 
@@ -75,7 +75,7 @@ class Inputs:
 
 def inputs(sources: Sources, reads: Reads, stack: ExitStack, *, missing_is_silence: bool) -> Inputs:
     """Everything read, and a model's predictions made; InputError for files that do not go together."""
-    from harness.understanding.scoring.cascade import Understand, joined, understood
+    from harness.understanding.cascade import Understand, joined, understood
 
     gold = _gold(sources, stack) if sources.gold else None
     if sources.sessions:

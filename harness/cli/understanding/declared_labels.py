@@ -13,7 +13,7 @@ from harness.base.cells import shown
 from harness.model.annotation import LabelSet
 from harness.model.errors import InputError
 from harness.model.understanding import joined
-from harness.understanding.arithmetic.distribution import LabelCounts
+from harness.understanding.reports.distribution import LabelCounts
 
 SUFFIXES = (".yaml", ".yml")
 NOT_ALLOWED = 1

@@ -15,8 +15,7 @@ from harness.cli.understanding.rule_options import separator_option
 from harness.model.choices import CorpusFormat
 from harness.model.errors import InputError, Place
 from harness.model.understanding import Chunking, Corpus
-from harness.understanding.arithmetic.distribution import LabelCounts, count_labels
-from harness.understanding.reports.distribution import Distribution, as_csv, as_json, lines
+from harness.understanding.reports.distribution import Distribution, LabelCounts, as_csv, as_json, count_labels, lines
 
 MOST = 20
 SPLIT = "split"

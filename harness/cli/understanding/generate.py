@@ -88,7 +88,7 @@ def _demand_new(folder: Path) -> None:
 def _write(corpus: Corpus, folder: Path, form: str) -> None:
     """Writes the folder whole or not at all."""
     from harness.base.whole_file import whole_folder
-    from harness.understanding.reports.corpus_files import write_bio, write_jsonl
+    from harness.understanding.files.corpus_writing import write_bio, write_jsonl
 
     if form == BIO:
         write_bio(corpus, folder)

@@ -13,10 +13,10 @@ import click
 from harness.base.cells import shown
 from harness.cli.evaluate_limits import LimitsOn
 from harness.cli.options import share
-from harness.understanding.reports.words import per_cent
+from harness.understanding.reports.score_text import per_cent
 
 if TYPE_CHECKING:
-    from harness.understanding.reports.figure_rows import FigureRow, Reported
+    from harness.understanding.reports.score_text import FigureRow, Reported
 
 NOT_HELD = 1
 _KEYS = {"min_emr": "emr", "min_sfa": "sfa", "min_slot_f1": "slot_f1", "max_cer": "cer"}

@@ -15,7 +15,7 @@ from harness.model.errors import InputError, Place
 
 if TYPE_CHECKING:
     from harness.understanding.reports.score_json import ScoreFile
-    from harness.understanding.scoring.counted import SystemCounts
+    from harness.understanding.scoring import SystemCounts
 
 
 @click.command("merge", cls=Command)
@@ -31,8 +31,8 @@ def command(files: tuple[str, ...], json_target: str | None, html_target: str | 
 
     Exit status: 0 added · 1 a limit does not hold · 2 wrong usage or input · 3 a report cannot be written.
     """
-    from harness.understanding.reports.figure_rows import Reported
     from harness.understanding.reports.score_json import read_score_json
+    from harness.understanding.reports.score_text import Reported
 
     for target in filter(None, (json_target, html_target)):
         refuse_overwriting(target, files)
@@ -52,7 +52,7 @@ def command(files: tuple[str, ...], json_target: str | None, html_target: str | 
 
 
 def _merged(parts: list[ScoreFile]) -> list[SystemCounts]:
-    from harness.understanding.scoring.counted import added
+    from harness.understanding.scoring import added
 
     first = parts[0]
     for one in parts[1:]:

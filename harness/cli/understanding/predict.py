@@ -18,7 +18,7 @@ from harness.cli.understanding.training_options import tell
 from harness.model.choices import CorpusFormat
 from harness.model.errors import InputError, Place
 from harness.model.understanding import Corpus, Utterance
-from harness.understanding.arithmetic.tagging import slots_of
+from harness.understanding.files.corpus_writing import slots_of
 
 AT_ONCE = 256
 JSONL, BIO = "jsonl", "bio"
@@ -56,8 +56,7 @@ def command(file: str, model: Path, form: str | None, split: str | None, out: st
 
     Exit status: 0 done · 2 wrong usage or input · 3 the result cannot be written.
     """
-    from harness.understanding.files.corpus_file import read_corpus
-    from harness.understanding.files.form import corpus_format_of
+    from harness.understanding.files.corpus_file import corpus_format_of, read_corpus
     from harness.understanding.models.model_folder import load_model
 
     if written == BIO and (scores or out == STDIN):
@@ -75,7 +74,7 @@ def command(file: str, model: Path, form: str | None, split: str | None, out: st
         except InputError as error:
             raise named(error, source) from error
     if written == BIO:
-        from harness.understanding.reports.corpus_files import write_bio
+        from harness.understanding.files.corpus_writing import write_bio
 
         understood = tuple(one for one, _ in _understood(loaded, corpus.utterances))
         write_bio(Corpus(corpus.path, understood), Path(out))
@@ -95,7 +94,7 @@ Scores = Sequence[tuple[str, float]]
 
 def _answer_lines(model: Understander, scores: bool) -> None:
     """A line of standard input is a text, whose number is its id."""
-    from harness.understanding.files.bio_folder import split_words
+    from harness.understanding.files.corpus_formats import split_words
 
     if sys.stdin is None:
         raise InputError("standard input is closed", remedy="Name a file")
@@ -120,7 +119,7 @@ def _understood(model: Understander, utterances: Sequence[Utterance]) -> Iterato
 
 
 def _line(one: Utterance, scores: Scores | None) -> str:
-    from harness.understanding.files.jsonl_writing import jsonl_line
+    from harness.understanding.files.corpus_writing import jsonl_line
 
     with_slots = Utterance(one.id, one.words, one.intents, one.tags, slots_of(one), one.groups, one.place)
     line = jsonl_line(with_slots)

@@ -6,7 +6,7 @@ import click
 
 from harness.model.errors import InputError
 from harness.model.understanding import Chunking
-from harness.understanding.arithmetic.zero_division import PRESETS, ZeroDivision
+from harness.understanding.figures import PRESETS, ZeroDivision
 
 _ZEROS = {"0": "zero", "1": "one", "seed": "seed"}
 

@@ -26,8 +26,8 @@ from harness.cli.understanding.writing import write_reports
 from harness.model.choices import CorpusFormat, Which
 from harness.model.errors import InputError
 from harness.model.understanding import Chunking, Corpus, Detail
-from harness.understanding.arithmetic.rule import Rule, Values
-from harness.understanding.arithmetic.zero_division import ZeroDivision
+from harness.understanding.counts import Rule, Values
+from harness.understanding.figures import ZeroDivision
 
 BOTH = "both"
 FORMATS = click.Choice([one.value for one in CorpusFormat])
@@ -143,8 +143,8 @@ def command(
     Exit status: 0 scored · 1 a limit does not hold · 2 wrong usage or input · 3 a report cannot be written.
     """
     from harness.cli.understanding.scored_files import scored
-    from harness.understanding.reports.figure_rows import Reported
-    from harness.understanding.scoring.comparison import compare
+    from harness.understanding.comparison import compare
+    from harness.understanding.reports.score_text import Reported
 
     wanted = _Wanted(
         gold,

@@ -12,11 +12,10 @@ from harness.model.choices import CorpusFormat
 from harness.model.errors import InputError, Place
 from harness.model.understanding import Corpus, Detail
 from harness.transcripts.files.lists import read_groups
-from harness.understanding.arithmetic.rule import Rule
-from harness.understanding.files.corpus_file import read_corpus
-from harness.understanding.files.form import SEQ_IN, SPLIT, corpus_format_of
-from harness.understanding.scoring.counted import SystemCounts, counted
-from harness.understanding.scoring.scoring import Scoring, score
+from harness.understanding.counts import Rule
+from harness.understanding.files.corpus_file import corpus_format_of, read_corpus
+from harness.understanding.files.corpus_formats import SEQ_IN, SPLIT
+from harness.understanding.scoring import Scoring, SystemCounts, counted, score
 
 
 @dataclass(frozen=True, slots=True)

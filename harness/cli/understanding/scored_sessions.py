@@ -9,7 +9,7 @@ from harness.model.choices import Which
 from harness.model.errors import InputError
 from harness.model.understanding import Corpus
 from harness.session.figures.frames_of_session import session_corpora
-from harness.understanding.reports.summary import listed
+from harness.understanding.reports.score_text import listed
 
 
 def session_pair(named: Sequence[str], attempt: Which) -> tuple[Corpus, Corpus, list[str]]:

@@ -11,7 +11,7 @@ import click
 from harness.base.foreign import plain_text
 from harness.model.errors import InputError, Place
 from harness.model.understanding import Corpus, Utterance
-from harness.understanding.arithmetic.tagging import tags_of
+from harness.understanding.files.corpus_writing import tags_of
 
 HELD_OUT = ("dev", "valid", "validation")
 

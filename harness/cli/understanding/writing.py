@@ -12,9 +12,9 @@ from harness.cli.read_once import STDIN
 from harness.model.choices import MOST_CONFUSIONS
 
 if TYPE_CHECKING:
-    from harness.understanding.reports.figure_rows import Reported
-    from harness.understanding.scoring.comparison import FrameComparison
-    from harness.understanding.scoring.scoring import Scoring
+    from harness.understanding.comparison import FrameComparison
+    from harness.understanding.reports.score_text import Reported
+    from harness.understanding.scoring import Scoring
 
 
 def write_reports(
@@ -32,9 +32,9 @@ def write_reports(
     scorings: of each system, under the first rule, where their utterances are there. notes: lines at the end.
     """
     from harness.cli import score_output as output
-    from harness.understanding.reports.comparison import comparison_json
-    from harness.understanding.reports.comparison import lines as compared
     from harness.understanding.reports.score_json import score_json
+    from harness.understanding.reports.score_text import comparison_json
+    from harness.understanding.reports.score_text import comparison_lines as compared
 
     if json_target is not None:
         pieces = [score_json(systems, [comparison_json(one) for one in comparisons])]
@@ -43,7 +43,7 @@ def write_reports(
         else:
             output.write_pieces(Path(json_target), pieces)
     if html_target is not None:
-        from harness.understanding.reports.html import write_html  # here, since few want a page
+        from harness.understanding.reports.score_html import write_html  # here, since few want a page
 
         write_html(systems, Path(html_target), scorings, comparisons)
     if json_target != STDIN:
@@ -52,7 +52,7 @@ def write_reports(
 
 def _lines(systems: Sequence[Reported], confusions: int) -> Iterator[str]:
     from harness.cli import score_output as output
-    from harness.understanding.reports.summary import lines
+    from harness.understanding.reports.score_text import system_lines as lines
 
     width = output.width()
     for number, one in enumerate(systems):

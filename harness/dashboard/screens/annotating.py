@@ -11,8 +11,8 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.screen import Screen
 
-from harness.annotation.annotation_room import AnnotationRoom
 from harness.annotation.desk import AnnotationDesk
+from harness.annotation.project import AnnotationRoom
 from harness.annotation.view import AnnotationPhase, AnnotationView
 from harness.base.foreign import plain_text
 from harness.dashboard import palette

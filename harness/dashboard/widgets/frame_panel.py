@@ -15,7 +15,7 @@ from harness.model.record import Understood
 from harness.model.trial import EvidenceSource, Trial
 from harness.session.figures.progress import Progress
 from harness.session.figures.trials import AttemptProgress
-from harness.understanding.scoring.parts import Mark, Part, compared, parts_of, verdict_in_words
+from harness.understanding.understood import Mark, Part, compared, parts_of, verdict_in_words
 
 TITLE = "Last frame"
 _STYLES: dict[Mark, Style] = {

@@ -12,7 +12,7 @@ from harness.session.figures.heard import TESTED
 from harness.session.figures.progress import Progress
 from harness.session.figures.trials import AttemptProgress, TrialProgress
 from harness.session.figures.understood import frame_of, tested
-from harness.understanding.scoring.understood_counts import normalised
+from harness.understanding.understood import normalised
 
 Groups = tuple[tuple[str, str], ...]
 

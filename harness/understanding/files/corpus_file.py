@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from harness.base.problems import Problems, shown
@@ -11,11 +12,73 @@ from harness.model.transcript import Transcripts
 from harness.model.understanding import Corpus, Utterance
 from harness.transcripts.files.lists import read_csv
 from harness.transcripts.files.transcripts import read_trn
-from harness.understanding.files.bio_folder import read_bio_folder, split_words
-from harness.understanding.files.form import SEQ_IN, SPLIT, corpus_format_of, names_of_split, splits_of
-from harness.understanding.files.intents_csv import csv_text, is_intents_file, read_intents_csv
-from harness.understanding.files.jsonl import read_jsonl
-from harness.understanding.files.lines import numbered_lines
+from harness.understanding.files.corpus_formats import (
+    LABEL,
+    SEQ_IN,
+    SEQ_OUT,
+    SPLIT,
+    csv_text,
+    is_intents_file,
+    numbered_lines,
+    read_bio_folder,
+    read_intents_csv,
+    read_jsonl,
+    split_words,
+)
+
+_ORDER = ("train", "dev", "valid", "validation", "test")
+_SAME = ("dev", "valid", "validation")
+
+
+def corpus_format_of(path: Path, name: str = "", option: str = "--format") -> CorpusFormat:
+    """The format of a file by its suffix, or of a folder by what lies in it; InputError when neither says it.
+
+    name: what a person calls it. option: what else could say the format.
+    """
+    place = Place(name or str(path))
+    try:
+        if path.is_dir():
+            kinds = [one for one in (CorpusFormat.BIO, CorpusFormat.JSONL, CorpusFormat.CSV) if splits_of(path, one)]
+            if (path / SEQ_IN).exists():
+                return CorpusFormat.BIO
+            if len(kinds) == 1:
+                return kinds[0]
+            what = f"the folder has splits as {' and as '.join(kinds)}" if kinds else f"the folder holds no {SEQ_IN}"
+            remedy = f"Say which: {option} {'|'.join(kinds)}" if kinds else _FOLDER
+            raise InputError(what, place=place, remedy=remedy)
+        if not path.exists():
+            raise InputError("there is no such file or folder", place=place, remedy="Check the path")
+    except (OSError, ValueError) as error:
+        what = f"it cannot be read: {getattr(error, 'strerror', None) or error}"
+        raise InputError(what, place=place, remedy="Check the path and its rights") from error
+    suffix = path.suffix.lower().removeprefix(".")
+    if suffix in (CorpusFormat.JSONL, CorpusFormat.CSV, CorpusFormat.TXT, CorpusFormat.TRN):
+        return CorpusFormat(suffix)
+    what = f"the suffix {shown('.' + suffix)} names no format" if suffix else "no suffix says which format this is"
+    raise InputError(what, place=place, remedy=f"Say it: {option} {'|'.join(CorpusFormat)}")
+
+
+_FOLDER = f"Put {SEQ_IN}, {SEQ_OUT} and {LABEL} there, or in folders train, dev and test in it, or a .jsonl for each"
+
+
+def splits_of(folder: Path, form: CorpusFormat) -> dict[str, Path]:
+    """Splits of a folder by name, train, dev and test first: folders with seq.in, or files of the format; OSError."""
+    if form is CorpusFormat.BIO:
+        found = {one.name: one for one in folder.iterdir() if (one / SEQ_IN).exists()}
+    else:
+        found = {one.stem: one for one in folder.iterdir() if one.suffix.lower() == f".{form}" and one.is_file()}
+    return {name: found[name] for name in sorted(found, key=_rank)}
+
+
+def _rank(name: str) -> tuple[int, str]:
+    return (_ORDER.index(name) if name in _ORDER else len(_ORDER), name)
+
+
+def names_of_split(name: str) -> Iterator[str]:
+    """A split's name, and what else it is called."""
+    yield name
+    if name in _SAME:
+        yield from (one for one in _SAME if one != name)
 
 
 def read_corpus(

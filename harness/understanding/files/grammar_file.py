@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -15,8 +15,7 @@ from harness.base.file_words import Id, Text, word, wrong
 from harness.base.findings import Findings, Keys, nearest
 from harness.model.choices import FileKind
 from harness.model.errors import InputError
-from harness.understanding.files.grammar_pattern import REMEDY, parse_pattern
-from harness.understanding.files.spoken_values import spoken_values
+from harness.transcripts.numerals import cardinal, clock_time, ordinal
 from harness.understanding.grammar import (
     Choice,
     Grammar,
@@ -33,6 +32,114 @@ from harness.understanding.grammar import (
     Values,
 )
 from harness.understanding.grammar import Text as Words
+
+_TOKEN = re.compile(r"[][()|]|\{[^{}]*\}|<[^<>]*>|[^\s\][()|{}<>]+|\S")
+_NAME = r"[A-Za-z0-9_.][A-Za-z0-9_.-]*"
+_SLOT = re.compile(rf"\{{\s*({_NAME})\s*(?:=\s*({_NAME})\s*)?\}}")
+_PHRASE = re.compile(rf"<\s*({_NAME})\s*>")
+_CLOSING = {"[": "]", "(": ")"}
+MOST_DEPTH = 12
+REMEDY = "Write words, [what may be said], (one|or another), {concept}, {concept=list} and <phrase>"
+
+
+def parse_pattern(text: str) -> Part:
+    """The parts of a pattern; ValueError says what is wrong with it."""
+    tokens = _TOKEN.findall(text)
+    part, rest = _choice(tokens, 0, MOST_DEPTH)
+    if rest < len(tokens):
+        raise ValueError(f"{tokens[rest]!r} closes nothing")
+    return part
+
+
+def _choice(tokens: list[str], at: int, depth: int) -> tuple[Part, int]:
+    """Up to what closes it, or the end."""
+    if depth == 0:
+        raise ValueError(f"brackets are nested more than {MOST_DEPTH} deep")
+    options: list[Part] = []
+    while True:
+        option, at = _sequence(tokens, at, depth)
+        options.append(option)
+        if at < len(tokens) and tokens[at] == "|":
+            at += 1
+            continue
+        return (options[0] if len(options) == 1 else Choice(tuple(options))), at
+
+
+def _sequence(tokens: list[str], at: int, depth: int) -> tuple[Part, int]:
+    parts: list[Part] = []
+    words: list[str] = []
+
+    def end_words() -> None:
+        if words:
+            parts.append(Words(tuple(words)))
+            words.clear()
+
+    while at < len(tokens) and tokens[at] not in ("|", "]", ")"):
+        token = tokens[at]
+        at += 1
+        if token in _CLOSING:
+            end_words()
+            inner, at = _choice(tokens, at, depth - 1)
+            if at == len(tokens) or tokens[at] != _CLOSING[token]:
+                raise ValueError(f"a {token!r} is not closed")
+            at += 1
+            parts.append(Maybe(inner) if token == "[" else inner)
+        elif slot := _SLOT.fullmatch(token):
+            end_words()
+            parts.append(SlotPart(slot[1], slot[2] or slot[1]))
+        elif phrase := _PHRASE.fullmatch(token):
+            end_words()
+            parts.append(Phrase(phrase[1]))
+        elif token[0] in "{}<>":
+            raise ValueError(f"{token!r} is no slot and no phrase")
+        else:
+            words.append(token)
+    end_words()
+    if not parts:
+        raise ValueError("a part is empty")
+    return (parts[0] if len(parts) == 1 else Sequence(tuple(parts))), at
+
+
+_MORNING, _AFTERNOON, _EVENING = ("in the morning",), ("in the afternoon",), ("in the evening", "tonight")
+
+
+def spoken_values(kind: Spoken, numbers: Iterable[int]) -> tuple[Value, ...]:
+    """Every way to say each number. TIME: numbers are minutes since midnight, 0–1439.
+
+    A time without a part of the day is given by the clock of twelve hours, as it was said: "seven thirty" is 7:30.
+    """
+    match kind:
+        case Spoken.NUMBER:
+            return tuple(Value(tuple(cardinal(one).split()), str(one)) for one in numbers)
+        case Spoken.ORDINAL:
+            return tuple(Value(tuple(ordinal(one).split()), str(one)) for one in numbers)
+        case Spoken.TIME:
+            return tuple(dict.fromkeys(said for one in numbers for said in _times(*divmod(one, 60))))
+
+
+def _times(hour: int, minute: int) -> list[Value]:
+    """A time of day in words: bare, by the clock, and with its part of the day. The forms share the time's weight."""
+    if minute == 0 and hour in (0, 12):
+        return [Value(("midnight",) if hour == 0 else ("noon",), f"{hour}:00")]
+    twelve = hour % 12 or 12
+    bare = [clock_time(twelve, minute)]
+    following = cardinal(twelve % 12 + 1)
+    if minute == 0:
+        bare.append(f"{cardinal(twelve)} o'clock")
+    elif minute == 15:
+        bare.append(f"quarter past {cardinal(twelve)}")
+    elif minute == 30:
+        bare.append(f"half past {cardinal(twelve)}")
+    elif minute == 45:
+        bare.append(f"quarter to {following}")
+    elif minute % 5 == 0:
+        bare.append(f"{cardinal(minute)} past {cardinal(twelve)}" if minute < 30
+                    else f"{cardinal(60 - minute)} to {following}")  # fmt: skip
+    parts = ("a m", *_MORNING) if hour < 12 else ("p m", *(_AFTERNOON if hour < 17 else _EVENING))
+    said = [(text, f"{twelve}:{minute:02}") for text in bare]
+    said += [(f"{clock_time(twelve, minute)} {part}", f"{hour}:{minute:02}") for part in parts]
+    return [Value(tuple(text.split()), value, 1 / len(said)) for text, value in said]
+
 
 MOST_SPOKEN = 2000
 _LABEL = re.compile(r"[^\s#]{1,80}")

@@ -2,14 +2,219 @@
 
 from __future__ import annotations
 
+import json
+import math
+import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from harness.model.errors import InputError, Place, PluginError
 from harness.model.offline import Setting, SettingKind
-from harness.understanding.models.linear_model import LinearModel, LinearRule, fit_linear
+
+Floats = npt.NDArray[np.float64]
+
+NAME = "linear"
+NAMES_FILE = f"{NAME}.json"
+WEIGHTS_FILE = f"{NAME}.npz"
+REMEDY = "Install the extra that carries it: pip install 'voice-harness[understanding]'"
+WORD = r"(?u)\b\w+\b"
+"""What a word is to the model; one letter is one, too."""
+BLANK = r"\S+"
+"""What a word of a second writing is."""
+SECOND = "second"
+
+
+@dataclass(frozen=True, slots=True)
+class LinearRule:
+    """words: longest run of words that counts as one feature. pieces: longest run of characters within a word, 0 none.
+
+    strength: inverse of the regularisation (scikit-learn's C). balanced: rare labels weigh as much as frequent ones.
+    second: each text comes in a second writing, parted by blanks, of which runs of so many words count; 0 none.
+    """
+
+    words: int = 2
+    pieces: int = 0
+    strength: float = 100.0
+    balanced: bool = False
+    second: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LinearModel:
+    """A trained model. terms: of each view (words, then pieces and the second writing if the rule has them), sorted;
+    idf: likewise.
+
+    weights: shape (labels, terms of all views); intercepts: shape (labels,), infinite where a label is constant: one
+    that no training text had is never given, one that all had always is.
+    """
+
+    rule: LinearRule
+    labels: tuple[str, ...]
+    terms: tuple[tuple[str, ...], ...]
+    idf: tuple[Floats, ...]
+    weights: Floats
+    intercepts: Floats
+
+    def probabilities(self, texts: Sequence[str], second: Sequence[str] = ()) -> Floats:
+        """Shape (texts, labels), 0–1, independent of each other. second: of each text, where the rule has it."""
+        if not texts:
+            return np.zeros((0, len(self.labels)))
+        odds = np.tile(self.intercepts, (len(texts), 1))
+        start = 0
+        for view, terms, idf in zip(_views(self.rule), self.terms, self.idf, strict=True):
+            end = start + len(terms)
+            if terms:
+                vectors = _vectoriser(view, terms)
+                vectors.idf_ = idf
+                odds += vectors.transform(second if view.startswith(SECOND) else texts) @ self.weights[:, start:end].T
+            start = end
+        # Beyond ±700 exp overflows, and the answer is 0 or 1 anyway.
+        found: Floats = 1 / (1 + np.exp(-np.clip(odds, -700, 700)))
+        found[:, self.intercepts == -math.inf] = 0
+        found[:, self.intercepts == math.inf] = 1
+        return found
+
+    def save(self, folder: Path, name: str = NAME) -> None:
+        """Writes `linear.json` and `linear.npz`, or files of another name, into the folder."""
+        rule = asdict(self.rule)
+        names = {"rule": rule, "labels": self.labels, "terms": self.terms}
+        (folder / f"{name}.json").write_text(json.dumps(names, ensure_ascii=False), encoding="utf-8")
+        arrays = {f"idf_{number}": idf for number, idf in enumerate(self.idf)}
+        with (folder / f"{name}.npz").open("wb") as file:
+            np.savez_compressed(file, allow_pickle=False, weights=self.weights, intercepts=self.intercepts, **arrays)
+
+
+def fit_linear(
+    texts: Sequence[str],
+    intents: Sequence[tuple[str, ...]],
+    labels: Sequence[str],
+    rule: LinearRule,
+    *,
+    second: Sequence[str] = (),
+    seed: int,
+) -> LinearModel:
+    """Trains a model; PluginError without scikit-learn, ValueError without texts.
+
+    second: of each text, where the rule has it. The same arguments give the same model.
+    """
+    if not texts or len(texts) != len(intents) or (rule.second and len(second) != len(texts)):
+        raise ValueError(f"{len(texts)} texts, {len(second)} in a second writing, and {len(intents)} sets of labels")
+    _sklearn()
+    from scipy.sparse import hstack
+    from sklearn.linear_model import LogisticRegression
+
+    blocks = []
+    terms: list[tuple[str, ...]] = []
+    idf: list[Floats] = []
+    for view in _views(rule):
+        vectors = _vectoriser(view, None)
+        try:
+            blocks.append(vectors.fit_transform(second if view.startswith(SECOND) else texts))
+        except ValueError:  # No text has a word: scikit-learn knows no empty vocabulary.
+            terms.append(())
+            idf.append(np.zeros(0))
+            continue
+        terms.append(tuple(str(term) for term in vectors.get_feature_names_out()))
+        idf.append(np.asarray(vectors.idf_, dtype=np.float64))
+    matrix = hstack(blocks, format="csr") if blocks else None
+    weights = np.zeros((len(labels), sum(map(len, terms))))
+    intercepts = np.zeros(len(labels))
+    for row, label in enumerate(labels):
+        given = np.array([label in one for one in intents])
+        share = float(given.mean())
+        if share in (0, 1) or matrix is None:
+            intercepts[row] = math.log(share / (1 - share)) if 0 < share < 1 else math.copysign(math.inf, share - 0.5)
+            continue
+        regression = LogisticRegression(
+            C=rule.strength, solver="liblinear", random_state=seed, class_weight="balanced" if rule.balanced else None
+        )
+        regression.fit(matrix, given)
+        weights[row], intercepts[row] = regression.coef_[0], regression.intercept_[0]
+    return LinearModel(rule, tuple(labels), tuple(terms), tuple(idf), weights, intercepts)
+
+
+def load_linear(folder: Path, name: str = NAME) -> LinearModel:
+    """The model that `save` wrote there; InputError, with the file, when it is damaged or not there."""
+    names, arrays = folder / f"{name}.json", folder / f"{name}.npz"
+    path = names
+    try:
+        found = json.loads(names.read_text(encoding="utf-8"))
+        given = found["rule"]
+        runs = int(given["words"]), int(given["pieces"])
+        rule = LinearRule(*runs, float(given["strength"]), bool(given["balanced"]), int(given.get("second", 0)))
+        labels = tuple(str(label) for label in found["labels"])
+        terms = tuple(tuple(str(term) for term in view) for view in found["terms"])
+        path = arrays
+        with arrays.open("rb") as file, np.load(file, allow_pickle=False) as kept:
+            weights, intercepts = _floats(kept["weights"]), _floats(kept["intercepts"])
+            idf = tuple(_floats(kept[f"idf_{number}"]) for number in range(len(terms)))
+        fits = weights.shape == (len(labels), sum(map(len, terms))) and intercepts.shape == (len(labels),)
+        if (
+            not fits
+            or [one.shape for one in idf] != [(len(view),) for view in terms]
+            or len(terms) != len(_views(rule))
+        ):
+            raise ValueError("its parts do not fit each other")
+        if not np.isfinite(weights).all() or np.isnan(intercepts).any():
+            raise ValueError("a weight is no number")
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        EOFError,
+        RecursionError,
+        zipfile.BadZipFile,
+        zlib.error,
+    ) as error:
+        raise InputError(
+            f"the model is damaged: {error}", place=Place(str(path)), remedy="Take it from a copy, or train it anew"
+        ) from error
+    _sklearn()
+    return LinearModel(rule, labels, terms, idf, weights, intercepts)
+
+
+def _floats(array: npt.NDArray[Any]) -> Floats:
+    if array.dtype != np.float64:
+        raise ValueError(f"an array holds {array.dtype}")
+    return array
+
+
+def _sklearn() -> None:
+    try:
+        import sklearn.feature_extraction.text  # noqa: F401
+    except ImportError as error:
+        raise PluginError(f"scikit-learn cannot be loaded: {error}", remedy=REMEDY) from error
+
+
+def _views(rule: LinearRule) -> tuple[str, ...]:
+    """Views of a text: runs of words, of characters within words, and of words of its second writing."""
+    views = (
+        (f"word {rule.words}", True),
+        (f"char_wb {rule.pieces}", rule.pieces),
+        (f"{SECOND} {rule.second}", rule.second),
+    )
+    return tuple(view for view, there in views if there)
+
+
+def _vectoriser(view: str, terms: tuple[str, ...] | None) -> Any:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    analyzer, longest = view.split()
+    if analyzer == "word":
+        return TfidfVectorizer(ngram_range=(1, int(longest)), token_pattern=WORD, sublinear_tf=True, vocabulary=terms)
+    if analyzer == SECOND:
+        return TfidfVectorizer(ngram_range=(1, int(longest)), token_pattern=BLANK, sublinear_tf=True, vocabulary=terms)
+    return TfidfVectorizer(
+        analyzer=analyzer, ngram_range=(min(2, int(longest)), int(longest)), sublinear_tf=True, vocabulary=terms
+    )
+
 
 WORDS = Setting("words", SettingKind.WHOLE, "2", "longest run of words that counts as one feature", low=1, high=5)
 PIECES = Setting(

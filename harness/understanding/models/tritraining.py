@@ -8,23 +8,55 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
+from harness.base.plugins import Group, checked_settings, load
 from harness.base.ports import IntentClassifier
 from harness.model.choices import MOST_EPISODES as MOST_EPISODES
+from harness.model.choices import SEED_SHARE as SEED_SHARE
 from harness.model.choices import Ending
 from harness.model.understanding import Utterance
 from harness.statistics.intervals import Share
-from harness.understanding.arithmetic.counts import IntentCounts
-from harness.understanding.arithmetic.figures import IntentFigures, intent_figures
-from harness.understanding.arithmetic.frame import count_intents
-from harness.understanding.arithmetic.zero_division import ZERO
-from harness.understanding.models.tri_sample import SEED_SHARE, drawn
+from harness.understanding.counts import IntentCounts, count_intents
+from harness.understanding.figures import ZERO, IntentFigures, intent_figures
 from harness.understanding.models.votes import THRESHOLD, Intents, Refusal, Voted, agreed, given_by, sets_of, vote
+
+MakeClassifier = Callable[[int], IntentClassifier]
+"""A new classifier from a seed."""
+
+
+def classifier_maker(name: str, given: Iterable[tuple[str, str]] = ()) -> MakeClassifier:
+    """What makes classifiers of that name with those settings; PluginError, InputError. Makes and loads none yet."""
+    found: type[IntentClassifier] = load(Group.INTENT_CLASSIFIERS, name)
+    settings = checked_settings(found.settings, given, name)
+    return lambda seed: found(settings, seed=seed)
+
+
+def drawn(sets: Sequence[Intents], share: float, seed: str) -> list[int]:
+    """Places of the utterances drawn without putting back, in rising order; at least one.
+
+    sets: the label set of each. Every label that any has is in the sample: one utterance of each label, the rarest
+    first, is drawn before the rest, so that a sample may be larger than its share where labels are many.
+    """
+    draw = random.Random(seed)
+    count = Counter(label for one in sets for label in one)
+    chosen: set[int] = set()
+    held: set[str] = set()
+    for label in sorted(count, key=lambda one: (count[one], one)):
+        if label not in held:
+            at = draw.choice([place for place, one in enumerate(sets) if label in one])
+            chosen.add(at)
+            held.update(sets[at])
+    left = [place for place in range(len(sets)) if place not in chosen]
+    wanted = max(1, round(share * len(sets)))
+    chosen.update(draw.sample(left, max(0, min(wanted - len(chosen), len(left)))))
+    return sorted(chosen)
+
 
 CALM = 0.005
 

@@ -2,20 +2,64 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
 
+from harness import __version__
 from harness.base.cells import counted, shown
+from harness.base.foreign import plain_text
+from harness.base.page_templates import page_templates
+from harness.base.whole_file import write_whole
 from harness.model.choices import LISTED_UTTERANCES as LISTED
+from harness.model.understanding import Utterance, joined
 from harness.transcripts.groups import interval_of
+from harness.transcripts.reports.scoring_json import counts_of
 from harness.transcripts.reports.summary import note, per_cent, points, probability, wer_in_words
-from harness.understanding.arithmetic.figures import figures
-from harness.understanding.arithmetic.rule import Rule
-from harness.understanding.reports.cascade_words import NO_WORDS, changes, frame_in_words
-from harness.understanding.reports.words import chunking_in_words, details_in_words, table, zero_in_words
-from harness.understanding.scoring.cascade import Cascade, CascadeGroup, CascadeUtterance, Fate
-from harness.understanding.scoring.columns import Figure
-from harness.understanding.scoring.comparison import Difference
+from harness.understanding.cascade import Cascade, CascadeGroup, CascadeUtterance, Fate
+from harness.understanding.comparison import Difference, Figure
+from harness.understanding.counts import Rule, items
+from harness.understanding.figures import figures
+from harness.understanding.reports.score_json import counts_json, rule_json, zero_json
+from harness.understanding.reports.score_text import chunking_in_words, details_in_words, table, zero_in_words
+
+NOTHING_TOLD = "n/a"
+NONE = "none"
+NO_WORDS = "(nothing)"
+
+
+def frame_in_words(utterance: Utterance, rule: Rule) -> str:
+    """`book#greet; city: Nice, date: Monday`, as it stands there, from outside; concepts as they are compared."""
+    intents = NOTHING_TOLD if utterance.intents is None else joined(utterance.intents) or NONE
+    return f"{intents}; {_slots_in_words(utterance, rule)}"
+
+
+def _slots_in_words(utterance: Utterance, rule: Rule) -> str:
+    if utterance.tags is None and utterance.slots is not None:
+        found = [(rule.concept(slot.concept), slot.value or "") for slot in utterance.slots]
+    else:
+        slots = items(utterance, rule)
+        if slots is None:
+            return "slots " + NOTHING_TOLD
+        places = ((one.concept, one.place or (0, 0)) for one in slots)
+        found = [(concept, " ".join(utterance.words[start:end])) for concept, (start, end) in places]
+    return ", ".join(f"{concept}: {value}" if value else concept for concept, value in found) or "no slots"
+
+
+def changes(one: CascadeUtterance, rule: Rule) -> str:
+    """What the model found in the reference and not in the transcript (−), and the reverse (+)."""
+    before, after = (_parts(side, rule) for side in (one.before.predicted, one.after.predicted))
+    lost, put_in = before - after, after - before
+    return " ".join([*(f"−{part}" for part in sorted(lost.elements())), *(f"+{p}" for p in sorted(put_in.elements()))])
+
+
+def _parts(utterance: Utterance, rule: Rule) -> Counter[str]:
+    return Counter([*(utterance.intents or ()), *(slot.concept for slot in items(utterance, rule) or ())])
+
 
 NOTES = 14
 """Columns of the names of notes."""
@@ -173,3 +217,124 @@ def _group_table(column: str, labels: Sequence[tuple[str, CascadeGroup]], width:
 def _ids(ids: Sequence[str], width: int) -> str:
     named = ", ".join(shown(one, max(8, width // MOST_IDS)) for one in ids[:MOST_IDS])
     return f"{counted(len(ids), 'id')} ({named}{', …' if len(ids) > MOST_IDS else ''})"
+
+
+Json = dict[str, Any]
+FORMAT = 1
+KIND = "understanding cascade"
+
+
+def cascade_json(of: Cascade) -> str:
+    """The text, ASCII."""
+    interval = interval_of(of.words)
+    found: Json = {
+        "format": FORMAT,
+        "kind": KIND,
+        "harness": __version__,
+        "gold": {"file": of.gold},
+        "heard": {"file": of.heard},
+        "normalisation": of.words.normalisation,
+        "rule": {**rule_json(of.rule), "detail": of.rule.detail.value, "places": False},
+        "zero": zero_json(of.zero),
+        "declared_labels": None if of.labels is None else list(of.labels),
+        "utterances": len(of.utterances),
+        "without_transcript": list(of.without_transcript),
+        "missing_is_silence": of.missing_is_silence,
+        "without_gold": list(of.without_gold),
+        "unannotated": list(of.unannotated),
+        "fates": {fate.value: len(of.of(fate)) for fate in Fate},
+        "wer_interval": None if interval is None else list(interval),
+        "slot_f1_by_places_on_reference": slot_f1(of),
+        "total": _group_json(of.total),
+        "groups": {
+            column: [{"label": label, **_group_json(group)} for label, group in labels] for column, labels in of.groups
+        },
+        "groups_left_out": dict(of.too_many),
+        "frames": [_utterance_json(one) for one in of.utterances],
+    }
+    return json.dumps(found, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
+
+
+def _group_json(group: CascadeGroup) -> Json:
+    return {
+        "words": {**counts_of(group.words), "wer": group.words.wer},
+        "figures": {figure.value: _difference_json(one) for figure, one in group.differences.items()},
+        "counts": {"reference": counts_json(group.reference), "transcript": counts_json(group.transcript)},
+    }
+
+
+def _difference_json(one: Difference) -> Json:
+    return {
+        "reference": one.second,
+        "transcript": one.first,
+        "difference": one.value,
+        "interval": None if one.interval is None else list(one.interval),
+        "p": one.p,
+    }
+
+
+def _utterance_json(one: CascadeUtterance) -> Json:
+    return {
+        "id": one.id,
+        "fate": one.fate.value,
+        "said": one.before.gold.text,
+        "heard": one.heard.text,
+        "word_errors": one.words.errors,
+        "words": one.words.words,
+        "gold": _frame_json(one.before.gold),
+        "on_reference": _frame_json(one.before.predicted),
+        "on_transcript": _frame_json(one.after.predicted),
+    }
+
+
+def _frame_json(utterance: Utterance) -> Json:
+    found: Json = {"intents": None if utterance.intents is None else list(utterance.intents)}
+    if utterance.tags is not None:
+        found["tags"] = list(utterance.tags)
+    if utterance.slots is not None:
+        found["slots"] = [{"concept": slot.concept, "value": slot.value} for slot in utterance.slots]
+    return found
+
+
+MOST_UTTERANCES = 1000
+MOST_IDS_OF_PAGE = 30
+
+
+def write_html(of: Cascade, path: Path, notes: Sequence[str] = ()) -> None:
+    """Writes the page whole or not at all; LogError when it cannot be written. notes: lines for people."""
+    write_whole(path, page(of, notes).encode("utf-8"))
+
+
+def page(of: Cascade, notes: Sequence[str] = (), most: int = MOST_UTTERANCES) -> str:
+    """The page as text. most: utterances of a sort that are shown."""
+    lists = [
+        (FATES[fate], found[:most], max(0, len(found) - most))
+        for fate in (Fate.BROKEN, Fate.REVALUED, Fate.MENDED)
+        for found in [of.of(fate)]
+    ]
+    templates = page_templates("harness.understanding.reports", "harness.transcripts.reports")
+    return templates.get_template("cascade.html").render(
+        title="What recognition cost",
+        of=of,
+        version=__version__,
+        notes=notes,
+        chunking=chunking_in_words(of.rule),
+        details=details_in_words([of.rule]),
+        zero=zero_in_words(of.zero),
+        wer=wer_in_words(of.total.words, interval_of(of.words)),
+        fates=list(FATES.items()),
+        slot_f1=slot_f1(of),
+        rows=rows,
+        group_names=[NAMES[figure] for figure in IN_GROUPS],
+        in_groups=IN_GROUPS,
+        too_many=[too_many_in_words(plain_text(column, 80), number) for column, number in of.too_many],
+        lists=lists,
+        change=partial(changes, rule=of.rule),
+        frame=partial(frame_in_words, rule=of.rule),
+        most_ids=MOST_IDS_OF_PAGE,
+        plain=plain_text,
+        per_cent=per_cent,
+        points=points,
+        between=between,
+        probability=probability,
+    )

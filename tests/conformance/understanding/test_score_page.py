@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from harness.understanding.arithmetic.rule import Rule
-from harness.understanding.reports.figure_rows import Reported
-from harness.understanding.reports.html import write_html
-from harness.understanding.scoring.counted import counted
-from harness.understanding.scoring.scoring import score
+from harness.understanding.counts import Rule
+from harness.understanding.reports.score_html import write_html
+from harness.understanding.reports.score_text import Reported
+from harness.understanding.scoring import counted, score
 from tests.unit.understanding.reports.frames import made
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from harness.annotation.again import may_label_again
-from harness.annotation.ledger import State
-from harness.annotation.shares import Shares
+from harness.annotation.ledger import Shares, State
 from harness.annotation.view import AnnotationPhase
+from harness.annotation.worklist import may_label_again
 from harness.model.annotation import Accepted, Adjudicated, AnnotationRow, Labelled
 from tests.unit.annotation.sittings import Bench, imported, proposed, utterances
 from tests.unit.annotation.test_labelling import item, label

@@ -7,8 +7,7 @@ from itertools import permutations
 
 import pytest
 
-from harness.annotation.agreement import all_annotators
-from harness.annotation.set_agreement import masi_distance
+from harness.annotation.agreement import all_annotators, masi_distance
 from harness.model.annotation import AnnotationRow, Labelled
 from tests.unit.annotation.sittings import Bench, utterances
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.annotation.annotation_folder import AnnotationFolder, project_text, read_project
-from harness.annotation.annotation_log import AnnotationLog
+from harness.annotation.project import AnnotationFolder, AnnotationLog, project_text, read_project
 from harness.model.annotation import (
     Accepted,
     Adjudicated,
@@ -28,7 +27,7 @@ WRITERS, ROWS, PAGE = 4, 20, 3
 
 # A page is two rows.
 SAVES = """
-from harness.annotation.annotation_log import AnnotationLog as opened
+from harness.annotation.project import AnnotationLog as opened
 from harness.model.annotation import Accepted, Struck
 
 def save(log, name):

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.annotation.annotation_making import NewProject, make_project
-from harness.annotation.annotation_room import AnnotationRoom, open_annotation
 from harness.annotation.ledger import State
+from harness.annotation.making import NewProject, make_project
+from harness.annotation.project import AnnotationRoom, open_annotation
 from harness.model.annotation import Labelled, Proposal, Proposed
 from harness.model.errors import InputError
 

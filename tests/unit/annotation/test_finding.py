@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from harness.annotation.finding import Found, find, has_words
-from harness.annotation.shares import Shares
+from harness.annotation.ledger import Shares
+from harness.annotation.worklist import Found, find, has_words
 from harness.model.annotation import Adjudicated, Labelled
 from tests.unit.annotation.sittings import Bench, imported, utterances
 

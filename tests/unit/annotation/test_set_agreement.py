@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.metrics import cohen_kappa_score
 
-from harness.annotation.set_agreement import jaccard, masi_distance, set_agreement, set_alpha
+from harness.annotation.agreement import jaccard, masi_distance, set_agreement, set_alpha
 from harness.statistics.agreement import ALL_EQUAL, MISSING, NO_OVERLAP
 
 NONE: frozenset[str] = frozenset()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.annotation.annotation_log import AnnotationLog, check_annotation
+from harness.annotation.project import AnnotationLog, check_annotation
 from harness.base.chain import linked, read_seal
 from harness.model.annotation import Labelled
 from harness.model.judgment import Category, Judgment, JudgmentStatus

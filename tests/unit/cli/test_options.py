@@ -136,7 +136,7 @@ def test_a_wrong_file_is_recognised(scenario: str, bench: str, told: str, tmp_pa
 
 
 def test_yardsticks_that_are_offered_are_there() -> None:
-    from harness.understanding.models.understanding_bench import YARDSTICKS
+    from harness.understanding.models.training import YARDSTICKS
 
     assert tuple(YARDSTICKS) == YARDSTICKS_KNOWN
 

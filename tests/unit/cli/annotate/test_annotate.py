@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from harness.annotation.annotation_room import AnnotationRoom
+from harness.annotation.project import AnnotationRoom
 from harness.cli.annotate import command as annotate
 from harness.model.annotation import Accepted, AnnotationRow, Labelled, Proposal, Proposed, Skipped, Struck, Withdrawn
 from harness.model.errors import HarnessError, InputError, InputProblems

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from harness.cli.annotate import command
 from harness.model.errors import InputError
 from harness.model.understanding import Corpus
-from harness.understanding.files.jsonl_writing import jsonl_lines
+from harness.understanding.files.corpus_writing import jsonl_lines
 from tests.unit.annotation.wrong_classifiers import LABELS, spoken
 
 

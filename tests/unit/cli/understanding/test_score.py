@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from harness.cli import group
 from harness.model.errors import HarnessError, InputError
 from harness.model.understanding import Corpus
-from harness.understanding.reports.corpus_files import write_jsonl
+from harness.understanding.files.corpus_writing import write_jsonl
 from tests.unit.understanding.files.corpora import write_folder
 from tests.unit.understanding.reports.frames import made
 

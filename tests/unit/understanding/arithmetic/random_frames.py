@@ -6,9 +6,7 @@ import random
 from collections.abc import Sequence
 
 from harness.model.understanding import Utterance
-from harness.understanding.arithmetic.counts import FrameCounts, total
-from harness.understanding.arithmetic.frame import count_frame
-from harness.understanding.arithmetic.rule import Rule
+from harness.understanding.counts import FrameCounts, Rule, count_frame, total
 
 INTENTS = ("annulation", "reservation", "saluer", "remercier", "a-b")
 CONCEPTS = ("date", "date-from", "city", "city-from")

@@ -9,8 +9,7 @@ import pytest
 import sklearn
 from sklearn.metrics import accuracy_score, jaccard_score, precision_recall_fscore_support
 
-from harness.understanding.arithmetic.figures import Averages, figures
-from harness.understanding.arithmetic.zero_division import ONE, ZERO, ZeroDivision
+from harness.understanding.figures import ONE, ZERO, Averages, ZeroDivision, figures
 from tests.unit.understanding.arithmetic.random_frames import INTENTS, Pair, counted, pairs
 
 CASES = 10_000

@@ -6,9 +6,8 @@ from pathlib import Path
 from harness.model.transcript import WordCounts
 from harness.model.understanding import Slot, Utterance
 from harness.transcripts.alignment import count
-from harness.understanding.arithmetic.figures import figures
-from harness.understanding.arithmetic.frame import count_frame
-from harness.understanding.arithmetic.rule import Rule
+from harness.understanding.counts import Rule, count_frame
+from harness.understanding.figures import figures
 from tests.conformance.scoring import sclite
 from tests.conformance.scoring.sclite import needs_sclite
 from tests.unit.understanding.arithmetic.conlleval_reading import conlleval_chunks

@@ -14,9 +14,8 @@ from seqeval.metrics.sequence_labeling import get_entities
 from seqeval.scheme import IOB2, Entities
 
 from harness.model.understanding import Chunking
-from harness.understanding.arithmetic.chunks import chunks
-from harness.understanding.arithmetic.figures import Averages, figures
-from harness.understanding.arithmetic.rule import Rule
+from harness.understanding.counts import Rule, chunks
+from harness.understanding.figures import Averages, figures
 from tests.unit.understanding.arithmetic.random_frames import Pair, counted, pairs
 
 CASES = 10_000

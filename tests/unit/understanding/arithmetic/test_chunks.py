@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model.understanding import Chunking
-from harness.understanding.arithmetic.chunks import Chunk, chunks
+from harness.understanding.counts import Chunk, chunks
 from tests.unit.understanding.arithmetic.conlleval_reading import conlleval_chunks, iob2_chunks
 
 TAGS = st.lists(st.sampled_from(["O", "B-a", "I-a", "B-b", "I-b", "B-a-b", "I-a-b"]), max_size=12)

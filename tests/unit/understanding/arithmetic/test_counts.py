@@ -8,11 +8,8 @@ from hypothesis import strategies as st
 
 from harness.model.understanding import Chunking, Detail, Slot, Utterance
 from harness.statistics.intervals import Share
-from harness.understanding.arithmetic.counts import FrameCounts, Matched, total
-from harness.understanding.arithmetic.figures import figures
-from harness.understanding.arithmetic.frame import count_frame, count_intents
-from harness.understanding.arithmetic.rule import Rule, Values
-from harness.understanding.arithmetic.zero_division import SEED
+from harness.understanding.counts import FrameCounts, Matched, Rule, Values, count_frame, count_intents, total
+from harness.understanding.figures import SEED, figures
 from tests.unit.understanding.arithmetic.random_frames import counted, pairs
 
 WORDS = ("from", "Nice", "to", "Brest", "on", "Monday")

@@ -6,16 +6,16 @@ from collections import Counter
 import pytest
 
 from harness.statistics.intervals import wilson
-from harness.understanding.arithmetic.counts import FrameCounts
-from harness.understanding.arithmetic.figures import figures
-from harness.understanding.arithmetic.sample_intervals import (
+from harness.understanding.counts import FrameCounts
+from harness.understanding.figures import (
+    SEED,
     Interval,
     accuracy_interval,
+    figures,
     pooled_spans,
     ratio_interval,
     samples_spans,
 )
-from harness.understanding.arithmetic.zero_division import SEED
 from tests.unit.understanding.arithmetic.random_frames import counted, pairs
 
 

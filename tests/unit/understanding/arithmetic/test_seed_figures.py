@@ -3,9 +3,8 @@
 import pytest
 
 from harness.statistics.intervals import Share
-from harness.understanding.arithmetic.counts import FrameCounts, IntentCounts, Matched
-from harness.understanding.arithmetic.figures import IntentFigures, figures
-from harness.understanding.arithmetic.zero_division import ONE, SEED, ZERO, ZeroDivision
+from harness.understanding.counts import FrameCounts, IntentCounts, Matched
+from harness.understanding.figures import ONE, SEED, ZERO, IntentFigures, ZeroDivision, figures
 
 # Intents of the paper's test set of 187 utterances (its Table 2), with right and predicted ones that give its Table 4.
 LABELS = {

@@ -8,9 +8,13 @@ from pathlib import Path
 import pytest
 
 from harness.model.errors import InputError, InputProblems
-from harness.understanding.files.grammar_file import load_grammar, load_grammars
-from harness.understanding.files.grammar_pattern import MOST_DEPTH, parse_pattern
-from harness.understanding.files.spoken_values import spoken_values
+from harness.understanding.files.grammar_file import (
+    MOST_DEPTH,
+    load_grammar,
+    load_grammars,
+    parse_pattern,
+    spoken_values,
+)
 from harness.understanding.grammar import Choice, Maybe, Phrase, Sequence, SlotPart, Spoken, Text
 from harness.understanding.models.grammar import generate
 

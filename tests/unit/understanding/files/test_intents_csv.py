@@ -5,9 +5,7 @@ from pathlib import Path
 import pytest
 
 from harness.model.errors import InputError
-from harness.model.understanding import Corpus, Utterance
 from harness.understanding.files.corpus_file import read_corpus
-from harness.understanding.files.joining import Joined, join
 
 
 @pytest.mark.parametrize("header", ["id,intent", "ID,intent", "\ufeffID,Intent", '"id", intent '])
@@ -67,16 +65,3 @@ def test_a_list_of_texts_is_no_file_of_intents(tmp_path: Path) -> None:
     path.write_text("id,text\na.wav,book a room\n", encoding="utf-8")
     (one,) = read_corpus(path).utterances
     assert (one.id, one.words, one.intents) == ("a.wav", ("book", "a", "room"), None)
-
-
-def test_intents_are_joined_to_texts_by_id_and_what_has_no_partner_is_told() -> None:
-    texts = Corpus("t", tuple(Utterance(id_, (id_,), groups=(("split", "dev"),)) for id_ in "abc"))
-    intents = Corpus(
-        "i", (Utterance("x", intents=("p",)), Utterance("c", intents=("q",), groups=(("split", "no"), ("by", "me"))))
-    )
-    found = join(texts, intents)
-    assert found == Joined(
-        Corpus("t", (Utterance("c", ("c",), ("q",), groups=(("split", "dev"), ("by", "me"))),)), ("a", "b"), ("x",)
-    )
-    with pytest.raises(InputError, match="no id of these intents is one of the texts: the first is 'x'"):
-        join(Corpus("t", texts.utterances[:2]), intents)

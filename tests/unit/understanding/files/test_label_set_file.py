@@ -9,8 +9,7 @@ import pytest
 
 from harness.model.errors import InputError, InputProblems
 from harness.understanding.files.grammar_file import load_grammar
-from harness.understanding.files.label_map import load_label_map
-from harness.understanding.files.label_set_file import load_label_set
+from harness.understanding.files.label_set_file import load_label_map, load_label_set
 
 ROOT = Path(__file__).parents[4]
 HEAD = "label_set: t\nlabels:\n  - {id: a, description: is a, key: 1}\n  - {id: b, description: is b}\n"

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from harness.model.errors import InputError
 from harness.model.understanding import Utterance
-from harness.understanding.models.crf_understander import CRF_FILE, NAMES_FILE, SECOND, CrfUnderstander
-from harness.understanding.models.linear_model import NAMES_FILE as FIRST_FILE
-from harness.understanding.models.slot_field import with_concepts
+from harness.understanding.models.crf_understander import CRF_FILE, NAMES_FILE, SECOND, CrfUnderstander, with_concepts
+from harness.understanding.models.tfidf_classifier import NAMES_FILE as FIRST_FILE
 from tests.unit.understanding.models.learned_from import tea
 
 

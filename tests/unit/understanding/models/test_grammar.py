@@ -10,7 +10,7 @@ import pytest
 
 from harness.model.errors import InputError
 from harness.model.understanding import Chunking, Corpus, Utterance
-from harness.understanding.arithmetic.chunks import chunks
+from harness.understanding.counts import chunks
 from harness.understanding.files.grammar_file import load_grammar, load_grammars
 from harness.understanding.models.grammar import fingerprint, generate
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from harness.model.errors import InputError
-from harness.understanding.models.linear_model import (
+from harness.understanding.models.tfidf_classifier import (
     NAMES_FILE,
     WEIGHTS_FILE,
     LinearModel,

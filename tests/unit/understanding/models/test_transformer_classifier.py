@@ -11,9 +11,8 @@ import pytest
 
 from harness.model.errors import InputError
 from harness.model.understanding import Utterance
-from harness.understanding.models.classifiers import classifier_maker
 from harness.understanding.models.encoder import load_encoder
-from harness.understanding.models.tritraining import TriRule, tri_train
+from harness.understanding.models.tritraining import TriRule, classifier_maker, tri_train
 from tests.unit.understanding.models.learned_from import tea, tiny_checkpoint
 
 LABELS = ("ask", "brew", "sing", "stop")

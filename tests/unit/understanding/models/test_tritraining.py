@@ -13,6 +13,7 @@ import pytest
 from harness.annotation.desk import AnnotationDesk
 from harness.annotation.ledger import Ledger
 from harness.annotation.proposing import batch, material
+from harness.annotation.report import annotation_report
 from harness.model.annotation import (
     IMPORTED,
     Accepted,
@@ -28,11 +29,8 @@ from harness.model.annotation import (
 from harness.model.choices import Ending
 from harness.model.errors import InputError
 from harness.model.understanding import Utterance
-from harness.understanding.models.classifiers import classifier_maker
-from harness.understanding.models.tri_sample import drawn
-from harness.understanding.models.tritraining import TriRule, TriTraining, tri_train
+from harness.understanding.models.tritraining import TriRule, TriTraining, classifier_maker, drawn, tri_train
 from harness.understanding.models.votes import Intents, consensus, given_by, vote
-from harness.understanding.scoring.annotation_report import annotation_report
 from tests.unit.annotation.wrong_classifiers import (
     LABEL_SET,
     LABELS,

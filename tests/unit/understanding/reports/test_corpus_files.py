@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from harness.model.errors import InputError
 from harness.model.understanding import Corpus, Slot, Utterance
 from harness.understanding.files.corpus_file import read_corpus
-from harness.understanding.reports.corpus_files import write_bio, write_intents_csv, write_jsonl
+from harness.understanding.files.corpus_writing import write_bio, write_intents_csv, write_jsonl
 from tests.unit.understanding.files.corpora import corpora
 
 

@@ -7,13 +7,11 @@ from html.parser import HTMLParser
 import pytest
 
 from harness.model.understanding import Corpus, Slot, Utterance
-from harness.understanding.arithmetic.rule import Rule
-from harness.understanding.reports.figure_rows import Reported
-from harness.understanding.reports.html import page
-from harness.understanding.reports.html_utterances import Line, ShownUtterance, selection
-from harness.understanding.scoring.comparison import compare
-from harness.understanding.scoring.counted import counted
-from harness.understanding.scoring.scoring import Scoring, score
+from harness.understanding.comparison import compare
+from harness.understanding.counts import Rule
+from harness.understanding.reports.score_html import Line, ShownUtterance, page, selection
+from harness.understanding.reports.score_text import Reported
+from harness.understanding.scoring import Scoring, counted, score
 from tests.unit.understanding.reports.frames import HOSTILE, made
 
 WORDS = tuple("abcdefgh")

@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 
 from harness.model.errors import InputError
 from harness.model.understanding import Chunking, Corpus, Detail
-from harness.understanding.arithmetic.rule import Rule
-from harness.understanding.arithmetic.zero_division import SEED
-from harness.understanding.reports.figure_rows import Reported
+from harness.understanding.counts import Rule
+from harness.understanding.figures import SEED
 from harness.understanding.reports.score_json import read_score_json, score_json
-from harness.understanding.scoring.counted import SystemCounts, added, counted
-from harness.understanding.scoring.scoring import score
+from harness.understanding.reports.score_text import Reported
+from harness.understanding.scoring import SystemCounts, added, counted, score
 from tests.unit.understanding.reports.frames import INTENTS, made
 
 RULES = tuple(Rule(detail=detail) for detail in Detail)

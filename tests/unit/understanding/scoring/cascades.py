@@ -8,8 +8,8 @@ from harness.model.choices import Marks
 from harness.model.transcript import Normalisation
 from harness.model.understanding import Corpus, Prediction, Utterance
 from harness.transcripts.words import Wording
-from harness.understanding.arithmetic.rule import Rule, Values
-from harness.understanding.scoring.cascade import Cascade, Heard, cascade, joined, understood
+from harness.understanding.cascade import Cascade, Heard, cascade, joined, understood
+from harness.understanding.counts import Rule, Values
 
 INTENTS = {"book": "book", "cancel": "cancel", "hello": "greet"}
 CONCEPTS = {"nice": "city-to", "brest": "city-to", "monday": "date", "sunday": "date"}

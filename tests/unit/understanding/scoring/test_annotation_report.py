@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from harness.annotation.report import annotation_report
 from harness.model.annotation import Accepted, AnnotationRow, Labelled, Proposal, Proposed, Withdrawn
 from harness.model.understanding import Utterance
-from harness.understanding.scoring.annotation_report import annotation_report
 
 
 def test_what_was_accepted_and_labelled_otherwise_later_was_a_wrong_proposal() -> None:

@@ -6,10 +6,10 @@ import pytest
 
 from harness.model.understanding import Corpus, Prediction, Utterance
 from harness.statistics.intervals import Share
-from harness.understanding.arithmetic.figures import figures
-from harness.understanding.arithmetic.rule import Rule, Values
-from harness.understanding.scoring.cascade import Fate, joined, understood
-from harness.understanding.scoring.columns import Figure
+from harness.understanding.cascade import Fate, joined, understood
+from harness.understanding.comparison import Figure
+from harness.understanding.counts import Rule, Values
+from harness.understanding.figures import figures
 from tests.unit.understanding.scoring.cascades import GOLD, heard, said, scored, small, understand
 
 

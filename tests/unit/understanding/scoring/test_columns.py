@@ -7,11 +7,9 @@ import random
 import numpy as np
 import pytest
 
-from harness.understanding.arithmetic.counts import FrameCounts, total
-from harness.understanding.arithmetic.figures import FrameFigures, figures
-from harness.understanding.arithmetic.rule import Rule
-from harness.understanding.arithmetic.zero_division import ONE, SEED, ZERO, ZeroDivision
-from harness.understanding.scoring.columns import Figure, basis, columns
+from harness.understanding.comparison import Figure, basis, columns
+from harness.understanding.counts import FrameCounts, Rule, total
+from harness.understanding.figures import ONE, SEED, ZERO, FrameFigures, ZeroDivision, figures
 from tests.unit.understanding.arithmetic.random_frames import counted, pairs
 
 RULE = Rule(spoken=True)

@@ -8,12 +8,10 @@ import pytest
 
 from harness.model.understanding import Chunking, Corpus, Utterance
 from harness.statistics.significance import mcnemar
-from harness.understanding.arithmetic.counts import FrameCounts
-from harness.understanding.arithmetic.rule import Rule
-from harness.understanding.arithmetic.zero_division import ZERO
-from harness.understanding.scoring.columns import SHARES, Figure, basis, columns
-from harness.understanding.scoring.comparison import compare, differences
-from harness.understanding.scoring.scoring import Scoring, score
+from harness.understanding.comparison import SHARES, Figure, basis, columns, compare, differences
+from harness.understanding.counts import FrameCounts, Rule
+from harness.understanding.figures import ZERO
+from harness.understanding.scoring import Scoring, score
 from tests.unit.understanding.arithmetic.random_frames import near, utterance
 
 NOT_VALUED = [figure for figure in Figure if "values" not in figure.value]

@@ -7,7 +7,7 @@ import pytest
 from harness.model.record import Understood
 from harness.model.scenario import Normalisation, Recognised
 from harness.model.understanding import Expected, Slot
-from harness.understanding.scoring.parts import compared, parts, verdict_in_words, written
+from harness.understanding.understood import compared, parts, verdict_in_words, written
 
 RULE = Recognised()
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import random
 
 from harness.model.understanding import Corpus, Slot, Utterance
-from harness.understanding.arithmetic.counts import FrameCounts, Matched, total
-from harness.understanding.arithmetic.figures import Averages, figures
-from harness.understanding.arithmetic.rule import Rule, Values
-from harness.understanding.scoring.scoring import Scoring, score
+from harness.understanding.counts import FrameCounts, Matched, Rule, Values, total
+from harness.understanding.figures import Averages, figures
+from harness.understanding.scoring import Scoring, score
 from tests.unit.understanding.arithmetic.random_frames import Pair, counted, pairs
 
 WORDS = ("to", "Nice")

@@ -10,7 +10,7 @@ from harness.model.time import Stamp
 from harness.model.transcript import Normalisation
 from harness.model.trial import EvidenceSource
 from harness.model.understanding import Expected, Slot
-from harness.understanding.scoring.understood_counts import fits, understood, united
+from harness.understanding.understood import fits, understood, united
 
 RULE = Recognised()
 

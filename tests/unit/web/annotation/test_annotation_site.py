@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from harness.annotation.annotation_log import AnnotationLog
+from harness.annotation.project import AnnotationLog
 from harness.model.annotation import Accepted, Adjudicated, AnnotationRow, Labelled, Skipped, Struck, Withdrawn
 from harness.model.errors import LogFull
 from tests.annotation_projects import LABELS, annotation_project, repeated

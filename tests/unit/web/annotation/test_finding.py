@@ -8,7 +8,7 @@ from html import unescape
 
 import pytest
 
-from harness.annotation.annotation_log import AnnotationLog
+from harness.annotation.project import AnnotationLog
 from harness.model.annotation import Adjudicated, AnnotationRow, Labelled, Withdrawn
 from harness.model.errors import LogFull
 from tests.annotation_projects import annotation_project, repeated

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from httpx2 import Response
 from starlette.testclient import TestClient
 
-from harness.annotation.annotation_room import AnnotationRoom
+from harness.annotation.project import AnnotationRoom
 from harness.model.annotation import AnnotationRow
 from harness.web.annotators_site import AnnotationSite
 from harness.web.invitations import Invitations

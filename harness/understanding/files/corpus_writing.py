@@ -1,16 +1,66 @@
-"""Annotated utterances as files that `harness.library.understanding` reads: JSONL, BIO folders, CSV of intents."""
+"""BIO tags made of slots that have places, and slots made of tags."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from harness.base.safe_csv import safe_csv
 from harness.base.whole_file import disk_errors, whole_folder, write_whole
 from harness.model.errors import InputError, Place
-from harness.model.understanding import JOINT, Corpus, Utterance, joined
-from harness.understanding.arithmetic.tagging import tags_of
-from harness.understanding.files.jsonl_writing import jsonl_lines
+from harness.model.understanding import JOINT, Chunking, Corpus, Slot, Utterance, joined
+from harness.understanding.counts import OUTSIDE, chunks
+
+
+def tags_of(one: Utterance) -> tuple[str, ...] | None:
+    """An utterance's tags, or those that its slots with places make; None where it is not annotated in slots.
+
+    InputError for slots that overlap or have no place, which BIO cannot say.
+    """
+    if one.tags is not None or one.slots is None:
+        return one.tags
+    tags = [OUTSIDE] * len(one.words)
+    for slot in one.slots:
+        start, end = slot.start, slot.end
+        shared = start is None or end is None or end > len(tags) or any(tag != OUTSIDE for tag in tags[start:end])
+        if start is None or end is None or shared or len(slot.concept.split()) != 1:
+            what = f"the slot {slot.concept!r} of {one.id!r} has no place, a blank, or shares a word with another"
+            raise InputError(what, place=one.place, remedy="Write JSONL, which can say this")
+        tags[start:end] = [f"B-{slot.concept}", *[f"I-{slot.concept}"] * (end - start - 1)]
+    return tuple(tags)
+
+
+def slots_of(one: Utterance) -> tuple[Slot, ...]:
+    """Slots that an utterance's tags make (conlleval), with their words as values; () without tags."""
+    found = chunks(one.tags or (), Chunking.CONLLEVAL)
+    return tuple(Slot(it.concept, " ".join(one.words[it.start : it.end]), it.start, it.end) for it in found)
+
+
+def jsonl_lines(corpus: Corpus) -> Iterator[str]:
+    """The lines of a JSONL file, with their ends."""
+    for one in corpus.utterances:
+        yield jsonl_line(one) + "\n"
+
+
+def jsonl_line(one: Utterance) -> str:
+    """One utterance as an object in a line, without its end; ASCII."""
+    written: dict[str, object] = {"id": one.id}
+    if one.words or one.tags is not None:
+        written["text"] = one.text
+    if one.intents is not None:
+        written["intents"] = list(one.intents)
+    if one.tags is not None:
+        written["tags"] = list(one.tags)
+    if one.slots is not None:
+        written["slots"] = [
+            {key: value for key in ("concept", "value", "start", "end") if (value := getattr(slot, key)) is not None}
+            for slot in one.slots
+        ]
+    if one.groups:
+        written["groups"] = dict(one.groups)
+    return json.dumps(written, ensure_ascii=True)
+
 
 _SPLIT = "split"
 
@@ -27,8 +77,8 @@ def write_bio(corpus: Corpus, folder: Path) -> None:
     intents; slots that have places and no tags become tags. InputError for a folder that holds something, for
     utterances of which only some are annotated, and for what the form cannot say; LogError when it cannot be written.
     """
-    parts = _parts(corpus)
-    contents = {split: _contents(utterances, corpus.path) for split, utterances in parts.items()}
+    parts = _by_split(corpus)
+    contents = {split: _bio_files(utterances, corpus.path) for split, utterances in parts.items()}
     with disk_errors(f"{folder} cannot be written"):
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise InputError("there is something in it already", place=Place(str(folder)), remedy="Name a new folder")
@@ -58,7 +108,7 @@ def intents_csv(corpus: Corpus, id_header: str = "id") -> str:
     return safe_csv(rows)
 
 
-def _parts(corpus: Corpus) -> dict[str, list[Utterance]]:
+def _by_split(corpus: Corpus) -> dict[str, list[Utterance]]:
     """Utterances by split; all under "" unless each names a split."""
     splits = [dict(one.groups).get(_SPLIT, "") for one in corpus.utterances]
     if not splits or not all(splits):
@@ -71,7 +121,7 @@ def _parts(corpus: Corpus) -> dict[str, list[Utterance]]:
     return parts
 
 
-def _contents(utterances: Sequence[Utterance], source: str) -> dict[str, str]:
+def _bio_files(utterances: Sequence[Utterance], source: str) -> dict[str, str]:
     """The texts of the files of one folder, by name."""
     tags = [tags_of(one) for one in utterances]
     labels = [one.intents for one in utterances]

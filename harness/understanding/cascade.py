@@ -17,12 +17,10 @@ from harness.transcripts.alignment import count
 from harness.transcripts.scoring import Scoring as WordScoring
 from harness.transcripts.scoring import score as score_words
 from harness.transcripts.words import Wording
-from harness.understanding.arithmetic.counts import FrameCounts, total
-from harness.understanding.arithmetic.rule import Rule
-from harness.understanding.arithmetic.zero_division import ZERO, ZeroDivision
-from harness.understanding.scoring.columns import Figure
-from harness.understanding.scoring.comparison import DRAWS, Difference, differences
-from harness.understanding.scoring.scoring import ScoredFrame, Scoring, is_annotated, score
+from harness.understanding.comparison import DRAWS, Difference, Figure, differences
+from harness.understanding.counts import FrameCounts, Rule, total
+from harness.understanding.figures import ZERO, ZeroDivision
+from harness.understanding.scoring import ScoredFrame, Scoring, is_annotated, score
 
 MOST_LABELS = 60
 """A column of more is no condition but a note on single utterances; it is a group where it is asked for."""

@@ -6,9 +6,11 @@ The rows of the seed (section 3.1.4): labelled by consensus, without consensus, 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+from harness.base.cells import fit, shown, width_of
 from harness.model.annotation import (
     IMPORTED,
     Accepted,
@@ -24,9 +26,10 @@ from harness.model.annotation import (
     Withdrawn,
     utterances_of,
 )
-from harness.model.understanding import Utterance
+from harness.model.understanding import Utterance, joined
 from harness.statistics.intervals import Share
-from harness.understanding.arithmetic.distribution import LabelCounts, count_labels
+from harness.understanding.reports.distribution import LabelCounts, count_labels
+from harness.understanding.reports.score_text import per_cent
 
 WITHOUT_SPLIT = ""
 
@@ -119,17 +122,17 @@ def annotation_report(
         refused=sum(one.intents is None and len(set(one.votes)) < len(one.votes) for one in proposals.values()),
         unanimous=len(agreed),
         unanimous_struck=sum(fate[id_] in ("struck", "overridden") for id_ in agreed),
-        accepted=_number(fate, "accepted"),
-        struck=_number(fate, "struck"),
-        overridden=_number(fate, "overridden"),
-        unreviewed=_number(fate, "unreviewed"),
+        accepted=_of_fate(fate, "accepted"),
+        struck=_of_fate(fate, "struck"),
+        overridden=_of_fate(fate, "overridden"),
+        unreviewed=_of_fate(fate, "unreviewed"),
         by_hand=how.count("hand"),
         by_import=how.count("import"),
         by_review=how.count("review"),
         review_time_s=_page_time(standing),
         hand_time_s=sum(row.time_s or 0 for row in standing if isinstance(row, Labelled | Adjudicated)),
         cpu_s=sum(_cpu_s(row) for row in batches),
-        splits=_splits(utterances, final),
+        splits=_by_split(utterances, final),
         facts=batches[-1].facts if batches else (),
     )
 
@@ -161,7 +164,7 @@ def _how(acts: Sequence[Act]) -> str:
     return "review" if any(isinstance(row, Accepted) for row in chosen) else "import"
 
 
-def _number(fate: Mapping[str, str], wanted: str) -> int:
+def _of_fate(fate: Mapping[str, str], wanted: str) -> int:
     return sum(one == wanted for one in fate.values())
 
 
@@ -182,9 +185,116 @@ def _cpu_s(row: Proposed) -> float:
         return 0.0
 
 
-def _splits(utterances: Sequence[Utterance], final: Mapping[str, Intents]) -> dict[str, LabelCounts]:
+def _by_split(utterances: Sequence[Utterance], final: Mapping[str, Intents]) -> dict[str, LabelCounts]:
     by_split: dict[str, list[Utterance]] = defaultdict(list)
     for one in utterances:
         labelled = Utterance(one.id, intents=final.get(one.id))
         by_split[dict(one.groups).get("split", WITHOUT_SPLIT)].append(labelled)
     return {split: count_labels(those) for split, those in by_split.items()}
+
+
+TOTAL = "all"
+MOST_COMBINATIONS = 20
+
+
+def lines(report: AnnotationReport, labels: Sequence[str]) -> Iterator[str]:
+    """For people. labels: in the order of their set."""
+    width = max(width_of(name) for name, _, _ in rows(report)) + 2
+    for name, count, share in rows(report):
+        yield f"{fit(name, width)}{count:>8}" + (f"   {share}" if share else "")
+    yield ""
+    if report.facts:
+        yield "last batch: " + shown(", ".join(f"{name} {value}" for name, value in report.facts))
+    people = f"{_time(report.review_time_s)} at pages, {_time(report.hand_time_s)} by hand"
+    yield f"classifiers {report.cpu_s:.1f} CPU s; people {people}"
+    yield ""
+    yield from _distribution(report, labels)
+
+
+def rows(report: AnnotationReport) -> list[tuple[str, int, str]]:
+    """(what, utterances, their share in words or "")."""
+    return [
+        ("utterances", report.utterances, ""),
+        ("labelled before any proposal", report.labelled_before, ""),
+        ("proposed for", report.proposed, ""),
+        ("  labelled by consensus", report.consensus, _of(report.consensus, report.proposed, "of these")),
+        ("    all three agree", report.unanimous, _of(report.unanimous, report.consensus, "of consensus")),
+        ("      of these struck", report.unanimous_struck, _of(report.unanimous_struck, report.unanimous, "")),
+        ("    accepted", report.accepted, ""),
+        ("    struck", report.struck, ""),
+        ("    labelled otherwise without striking", report.overridden, ""),
+        ("      both, of those looked at", report.struck + report.overridden, _share(report.struck_share)),
+        ("    not looked at yet", report.unreviewed, ""),
+        ("  without consensus", report.without_consensus, _of(report.without_consensus, report.proposed, "")),
+        ("    agreed, but refused by the label set", report.refused, ""),
+        ("  left for a person", report.for_person.count, _share(report.for_person)),
+        ("final", report.final, _of(report.final, report.utterances, "of all")),
+        ("  by accepting proposals", report.by_review, ""),
+        ("  from files", report.by_import, ""),
+        ("  labelled by a person, one by one", report.by_hand, _share(report.hand_share)),
+    ]
+
+
+def as_json(report: AnnotationReport, labels: Sequence[str]) -> dict[str, Any]:
+    """All counts; shares as counts, so that they add up."""
+    names = ("utterances", "final", "labelled_before", "batches", "proposed", "consensus", "without_consensus",
+             "refused", "unanimous", "unanimous_struck", "accepted", "struck", "overridden", "unreviewed", "by_hand",
+             "by_import", "by_review", "review_time_s", "hand_time_s", "cpu_s")  # fmt: skip
+    shares = {name: getattr(report, name) for name in ("struck_share", "for_person", "hand_share")}
+    return {
+        **{name: getattr(report, name) for name in names},
+        **{name: {"count": one.count, "of": one.total} for name, one in shares.items()},
+        "last_batch": dict(report.facts),
+        "splits": {split: _counts(counts, labels) for split, counts in report.splits.items()},
+    }
+
+
+def as_table(report: AnnotationReport, labels: Sequence[str]) -> list[list[str]]:
+    """Rows of (section, split, what, count), a header first."""
+    found = [["section", "split", "what", "count"]]
+    found += [["utterances", "", name.strip(), str(count)] for name, count, _ in rows(report)]
+    for name in ("review_time_s", "hand_time_s", "cpu_s"):
+        found.append(["seconds", "", name, f"{getattr(report, name):.1f}"])
+    for split, counts in report.splits.items():
+        found += [["label", split, label, str(counts.labels.get(label, 0))] for label in labels]
+        found += [["combination", split, joined(of), str(many)] for of, many in sorted(counts.sets.items())]
+    return found
+
+
+def _distribution(report: AnnotationReport, labels: Sequence[str]) -> Iterator[str]:
+    whole = sum(report.splits.values(), LabelCounts())
+    columns = [*((split or "-", counts) for split, counts in report.splits.items()), (TOTAL, whole)]
+    width = max([len("combinations"), *(min(40, width_of(label)) for label in labels)]) + 2
+    yield fit("final labels", width) + "".join(f"{shown(name, 9):>10}" for name, _ in columns)
+    for label in labels:
+        yield fit(label, width) + "".join(f"{counts.labels.get(label, 0):>10}" for _, counts in columns)
+    yield fit("two or more", width) + "".join(f"{counts.several:>10}" for _, counts in columns)
+    yield fit("no final ones", width) + "".join(f"{counts.unannotated:>10}" for _, counts in columns)
+    several = sorted(((many, of) for of, many in whole.sets.items() if len(of) > 1), key=lambda one: (-one[0], one[1]))
+    if several:
+        yield ""
+        yield "combinations"
+        yield from (f"{many:>8}  {shown(joined(of), 200)}" for many, of in several[:MOST_COMBINATIONS])
+        if len(several) > MOST_COMBINATIONS:
+            yield f"{len(several) - MOST_COMBINATIONS} more: --csv has them all"
+
+
+def _counts(counts: LabelCounts, labels: Sequence[str]) -> dict[str, Any]:
+    return {
+        "utterances": counts.utterances,
+        "not_final": counts.unannotated,
+        "labels": {label: counts.labels.get(label, 0) for label in labels},
+        "combinations": {joined(of): many for of, many in sorted(counts.sets.items())},
+    }
+
+
+def _of(count: int, total: int, what: str) -> str:
+    return f"{per_cent(count / total if total else None)} {what}".strip()
+
+
+def _share(share: Share) -> str:
+    return f"{per_cent(share.count / share.total if share.total else None)} of {share.total}"
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds / 60:.1f} min"

@@ -1,0 +1,258 @@
+"""An annotation project's folder: what lies where, and its facts."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, TypeAdapter
+
+from harness.annotation.desk import AnnotationDesk
+from harness.annotation.ledger import Ledger, Shares
+from harness.base.codec import CodecError, decode
+from harness.base.whole_file import disk_errors
+from harness.model.annotation import AnnotationProject, AnnotationRow, LabelSet
+from harness.model.errors import InputError, LogError, Place
+from harness.model.understanding import Utterance
+from harness.session.log.database import Content, Row, open_for_reading, texts
+from harness.session.log.reader import Findings, checked, findings, notes
+from harness.session.log.shared_rows import SharedRows
+from harness.understanding.files.corpus_file import read_corpus
+from harness.understanding.files.label_set_file import load_label_set
+
+_PROJECT: TypeAdapter[AnnotationProject] = TypeAdapter(AnnotationProject)
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotationFolder:
+    """Names of the files of one project; creates nothing."""
+
+    path: Path
+
+    @property
+    def project(self) -> Path:
+        """Facts, hashes, and what annotators may see. Written last: a folder with it is whole."""
+        return self.path / "project.json"
+
+    @property
+    def utterances(self) -> Path:
+        """A frozen copy of the data."""
+        return self.path / "utterances.jsonl"
+
+    @property
+    def labels(self) -> Path:
+        """A frozen copy of the label set."""
+        return self.path / "labels.yaml"
+
+    @property
+    def rows(self) -> Path:
+        """All that was proposed and given."""
+        return self.path / "annotation.sqlite"
+
+    def demand(self) -> AnnotationFolder:
+        """Itself; LogError when there is no project here."""
+        if not self.project.is_file():
+            raise LogError(
+                f"{self.path} is no annotation project: it holds no {self.project.name}",
+                remedy="Make one with: harness annotate new",
+            )
+        return self
+
+
+def read_project(folder: AnnotationFolder) -> AnnotationProject:
+    """The facts of a project; LogError when they cannot be read, or a frozen file is not the one they name."""
+    with disk_errors(f"{folder.project} cannot be read"):
+        text = folder.project.read_bytes()
+    try:
+        project = decode(_PROJECT, text)
+    except CodecError as error:
+        raise LogError(
+            f"this is no project: {error.what}",
+            place=Place(str(folder.project)),
+            remedy="Restore the file; it is written once and never changed",
+        ) from error
+    for name, sha256 in project.files:
+        path = folder.path / name
+        with disk_errors(f"{path} cannot be read"):
+            found = hashlib.sha256(path.read_bytes()).hexdigest()
+        if found != sha256:
+            raise LogError(
+                f"{path} is not the file that the project was made with",
+                remedy="Restore it: rows name utterances and labels as they were. For other data make a new project",
+            )
+    return project
+
+
+def project_text(project: AnnotationProject) -> bytes:
+    """What stands in project.json."""
+    return _PROJECT.dump_json(project, indent=2) + b"\n"
+
+
+ANNOTATION = Content(
+    0x5648414E,  # "VHAN"
+    1,
+    "an annotation project",
+    "an annotation log",
+    "Use the version of the tool that project.json names",
+)
+ANNOTATIONS: TypeAdapter[AnnotationRow] = TypeAdapter(Annotated[AnnotationRow, Field(discriminator="kind")])
+
+
+class AnnotationLog(SharedRows[AnnotationRow]):
+    """The annotation.sqlite of one project; thread-safe, and any number of processes may have it open.
+
+    LogError when the folder holds no project or the file cannot be written; LogFull.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        project = AnnotationFolder(folder)
+        super().__init__(project.demand().rows, ANNOTATION, project.demand)
+
+    def append_all(self, rows: Sequence[AnnotationRow]) -> None:
+        """Returns when the rows are on the disk, all or none; those that are there already are not written again."""
+        self.add(rows)
+
+    def rows(self, after_seq: int = 0) -> Iterator[tuple[int, AnnotationRow]]:
+        """As `annotation_rows`."""
+        return annotation_rows(self._path.parent, after_seq)
+
+    def _id(self, record: AnnotationRow) -> str:
+        return record.id
+
+    def _kind(self, record: AnnotationRow) -> str:
+        return record.kind
+
+    def _record(self, row: Row) -> AnnotationRow:
+        return _record_of(row, self._path)
+
+    @property
+    def _adapter(self) -> TypeAdapter[AnnotationRow]:
+        return ANNOTATIONS
+
+
+def annotation_rows(folder: Path, after_seq: int = 0) -> Iterator[tuple[int, AnnotationRow]]:
+    """Committed rows after a seq, with their seq, by whichever process, in order; also of a read-only folder. LogError.
+
+    Nothing is made or changed.
+    """
+    path = AnnotationFolder(folder).demand().rows
+    connection = open_for_reading(path, may_be_blank=True, content=ANNOTATION)
+    try:
+        for row in texts(connection, path, after_seq):
+            yield row[0], _record_of(row, path)
+    finally:
+        connection.close()
+
+
+def _record_of(row: Row, path: Path) -> AnnotationRow:
+    try:
+        return decode(ANNOTATIONS, row[4])
+    except CodecError as error:
+        raise LogError(
+            f"{path}: row {row[0]} cannot be read: {error.what}",
+            remedy="Keep the folder, and go on with a copy from a backup",
+        ) from error
+
+
+def check_annotation(folder: Path) -> Findings:
+    """Checks an annotation project whole: the files that it was made with, and its rows; LogError as `check`."""
+    project = AnnotationFolder(folder).demand()
+    damage = []
+    try:
+        read_project(project)
+    except LogError as error:
+        damage.append(error.what)
+    rows_ = checked(project.rows, ANNOTATION, ANNOTATIONS, may_be_blank=True)
+    return findings([rows_], None, [*damage, *rows_.damage], list(notes([rows_])))
+
+
+class AnnotationRoom:
+    """Opens a project's folder; thread-safe. LogError when it is none, InputError when its files were changed."""
+
+    def __init__(self, folder: Path) -> None:
+        files = AnnotationFolder(folder).demand()
+        self.folder = files
+        self.project: AnnotationProject = read_project(files)
+        self.label_set: LabelSet = load_label_set(files.labels)
+        self.utterances: tuple[Utterance, ...] = read_corpus(files.utterances).utterances
+        self.shares = Shares(self.project, self.utterances)
+        self._lock = threading.RLock()
+        self._log: AnnotationLog | None = None  # who only looks needs no right to write
+        self._rows: list[AnnotationRow] = []
+        self._seq = 0
+        self.refresh()
+
+    def refresh(self) -> tuple[AnnotationRow, ...]:
+        """Reads what was added since it was last asked, by whichever process; LogError. All rows so far."""
+        with self._lock:
+            for seq, row in annotation_rows(self.folder.path, self._seq):
+                self._seq = seq
+                self._rows.append(row)
+            return tuple(self._rows)
+
+    @property
+    def rows(self) -> tuple[AnnotationRow, ...]:
+        """All rows, in the order of the file, as of the last `refresh` or `keep`."""
+        with self._lock:
+            return tuple(self._rows)
+
+    @property
+    def ledger(self) -> Ledger:
+        """What the rows say together, now."""
+        return Ledger(self.label_set, self.rows)
+
+    def wanted(self, utterance: str) -> int:
+        """How many annotators are to label it."""
+        return self.shares.wanted(utterance)
+
+    def desk(self, annotator: str, again: Sequence[str] = ()) -> AnnotationDesk:
+        """A sitting; InputError when the project names its annotators and this is none of them.
+
+        again: at just these utterances, whatever was said of them (`may_label_again`).
+        """
+        if self.project.annotators and annotator not in self.project.annotators:
+            raise InputError(
+                f"{annotator!r} is no annotator of this project",
+                remedy=f"Its annotators: {', '.join(self.project.annotators)}",
+            )
+        return self._sitting(annotator, again, adjudicating=False)
+
+    def adjudication(self, annotator: str, again: Sequence[str] = ()) -> AnnotationDesk:
+        """A sitting at what annotators disagree on, with their labels as inputs; again: as of `desk`."""
+        return self._sitting(annotator, again, adjudicating=True)
+
+    def keep(self, rows: Sequence[AnnotationRow]) -> None:
+        """Returns when the rows are on the disk, all or none; those that are there already change nothing."""
+        with self._lock:
+            if self._log is None:
+                self._log = AnnotationLog(self.folder.path)
+            log = self._log
+        log.append_all(rows)
+        self.refresh()
+
+    def close(self) -> None:
+        with self._lock:
+            if self._log is not None:
+                self._log.close()
+                self._log = None
+
+    def _sitting(self, annotator: str, again: Sequence[str], *, adjudicating: bool) -> AnnotationDesk:
+        return AnnotationDesk(
+            annotator,
+            self.project,
+            self.label_set,
+            self.utterances,
+            self.refresh(),
+            self.keep,
+            adjudicating=adjudicating,
+            again=again,
+        )
+
+
+def open_annotation(folder: Path) -> AnnotationRoom:
+    """The room of a project's folder."""
+    return AnnotationRoom(folder)

@@ -1,0 +1,418 @@
+"""The lines of a file of any size, numbered; what is no text in them is gathered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+from harness.base.line_stream import fault_in, line_blocks, too_long
+from harness.base.problems import Problems, shown
+from harness.base.safe_csv import unmarked
+from harness.model.errors import InputError, InputProblems, Place
+from harness.model.understanding import Slot, Utterance, intent_set
+from harness.transcripts.files.encoding import read_text
+from harness.transcripts.files.lists import filled_rows, is_header
+
+SEQ_IN = "seq.in"
+SEQ_OUT = "seq.out"
+LABEL = "label"
+SPLIT = "split"
+"""The group that says which split of a folder an utterance is of."""
+_ENCODING = "--encoding"
+_SAVE = "Save the file as UTF-8"
+
+
+def numbered_lines(path: Path, name: str, problems: Problems) -> Iterator[str | None]:
+    """The lines without their ends, in order from the first; None for one that is no text, which `problems` takes.
+
+    name: what a person calls the file. InputError when it cannot be read.
+    """
+    place = Place(name)
+    try:
+        if path.is_dir():
+            raise InputError("this is a folder, not a file", place=place, remedy="Name a file")
+        with path.open("rb") as stream:
+            for block in line_blocks(stream.read, name):
+                if not block.faulty and not block.cut:
+                    yield from block.lines
+                    continue
+                for number, line in enumerate(block.lines, block.first):
+                    at = Place(name, number)
+                    fault = too_long(at) if block.cut else fault_in(line, at, "utf-8")
+                    if fault is None:
+                        yield line
+                    else:
+                        problems.take(as_utf_8(fault))
+                        yield None
+    except FileNotFoundError as error:
+        raise InputError("there is no such file", place=place, remedy="Check the path") from error
+    except (OSError, ValueError) as error:
+        what = f"the file cannot be read: {getattr(error, 'strerror', None) or error}"
+        raise InputError(what, place=place, remedy="Check the path and its rights") from error
+
+
+def as_utf_8(fault: InputError) -> InputError:
+    """A fault with a remedy that holds where nothing says an encoding."""
+    return InputError(fault.what, place=fault.place, remedy=_SAVE) if _ENCODING in fault.remedy else fault
+
+
+_BIO_EXAMPLE = "Write O, B-concept or I-concept for each word"
+_GONE = object()
+
+
+def read_bio_folder(folder: Path, name: str, split: str | None = None) -> list[Utterance]:
+    """The utterances of one folder; InputProblems with all that is wrong with its files.
+
+    split: becomes the group `split`, and stands before the line in each id (`train/17`); without it the id is the line.
+    """
+    names = {one: f"{name}/{one}" for one in (SEQ_IN, SEQ_OUT, LABEL)}
+    problems = {one: Problems(names[one]) for one in names}
+    there = [one for one in names if one == SEQ_IN or (folder / one).exists()]
+    files = [numbered_lines(folder / one, names[one], problems[one]) for one in there]
+    groups = () if split is None else ((SPLIT, split),)
+    before = "" if split is None else f"{split}/"
+    known = _Known(problems[SEQ_OUT])
+    counts = dict.fromkeys(there, 0)
+    found: list[Utterance] = []
+    for number, lines in enumerate(zip_longest(*files, fillvalue=_GONE), 1):
+        row: dict[str, str | None] = {}
+        for one, line in zip(there, lines, strict=True):
+            if line is not _GONE:
+                counts[one] = number
+                row[one] = line if isinstance(line, str) else None
+        if len(row) < len(there) or None in row.values():
+            continue
+        words = known.words(row[SEQ_IN] or "")
+        tags = known.tags(row[SEQ_OUT] or "", number) if SEQ_OUT in row else None
+        if tags is not None and len(tags) != len(words):
+            what = f"{_times(len(tags), 'tag')}, where {SEQ_IN} has {_times(len(words), 'word')}"
+            problems[SEQ_OUT].add(number, 0, what, "Write one tag for each word, and single blanks between them")
+            continue
+        intents = known.intents(row[LABEL] or "") if LABEL in row else None
+        place = Place(names[SEQ_IN], number)
+        found.append(Utterance(f"{before}{number}", words, intents, tags, None, groups, place))
+    _check_lengths(counts, problems, names)
+    _refuse(problems)
+    if not found:
+        raise InputError("the file is empty", place=Place(names[SEQ_IN]), remedy="Check what was to write it")
+    return found
+
+
+class _Known:
+    """Words, tags and sets of intents, each kept once: a corpus has few that differ."""
+
+    def __init__(self, problems: Problems) -> None:
+        self._problems = problems
+        self._words: dict[str, str] = {}
+        self._tags: dict[str, str] = {}
+        self._intents: dict[str, tuple[str, ...]] = {}
+
+    def words(self, line: str) -> tuple[str, ...]:
+        kept = self._words
+        return tuple([kept.setdefault(word, word) for word in split_words(line)])
+
+    def tags(self, line: str, number: int) -> tuple[str, ...]:
+        kept = self._tags
+        found = []
+        for at, tag in enumerate(split_words(line), 1):
+            if tag not in kept:
+                if not is_bio(tag):
+                    self._problems.add(number, 0, f"tag {at}, {shown(tag)}, is no BIO tag", _BIO_EXAMPLE)
+                    tag = "O"
+                kept[tag] = tag
+            found.append(kept[tag])
+        return tuple(found)
+
+    def intents(self, line: str) -> tuple[str, ...]:
+        found = self._intents.get(line)
+        if found is None:
+            found = self._intents[line] = intent_set(line)
+        return found
+
+
+def split_words(text: str) -> list[str]:
+    """The words between ASCII blanks; other spaces, as French has before its signs, are within words."""
+    if text.isascii():
+        return text.split()
+    return [word for word in text.replace("\t", " ").replace("\n", " ").replace("\r", " ").split(" ") if word]
+
+
+def is_bio(tag: str) -> bool:
+    """Whether a tag is O, or B- or I- with a concept."""
+    return tag == "O" or (len(tag) > 2 and tag[1] == "-" and tag[0] in "BI")
+
+
+def _check_lengths(counts: dict[str, int], problems: dict[str, Problems], names: dict[str, str]) -> None:
+    for one, lines in counts.items():
+        if lines != counts[SEQ_IN]:
+            what = f"{_times(lines, 'line')}, where {SEQ_IN} has {counts[SEQ_IN]:,}"
+            first = min(lines, counts[SEQ_IN]) + 1
+            remedy = "Each line is of one utterance; see whether one of the two files was cut off"
+            problems[one].take(InputError(what, place=Place(names[one], first), remedy=remedy))
+
+
+def _refuse(problems: dict[str, Problems]) -> None:
+    told: list[InputError] = []
+    for one in problems.values():
+        try:
+            one.refuse()
+        except InputProblems as error:
+            told += error.problems
+    if told:
+        raise InputProblems(told)
+
+
+def _times(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+ID, INTENT, TEXT = "id", "intent", "text"
+_NEARLY = frozenset({INTENT, "intents", "intention", "intentions", "intentlabel", "intentlabels", "intentname"})
+_CSV_EXAMPLE = "Write a header, then a row for each utterance: id,intent"
+
+
+def read_intents_csv(path: Path, name: str) -> list[Utterance]:
+    """The utterances of a file; InputProblems with all that is wrong with it."""
+    problems = Problems(name)
+    rows = filled_rows(csv_text(path, name), problems)
+    line, written = next(rows, (1, [""]))
+    header = [" ".join(field.split()) for field in written]
+    columns = [field.lower() if field.lower() in (ID, INTENT, TEXT) else field for field in header]
+    _check_header(columns, line, problems)
+    problems.refuse()
+    id_at, intent_at = columns.index(ID), columns.index(INTENT)
+    text_at = columns.index(TEXT) if TEXT in columns else None
+    others = [at for at in range(len(columns)) if at not in (id_at, intent_at, text_at)]
+    found: list[Utterance] = []
+    first: dict[str, int] = {}
+    kept: dict[str, tuple[str, ...]] = {}
+    for line, row in rows:
+        if len(row) != len(columns):
+            what = f"{len(row)} field{'s' * (len(row) != 1)}, where the header has {len(columns)}"
+            problems.add(line, 0, what, "Put a field with commas in quotes; see whether the file was cut off")
+            continue
+        id_ = unmarked(row[id_at].strip())
+        if not id_:
+            problems.add(line, 0, "the row has no id", _CSV_EXAMPLE)
+            continue
+        if (known := first.setdefault(id_, line)) != line:
+            problems.add(line, 0, f"the id {shown(id_)} is there already, in line {known}", "Remove one of the rows")
+            continue
+        label = row[intent_at]
+        if label not in kept:
+            kept[label] = intent_set(" ".join(unmarked(label.strip()).split()))
+        words = () if text_at is None else tuple(split_words(unmarked(row[text_at])))
+        groups = tuple((columns[at], " ".join(unmarked(row[at]).split())) for at in others)
+        found.append(Utterance(id_, words, kept[label], groups=groups, place=Place(name, line)))
+    problems.refuse()
+    if not found:
+        raise InputError("the file has no rows below its header", place=Place(name), remedy=_CSV_EXAMPLE)
+    return found
+
+
+def is_intents_file(text: str) -> bool:
+    """Whether the first row of a file is a header of intents: as it should be, or so nearly that nothing else is meant.
+
+    So `id,intents` is a header with a mistake in it, and not an utterance; `id,text` is one of texts.
+    """
+    _, row = next(filled_rows(text, Problems("")), (0, []))
+    fields = ["".join(field.split()).lower().replace("_", "") for one in row for field in one.split(";")]
+    return not _NEARLY.isdisjoint(fields) or (fields[:1] == [ID] and not is_header(row))
+
+
+def csv_text(path: Path, name: str) -> str:
+    """The text of a file with the name that a person knows in what is wrong with it."""
+    try:
+        return read_text(path)
+    except InputProblems as error:
+        raise InputProblems([_named(one, name) for one in error.problems]) from error
+    except InputError as error:
+        raise _named(error, name) from error
+
+
+def _named(error: InputError, name: str) -> InputError:
+    at = error.place
+    place = Place(name) if at is None else Place(name, at.line, at.column)
+    return as_utf_8(InputError(error.what, place=place, remedy=error.remedy))
+
+
+def _check_header(columns: list[str], line: int, problems: Problems) -> None:
+    for name in (ID, INTENT):
+        if name not in columns:
+            parted = next((mark for mark in ";\t" if any(mark in one for one in columns)), "")
+            one = "; columns are parted by commas" if parted else ""
+            what = f"the header has no column {name}: found {shown(','.join(columns))}; expected {ID},{INTENT}"
+            problems.add(line, 0, what, f"{_CSV_EXAMPLE}{one}")
+            return
+    for at, name in enumerate(columns):
+        if not name:
+            problems.add(line, 0, f"column {at + 1} has no name", "Name it, or take its comma out of every row")
+        elif columns.index(name) < at:
+            problems.add(line, 0, f"two columns are called {shown(name)}", "Rename one")
+
+
+KEYS = ("id", "text", "intents", "tags", "slots", "groups", "scores")
+SLOT_KEYS = ("concept", "value", "start", "end")
+_LINE_EXAMPLE = 'Write one object a line: {"id": "a1", "text": "turn on", "intents": ["on"], "tags": ["O", "O"]}'
+
+
+class _Wrong(Exception):
+    """What is wrong with one line, and the remedy."""
+
+    def __init__(self, what: str, remedy: str = _LINE_EXAMPLE) -> None:
+        super().__init__(what)
+        self.what, self.remedy = what, remedy
+
+
+def read_jsonl(path: Path, name: str) -> list[Utterance]:
+    """The utterances of a file, blank lines skipped; InputProblems with all that is wrong with it."""
+    problems = Problems(name)
+    decoder = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant)
+    found: list[Utterance] = []
+    first: dict[str, int] = {}
+    kept: dict[str, str] = {}
+    for number, line in enumerate(numbered_lines(path, name, problems), 1):
+        if line is None or not line or line.isspace():
+            continue
+        try:
+            one = _utterance(_decoded(decoder, line), Place(name, number), kept)
+            if (known := first.setdefault(one.id, number)) != number:
+                raise _Wrong(f"the id {shown(one.id)} is there already, in line {known}", "Rename one of the two")
+            found.append(one)
+        except _Wrong as wrong:
+            problems.add(number, 0, wrong.what, wrong.remedy)
+    problems.refuse()
+    if not found:
+        raise InputError("the file is empty", place=Place(name), remedy="Check what was to write it")
+    return found
+
+
+def _decoded(decoder: json.JSONDecoder, line: str) -> dict[str, Any]:
+    try:
+        written = decoder.decode(line.strip())
+    except json.JSONDecodeError as error:
+        ended = error.pos >= len(line.strip()) or error.msg.startswith("Unterminated")
+        if ended:
+            raise _Wrong("the line ends within its object", "See whether the file was cut off, or finish it") from error
+        raise _Wrong(f"not JSON at character {error.pos + 1}: {error.msg}") from error
+    except RecursionError as error:
+        raise _Wrong("the line is nested too deeply") from error
+    except ValueError as error:  # a number of thousands of digits
+        raise _Wrong(f"not JSON: {error}") from error
+    if not isinstance(written, dict):
+        raise _Wrong("the line is no object")
+    return written
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise _Wrong(f"the key {shown(twice)} stands twice", "Keep one of them")
+    return found
+
+
+def _constant(name: str) -> Any:
+    raise _Wrong(f"{name} is no JSON")
+
+
+def _utterance(written: dict[str, Any], place: Place, kept: dict[str, str]) -> Utterance:
+    _demand_keys(written, KEYS)
+    id_ = _read_text(written.get("id"), "id")
+    if not id_.strip():
+        raise _Wrong("the utterance has no id")
+    words: tuple[str, ...] = ()
+    if (text := written.get("text")) is not None:
+        words = tuple([kept.setdefault(word, word) for word in split_words(_read_text(text, "text"))])
+    tags = None if (one := written.get("tags")) is None else _read_tags(one, words, kept)
+    slots = (
+        None if (one := written.get("slots")) is None else _read_slots(one, len(words) if text is not None else None)
+    )
+    return Utterance(
+        id_.strip(), words, _read_intents(written.get("intents")), tags, slots, _read_groups(written), place
+    )
+
+
+def _demand_keys(written: dict[str, Any], known: tuple[str, ...]) -> None:
+    for key in written:
+        if key not in known:
+            from harness.base.findings import nearest  # here, since it takes long to import
+
+            raise _Wrong(f"there is no key {shown(key)}", nearest(key, known))
+
+
+def _read_text(written: object, key: str) -> str:
+    if not isinstance(written, str):
+        raise _Wrong(f"{shown(key)} is missing" if written is None else f"{shown(key)} is no text")
+    if not (written.isascii() and written.isprintable()) and (fault := fault_in(written, Place(""), "utf-8")):
+        raise _Wrong(f"{shown(key)}: {fault.what}", "Remove it")
+    return written
+
+
+def _read_list(written: object, key: str) -> list[Any]:
+    if not isinstance(written, list):
+        raise _Wrong(f"{shown(key)} is no list")
+    return written
+
+
+def _read_intents(written: object) -> tuple[str, ...] | None:
+    if written is None:
+        return None
+    if isinstance(written, str):
+        return intent_set(" ".join(_read_text(written, "intents").split()))
+    return intent_set("#".join(" ".join(_read_text(one, "intents").split()) for one in _read_list(written, "intents")))
+
+
+def _read_tags(written: object, words: tuple[str, ...], kept: dict[str, str]) -> tuple[str, ...]:
+    found = []
+    for at, tag in enumerate(_read_list(written, "tags"), 1):
+        tag = _read_text(tag, "tags")
+        if tag not in kept and (not is_bio(tag) or len(split_words(tag)) != 1):
+            raise _Wrong(f"tag {at}, {shown(tag)}, is no BIO tag", "Write O, B-concept or I-concept for each word")
+        found.append(kept.setdefault(tag, tag))
+    if len(found) != len(words):
+        what = f"{len(found)} tag{'s' * (len(found) != 1)} of {len(words)} word{'s' * (len(words) != 1)}"
+        raise _Wrong(what, "Write one tag for each word between blanks of the text")
+    return tuple(found)
+
+
+def _read_slots(written: object, words: int | None) -> tuple[Slot, ...]:
+    found = []
+    for one in _read_list(written, "slots"):
+        if not isinstance(one, dict):
+            raise _Wrong("a slot is no object", 'Write {"concept": "city", "value": "Marseille"}')
+        _demand_keys(one, SLOT_KEYS)
+        concept = " ".join(_read_text(one.get("concept"), "concept").split())
+        if not concept:
+            raise _Wrong("a slot has no concept", 'Write {"concept": "city", "value": "Marseille"}')
+        value = None if (given := one.get("value")) is None else _read_text(given, "value")
+        start, end = (_position(one.get(key), key) for key in ("start", "end"))
+        if (start is None) != (end is None):
+            raise _Wrong(f"the slot {shown(concept)} has half a place", "Write start and end, or neither")
+        if start is not None and end is not None and not (start < end and (words is None or end <= words)):
+            of = "" if words is None else f", where the text has {words}"
+            what = f"the slot {shown(concept)} stands at words {start} to {end}{of}"
+            raise _Wrong(what, "Count words from 0; end is the first word behind it")
+        found.append(Slot(concept, value, start, end))
+    return tuple(found)
+
+
+def _position(written: object, key: str) -> int | None:
+    if written is None:
+        return None
+    if not isinstance(written, int) or isinstance(written, bool) or written < 0:
+        raise _Wrong(f"{shown(key)} is no number of a word", "Count words from 0; end is the first word behind it")
+    return written
+
+
+def _read_groups(written: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    groups = written.get("groups")
+    if groups is None:
+        return ()
+    if not isinstance(groups, dict):
+        raise _Wrong('"groups" is no object', 'Write {"voice": "anna", "level_dbfs": "-20"}')
+    return tuple((_read_text(name, "groups"), _read_text(label, "groups")) for name, label in groups.items())

@@ -1,0 +1,418 @@
+"""Figures of understanding in words and columns for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from harness.base.cells import padded, shown, width_of
+from harness.model.choices import MOST_CONFUSIONS as MOST_CONFUSIONS
+from harness.model.understanding import Chunking, Detail
+from harness.understanding.comparison import Difference, FrameComparison
+from harness.understanding.counts import FrameCounts, Matched, Rule, SlotCounts, Values, pooled
+from harness.understanding.figures import (
+    ZERO,
+    Averages,
+    FrameFigures,
+    Interval,
+    SlotFigures,
+    ZeroDivision,
+    accuracy_interval,
+    cer_interval,
+    figures,
+    pooled_f1_interval,
+    pooled_spans,
+    samples_spans,
+)
+from harness.understanding.scoring import DetailCounts, Samples, SystemCounts
+
+NOTHING = "n/a"
+GAP = "  "
+LEAST_NAME, WIDEST_NAME = 10, 48
+MOST_ROWS = 100
+
+
+def per_cent(value: float | None) -> str:
+    """`93.10 %`; n/a for None."""
+    return NOTHING if value is None else f"{100 * value:.2f} %"
+
+
+def between(interval: tuple[float, float] | None) -> str:
+    """`91.2–94.8 %`; n/a for None."""
+    return NOTHING if interval is None else f"{100 * interval[0]:.1f}–{100 * interval[1]:.1f} %"
+
+
+def chunking_in_words(rule: Rule) -> str:
+    """How tags are read."""
+    iob2 = rule.chunking is Chunking.IOB2
+    return f"{rule.chunking} ({'only B- begins a slot' if iob2 else 'an I- may begin a slot'})"
+
+
+def details_in_words(rules: Sequence[Rule]) -> str:
+    """What of concepts is compared."""
+    rule = rules[0]
+    said = " and ".join(one.detail.value for one in rules)
+    if len(rules) == 1 and rule.detail.value == "full":
+        return f"{said} (concepts as they stand)"
+    attributes = f", but for {len(rule.attributes)} known attributes" if rule.attributes else ""
+    return f"{said} (relax drops what stands after the last {shown(rule.separator, 8)!r}{attributes})"
+
+
+def zero_in_words(zero: ZeroDivision) -> str:
+    """What 0/0 is."""
+    parts = {"precision": zero.precision, "recall": zero.recall, "F1": zero.f1, "accuracy": zero.accuracy}
+    if len(set(parts.values())) == 1:
+        return f"{zero.precision:g} ({zero.name})"
+    return f"{', '.join(f'{value:g} for {name}' for name, value in parts.items())} ({zero.name})"
+
+
+def comparison_in_words(rule: Rule) -> str:
+    """How slots and their values are compared, where it is not the usual way; "" where it is."""
+    said = []
+    if not rule.ordered:
+        said.append("slots have no order: both sides are ordered by concept and value")
+    if not rule.places:
+        said.append("slots are compared without their places")
+    if rule.values is not Values.NONE:
+        said.append(f"values, where both sides give them: {rule.values}")
+    return "; ".join(said)
+
+
+def table(
+    title: str, heads: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]], width: int, most: int = MOST_ROWS
+) -> Iterator[str]:
+    """A table whose first column is left, the others right; a last head that begins with a blank is left, too."""
+    told = rows[:most] if most else rows
+    widths = [max([width_of(h.strip()), *(width_of(cells[at]) for _, cells in told)]) for at, h in enumerate(heads)]
+    left = [head.startswith(" ") for head in heads]
+    figures = sum(w + len(GAP) for w, is_left in zip(widths, left, strict=True) if not is_left)
+    room = max(LEAST_NAME, min(WIDEST_NAME, width - figures))
+    names = [shown(name, room) for name, _ in told]
+    head = shown(title, room)
+    room = max(LEAST_NAME, width_of(head), *map(width_of, names)) if names else max(LEAST_NAME, width_of(head))
+
+    def line(name: str, cells: Sequence[str]) -> str:
+        text = padded(name, room)
+        for cell, w, is_left in zip(cells, widths, left, strict=True):
+            text += GAP + (cell if is_left else " " * (w - width_of(cell)) + cell)
+        return text if width_of(text) <= width else shown(text, width)
+
+    yield line(head, [one.strip() for one in heads])
+    yield "─" * min(width, room + sum(w + len(GAP) for w in widths))
+    for name, (_, cells) in zip(names, told, strict=True):
+        yield line(name, cells).rstrip()
+    if len(told) < len(rows):
+        yield f"… and {len(rows) - len(told):,} more, which the JSON has"
+
+
+NO_INTENTS = "no utterance is annotated with intents, or none is predicted"
+NO_SLOTS = "no utterance is annotated in slots, or no slots are predicted"
+NO_PLACES = "slots have no places, or places in other words"
+
+
+@dataclass(frozen=True, slots=True)
+class FigureRow:
+    """key: in JSON and in limits. value: 0–1 (a CER may be above); None with the reason in `counts`.
+
+    interval: 95 %; None where there is none. detail: of slots, None of what no detail changes. high: more is better.
+    """
+
+    key: str
+    name: str
+    value: float | None
+    interval: Interval | None
+    counts: str
+    detail: Detail | None = None
+    high: bool = True
+
+
+@dataclass(frozen=True)
+class Reported:
+    """A system's counts with the choices that figures rest on. labels: all declared intents; None without any."""
+
+    counts: SystemCounts
+    zero: ZeroDivision = ZERO
+    labels: tuple[str, ...] | None = None
+
+    @cached_property
+    def figures(self) -> tuple[FrameFigures, ...]:
+        """One for each detail."""
+        return tuple(figures(one.totals, self.zero, self.labels) for one in self.counts.details)
+
+    @cached_property
+    def rows(self) -> tuple[FigureRow, ...]:
+        """Intents once; slots and SFA for each detail."""
+        found = list(self._intents())
+        for one, of in zip(self.counts.details, self.figures, strict=True):
+            found += _slots(one, of.slots, one.totals.slots, one.samples, valued=False)
+            if of.valued is not None:
+                found += _slots(one, of.valued, one.totals.valued, None, valued=True)
+        return tuple(found)
+
+    def row(self, key: str, detail: Detail | None = None) -> FigureRow | None:
+        """Of the first detail that has it, unless one is named."""
+        return next((one for one in self.rows if one.key == key and detail in (None, one.detail)), None)
+
+    def _intents(self) -> Iterator[FigureRow]:
+        of, counts = self.figures[0].intents, self.counts.details[0].totals.intents
+        overlaps, number = counts.overlaps, of.utterances
+        if not number:
+            yield FigureRow("emr", "EMR (exact match)", None, None, NO_INTENTS)
+            return
+        over = f"mean over {number:,} utterance{'s' * (number != 1)}"
+        over += f"; {of.empty_rightly:,} {'is' if of.empty_rightly == 1 else 'are'} 0/0" if of.empty_rightly else ""
+        zero = self.zero
+        accuracy = accuracy_interval(overlaps, zero)
+        yield FigureRow("intent_accuracy", "intent accuracy", of.accuracy, accuracy, over)
+        exact = f"{of.exact.count:,} of {of.exact.total:,} utterances"
+        yield FigureRow("emr", "EMR (exact match)", of.exact.value, of.exact.interval, exact)
+        for name, value, found in zip(_PRF, _parts(of.samples), samples_spans(overlaps, zero), strict=True):
+            yield FigureRow(f"{name.lower()}_samples", f"{name}, samples", value, found, over)
+        labels = f"mean over {len(of.labels):,} {'declared' if of.declared else 'seen'} labels"
+        for name, value in zip(_PRF, _parts(of.macro), strict=True):
+            yield FigureRow(f"{name.lower()}_macro", f"{name}, macro", value, None, labels)
+        all_ = pooled(counts.labels.values())
+        spans, texts = pooled_spans(overlaps), _texts(all_, "intents")
+        for name, value, found, text in zip(_PRF, _parts(of.micro), spans, texts, strict=True):
+            yield FigureRow(f"{name.lower()}_micro", f"{name}, micro", value, found, text)
+
+
+def _slots(
+    one: DetailCounts, of: SlotFigures, counts: SlotCounts, samples: Samples | None, *, valued: bool
+) -> Iterator[FigureRow]:
+    """samples: None where no intervals but those of shares are made, as of figures with values."""
+    detail = one.rule.detail
+    key, name = ("value_", " with values") if valued else ("", "")
+    if not of.utterances:
+        yield FigureRow("slot_f1", "slot F1", None, None, NO_SLOTS, detail)
+        return
+    chunks = pooled(counts.chunks.values())
+    spans = pooled_spans(samples.chunks if samples else {})
+    if of.unplaced == of.utterances:
+        yield FigureRow(f"{key}slot_f1", f"slot F1{name}", None, None, NO_PLACES, detail)
+    else:
+        beside = f"; {of.unplaced:,} utterances without places left out" if of.unplaced else ""
+        texts = _texts(chunks, "chunks")
+        for part, value, found, text in zip(_PRF, _parts(of.micro), spans, texts, strict=True):
+            part_key = f"{key}slot_{part.lower()}"
+            yield FigureRow(part_key, f"slot {part}{name}", value, found, text + beside * (part == "F1"), detail)
+    concepts = pooled(counts.concepts.values())
+    found = pooled_f1_interval(samples.concepts) if samples else None
+    text = _texts(concepts, "concepts")[2]
+    yield FigureRow(f"{key}f1mh", f"F1mh{name}", of.concept_sets.f1, found, text, detail)
+    edits = counts.edits
+    sums = f"{edits.substitutions:,} S + {edits.deletions:,} D + {edits.insertions:,} I of {edits.words:,} concepts"
+    found = cer_interval(samples.edits) if samples else None
+    yield FigureRow(f"{key}cer", f"CER{name}", of.cer, found, sums, detail, high=False)
+    if not of.frames.total:
+        yield FigureRow(f"{key}sfa", f"SFA{name}", None, None, "no utterance is annotated with both", detail)
+        return
+    how = "slots in their places" if of.by_place else "slots as lists of concepts"
+    sfa = f"{of.frames.count:,} of {of.frames.total:,} utterances; {how}"
+    yield FigureRow(f"{key}sfa", f"SFA{name}", of.frames.value, of.frames.interval, sfa, detail)
+
+
+_PRF = ("precision", "recall", "F1")
+
+
+def _parts(one: Averages) -> Sequence[float | None]:
+    return one.precision, one.recall, one.f1
+
+
+def _texts(of: Matched, what: str) -> tuple[str, str, str]:
+    right = f"{of.right:,} right"
+    return (
+        f"{right} of {of.predicted:,} predicted {what}",
+        f"{right} of {of.gold:,} {what}",
+        f"{right}, {of.gold:,} {what}, {of.predicted:,} predicted",
+    )
+
+
+NO_LABEL = "(none)"
+MOST_IDS = 5
+NOTES = 14
+
+
+def system_lines(system: Reported, width: int, *, confusions: int = MOST_CONFUSIONS) -> Iterator[str]:
+    """All of one system; figures come last, where a terminal still shows them. confusions: rows of them; 0 for all."""
+    counts = system.counts
+    rules = [one.rule for one in counts.details]
+    yield _note("gold", counts.gold, width)
+    yield _note("predicted", counts.predicted, width)
+    yield _note("chunking", chunking_in_words(rules[0]), width)
+    yield _note("concepts", details_in_words(rules), width)
+    yield _note("0/0", zero_in_words(system.zero), width)
+    if said := comparison_in_words(rules[0]):
+        yield _note("slots", said, width)
+    first = system.figures[0]
+    if first.intents.utterances:
+        yield ""
+        yield from _by_label("intent", first.intents.labels, width)
+        yield ""
+        yield from _confusions(first, width, confusions)
+    for one, of in zip(counts.details, system.figures, strict=True):
+        if concepts := of.slots.per_concept or of.slots.per_concept_set:
+            of_sets = "" if of.slots.per_concept else ", once an utterance"
+            yield ""
+            yield from _by_label(f"concept ({one.rule.detail}{of_sets})", concepts, width)
+    yield from _all_groups(system, width)
+    yield ""
+    yield from _notes(system, width)
+    yield ""
+    yield from _figure_lines(system, width)
+
+
+def _figure_lines(system: Reported, width: int) -> Iterator[str]:
+    several = len(system.counts.details) > 1
+    rows = [
+        (
+            f"{row.name} ({row.detail})" if several and row.detail else row.name,
+            (per_cent(row.value), between(row.interval), row.counts),
+        )
+        for row in system.rows
+    ]
+    yield from table("figure", ("value", "95 % interval", " counts"), rows, width, 0)
+
+
+def _by_label(title: str, rows: Sequence[tuple[str, Matched, Averages]], width: int) -> Iterator[str]:
+    """Most frequent first."""
+    cells = [
+        (
+            name,
+            (
+                *(f"{one:,}" for one in (of.gold, of.predicted, of.right)),
+                *(per_cent(value) for value in (figure.precision, figure.recall, figure.f1)),
+            ),
+        )
+        for name, of, figure in sorted(rows, key=lambda row: (-row[1].gold, row[0]))
+    ]
+    yield from table(title, ("gold", "predicted", "right", "precision", "recall", "F1"), cells, width)
+
+
+def _confusions(of: FrameFigures, width: int, most: int) -> Iterator[str]:
+    """Of utterances with one intent on either side."""
+    wrong = [(pair, n) for pair, n in of.intents.confusions if pair[0] != pair[1]]
+    single = sum(n for _, n in of.intents.confusions)
+    yield f"confusions of single intents: {sum(n for _, n in wrong):,} of {single:,} utterances with one on either side"
+    told = wrong[:most] if most else wrong
+    for (gold, said), n in told:
+        half = max(8, (width - 12) // 2)
+        yield f"{n:>7,}  {shown(gold, half)} → {shown(said, half)}"
+    if len(told) < len(wrong):
+        yield f"         … and {len(wrong) - len(told):,} more, which the JSON has"
+
+
+def _notes(system: Reported, width: int) -> Iterator[str]:
+    counts, of = system.counts, system.figures[0].intents
+    if of.utterances:
+        plural = "s" * (of.empty != 1)
+        zero = " (0/0)" if of.empty_rightly else ""
+        empty = f"{of.empty:,} prediction{plural} without intent, {of.empty_rightly:,} rightly so{zero}"
+        yield _note("empty", empty, width)
+        if of.never_predicted:
+            names = ", ".join(shown(one, 40) for one in of.never_predicted[:20])
+            more = ", …" if len(of.never_predicted) > 20 else ""
+            yield _note("never", f"{len(of.never_predicted):,} never predicted: {names}{more}", width)
+    counted = "; counted as predicted nothing" if counts.missing else ""
+    yield _note("missing", f"{listed(counts.missing)}{counted}", width)
+    nowhere = "; counted nowhere" if counts.unknown else ""
+    yield _note("without gold", f"{listed(counts.unknown)}{nowhere}", width)
+    if counts.unannotated:
+        yield _note("not annotated", f"{listed(counts.unannotated)}; counted nowhere", width)
+    if counts.other_words:
+        yield _note("other words", f"{listed(counts.other_words)}: gold has others than the prediction", width)
+
+
+def _all_groups(system: Reported, width: int) -> Iterator[str]:
+    for one in system.counts.details:
+        for column, labels in one.groups:
+            if len(labels) > 1:
+                yield ""
+                yield from _group_lines(column, labels, one, system, width)
+
+
+def _group_lines(
+    column: str, labels: Sequence[tuple[str, FrameCounts]], one: DetailCounts, system: Reported, width: int
+) -> Iterator[str]:
+    rows = []
+    for label, counts in labels:
+        of = figures(counts, system.zero, system.labels)
+        cells = (
+            f"{of.utterances:,}",
+            per_cent(of.intents.exact.value),
+            between(of.intents.exact.interval),
+            per_cent(of.slots.micro.f1),
+            per_cent(of.slots.concept_sets.f1),
+            per_cent(of.slots.cer),
+            per_cent(of.slots.frames.value),
+            between(of.slots.frames.interval),
+        )
+        rows.append((label or NO_LABEL, cells))
+    several = f" ({one.rule.detail})" if len(system.counts.details) > 1 else ""
+    heads = ("utterances", "EMR", "95 %", "slot F1", "F1mh", "CER", "SFA", "95 %")
+    yield from table(f"by {column}{several}", heads, rows, width)
+
+
+def listed(ids: Sequence[str]) -> str:
+    """How many, and the first of them."""
+    if not ids:
+        return "0"
+    first = ", ".join(shown(one, 40) for one in ids[:MOST_IDS])
+    return f"{len(ids):,} ({first}{', …' if len(ids) > MOST_IDS else ''})"
+
+
+def _note(name: str, text: str, width: int) -> str:
+    return padded(name, NOTES) + shown(text, max(20, width - NOTES))
+
+
+def comparison_lines(comparisons: Sequence[FrameComparison], width: int) -> Iterator[str]:
+    """A table for each two systems: difference in points of per cent, its interval, and whether it comes by chance."""
+    for one in comparisons:
+        yield ""
+        yield shown(f"first: {one.first}, second: {one.second}; on {len(one.utterances):,} utterances of both", width)
+        left = one.only_first + one.only_second + one.neither
+        if left:
+            yield (
+                f"left out: {one.only_first:,} of the first alone, {one.only_second:,} of the second alone, "
+                f"{one.neither:,} of neither"
+            )
+        rows = [
+            (key.value.replace("_", " "), _compared_cells(of))
+            for key, of in one.differences.items()
+            if of.value is not None
+        ]
+        yield from table("figure", ("first", "second", "difference", "95 % interval", "p"), rows, width)
+
+
+def comparison_json(one: FrameComparison) -> dict[str, Any]:
+    """The differences, 0–1; p two-sided."""
+    return {
+        "first": one.first,
+        "second": one.second,
+        "utterances": len(one.utterances),
+        "only_first": one.only_first,
+        "only_second": one.only_second,
+        "neither": one.neither,
+        "differences": {
+            key.value: {
+                "first": of.first,
+                "second": of.second,
+                "difference": of.value,
+                "interval": None if of.interval is None else list(of.interval),
+                "p": of.p,
+            }
+            for key, of in one.differences.items()
+        },
+    }
+
+
+def _compared_cells(of: Difference) -> tuple[str, ...]:
+    apart = NOTHING if of.interval is None else f"{_signed_points(of.interval[0])} to {_signed_points(of.interval[1])}"
+    p = NOTHING if of.p is None else "< 0.001" if of.p < 0.001 else f"{of.p:.3f}"
+    return per_cent(of.first), per_cent(of.second), _signed_points(of.value), apart, p
+
+
+def _signed_points(value: float | None) -> str:
+    return NOTHING if value is None else f"{100 * value:+.2f}"
