@@ -22,7 +22,6 @@ from harness.session.figures.effects import Key
 from harness.session.figures.progress import Progress, SessionFigures
 from harness.session.log.database import open_for_reading, rows
 from harness.session.log.reader import LogReader
-from harness.understanding.models.tritraining import classifier_maker
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +232,8 @@ class Proposer:
     """
 
     def __init__(self, rule: ProposalRule, own: Collection[str], *, seed: int, path: str = "") -> None:
+        from harness.understanding.models.tritraining import classifier_maker  # here, since arrays are slow to import
+
         self._classifier = classifier_maker(rule.classifier, rule.settings)(seed)
         self._lock = threading.Lock()
         self._known: dict[str, Proposal] = {}

@@ -6,12 +6,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from harness.model.choices import CONFIDENCE as CONFIDENCE
 from harness.statistics import special
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Column = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +125,6 @@ def garwood(count: int, exposure: float, confidence: float = CONFIDENCE) -> Inte
 IMAGINED = 3.0
 """Clusters that are imagined to be all alike within: a few that happen not to differ do not tell that none do."""
 
-Column = NDArray[np.float64]
-
 
 def clustered_interval(
     counts: Sequence[int], totals: Sequence[int], confidence: float = CONFIDENCE, least_effect: float | None = None
@@ -199,6 +201,8 @@ def design_effect(figures: Sequence[Sequence[int]], totals: Sequence[int]) -> fl
 
 
 def _held(counts: Sequence[int], totals: Sequence[int]) -> tuple[Column, Column]:
+    import numpy as np  # here: a verb's help knows shares, and needs no arrays
+
     held, of = np.asarray(counts, np.float64), np.asarray(totals, np.float64)
     some = of > 0
     return held[some], of[some]

@@ -12,7 +12,6 @@ from typing import NamedTuple, TypeVar
 from harness.model.transcript import WordCounts
 from harness.model.understanding import Chunking, Detail, Slot, Utterance
 from harness.statistics.intervals import Share
-from harness.transcripts.alignment import align, count
 from harness.transcripts.readings import plain_texts
 
 OUTSIDE = "O"
@@ -464,6 +463,8 @@ def _one(intents: bool | None, slots: bool) -> Share:
 
 @lru_cache(maxsize=256)
 def _all_correct(slots: int) -> WordCounts:
+    from harness.transcripts.alignment import count  # here, since a verb's help needs no arrays
+
     return count("C" * slots)
 
 
@@ -471,6 +472,8 @@ def _all_correct(slots: int) -> WordCounts:
 def _edits(gold: tuple[Bare, ...], predicted: tuple[Bare, ...]) -> WordCounts:
     if gold == predicted:
         return _all_correct(len(gold))
+    from harness.transcripts.alignment import align, count  # as above
+
     if not gold or not predicted:
         return count("D" * len(gold) + "I" * len(predicted))
     return count(align(*_words(gold, predicted)))

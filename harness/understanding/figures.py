@@ -9,8 +9,6 @@ from fractions import Fraction
 from functools import partial
 from typing import NamedTuple, TypeVar
 
-import numpy as np
-
 from harness.statistics.intervals import CONFIDENCE, Share, wilson
 from harness.understanding.counts import FrameCounts, IntentCounts, Matched, SlotCounts, pooled
 
@@ -259,6 +257,8 @@ def ratio_interval(
     what is counted, each right or wrong as a whole. Always the same for the same counts.
     Source: Efron & Tibshirani, An Introduction to the Bootstrap, 13.
     """
+    import numpy as np  # here, since a verb's help needs none
+
     rows = sorted(counts)
     numbers = np.array([counts[row] for row in rows], np.int64)
     utterances = int(numbers.sum())

@@ -12,6 +12,7 @@ from harness import __version__
 from harness.base.cells import padded, shown, width_of
 from harness.base.safe_csv import safe_csv
 from harness.model.understanding import Chunking, Detail, Utterance, joined
+from harness.statistics.text import percent
 from harness.understanding.counts import Rule, chunks
 
 
@@ -83,7 +84,6 @@ def count_labels(utterances: Iterable[Utterance], chunking: Chunking = Chunking.
 
 
 FORMAT = 1
-NOTHING = "n/a"
 NO_INTENT = "(none)"
 ALL = "total"
 GAP = "  "
@@ -222,8 +222,8 @@ def _table(
     heads = [*(shown(name, 16) for name in found.names), ALL, *(("share",) if of_all else ())]
     body = []
     for name, cells in rows:
-        texts = [per_cent(found.share(one, at)) if shares else f"{one:,}" for at, one in enumerate(cells)]
-        body.append((name, [*texts, *([per_cent(found.share(cells[-1], -1))] if of_all else [])]))
+        texts = [percent(found.share(one, at), 2) if shares else f"{one:,}" for at, one in enumerate(cells)]
+        body.append((name, [*texts, *([percent(found.share(cells[-1], -1), 2)] if of_all else [])]))
     if shares and of_all:
         heads, body = heads[:-1], [(name, texts[:-1]) for name, texts in body]
     yield from _aligned(title, heads, body, _widths(found), width)
@@ -260,11 +260,6 @@ def _aligned(
         yield padded(shown(name, room), room) + "".join(
             GAP + cell.rjust(w) for w, cell in zip(widths, cells, strict=True)
         )
-
-
-def per_cent(value: float | None) -> str:
-    """`12.3 %`; n/a for None."""
-    return NOTHING if value is None else f"{100 * value:.2f} %"
 
 
 def as_json(found: Distribution, files: Sequence[str]) -> dict[str, Any]:

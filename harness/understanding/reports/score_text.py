@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 from harness.base.cells import padded, shown, width_of
 from harness.model.choices import MOST_CONFUSIONS as MOST_CONFUSIONS
 from harness.model.understanding import Chunking, Detail
-from harness.understanding.comparison import Difference, FrameComparison
+from harness.statistics.text import NOTHING, percent, percent_interval
 from harness.understanding.counts import FrameCounts, Matched, Rule, SlotCounts, Values, pooled
 from harness.understanding.figures import (
     ZERO,
@@ -28,20 +28,16 @@ from harness.understanding.figures import (
 )
 from harness.understanding.scoring import DetailCounts, Samples, SystemCounts
 
-NOTHING = "n/a"
+if TYPE_CHECKING:  # a verb with limits knows how figures are written, and needs no arrays yet
+    from harness.understanding.comparison import Difference, FrameComparison
+
 GAP = "  "
 LEAST_NAME, WIDEST_NAME = 10, 48
 MOST_ROWS = 100
 
 
-def per_cent(value: float | None) -> str:
-    """`93.10 %`; n/a for None."""
-    return NOTHING if value is None else f"{100 * value:.2f} %"
-
-
-def between(interval: tuple[float, float] | None) -> str:
-    """`91.2–94.8 %`; n/a for None."""
-    return NOTHING if interval is None else f"{100 * interval[0]:.1f}–{100 * interval[1]:.1f} %"
+per_cent = partial(percent, digits=2)
+between = partial(percent_interval, digits=1)
 
 
 def chunking_in_words(rule: Rule) -> str:
