@@ -47,13 +47,10 @@ from harness.model.scenario import TrialKind
 from harness.model.stimulus import Ambience, Recording, SpokenText
 from harness.model.time import Measured
 from harness.model.trial import Listening, Outcome, Recognition, Trial
-<<<<<<< HEAD
 from harness.session.wording import in_words, unread_in_words
-from harness.understanding.scoring.parts import compared, parts_of, verdict_in_words, written
+from harness.understanding.scoring.parts import parts_of
+from harness.understanding.understood import compared, verdict_in_words, written
 from harness.wake.reports.figures_text import REVIEW_WORDS
-=======
-from harness.understanding.understood import compared, parts_of, verdict_in_words, written
->>>>>>> f4f0d71 (Merge what understanding and annotation kept in many small modules)
 
 LONGEST_LINE = 1000
 

@@ -13,7 +13,7 @@ from typing import Any
 from harness import __version__
 from harness.base.cells import counted, shown
 from harness.base.foreign import plain_text
-from harness.base.page_templates import page_templates
+from harness.base.pages import filled_page
 from harness.base.whole_file import write_whole
 from harness.model.choices import LISTED_UTTERANCES as LISTED
 from harness.model.understanding import Utterance, joined
@@ -312,11 +312,11 @@ def page(of: Cascade, notes: Sequence[str] = (), most: int = MOST_UTTERANCES) ->
         for fate in (Fate.BROKEN, Fate.REVALUED, Fate.MENDED)
         for found in [of.of(fate)]
     ]
-    templates = page_templates("harness.understanding.reports", "harness.transcripts.reports")
-    return templates.get_template("cascade.html").render(
+    return filled_page(
+        "harness.understanding.reports",
+        "cascade.html",
         title="What recognition cost",
         of=of,
-        version=__version__,
         notes=notes,
         chunking=chunking_in_words(of.rule),
         details=details_in_words([of.rule]),
@@ -332,7 +332,6 @@ def page(of: Cascade, notes: Sequence[str] = (), most: int = MOST_UTTERANCES) ->
         change=partial(changes, rule=of.rule),
         frame=partial(frame_in_words, rule=of.rule),
         most_ids=MOST_IDS_OF_PAGE,
-        plain=plain_text,
         per_cent=per_cent,
         points=points,
         between=between,

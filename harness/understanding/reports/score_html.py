@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness import __version__
 from harness.base.foreign import plain_text
-from harness.base.page_templates import page_templates
+from harness.base.pages import filled_page
 from harness.base.whole_file import write_whole
 from harness.model.understanding import Utterance
 from harness.understanding.comparison import FrameComparison
@@ -89,32 +88,28 @@ def page(
     if scorings:
         shown = selection(scorings, [one.label for one in rows], most_utterances)
     rules = [one.rule for one in systems[0].counts.details]
-    return (
-        page_templates("harness.understanding.reports", "harness.transcripts.reports")
-        .get_template("understanding.html")
-        .render(
-            title=f"Understanding against {plain_text(systems[0].counts.gold, 200)}",
-            gold=plain_text(systems[0].counts.gold, 200),
-            version=__version__,
-            systems=rows,
-            chunking=chunking_in_words(rules[0]),
-            details=details_in_words(rules),
-            zero=zero_in_words(systems[0].zero),
-            compared=comparison_in_words(rules[0]),
-            comparisons=[_compared(one, rows) for one in comparisons],
-            labels_of=_labels,
-            concepts_of=_concepts,
-            groups_of=_groups,
-            confusions_of=_confusions,
-            matrix_of=_matrix,
-            selection=shown,
-            intents=_names(one for of in shown.utterances for one in of.intents) if shown else [],
-            concepts=_names(one for of in shown.utterances for one in of.concepts) if shown else [],
-            most_ids=MOST_IDS,
-            per_cent=per_cent,
-            between=between,
-            plain=plain_text,
-        )
+    return filled_page(
+        "harness.understanding.reports",
+        "understanding.html",
+        title=f"Understanding against {plain_text(systems[0].counts.gold, 200)}",
+        gold=plain_text(systems[0].counts.gold, 200),
+        systems=rows,
+        chunking=chunking_in_words(rules[0]),
+        details=details_in_words(rules),
+        zero=zero_in_words(systems[0].zero),
+        compared=comparison_in_words(rules[0]),
+        comparisons=[_compared(one, rows) for one in comparisons],
+        labels_of=_labels,
+        concepts_of=_concepts,
+        groups_of=_groups,
+        confusions_of=_confusions,
+        matrix_of=_matrix,
+        selection=shown,
+        intents=_names(one for of in shown.utterances for one in of.intents) if shown else [],
+        concepts=_names(one for of in shown.utterances for one in of.concepts) if shown else [],
+        most_ids=MOST_IDS,
+        per_cent=per_cent,
+        between=between,
     )
 
 
