@@ -48,8 +48,7 @@ from harness.model.stimulus import Ambience, Recording, SpokenText
 from harness.model.time import Measured
 from harness.model.trial import Listening, Outcome, Recognition, Trial
 from harness.session.wording import in_words, unread_in_words
-from harness.understanding.scoring.parts import parts_of
-from harness.understanding.understood import compared, verdict_in_words, written
+from harness.understanding.understood import compared, parts_of, verdict_in_words, written
 from harness.wake.reports.figures_text import REVIEW_WORDS
 
 LONGEST_LINE = 1000

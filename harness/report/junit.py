@@ -29,8 +29,7 @@ from harness.session.figures.understood import frame_of, tested, understood_of
 from harness.session.log.judgment_log import later_rows
 from harness.session.log.reader import LogReader
 from harness.statistics.intervals import Share
-from harness.understanding.scoring.parts import parts_of
-from harness.understanding.understood import compared, verdict_in_words, written
+from harness.understanding.understood import compared, parts_of, verdict_in_words, written
 from harness.wake.wake_plays import CommandWord, Play
 from harness.wake.wake_plays import Heard as WakeHeard
 from harness.wake.wake_progress import DeviceWake, Interval, WakeEvent

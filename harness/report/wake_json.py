@@ -18,7 +18,7 @@ from harness.session.figures.understood import tested
 from harness.statistics.intervals import Share, clopper_pearson
 from harness.transcripts.recognition import WordsHeard
 from harness.transcripts.reports.scoring_json import counts_of
-from harness.understanding.scoring.parts import parts_of
+from harness.understanding.understood import parts_of
 from harness.wake.wake import DevicePair, WakeFigures, comparisons
 from harness.wake.wake_plays import Play
 from harness.wake.wake_progress import DeviceWake, Rate, Ratio, WakeEvent

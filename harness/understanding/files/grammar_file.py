@@ -346,7 +346,7 @@ class _Reading:
         except ValueError as error:
             self._found.add(at, f"the pattern cannot be read: {error}", REMEDY)
             return None
-        for inner in parts_of(part):
+        for inner in parts_within(part):
             if isinstance(inner, SlotPart) and inner.values not in self._keys.values:
                 what = f"there is no list of values {inner.values!r}"
                 self._found.add(at, what, nearest(inner.values, list(self._keys.values), listed="Lists"))
@@ -358,7 +358,7 @@ class _Reading:
     def _refuse_circles(self, phrases: dict[str, Part]) -> None:
         """Notes a phrase that contains itself."""
         inner = {
-            name: [one.name for one in parts_of(part) if isinstance(one, Phrase)] for name, part in phrases.items()
+            name: [one.name for one in parts_within(part) if isinstance(one, Phrase)] for name, part in phrases.items()
         }
         for name in inner:
             reached, new = set[str](), set(inner[name])
@@ -369,15 +369,15 @@ class _Reading:
                 self._found.add(("phrases", name), f"the phrase {name!r} contains itself", "Take it out of itself")
 
 
-def parts_of(part: Part) -> Iterator[Part]:
+def parts_within(part: Part) -> Iterator[Part]:
     """The part and all within it; what a phrase stands for is not looked into."""
     yield part
     match part:
         case Sequence(parts) | Choice(parts):
             for one in parts:
-                yield from parts_of(one)
+                yield from parts_within(one)
         case Maybe(inner):
-            yield from parts_of(inner)
+            yield from parts_within(inner)
         case Words() | Phrase() | SlotPart():
             pass
 
