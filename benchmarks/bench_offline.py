@@ -26,10 +26,10 @@ import numpy as np
 from harness.engines.offline_loading import load_engine, task_of
 from harness.model.offline import Counting, EngineFacts, EngineKind, Evaluation, FileOutcome, ListedFile, ListKind
 from harness.offline.journal import Journal, read_journal
-from harness.offline.journal_lines import JournalHeader, ListFacts, Mark, outcome_line
+from harness.offline.journal_lines import JournalHeader, JournalMark, ListFacts, outcome_line
 from harness.offline.one_file import scores_of, spots_in
-from harness.offline.pool import Limits
-from harness.offline.run import Progress, no_progress, run
+from harness.offline.pool import WorkerLimits
+from harness.offline.run import RunProgress, no_progress, run
 
 RATE_HZ = 16000
 TASK = "microwakeword:okay_nabu"
@@ -84,7 +84,7 @@ def at_work(files: Sequence[ListedFile], folder: Path) -> tuple[float, float]:
         # The clock of another process's processor time, as clock_getcpuclockid(3) makes its number.
         looks.append(time.process_time() + sum(time.clock_gettime((~int(pid) << 3) | 2) for pid in children))
 
-    def told(progress: Progress) -> None:
+    def told(progress: RunProgress) -> None:
         if progress.done == len(files):
             look()
 
@@ -174,7 +174,7 @@ def journal_child() -> None:
                 some = [FileOutcome(ListKind.OOV, int(one), 48000, 16000, 16000) for one in numbers[at : at + 100]]
                 writing.append_lines(b"".join(outcome_line(one, f"/audio/part/{one.number}.wav") for one in some))
             write_s = time.process_time() - began_s
-            writing.close(Mark.COMPLETE)
+            writing.close(JournalMark.COMPLETE)
         began_s = time.process_time()
         found = read_journal(path)
         scan_s = time.process_time() - began_s
@@ -228,7 +228,7 @@ def played(
     task: str = TASK,
     *,
     loaded: Callable[[], None] = lambda: None,
-    on_progress: Callable[[Progress], None] = no_progress,
+    on_progress: Callable[[RunProgress], None] = no_progress,
 ) -> tuple[float, float]:
     """Wall time, and processor time of all processes. loaded: called when an engine is."""
     evaluation, header = Evaluation(task_of(task)), header_of(len(files))
@@ -245,7 +245,7 @@ def played(
         journal=opened,
         on_progress=on_progress,
         stop=threading.Event(),
-        limits=Limits(nice=0),
+        limits=WorkerLimits(nice=0),
     )
     return time.monotonic() - began_s, cpu() - cpu_s
 

@@ -153,7 +153,7 @@ def one_list(path: Path) -> None:
     rejected = sum(file.rejected is not None for file in listing.files)
     through_s = time.process_time() - began
     print(
-        f"{path.name}: {lines:,} lines, {listing.missing[str(path)]:,} missing, {rejected:,} rejected:"
+        f"{path.name}: {lines:,} lines, {rejected:,} rejected:"
         f" {took_s:.1f} s of CPU ({wall_s:.1f} s by the clock), {took_s / plain_s:.0f} times reading its lines;"
         f" {peak:.0f} bytes a file at the peak; to go through them {through_s:.1f} s"
     )

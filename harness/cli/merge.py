@@ -29,7 +29,8 @@ def command(logs: tuple[str, ...], log: str, partial: bool, force: bool, verbose
     They are what one run over the lists would have written, apart from times. The journals beside the parts' logs
     are read (PART.log.jsonl). Exit status: 0 done · 2 parts are missing, partial, or of different evaluations.
     """
-    from harness.cli.evaluate_files import EvaluationFiles
+    from harness.cli.read_once import refuse_overwriting
+    from harness.offline.evaluating import EvaluationFiles
     from harness.offline.journal import read_journal
     from harness.offline.reports.log import summary_line, writing_line
     from harness.offline.shards import demand_parts
@@ -37,7 +38,9 @@ def command(logs: tuple[str, ...], log: str, partial: bool, force: bool, verbose
     journals = [read_journal(_journal(name)) for name in logs]
     demand_parts(journals, partial=partial)
     written = EvaluationFiles(Path(log))
-    written.demand_room(tuple(str(one.path) for one in journals), resume=False, force=force)
+    for one in written.all:
+        refuse_overwriting(str(one), [str(journal.path) for journal in journals])
+    written.demand_room(resume=False, force=force)
     _write_journal(written.journal, journals)
     if verbose:
         _say(writing_line(log))

@@ -56,6 +56,13 @@ class ChosenBy(StrEnum):
     BOUND = "bound"
 
 
+class LimitsOn(StrEnum):
+    """What a limit is compared with. BOUND: the upper end of the 95 % interval, which is what a claim needs."""
+
+    BOUND = "bound"
+    ESTIMATE = "estimate"
+
+
 class Marks(StrEnum):
     """In which texts alternatives, words that may be left out and tags are marks; elsewhere their signs are letters."""
 

@@ -23,19 +23,19 @@ from harness.engines.offline_loading import engine_class
 from harness.model.errors import EngineError, InputError
 from harness.model.offline import EngineFacts, Evaluation, FileOutcome, ListedFile, RejectReason, SettingKind
 from harness.offline import cluster_worker
-from harness.offline.cluster_link import TICK_S, Answered, ClusterLink, ClusterWorkers, Failed, Killed
-from harness.offline.cluster_worker import Order, likeness, probes_of, shortly
+from harness.offline.cluster_link import TICK_S, ClusterLink, ClusterWorkers, Failed, Killed, TaskAnswered
+from harness.offline.cluster_worker import ClusterOrder, likeness, probes_of, shortly
 from harness.offline.journal import Journal
-from harness.offline.journal_lines import Mark, file_line, outcome_line, outcome_of
+from harness.offline.journal_lines import JournalMark, file_line, outcome_line, outcome_of
 from harness.offline.one_file import rejected
-from harness.offline.pool import Limits
+from harness.offline.pool import WorkerLimits
 from harness.offline.run import (
     HandingOut,
     OnOutcome,
     OpensJournal,
-    Pace,
-    Progress,
     Ran,
+    RunPace,
+    RunProgress,
     due_of,
     no_progress,
     nothing_told,
@@ -52,7 +52,7 @@ ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TaskPiece:
     """Files of a task, by their positions. attempt: which, from 1."""
 
     positions: tuple[int, ...]
@@ -69,11 +69,11 @@ class Cutting:
         self._waiting = HandingOut(files, due)
         self._files_left = int(np.count_nonzero(due))
         self._handed_s = 0.0
-        self._singles: deque[Piece] = deque()
-        self._alone: deque[Piece] = deque()
+        self._singles: deque[TaskPiece] = deque()
+        self._alone: deque[TaskPiece] = deque()
         self._on_its_own = False
 
-    def next(self, slots: int, in_flight: int) -> Piece | None:
+    def next(self, slots: int, in_flight: int) -> TaskPiece | None:
         """The next piece, or None while there is none. slots: tasks that the cluster does at once."""
         if self._on_its_own and in_flight:
             return None
@@ -88,11 +88,11 @@ class Cutting:
             return self._alone.popleft()
         return None
 
-    def suspect(self, piece: Piece) -> bool:
+    def suspect(self, piece: TaskPiece) -> bool:
         """Workers ended with it. Whether it is to be tried again; otherwise its one file is to be rejected."""
         if piece.attempt >= ATTEMPTS:
             return False
-        singles = [Piece((position,), piece.attempt + 1) for position in piece.positions]
+        singles = [TaskPiece((position,), piece.attempt + 1) for position in piece.positions]
         (self._singles if piece.attempt == 1 else self._alone).extend(singles)
         return True
 
@@ -105,7 +105,7 @@ class Cutting:
         total_s = self._waiting.total_s
         return min(1.0, self._waiting.done_s / total_s) if total_s else None
 
-    def _cut(self, slots: int) -> Piece:
+    def _cut(self, slots: int) -> TaskPiece:
         if not self._waiting.total_s:
             self._waiting.give_back(self._waiting.take(0.0, 1))  # lengths are known from the first on
         left_s = self._waiting.total_s - self._handed_s
@@ -113,7 +113,7 @@ class Cutting:
         positions = self._waiting.take(most_s, min(MOST_FILES, math.ceil(self._files_left / (2 * slots))))
         self._files_left -= len(positions)
         self._handed_s += sum(map(self._waiting.rough_s, positions))
-        return Piece(tuple(positions))
+        return TaskPiece(tuple(positions))
 
 
 AHEAD = 2
@@ -129,9 +129,9 @@ def run_on_cluster(
     journal: OpensJournal,
     stop: threading.Event,
     on_outcome: OnOutcome | None = None,
-    on_progress: Callable[[Progress], None] = no_progress,
+    on_progress: Callable[[RunProgress], None] = no_progress,
     on_told: Callable[[str], None] = nothing_told,
-    limits: Limits = Limits(),  # noqa: B008 – frozen
+    limits: WorkerLimits = WorkerLimits(),  # noqa: B008 – frozen
     task_s: float = TASK_S,
 ) -> Ran:
     """Plays the files that the journal has no outcome of on the cluster at `address`; see `run.run`.
@@ -143,7 +143,7 @@ def run_on_cluster(
     demand_shareable(evaluation)
     if not files:
         raise InputError("there are no files to evaluate")
-    order = Order(uuid4().hex, __version__, _elsewhere(evaluation), limits, probes_of(files))
+    order = ClusterOrder(uuid4().hex, __version__, _elsewhere(evaluation), limits, probes_of(files))
     with ClusterLink(address) as link:
         try:
             workers = ClusterWorkers(link, on_told)
@@ -152,7 +152,7 @@ def run_on_cluster(
             with journal(facts) as opened:
                 going = _ClusterRun(order, files, link, workers, opened, on_outcome, on_told, task_s)
                 partial = going.play(stop, on_progress)
-                opened.close(Mark.PARTIAL if partial else Mark.COMPLETE, "stopped" if partial else "")
+                opened.close(JournalMark.PARTIAL if partial else JournalMark.COMPLETE, "stopped" if partial else "")
             return going.ran(facts, partial)
         finally:
             link.everywhere(cluster_worker.dismiss, order.run)
@@ -191,7 +191,7 @@ class _Flight:
     """A task that is out, and where it may go: anywhere when that is empty. proven: as the order said. failures: how
     often no worker could run it."""
 
-    piece: Piece
+    piece: TaskPiece
     where: set[str]
     proven: bool
     failures: int
@@ -202,7 +202,7 @@ class _ClusterRun:
 
     def __init__(
         self,
-        order: Order,
+        order: ClusterOrder,
         files: Sequence[ListedFile],
         link: ClusterLink,
         workers: ClusterWorkers,
@@ -220,13 +220,13 @@ class _ClusterRun:
         self._names = 0
         self._proven = False
         self._stranger = self._stopping = False
-        self._pace = Pace(self._left, time.monotonic())
+        self._pace = RunPace(self._left, time.monotonic())
 
     def ran(self, facts: EngineFacts, partial: bool) -> Ran:
         progress = self._pace.snapshot(time.monotonic(), 1.0, 0)
         return Ran(facts, partial, self._pace.done, self._pace.rejected, self._pace.errors, progress.elapsed_s)
 
-    def play(self, stop: threading.Event, on_progress: Callable[[Progress], None]) -> bool:
+    def play(self, stop: threading.Event, on_progress: Callable[[RunProgress], None]) -> bool:
         """Until every file has its outcome; whether it was stopped before."""
         stopped_s: float | None = None
         shown_s = time.monotonic()
@@ -263,7 +263,7 @@ class _ClusterRun:
                 return
             self._submit(piece)
 
-    def _submit(self, piece: Piece, failures: int = 0) -> None:
+    def _submit(self, piece: TaskPiece, failures: int = 0) -> None:
         self._names += 1
         where = self._workers.fit(self._stranger)
         order = replace(self._order, proven=self._proven)
@@ -281,7 +281,7 @@ class _ClusterRun:
             return
         flight = self._flights.pop(future)
         match found:
-            case Answered(answer=answer):
+            case TaskAnswered(answer=answer):
                 self._answered(flight, answer)
             case Killed(words=words):
                 self._killed(flight.piece, words)
@@ -312,7 +312,7 @@ class _ClusterRun:
         if places and not self._stopping:
             self._submit(replace(flight.piece, positions=tuple(places.values())))
 
-    def _killed(self, piece: Piece, words: str) -> None:
+    def _killed(self, piece: TaskPiece, words: str) -> None:
         names = [self._files[position].listed for position in piece.positions]
         self._journal.lost(f"workers of the cluster ended {words} with {shortly(names)}")
         if self._cutting.suspect(piece):
@@ -342,5 +342,5 @@ class _ClusterRun:
             if self._on_outcome is not None:
                 self._on_outcome(outcome, self._files[position])
 
-    def _show(self, on_progress: Callable[[Progress], None]) -> None:
+    def _show(self, on_progress: Callable[[RunProgress], None]) -> None:
         on_progress(self._pace.snapshot(time.monotonic(), self._cutting.share_done, self._workers.slots))

@@ -15,7 +15,7 @@ from typing import Any, Self
 from harness.base.plain_json import restored
 from harness.model.errors import EngineError, InputError, PluginError
 from harness.model.offline import EngineFacts
-from harness.offline.cluster_worker import Order, introduce, likeness, shortly
+from harness.offline.cluster_worker import ClusterOrder, introduce, likeness, shortly
 
 CONNECT_S = 10.0
 ASK_S = 5.0
@@ -23,7 +23,7 @@ _LOGGERS = ("distributed", "distributed.client", "distributed.core", "distribute
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class TaskAnswered:
     """A task came back with what its function returned."""
 
     answer: dict[str, Any]
@@ -106,7 +106,7 @@ class ClusterLink:
         except queue.Empty:
             return found
 
-    def result(self, future: Any) -> Answered | Killed | Failed | None:
+    def result(self, future: Any) -> TaskAnswered | Killed | Failed | None:
         """What came of it; None when it is not there yet after all: the worker that had it went first.
 
         EngineError when the scheduler is gone.
@@ -119,7 +119,7 @@ class ClusterLink:
                 if isinstance(error, self._killed):
                     return Killed(f"{getattr(error, 'allowed_failures', 0) + 1} times")
                 return Failed(f"{type(error).__name__}: {error}")
-            return Answered(future.result(timeout=ASK_S))
+            return TaskAnswered(future.result(timeout=ASK_S))
         except (TimeoutError, OSError):
             if self.lost:
                 raise self.gone() from None
@@ -226,7 +226,7 @@ class ClusterWorkers:
         """Whether none of these is there any more."""
         return bool(where) and not where & self._here.keys()
 
-    def meet(self, order: Order, stop: threading.Event) -> EngineFacts:
+    def meet(self, order: ClusterOrder, stop: threading.Event) -> EngineFacts:
         """Waits for workers and asks each what it is. InputError when one is unfit, or there is none."""
         self._look()
         if not self._here:
@@ -262,7 +262,7 @@ class ClusterWorkers:
         self._demand_alike(facts)
         return next(facts[one] for one in sorted(facts))
 
-    def ask_new(self, order: Order) -> None:
+    def ask_new(self, order: ClusterOrder) -> None:
         """Those that are new, what they are."""
         for address in self._here.keys() - self._fit - self.misfits.keys() - set(self._asked.values()):
             self._names += 1

@@ -21,8 +21,8 @@ from harness.base.plain_json import plain, restored
 from harness.model.errors import EngineError, HarnessError
 from harness.model.offline import EngineFacts, Evaluation, ListedFile
 from harness.offline.journal_lines import file_of
-from harness.offline.pool import Limits, Pool
-from harness.offline.run import Playing, no_progress
+from harness.offline.pool import WorkerLimits, WorkerPool
+from harness.offline.run import FilesInPlay, no_progress
 from harness.sound.sound_files import UnusableSound, open_file
 
 SEEN_OF_A_LIST = 3
@@ -30,7 +30,7 @@ SEEN_OF_A_LIST = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class ClusterOrder:
     """What a worker has to know of an evaluation.
 
     run: which, so that an engine is kept for it and let go of with it. version: of the harness. probes: groups of
@@ -41,7 +41,7 @@ class Order:
     run: str
     version: str
     evaluation: Evaluation
-    limits: Limits
+    limits: WorkerLimits
     probes: tuple[tuple[str, ...], ...] = ()
     likeness: str = ""
     proven: bool = False
@@ -50,7 +50,7 @@ class Order:
         return json.dumps(plain(self)).encode()
 
     @classmethod
-    def of(cls, told: bytes) -> Order:
+    def of(cls, told: bytes) -> ClusterOrder:
         return restored(cls, json.loads(told))
 
     def unseen(self) -> str:
@@ -118,7 +118,7 @@ IDLE_S = 60.0
 TICK_S = 0.2
 
 _lock = threading.Lock()
-_idle: dict[str, list[Seat]] = {}
+_idle: dict[str, list[EngineSeat]] = {}
 _stops: dict[str, threading.Event] = {}
 
 
@@ -144,12 +144,12 @@ def dismiss(run: str) -> None:
         seat.close()
 
 
-def _with_seat(told: bytes, ask: Callable[[Seat, Order], dict[str, Any]]) -> dict[str, Any]:
+def _with_seat(told: bytes, ask: Callable[[EngineSeat, ClusterOrder], dict[str, Any]]) -> dict[str, Any]:
     theirs = json.loads(told)["version"]
     answer: dict[str, Any] = {"version": __version__, "address": _address()}
     if theirs != __version__:
         return answer | {"misfit": f"it has version {__version__} of the harness, and this evaluation {theirs}"}
-    order = Order.of(told)
+    order = ClusterOrder.of(told)
     if _stop_of(order.run).is_set():
         return answer | {"lines": b""}
     seat = _taken(order)
@@ -171,20 +171,20 @@ def _with_seat(told: bytes, ask: Callable[[Seat, Order], dict[str, Any]]) -> dic
     return answer
 
 
-class Seat:
+class EngineSeat:
     """An engine in a child, and the thread that looks after it: the child ends with the thread that started it."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: ClusterOrder) -> None:
         self.order = order
         self.facts: EngineFacts | None = None
         self._stop = _stop_of(order.run)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="harness")
-        self._pool: Pool | None = None
+        self._pool: WorkerPool | None = None
         self._told: list[str] = []
         self._timer: threading.Timer | None = None
         self._welcome = False
 
-    def misfit(self, order: Order) -> str:
+    def misfit(self, order: ClusterOrder) -> str:
         """Why this worker is no use; "" when it is. Loads the engine."""
         if self.facts is None:
             self.facts = self._thread.submit(self._load).result()
@@ -222,7 +222,8 @@ class Seat:
         self._thread.shutdown(wait=False)
 
     def _load(self) -> EngineFacts:
-        self._pool = Pool(self.order.evaluation, 1, self.order.limits, now_s=time.monotonic, told=self._told.append)
+        order = self.order
+        self._pool = WorkerPool(order.evaluation, 1, order.limits, now_s=time.monotonic, told=self._told.append)
         while self._pool.facts is None:
             if self._stop.is_set():
                 raise EngineError("the evaluation was stopped while its engine loaded")
@@ -232,7 +233,7 @@ class Seat:
     def _play(self, files: Sequence[ListedFile], proven: bool) -> _Kept:
         assert self._pool is not None
         kept = _Kept()
-        playing = Playing(self.order.evaluation, files, self._pool, kept, None, time.monotonic, proven=proven)
+        playing = FilesInPlay(self.order.evaluation, files, self._pool, kept, None, time.monotonic, proven=proven)
         playing.play(self._stop, no_progress)
         return kept
 
@@ -272,23 +273,23 @@ def _stop_of(run: str) -> threading.Event:
         return _stops.setdefault(run, threading.Event())
 
 
-def _taken(order: Order) -> Seat:
+def _taken(order: ClusterOrder) -> EngineSeat:
     with _lock:
         idle = _idle.get(order.run)
         seat = idle.pop() if idle else None
     if seat is None:
-        return Seat(order)
+        return EngineSeat(order)
     seat.wake()
     return seat
 
 
-def _given_back(seat: Seat) -> None:
+def _given_back(seat: EngineSeat) -> None:
     with _lock:
         _idle.setdefault(seat.order.run, []).append(seat)
         seat.rest(IDLE_S)
 
 
-def _forgotten(seat: Seat) -> None:
+def _forgotten(seat: EngineSeat) -> None:
     with _lock:
         idle = _idle.get(seat.order.run, [])
         if seat not in idle:

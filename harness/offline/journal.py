@@ -26,7 +26,7 @@ from harness.model.offline import FileOutcome
 from harness.offline.journal_lines import (
     JournalHeader,
     JournalledOutcome,
-    Mark,
+    JournalMark,
     MarkLine,
     differences,
     has_check,
@@ -83,7 +83,7 @@ class JournalFile:
                         lengths.append(len(line))
                         unmarked.append((self.whole_bytes, len(line)))
                     else:
-                        if self.marks[-1].mark is Mark.BEGUN:
+                        if self.marks[-1].mark is JournalMark.BEGUN:
                             self._untimed += unmarked
                         unmarked.clear()
                     self.whole_bytes += len(line)
@@ -112,14 +112,14 @@ class JournalFile:
             return 1 + sum(file.read(min(_PIECE, offset - at)).count(b"\n") for at in range(0, offset, _PIECE))
 
     @property
-    def ending(self) -> Mark | None:
+    def ending(self) -> JournalMark | None:
         """COMPLETE or PARTIAL; None when the run was cut off."""
         last = self.marks[-1].mark if self.marks and not self.torn else None
-        return last if last in (Mark.COMPLETE, Mark.PARTIAL) else None
+        return last if last in (JournalMark.COMPLETE, JournalMark.PARTIAL) else None
 
     @property
     def complete(self) -> bool:
-        return self.ending is Mark.COMPLETE and len(self) == self.header.planned
+        return self.ending is JournalMark.COMPLETE and len(self) == self.header.planned
 
     @property
     def ended_s(self) -> float:
@@ -131,7 +131,7 @@ class JournalFile:
         """Of all sittings together; one that was killed counts until its last mark."""
         total = 0.0
         for mark, after in zip(self.marks, [*self.marks[1:], None], strict=True):
-            if after is None or after.mark is Mark.BEGUN:
+            if after is None or after.mark is JournalMark.BEGUN:
                 total += mark.duration_s
         return total
 
@@ -145,7 +145,7 @@ class JournalFile:
     @property
     def lost_workers(self) -> tuple[str, ...]:
         """How workers were lost, in words."""
-        return tuple(mark.why for mark in self.marks if mark.mark is Mark.LOST)
+        return tuple(mark.why for mark in self.marks if mark.mark is JournalMark.LOST)
 
     def __len__(self) -> int:
         """How many files have an outcome."""
@@ -247,7 +247,7 @@ class Journal:
         self._now_s = now_s
         self._began_s = self._synced_s = self._told_s = now_s()
         self._unsynced = False
-        self._mark(Mark.BEGUN)
+        self._mark(JournalMark.BEGUN)
 
     @classmethod
     def create(cls, path: Path, header: JournalHeader, now_s: Callable[[], float] = time.monotonic) -> Self:
@@ -304,13 +304,13 @@ class Journal:
         self._write(lines)
         now_s = self._now_s()
         if now_s - self._told_s >= SO_FAR_S:
-            self._mark(Mark.SO_FAR)
+            self._mark(JournalMark.SO_FAR)
         elif now_s - self._synced_s >= SYNC_S:
             self.sync()
 
     def lost(self, why: str) -> None:
         """Notes that a worker was lost."""
-        self._mark(Mark.LOST, why)
+        self._mark(JournalMark.LOST, why)
 
     def sync(self) -> None:
         """Brings what was written to the disk, where anything was."""
@@ -327,7 +327,7 @@ class Journal:
         if self._unsynced and self._now_s() - self._synced_s >= SYNC_S:
             self.sync()
 
-    def close(self, mark: Mark, why: str = "") -> None:
+    def close(self, mark: JournalMark, why: str = "") -> None:
         """Ends this sitting: COMPLETE, or PARTIAL."""
         if self._descriptor < 0:
             return
@@ -351,12 +351,12 @@ class Journal:
         if self._descriptor < 0:
             return
         try:
-            self.close(Mark.PARTIAL, str(error or ""))
+            self.close(JournalMark.PARTIAL, str(error or ""))
         except LogError:
             if error is None:
                 raise
 
-    def _mark(self, mark: Mark, why: str = "") -> None:
+    def _mark(self, mark: JournalMark, why: str = "") -> None:
         now_s = self._now_s()
         self._write(mark_line(MarkLine(mark, time.time(), round(now_s - self._began_s, 6), why)))
         self._told_s = now_s

@@ -129,7 +129,7 @@ _CHECK_KEY = _CHECK[: _CHECK.index(b"%")]
 _OUTCOME = re.compile(rb'\{"k":"(%s)","n":(\d{1,12}),' % b"|".join(one.value.encode() for one in KINDS))
 
 
-class Mark(StrEnum):
+class JournalMark(StrEnum):
     """What a line says that is no outcome. LOST: a worker ended or hung, and another took its place; `why` says how."""
 
     BEGUN = "begun"
@@ -143,7 +143,7 @@ class Mark(StrEnum):
 class MarkLine:
     """A mark: when (wall clock), and how long this sitting has gone on by then."""
 
-    mark: Mark
+    mark: JournalMark
     at_s: float
     duration_s: float = 0.0
     why: str = ""

@@ -1,6 +1,12 @@
-"""The files of lists, a million and more of them, in columns: each is made when it is asked for.
+"""Lists of files of audio: -i and -o with one path a line, -c with `audio,reference`.
 
-A name is kept once, as the bytes that its list has; of the folder that it was found in, and of its rejection, a byte.
+Source: seed snsr-eval-batch, Usage. Lines end with a line feed; a carriage return before it and a byte order mark are
+taken off, lines without anything are passed over, and there are no comments: a file may be called #1.wav. Names are
+bytes, as the system has them, and need not be UTF-8. What a list names is looked for (one lstat a name) but not opened:
+whether it can be read, and what it is, shows when its turn comes.
+
+A million files and more are kept in columns, and each is made when it is asked for: a name once, as the bytes that its
+list has; of the folder that it was found in, and of its rejection, a byte.
 """
 
 from __future__ import annotations
@@ -10,24 +16,31 @@ import hashlib
 import os
 import stat
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, NamedTuple, overload
 
 import numpy as np
-import numpy.typing as npt
 
 from harness.model.errors import InputError, InputProblems, Place
 from harness.model.offline import ListedFile, ListKind, RejectReason
+from harness.offline.journal_lines import ListFacts
 from harness.sound.sound_stores import check_store, is_address, kind_of_store, local_path, open_address
 from harness.sound.wave_file import UnusableSound
 
 _REASONS = (None, RejectReason.TWICE, RejectReason.BOTH)
 _TWICE, _BOTH = 1, 2
-KEY_BYTES = 16
+_KEY_BYTES = 16
+_MOST_FOLDERS = 4096
+"""Folders whose real path is remembered; lists go through one folder after another."""
+_BLOCK = 1 << 18
+_LONGEST_LINE = 1 << 16
+"""Bytes; the longest path that Linux takes has 4,096."""
+_MOST_PROBLEMS = 20
+_SOUND_STARTS = (b"RIFF", b"RF64", b"BW64", b"fLaC", b"OggS", b"ID3", b"FORM", b".snd")
 
 
-class FileColumns:
+class _FileColumns:
     """The files of one kind, as they are read. bases: folders that relative names were found in, shared by all kinds.
 
     A base of 0 is none: the name is absolute, or an address.
@@ -44,19 +57,16 @@ class FileColumns:
         return len(self._lines)
 
     def add(self, line: int, name: bytes, base: int, key: bytes) -> None:
-        """Takes a file in. key: KEY_BYTES that are the same for the same file."""
+        """Takes a file in. key: _KEY_BYTES that are the same for the same file."""
         self._lines.append(line)
         self.keys += key
-        self._append(name, base)
+        self.add_name(name, base)
 
-    def add_reference(self, name: bytes, base: int) -> None:
-        """Takes the reference in of the file that was added last."""
-        self._append(name, base)
-
-    def sealed(self, rejected: bytes) -> None:
-        """Nothing more comes; one byte of rejection a file, and the keys are let go of."""
-        self.rejected = bytearray(rejected)
-        self.keys = bytearray()
+    def add_name(self, name: bytes, base: int) -> None:
+        """Of a file, or of the reference of the file before."""
+        self.names += name
+        self._ends.append(len(self.names))
+        self._in_base.append(base)
 
     def file(self, number: int) -> ListedFile:
         at = 2 * number if self._with_reference else number
@@ -71,21 +81,16 @@ class FileColumns:
             rejected=_REASONS[self.rejected[number]],
         )
 
-    def _append(self, name: bytes, base: int) -> None:
-        self.names += name
-        self._ends.append(len(self.names))
-        self._in_base.append(base)
-
     def _name(self, at: int) -> tuple[bytes, bytes]:
         name = bytes(self.names[self._ends[at - 1] if at else 0 : self._ends[at]])
         base = self._in_base[at]
         return name, os.path.join(self.bases[base], name) if base else name
 
 
-class ListedFiles(Sequence[ListedFile]):
+class _ListedFiles(Sequence[ListedFile]):
     """All files of an evaluation, in-vocabulary or referenced ones first, each kind in the order of its lists."""
 
-    def __init__(self, columns: Sequence[FileColumns]) -> None:
+    def __init__(self, columns: Sequence[_FileColumns]) -> None:
         self._columns = tuple(columns)
 
     def __len__(self) -> int:
@@ -112,47 +117,38 @@ class ListedFiles(Sequence[ListedFile]):
                 yield columns.file(number)
 
 
-def seal(vocabulary: Sequence[FileColumns], oov: FileColumns) -> None:
-    """Rejects what is listed twice (from the second on), and what is in the vocabulary's lists and out of it (all)."""
-    parts = [*vocabulary, oov]
-    lengths = [len(part) for part in parts]
+def _seal(parts: Sequence[_FileColumns]) -> None:
+    """Rejects what is listed twice (from the second on), and what is in the vocabulary's lists and out of it (all).
+
+    Nothing more comes: the keys are let go of. The last part is out of the vocabulary.
+    """
     keys = np.frombuffer(b"".join(part.keys for part in parts), dtype=np.uint64).reshape(-1, 2)
-    marks = _marks(keys, sum(lengths[:-1]))
-    at = 0
-    for part, length in zip(parts, lengths, strict=True):
-        part.sealed(marks[at : at + length].tobytes())
-        at += length
-
-
-def _marks(keys: npt.NDArray[np.uint64], vocabulary: int) -> npt.NDArray[np.uint8]:
-    """What becomes of each file; the first `vocabulary` are those of the vocabulary's lists."""
     marks = np.zeros(len(keys), np.uint8)
-    if not len(keys):
-        return marks
-    order = np.lexsort((keys[:, 1], keys[:, 0]))  # stable: equal keys stay in the order of the lists
-    again = np.append(False, (keys[order[1:]] == keys[order[:-1]]).all(axis=1))
-    marks[order[again]] = _TWICE
-    firsts = np.flatnonzero(~again)
-    lasts = np.append(firsts[1:], len(order)) - 1
-    in_both = (order[firsts] < vocabulary) & (order[lasts] >= vocabulary)
-    marks[order[np.repeat(in_both, lasts - firsts + 1)]] = _BOTH
-    return marks
+    if len(keys):
+        order = np.lexsort((keys[:, 1], keys[:, 0]))  # stable: equal keys stay in the order of the lists
+        again = np.append(False, (keys[order[1:]] == keys[order[:-1]]).all(axis=1))
+        marks[order[again]] = _TWICE
+        firsts = np.flatnonzero(~again)
+        lasts = np.append(firsts[1:], len(order)) - 1
+        vocabulary = len(keys) - len(parts[-1])
+        in_both = (order[firsts] < vocabulary) & (order[lasts] >= vocabulary)
+        marks[order[np.repeat(in_both, lasts - firsts + 1)]] = _BOTH
+    at = 0
+    for part in parts:
+        part.rejected, part.keys = bytearray(marks[at : at + len(part)].tobytes()), bytearray()
+        at += len(part)
 
 
-_MOST_FOLDERS = 4096
-"""Folders whose real path is remembered; lists go through one folder after another."""
-
-
-class Found(NamedTuple):
+class _FoundName(NamedTuple):
     """base: index of the folder that a relative name was found in, 0 for none; there: whether anything has the name."""
 
     base: int
     there: bool
+    link: bool
     path: bytes
-    link: bool = False
 
 
-class Places:
+class _Places:
     """The folders in which relative names are looked for. bases: those that were, by their index; 0 is none."""
 
     def __init__(self) -> None:
@@ -170,35 +166,31 @@ class Places:
             return (self._current,)
         return tuple(dict.fromkeys((self._current, self._base(folder))))
 
-    def find(self, name: bytes, folders: tuple[int, ...]) -> Found:
+    def find(self, name: bytes, folders: tuple[int, ...]) -> _FoundName:
         """Where a name is; in the first of the folders when it is nowhere. One look (lstat) a folder, none in a store.
 
         InputError for an address of a kind that cannot be read here.
         """
-        if is_listed_address(name):
+        if _is_listed_address(name):
             self._check(os.fsdecode(name))
-            return Found(0, True, name)
+            return _FoundName(0, True, False, name)
         if name.startswith(b"/"):
-            mode = _mode(name)
-            return Found(0, mode is not None, name, _is_link(mode))
+            return _FoundName(0, *_seen(name), name)
         for base in folders:
             path = self.bases[base] + b"/" + name
-            if is_listed_address(path):
-                return Found(base, True, path)
-            mode = _mode(path)
-            if mode is not None:
-                return Found(base, True, path, _is_link(mode))
-        return Found(folders[0], False, self.bases[folders[0]] + b"/" + name)
+            if _is_listed_address(path):
+                return _FoundName(base, True, False, path)
+            there, link = _seen(path)
+            if there:
+                return _FoundName(base, True, link, path)
+        return _FoundName(folders[0], False, False, self.bases[folders[0]] + b"/" + name)
 
-    def key(self, found: Found) -> bytes:
+    def key(self, found: _FoundName) -> bytes:
         """The same for the same file: of its real path, without links and detours; of an address as it stands."""
         path = found.path
-        if is_listed_address(path):
+        if _is_listed_address(path):
             local = local_path(os.fsdecode(path))
-            if local is None:
-                return _digest(path)
-            path = os.fsencode(os.path.realpath(local))
-            return _digest(path)
+            return _digest(path if local is None else os.fsencode(os.path.realpath(local)))
         folder, _, name = path.rpartition(b"/")
         if found.link or name in (b"", b".", b".."):
             return _digest(os.path.realpath(path))
@@ -222,45 +214,33 @@ class Places:
         return self.bases.index(folder)
 
 
-def is_listed_address(name: bytes) -> bool:
+def _is_listed_address(name: bytes) -> bool:
     """Whether a name in a list is an address of a store."""
     return b"://" in name and is_address(os.fsdecode(name))
 
 
-def _mode(path: bytes) -> int | None:
+def _seen(path: bytes) -> tuple[bool, bool]:
+    """Whether anything is there, and whether that is a link."""
     try:
-        return os.lstat(path).st_mode
+        return True, stat.S_ISLNK(os.lstat(path).st_mode)
     except OSError:  # why it cannot be had is told when it is opened
-        return None
-
-
-def _is_link(mode: int | None) -> bool:
-    return mode is not None and stat.S_ISLNK(mode)
+        return False, False
 
 
 def _digest(path: bytes) -> bytes:
-    return hashlib.blake2b(path, digest_size=KEY_BYTES).digest()
-
-
-_BLOCK = 1 << 18
-_LONGEST_LINE = 1 << 16
-"""Bytes; the longest path that Linux takes has 4,096."""
-_MOST_PROBLEMS = 20
-_SOUND_STARTS = (b"RIFF", b"RF64", b"BW64", b"fLaC", b"OggS", b"ID3", b"FORM", b".snd")
+    return hashlib.blake2b(path, digest_size=_KEY_BYTES).digest()
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
     """What an evaluation goes through. files: in-vocabulary or referenced ones, then those out of the vocabulary.
 
-    By the name of each list as it was given: sha256 of its bytes (hex), bases (the folders in which relative paths were
-    found: the current one, the list's), and missing (how many of its files were not there).
+    lists: in that order, too. bases: the folders in which relative paths were found.
     """
 
     files: Sequence[ListedFile]
-    sha256: Mapping[str, str]
-    bases: Mapping[str, tuple[str, ...]]
-    missing: Mapping[str, int]
+    lists: tuple[ListFacts, ...]
+    bases: tuple[str, ...]
 
 
 def read_lists(inv: Sequence[str], oov: Sequence[str], referenced: Sequence[str]) -> Listing:
@@ -268,45 +248,30 @@ def read_lists(inv: Sequence[str], oov: Sequence[str], referenced: Sequence[str]
 
     InputError, or InputProblems with each line's place, when a list cannot be read or is none.
     """
-    places = Places()
-    reader = _Lists(places)
-    columns = {kind: FileColumns(kind, places.bases) for kind in (ListKind.INV, ListKind.REFERENCED, ListKind.OOV)}
+    places = _Places()
+    columns: list[_FileColumns] = []
+    lists: list[ListFacts] = []
+    bases: dict[str, None] = {}
     for kind, names in ((ListKind.INV, inv), (ListKind.REFERENCED, referenced), (ListKind.OOV, oov)):
+        columns.append(_FileColumns(kind, places.bases))
         for name in names:
-            reader.read(name, columns[kind])
-    seal((columns[ListKind.INV], columns[ListKind.REFERENCED]), columns[ListKind.OOV])
-    return Listing(ListedFiles(tuple(columns.values())), reader.sha256, reader.bases, reader.missing)
+            lists.append((reading := _ListReader(name, places, columns[-1])).read())
+            bases |= dict.fromkeys(os.fsdecode(places.bases[base]) for base in reading.folders if base in reading.used)
+    _seal(columns)
+    return Listing(_ListedFiles(tuple(columns)), tuple(lists), tuple(bases))
 
 
-class _Lists:
-    def __init__(self, places: Places) -> None:
-        self._places = places
-        self.sha256: dict[str, str] = {}
-        self.bases: dict[str, tuple[str, ...]] = {}
-        self.missing: dict[str, int] = {}
-
-    def read(self, name: str, columns: FileColumns) -> None:
-        reading = _OneList(name, self._places, columns)
-        reading.read()
-        self.sha256[name] = reading.digest.hexdigest()
-        self.bases[name] = tuple(
-            os.fsdecode(self._places.bases[base]) for base in reading.folders if base in reading.used
-        )
-        self.missing[name] = reading.missing
-
-
-class _OneList:
+class _ListReader:
     """One list while it is read."""
 
-    def __init__(self, name: str, places: Places, columns: FileColumns) -> None:
+    def __init__(self, name: str, places: _Places, columns: _FileColumns) -> None:
         self._name, self._places, self._columns = name, places, columns
-        self.digest = hashlib.sha256()
+        self._digest = hashlib.sha256()
         self.folders: tuple[int, ...] = ()
         self.used: set[int] = set()
-        self.missing = 0
         self._problems: list[InputError] = []
 
-    def read(self) -> None:
+    def read(self) -> ListFacts:
         before = len(self._columns)
         with _opened(self._name) as file:
             self.folders = self._places.of_list(_folder(self._name))
@@ -319,13 +284,14 @@ class _OneList:
                     break
         if self._problems:
             raise InputProblems(self._problems) if len(self._problems) > 1 else self._problems[0]
-        if len(self._columns) == before:
+        files = len(self._columns) - before
+        if not files:
             raise InputError("no file is in this list", place=Place(self._name), remedy="Write one path a line")
+        return ListFacts(self._name, self._digest.hexdigest(), self._columns.kind, files)
 
     def _take(self, number: int, line: bytes) -> None:
         found = self._found(number, line)
         self._columns.add(number, line, found.base, self._places.key(found))
-        self.missing += not found.there
 
     def _take_pair(self, number: int, line: bytes) -> None:
         fields = self._fields(number, line)
@@ -333,9 +299,9 @@ class _OneList:
             return
         audio, reference = fields
         self._take(number, audio)
-        self._columns.add_reference(reference, self._found(number, reference).base)
+        self._columns.add_name(reference, self._found(number, reference).base)
 
-    def _found(self, number: int, name: bytes) -> Found:
+    def _found(self, number: int, name: bytes) -> _FoundName:
         """Where a name is. One with blanks around it that is nowhere, but is there without them, is a problem."""
         try:
             found = self._places.find(name, self.folders)
@@ -379,7 +345,7 @@ class _OneList:
                 block = file.read(_BLOCK)
             except OSError as error:
                 raise InputError(f"cannot be read: {error.strerror or error}", place=Place(self._name)) from error
-            self.digest.update(block)
+            self._digest.update(block)
             if not begun:
                 begun = True
                 self._check_start(block)

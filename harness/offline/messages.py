@@ -19,7 +19,7 @@ BEGUN = struct.Struct("<Q")
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
-class Frame(Enum):
+class WorkerFrame(Enum):
     """To a worker: EVALUATION (once, first), FILES, END_OF_SEQUENCE. From it: READY, REFUSED, OUTCOMES, TOLD."""
 
     EVALUATION = b"E"
@@ -31,17 +31,17 @@ class Frame(Enum):
     TOLD = b"T"
 
 
-def framed(kind: Frame, content: bytes = b"") -> bytes:
+def framed(kind: WorkerFrame, content: bytes = b"") -> bytes:
     return _HEAD.pack(kind.value, len(content)) + content
 
 
-class FrameReader:
+class WorkerFrames:
     """Puts bytes that come in pieces together to frames. ValueError when they cannot be ours."""
 
     def __init__(self) -> None:
         self._rest = bytearray()
 
-    def feed(self, piece: bytes) -> Iterator[tuple[Frame, bytes]]:
+    def feed(self, piece: bytes) -> Iterator[tuple[WorkerFrame, bytes]]:
         self._rest += piece
         at = 0
         while len(self._rest) - at >= _HEAD.size:
@@ -51,14 +51,14 @@ class FrameReader:
             end = at + _HEAD.size + length
             if len(self._rest) < end:
                 break
-            frame = Frame(kind), bytes(self._rest[at + _HEAD.size : end])
+            frame = WorkerFrame(kind), bytes(self._rest[at + _HEAD.size : end])
             at = end
             yield frame
         del self._rest[:at]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class FileAnswer:
     """A line for the journal. seconds, rejected, error: of its outcome; of an error, whether there is one."""
 
     line: bytes
@@ -71,20 +71,20 @@ class Answer:
         return cls(outcome_line(outcome, listed), outcome.seconds, outcome.rejected, bool(outcome.error))
 
 
-def answers_told(answers: Sequence[Answer]) -> bytes:
+def answers_told(answers: Sequence[FileAnswer]) -> bytes:
     """A message: what is counted, as JSON on its first line, then the journal's lines."""
     counted = [[one.seconds, one.rejected, one.error] for one in answers]
     return b"\n".join([json.dumps(counted).encode("ascii"), b"".join(one.line for one in answers)])
 
 
-def answers_of(content: bytes) -> list[Answer]:
+def answers_of(content: bytes) -> list[FileAnswer]:
     """The answers of a message. ValueError when it is none, or a line has changed on its way."""
     head, *lines = content.splitlines(keepends=True)
     if not all(map(has_check, lines)):
         raise ValueError("a line without its CRC")
     try:
         return [
-            Answer(line, float(seconds), None if rejected is None else RejectReason(rejected), bool(error))
+            FileAnswer(line, float(seconds), None if rejected is None else RejectReason(rejected), bool(error))
             for line, (seconds, rejected, error) in zip(lines, json.loads(head), strict=True)
         ]
     except TypeError as error:

@@ -20,14 +20,14 @@ from harness.model import errors
 from harness.model.choices import HANG_AFTER_S
 from harness.model.errors import EngineError, HarnessError
 from harness.model.offline import EngineFacts, Evaluation, RejectReason
-from harness.offline.messages import BEGUN, ONE_THREAD, Answer, Frame, FrameReader, answers_of, framed
+from harness.offline.messages import BEGUN, ONE_THREAD, FileAnswer, WorkerFrame, WorkerFrames, answers_of, framed
 
 _MODULE = "harness.offline.worker"
 _LAST_WORDS = 2000
 _PIECE = 1 << 18
 
 
-class Standing(Enum):
+class WorkerStanding(Enum):
     """LOADING its engine, READY for files, or GONE."""
 
     LOADING = "loading"
@@ -40,15 +40,15 @@ class WorkerProcess:
     last words."""
 
     def __init__(self, evaluation: Evaluation, *, nice: int, now_s: float) -> None:
-        self.standing = Standing.LOADING
+        self.standing = WorkerStanding.LOADING
         self.hands: deque[int] = deque()
         self.since_s = self.busy_since_s = now_s
         self.begun = 0
         self.answered = 0
         self.sequence = False
         self._words = b""
-        self._frames = FrameReader()
-        self._out = bytearray(framed(Frame.EVALUATION, json.dumps(plain(evaluation, sparse=True)).encode()))
+        self._frames = WorkerFrames()
+        self._out = bytearray(framed(WorkerFrame.EVALUATION, json.dumps(plain(evaluation, sparse=True)).encode()))
         memory = os.memfd_create("begun")
         tasks, self.tasks = os.pipe()
         self.answers, answers = os.pipe()
@@ -100,10 +100,10 @@ class WorkerProcess:
         if not self.hands:
             self.since_s = self.busy_since_s = now_s
         self.hands.extend(positions)
-        self._out += framed(Frame.FILES, lines)
+        self._out += framed(WorkerFrame.FILES, lines)
 
     def end_sequence(self) -> None:
-        self._out += framed(Frame.END_OF_SEQUENCE)
+        self._out += framed(WorkerFrame.END_OF_SEQUENCE)
 
     def look(self, now_s: float) -> None:
         """Notes which file it is at, and since when."""
@@ -122,7 +122,7 @@ class WorkerProcess:
             return
         del self._out[:written]
 
-    def read(self) -> list[tuple[Frame, bytes]] | None:
+    def read(self) -> list[tuple[WorkerFrame, bytes]] | None:
         """What has come; None when no more will. ValueError when it is not what a worker says."""
         try:
             piece = os.read(self.answers, _PIECE)
@@ -147,7 +147,7 @@ class WorkerProcess:
 
     def ended(self) -> str:
         """Kills what is left of it and says how it ended."""
-        self.standing = Standing.GONE
+        self.standing = WorkerStanding.GONE
         by_us = self._child.poll() is None
         try:
             os.killpg(self._child.pid, signal.SIGKILL)
@@ -193,7 +193,7 @@ END_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class WorkerLimits:
     """hang_after_s: what a file may take over what its length explains; load_within_s: what an engine may take to load.
     nice: how much less than others a worker is to be given of the processor."""
 
@@ -203,12 +203,12 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class FileAnswered:
     """What a worker found in a file. position: of the file in the run's."""
 
     worker: WorkerProcess
     position: int
-    answer: Answer
+    answer: FileAnswer
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,14 +228,14 @@ class _Pipe(Enum):
     TASKS = "tasks"
 
 
-class Pool:
+class WorkerPool:
     """The workers. The run's loop calls `step` again and again, and does with what happened what there is to do."""
 
     def __init__(
         self,
         evaluation: Evaluation,
         jobs: int,
-        limits: Limits,
+        limits: WorkerLimits,
         *,
         now_s: Callable[[], float],
         told: Callable[[str], None],
@@ -274,12 +274,12 @@ class Pool:
             worker.end_sequence()
         self._write(worker)
 
-    def step(self, wait_s: float, rough_s: Callable[[int], float]) -> list[Answered | Lost]:
+    def step(self, wait_s: float, rough_s: Callable[[int], float]) -> list[FileAnswered | Lost]:
         """What happened within wait_s. EngineError, or the engine's own error, when no worker can be had."""
-        happened: list[Answered | Lost] = []
+        happened: list[FileAnswered | Lost] = []
         for key, _ in self._selector.select(wait_s):
             worker, pipe = key.data
-            if worker.standing is Standing.GONE:
+            if worker.standing is WorkerStanding.GONE:
                 continue
             match pipe:
                 case _Pipe.ANSWERS:
@@ -330,8 +330,8 @@ class Pool:
         if descriptor in self._selector.get_map():
             self._selector.unregister(descriptor)
 
-    def _read(self, worker: WorkerProcess) -> list[Answered | Lost]:
-        happened: list[Answered | Lost] = []
+    def _read(self, worker: WorkerProcess) -> list[FileAnswered | Lost]:
+        happened: list[FileAnswered | Lost] = []
         worker.look(self._now_s())
         try:
             frames = worker.read()
@@ -345,7 +345,7 @@ class Pool:
             happened.append(self._lose(worker, RejectReason.CRASH, f"answered what cannot be: {error}"))
         return happened
 
-    def _buried(self, worker: WorkerProcess) -> list[Answered | Lost]:
+    def _buried(self, worker: WorkerProcess) -> list[FileAnswered | Lost]:
         """Of a worker whose process has ended: what it said before, and its loss.
 
         What it started may hold its pipe open, so that the pipe's end alone would not show it.
@@ -353,26 +353,26 @@ class Pool:
         happened = self._read(worker)
         return happened if worker not in self.workers else happened + self._died(worker)
 
-    def _died(self, worker: WorkerProcess) -> list[Answered | Lost]:
+    def _died(self, worker: WorkerProcess) -> list[FileAnswered | Lost]:
         return [self._lose(worker, RejectReason.CRASH)]
 
-    def _take(self, worker: WorkerProcess, kind: Frame, content: bytes) -> list[Answered | Lost]:
+    def _take(self, worker: WorkerProcess, kind: WorkerFrame, content: bytes) -> list[FileAnswered | Lost]:
         match kind:
-            case Frame.READY:
+            case WorkerFrame.READY:
                 self.facts = self.facts or restored(EngineFacts, json.loads(content))
-                worker.standing = Standing.READY
+                worker.standing = WorkerStanding.READY
                 self._failed_starts = 0
-            case Frame.REFUSED:
+            case WorkerFrame.REFUSED:
                 self._refused(worker, _error(content))
-            case Frame.TOLD:
+            case WorkerFrame.TOLD:
                 self.told(content.decode("utf-8", "replace"))
-            case Frame.OUTCOMES:
+            case WorkerFrame.OUTCOMES:
                 return list(self._outcomes(worker, content))
             case _:
                 raise ValueError(f"a frame {kind}")
         return []
 
-    def _outcomes(self, worker: WorkerProcess, content: bytes) -> list[Answered]:
+    def _outcomes(self, worker: WorkerProcess, content: bytes) -> list[FileAnswered]:
         found = []
         now_s = self._now_s()
         for answer in answers_of(content):
@@ -381,14 +381,14 @@ class Pool:
             worker.answered += 1
             self._answers += 1
             self._played_s += answer.seconds
-            found.append(Answered(worker, worker.hands.popleft(), answer))
+            found.append(FileAnswered(worker, worker.hands.popleft(), answer))
         self._busy_s += now_s - worker.busy_since_s
         worker.busy_since_s = now_s
         return found
 
     def _late(self, worker: WorkerProcess, now_s: float, rough_s: Callable[[int], float]) -> bool:
         taken_s = now_s - worker.since_s
-        if worker.standing is Standing.LOADING:
+        if worker.standing is WorkerStanding.LOADING:
             return taken_s > self._limits.load_within_s
         if not worker.hands:
             return False
@@ -398,7 +398,7 @@ class Pool:
 
     def _lose(self, worker: WorkerProcess, reason: RejectReason, how: str = "") -> Lost:
         guilty = worker.in_work
-        if worker.standing is not Standing.READY:
+        if worker.standing is not WorkerStanding.READY:
             return self._unborn(worker, reason, how)
         why = self._end(worker, how)
         self._start()
@@ -422,7 +422,7 @@ class Pool:
 
     def _refused(self, worker: WorkerProcess, error: HarnessError) -> None:
         """An engine that does not load ends the run where there is no other; what goes wrong later always does."""
-        loading = worker.standing is Standing.LOADING
+        loading = worker.standing is WorkerStanding.LOADING
         self._end(worker, "")
         if self.facts is None or not self.workers or not loading:
             raise error

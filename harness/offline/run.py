@@ -18,17 +18,17 @@ from harness.base.foreign import plain_text
 from harness.model.errors import EngineError, InputError
 from harness.model.offline import EngineFacts, Evaluation, FileOutcome, ListedFile, ListKind, RejectReason
 from harness.offline.journal import Journal, JournalFile, key_of
-from harness.offline.journal_lines import KINDS, Mark, file_line, outcome_of
-from harness.offline.messages import Answer
+from harness.offline.journal_lines import KINDS, JournalMark, file_line, outcome_of
+from harness.offline.messages import FileAnswer
 from harness.offline.one_file import rejected
-from harness.offline.pool import Answered, Limits, Lost, Pool, Standing, WorkerProcess
+from harness.offline.pool import FileAnswered, Lost, WorkerLimits, WorkerPool, WorkerProcess, WorkerStanding
 from harness.sound.sound_files import rough_seconds
 
 RECENT_S = 20.0
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class RunProgress:
     """files: to be played in this sitting; done: of these; audio_s: of usable files done in this sitting, exact.
 
     rate, recent_rate: audio time over wall time, None before there is any; eta_s: None while nothing tells it.
@@ -46,7 +46,7 @@ class Progress:
     workers: int
 
 
-class Pace:
+class RunPace:
     """Counts what is done over time; times are of the run's clock."""
 
     def __init__(self, files: int, began_s: float) -> None:
@@ -56,14 +56,14 @@ class Pace:
         self.done = self.rejected = self.errors = 0
         self.audio_s = 0.0
 
-    def count(self, outcome: FileOutcome | Answer) -> None:
+    def count(self, outcome: FileOutcome | FileAnswer) -> None:
         self.done += 1
         self.rejected += outcome.rejected is not None
         self.errors += bool(outcome.error)
         if outcome.rejected is None:
             self.audio_s += outcome.seconds
 
-    def snapshot(self, now_s: float, share_done: float | None, workers: int) -> Progress:
+    def snapshot(self, now_s: float, share_done: float | None, workers: int) -> RunProgress:
         """share_done: of this sitting's hours as far as they are known, or None."""
         elapsed_s = now_s - self._began_s
         if now_s - self._recent[-1][0] >= 0.5:
@@ -71,7 +71,7 @@ class Pace:
         while len(self._recent) > 1 and now_s - self._recent[0][0] > RECENT_S:
             self._recent.popleft()
         since_s, before_s = self._recent[0]
-        return Progress(
+        return RunProgress(
             files=self._files,
             done=self.done,
             rejected=self.rejected,
@@ -299,7 +299,7 @@ def nothing_to_do() -> None:
     """Where there is nothing to do meanwhile."""
 
 
-def no_progress(progress: Progress) -> None:
+def no_progress(progress: RunProgress) -> None:
     """Where nobody looks."""
 
 
@@ -311,9 +311,9 @@ def run(
     journal: OpensJournal,
     stop: threading.Event,
     on_outcome: OnOutcome | None = None,
-    on_progress: Callable[[Progress], None] = no_progress,
+    on_progress: Callable[[RunProgress], None] = no_progress,
     on_told: Callable[[str], None] = nothing_told,
-    limits: Limits = Limits(),  # noqa: B008 – frozen
+    limits: WorkerLimits = WorkerLimits(),  # noqa: B008 – frozen
     now_s: Callable[[], float] = time.monotonic,
     while_loading: Callable[[], None] = nothing_to_do,
 ) -> Ran:
@@ -326,7 +326,7 @@ def run(
     """
     if not files:
         raise InputError("there are no files to evaluate")
-    pool = Pool(evaluation, max(1, min(jobs, len(files))), limits, now_s=now_s, told=on_told)
+    pool = WorkerPool(evaluation, max(1, min(jobs, len(files))), limits, now_s=now_s, told=on_told)
     at_once = True
     try:
         while_loading()
@@ -335,10 +335,10 @@ def run(
                 raise KeyboardInterrupt
             pool.step(TICK_S, lambda _: 0.0)
         with journal(pool.facts) as opened:
-            going = Playing(evaluation, files, pool, opened, on_outcome, now_s)
+            going = FilesInPlay(evaluation, files, pool, opened, on_outcome, now_s)
             partial = going.play(stop, on_progress)
             at_once = partial
-            opened.close(Mark.PARTIAL if partial else Mark.COMPLETE, "stopped" if partial else "")
+            opened.close(JournalMark.PARTIAL if partial else JournalMark.COMPLETE, "stopped" if partial else "")
         pace = going.pace
         progress = pace.snapshot(now_s(), 1.0, 0)
         return Ran(pool.facts, partial, progress.done, pace.rejected, pace.errors, progress.elapsed_s)
@@ -346,14 +346,14 @@ def run(
         pool.close(at_once=at_once)
 
 
-class Playing:
+class FilesInPlay:
     """A run once its engine has loaded. proven: the engine is known to be able to play a file."""
 
     def __init__(
         self,
         evaluation: Evaluation,
         files: Sequence[ListedFile],
-        pool: Pool,
+        pool: WorkerPool,
         journal: KeepsOutcomes,
         on_outcome: OnOutcome | None,
         now_s: Callable[[], float],
@@ -378,9 +378,9 @@ class Playing:
         # The engine has to hear all of them again for those that are left.
         again = in_sequence if bool((self._due & in_sequence).any()) else np.zeros(len(files), bool)
         self._sequence = ContinuousSequence(files, np.flatnonzero(again).tolist())
-        self.pace = Pace(self._left, now_s())
+        self.pace = RunPace(self._left, now_s())
 
-    def play(self, stop: threading.Event, on_progress: Callable[[Progress], None]) -> bool:
+    def play(self, stop: threading.Event, on_progress: Callable[[RunProgress], None]) -> bool:
         """Until every file has its outcome; whether it was stopped before."""
         stopped_s: float | None = None
         shown_s = self._now_s()
@@ -402,7 +402,7 @@ class Playing:
 
     def _hand_out(self) -> None:
         for worker in self._pool.workers:
-            if worker.standing is not Standing.READY:
+            if worker.standing is not WorkerStanding.READY:
                 continue
             if self._sequence.wants(worker, busy=len(self._pool.workers) == 1 and bool(self._waiting)):
                 positions, lines, last = self._sequence.next()
@@ -430,13 +430,15 @@ class Playing:
 
     def _fresh_to_come(self) -> bool:
         """Whether a worker is about to be there that has played nothing: the one to try a suspect on."""
-        return any(one.standing is Standing.LOADING or (not one.begun and not one.hands) for one in self._pool.workers)
+        return any(
+            one.standing is WorkerStanding.LOADING or (not one.begun and not one.hands) for one in self._pool.workers
+        )
 
-    def _take(self, happened: Sequence[Answered | Lost]) -> None:
-        answers: list[tuple[int, Answer]] = []
+    def _take(self, happened: Sequence[FileAnswered | Lost]) -> None:
+        answers: list[tuple[int, FileAnswer]] = []
         for one in happened:
             match one:
-                case Answered(worker=worker, position=position, answer=answer):
+                case FileAnswered(worker=worker, position=position, answer=answer):
                     self._played += answer.rejected is not RejectReason.ERROR
                     answers.append((position, answer))
                     if worker.sequence and not worker.hands and self._sequence.given:
@@ -455,7 +457,7 @@ class Playing:
             if self._on_outcome is not None:
                 self._on_outcome(outcome_of(answer.line).outcome, self._files[position])
 
-    def _mourn(self, lost: Lost) -> list[tuple[int, Answer]]:
+    def _mourn(self, lost: Lost) -> list[tuple[int, FileAnswer]]:
         """What a lost worker had in hand is played again; what it was at, some times, and then rejected."""
         at = "" if lost.guilty is None else f" at {plain_text(self._files[lost.guilty].listed)}"
         line = f"a worker {lost.why}{at}"
@@ -485,9 +487,9 @@ class Playing:
         if sequence:
             self._sequence.leave_out(lost.guilty, lost.reason)
         outcome = rejected(file, lost.reason, error=f"the engine {lost.why}, {ATTEMPTS} times")
-        return [(lost.guilty, Answer.of(outcome, file.listed))]
+        return [(lost.guilty, FileAnswer.of(outcome, file.listed))]
 
-    def _show(self, on_progress: Callable[[Progress], None]) -> None:
+    def _show(self, on_progress: Callable[[RunProgress], None]) -> None:
         done_s = self._waiting.done_s + self._sequence.done_s
         total_s = self._waiting.total_s + self._sequence.total_s
         share = min(1.0, done_s / total_s) if total_s else None

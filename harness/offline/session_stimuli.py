@@ -31,7 +31,7 @@ from harness.wake.wake_plays import Play
 WEAK = 0.3
 """Below this correlation our microphone hardly found the stimulus in what it recorded."""
 _MOST_NOTES = 6
-Progress = Callable[[int, int], None]
+RunProgress = Callable[[int, int], None]
 """How many stimuli are done, of how many."""
 
 
@@ -115,7 +115,7 @@ def hear(
     devices: Sequence[str],
     *,
     continuous: bool = False,
-    progress: Progress = lambda done, of: None,
+    progress: RunProgress = lambda done, of: None,
 ) -> tuple[dict[str, HeardOffline], dict[str, str]]:
     """What an engine finds in each stimulus, by play_id; and why others were not heard.
 
@@ -147,7 +147,7 @@ def _in_one_go(
     stimuli: SessionStimuli,
     plays: Sequence[Play],
     renders: Renders,
-    progress: Progress,
+    progress: RunProgress,
     failed: dict[str, str],
 ) -> dict[str, HeardOffline]:
     rate_hz = engine.facts.rate_hz

@@ -22,7 +22,7 @@ from harness.model.offline import ListedFile
 from harness.offline.journal import JournalFile, ordered
 from harness.offline.journal_lines import (
     JournalHeader,
-    Mark,
+    JournalMark,
     MarkLine,
     Shard,
     differences,
@@ -130,15 +130,15 @@ def merged_lines(journals: Sequence[JournalFile], header: JournalHeader) -> Iter
     """The lines of the journal of all parts, outcomes in list order. Its duration is that of all parts together; parts
     that were killed before their time was noted are taken to have gone on as fast."""
     yield header_line(header)
-    yield mark_line(MarkLine(Mark.BEGUN, header.started_s))
+    yield mark_line(MarkLine(JournalMark.BEGUN, header.started_s))
     for journal in journals:
-        yield from (mark_line(replace(mark, duration_s=0.0)) for mark in journal.marks if mark.mark is Mark.LOST)
+        yield from (mark_line(replace(mark, duration_s=0.0)) for mark in journal.marks if mark.mark is JournalMark.LOST)
     count, played_s = 0, 0.0
     for one in ordered(journals):
         count += 1
         played_s += one.outcome.seconds if one.outcome.rejected is None else 0.0
         yield outcome_line(one.outcome, one.listed)
-    ending = Mark.COMPLETE if count == header.planned else Mark.PARTIAL
+    ending = JournalMark.COMPLETE if count == header.planned else JournalMark.PARTIAL
     duration_s = sum(journal.duration_s for journal in journals)
     if untimed_s := sum(journal.untimed_s for journal in journals):
         timed_s = played_s - untimed_s

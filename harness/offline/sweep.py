@@ -1,15 +1,39 @@
-"""From an evaluation's outcomes and the scores that were kept to counts at every threshold; no engine, no sound."""
+"""From an evaluation's outcomes and the scores that were kept to counts at every threshold, a DET curve, and a point
+that is chosen for a target. Development lists are evaluated here, into a journal of their own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
+from harness.base.cells import counted
+from harness.base.whole_file import write_whole
 from harness.model.errors import InputError
-from harness.model.offline import Counting, EngineFacts, Evaluation, FileOutcome, SpotRule
-from harness.offline.figures.sweep import Sweep
+from harness.model.offline import Counting, EngineFacts, Evaluation, FileOutcome, ListedFile, SpotRule
+from harness.offline.asked import SweepAsked
+from harness.offline.figures.counts import Tally
+from harness.offline.figures.sweep import Sweep, choose, term_weighted
+from harness.offline.journal import Journal, JournalFile, read_journal
+from harness.offline.lists import Listing
+from harness.offline.reports.det import (
+    ENDINGS,
+    Curve,
+    chosen_json,
+    chosen_lines,
+    det_csv,
+    draw,
+    sweep_json,
+    twv_json,
+    twv_lines,
+)
+from harness.offline.reports.log import fault_lines
+from harness.offline.run import OpensJournal, Ran
 from harness.offline.score_cache import ScoreCache
 
+Plays = Callable[[Evaluation, Sequence[ListedFile], OpensJournal], Ran]
 MOST_NAMED = 3
 
 
@@ -63,3 +87,99 @@ def sweep_of(
             remedy="Run the evaluation again with --cache and the same folder: only what is missing is worked out",
         )
     return sweep
+
+
+class SweepRun:
+    """Counts at every threshold from a complete journal and the scores that were kept; their files and lines.
+
+    warn: takes lines that are no result. InputError, LogError.
+    """
+
+    def __init__(self, asked: SweepAsked, journal: JournalFile, warn: Callable[[str], None]) -> None:
+        self._asked, self._journal, self._warn = asked, journal, warn
+        self._header = journal.header
+        self._cache = ScoreCache(self._header.evaluation.cache, warn)
+        self._report, self._reported = self._counted(journal)
+        self._developed: Sweep | None = None
+
+    def develop(self, listing: Listing, play: Plays) -> bool:
+        """Evaluates the development lists as the others were; whether that went without a fault.
+
+        KeyboardInterrupt when it was interrupted.
+        """
+        header, path = self._header, self._journal.path
+        path = path.with_name(f"{path.stem}.dev{path.suffix}")
+
+        def opens(facts: EngineFacts) -> Journal:
+            dev = replace(
+                header, facts=facts, lists=listing.lists, planned=len(listing.files), started_s=time.time(), bases=()
+            )
+            return Journal.create(path, dev)
+
+        if play(header.evaluation, listing.files, opens).partial:
+            raise KeyboardInterrupt
+        journal = read_journal(path)
+        self._developed, on_dev = self._counted(journal)
+        tally = Tally(header.counting)
+        for one in journal.outcomes():
+            tally.add(one.outcome)
+        counts, resampling = tally.counts, header.evaluation.resample
+        for line in fault_lines(counts, f"{path} says", "development file", resampling=resampling):
+            self._warn(line)
+        if both := len(self._reported & on_dev):
+            same = counted(both, "development file")
+            self._warn(f"{same} with the very bytes of reported ones: the report is not of new audio")
+        return not counts.has_faults
+
+    def _counted(self, journal: JournalFile) -> tuple[Sweep, set[bytes]]:
+        """The sweep of a journal, and the beginnings of its files' sha256."""
+        header, seen = journal.header, set[bytes]()
+
+        def outcomes() -> Iterator[tuple[FileOutcome, str]]:
+            for one in journal.outcomes():
+                if one.outcome.sha256:
+                    seen.add(bytes.fromhex(one.outcome.sha256)[:12])
+                yield one.outcome, one.listed
+
+        found = sweep_of(
+            outcomes(), header.facts, header.evaluation, header.counting, self._cache,
+            refractory_ms=self._asked.refractory_ms,
+        )  # fmt: skip
+        return found, seen
+
+    def write(self, prefix: str) -> Iterator[str]:
+        """Writes tables, JSON and pictures to PREFIX.*; lines for people."""
+        asked, header, report, developed = self._asked, self._header, self._report, self._developed
+        points, target = header.facts.operating_points, asked.target
+        on = (developed or report).at()
+        chosen = None if target is None else choose(target, on, points, None if developed is None else report)
+        named = [] if chosen is None else [chosen.chosen.threshold]
+        det = report.at(report.thresholds(named))
+        twv = (asked.beta, asked.speech_s) if asked.twv else None
+        at = named[0] if named else None
+        files = {f"{prefix}.csv": det_csv(det, points, at, twv)}
+        told = sweep_json(report, len(det), header.facts, header.counting.lead_in_ms)
+        told["task"], told["settings"] = header.evaluation.task.name, dict(header.evaluation.task.settings)
+        if developed is not None:
+            files[f"{prefix}.dev.csv"] = det_csv(developed.at(developed.thresholds(named)), points, at, twv)
+        if target is not None:
+            told["choice"] = chosen_json(target, chosen)
+        values = term_weighted(report, det, *twv) if twv is not None else None
+        if values is not None:
+            told["term_weighted"] = twv_json(values)
+        files[f"{prefix}.json"] = json.dumps(told, indent=1) + "\n"
+        for name, text in files.items():
+            write_whole(Path(name), text.encode())
+        drawn = [*files]
+        if not asked.no_picture and det.has_accepts and det.has_rejects:
+            two = None if developed is None else Curve("development list", on)
+            curve = Curve("reported list" if two is not None else "list", det)
+            for ending in ENDINGS:
+                draw(Path(f"{prefix}.{ending}"), header.evaluation.task.name, curve, points, two, chosen)
+                drawn.append(f"{prefix}.{ending}")
+        yield f"Sweep: {len(det):,} thresholds, in {', '.join(drawn)}"
+        if target is not None:
+            yield from chosen_lines(target, chosen)
+        if values is not None:
+            yield from twv_lines(values)
+        self._warn(f"scores in {self._cache.folder}: {self._cache.size(header.facts.fingerprint)}")

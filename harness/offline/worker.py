@@ -22,7 +22,7 @@ from harness.model.errors import HarnessError
 from harness.model.offline import Evaluation, FileOutcome, ListedFile, ListKind
 from harness.offline.continuous import ContinuousListening
 from harness.offline.journal_lines import file_of
-from harness.offline.messages import BEGUN, Answer, Frame, FrameReader, answers_told, framed
+from harness.offline.messages import BEGUN, FileAnswer, WorkerFrame, WorkerFrames, answers_told, framed
 from harness.offline.one_file import evaluate_file
 from harness.offline.score_cache import ScoreCache
 
@@ -48,11 +48,11 @@ class Worker:
         self._listed: dict[int, str] = {}
 
     def ready(self) -> None:
-        self._send(Frame.READY, json.dumps(plain(self._engine.facts)).encode())
+        self._send(WorkerFrame.READY, json.dumps(plain(self._engine.facts)).encode())
 
     def tell(self, line: str) -> None:
         """A line for people."""
-        self._send(Frame.TOLD, line.encode("utf-8", "replace"))
+        self._send(WorkerFrame.TOLD, line.encode("utf-8", "replace"))
 
     def play(self, files: Iterable[ListedFile]) -> None:
         for file in files:
@@ -76,7 +76,7 @@ class Worker:
 
     def flush(self) -> None:
         if self._waiting:
-            self._send(Frame.OUTCOMES, answers_told([Answer.of(*one) for one in self._waiting]))
+            self._send(WorkerFrame.OUTCOMES, answers_told([FileAnswer.of(*one) for one in self._waiting]))
             self._waiting.clear()
         self._flushed_s = time.monotonic()
 
@@ -92,7 +92,7 @@ class Worker:
         if time.monotonic() - self._flushed_s >= FLUSH_S:
             self.flush()
 
-    def _send(self, kind: Frame, content: bytes) -> None:
+    def _send(self, kind: WorkerFrame, content: bytes) -> None:
         _write(self._answers, framed(kind, content))
 
 
@@ -121,18 +121,18 @@ def main(arguments: list[str]) -> int:
         os.set_inheritable(descriptor, False)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     begun = mmap.mmap(memory, BEGUN.size)
-    frames = FrameReader()
+    frames = WorkerFrames()
     worker: Worker | None = None
     try:
         while piece := os.read(tasks, 1 << 16):
             for kind, content in frames.feed(piece):
                 match kind:
-                    case Frame.EVALUATION:
+                    case WorkerFrame.EVALUATION:
                         worker = Worker(answers, begun, restored(Evaluation, json.loads(content)))
                         worker.ready()
-                    case Frame.FILES if worker is not None:
+                    case WorkerFrame.FILES if worker is not None:
                         worker.play([file_of(line) for line in content.splitlines()])
-                    case Frame.END_OF_SEQUENCE if worker is not None:
+                    case WorkerFrame.END_OF_SEQUENCE if worker is not None:
                         worker.end_sequence()
                     case _:
                         raise ValueError(f"a worker is not sent {kind}")
@@ -140,7 +140,7 @@ def main(arguments: list[str]) -> int:
         # The engine does not load, or a device is gone for good: what is no file's fault ends the run.
         if worker is not None:
             worker.flush()
-        _write(answers, framed(Frame.REFUSED, _refused(error)))
+        _write(answers, framed(WorkerFrame.REFUSED, _refused(error)))
         return error.exit_code
     if worker is not None:
         worker.close()

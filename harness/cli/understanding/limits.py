@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.base.cells import shown
-from harness.cli.evaluate_limits import LimitsOn
 from harness.cli.options import share
+from harness.model.choices import LimitsOn
 from harness.understanding.reports.score_text import per_cent
 
 if TYPE_CHECKING:

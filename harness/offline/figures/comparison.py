@@ -182,7 +182,7 @@ class ToldLater(Sequence[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
+class FileKeys:
     """What tells the rows of files apart: a name, and the how manieth of that name it is, from 0.
 
     repeated: rows that are not the first of their name.
@@ -193,16 +193,16 @@ class Keys:
     repeated: int
 
 
-def keys(files: SpokenFiles | AmbientFiles) -> Keys:
+def keys(files: SpokenFiles | AmbientFiles) -> FileKeys:
     """Of each row. Files of one name in two lists cannot be told apart otherwise than by their order."""
     names = files.names
     order, begins = _groups(names)
     nth = np.zeros(len(names), np.int64)
     nth[order] = np.arange(len(names)) - np.repeat(begins, np.diff(begins, append=len(names)))
-    return Keys(names, nth, len(names) - len(begins))
+    return FileKeys(names, nth, len(names) - len(begins))
 
 
-def in_both(first: Keys, second: Keys) -> tuple[Rows, Rows]:
+def in_both(first: FileKeys, second: FileKeys) -> tuple[Rows, Rows]:
     """Rows in both of what both have, in the order of the first."""
     if np.array_equal(first.names, second.names):
         every = np.arange(len(first.names), dtype=np.int64)
@@ -218,7 +218,7 @@ def in_both(first: Keys, second: Keys) -> tuple[Rows, Rows]:
     return one[by], other[by]
 
 
-def others(of: Keys, rows: Rows) -> Rows:
+def others(of: FileKeys, rows: Rows) -> Rows:
     """The other rows."""
     left = np.ones(len(of.names), np.bool_)
     left[rows] = False
@@ -284,7 +284,7 @@ class Evaluated:
 
 
 @dataclass(frozen=True, slots=True)
-class Differing:
+class DifferingFile:
     """A file on which the two do not agree."""
 
     file: str
@@ -301,7 +301,7 @@ class OnSameFiles:
     discordance: Discordance
     only_first: Sequence[str]
     only_second: Sequence[str]
-    differing: Sequence[Differing]
+    differing: Sequence[DifferingFile]
     first: Interval | None
     second: Interval | None
     difference: WerDifference | None
@@ -361,7 +361,7 @@ def compare(first: Evaluated, second: Evaluated) -> EvaluationComparison:
     return EvaluationComparison(first.name, second.name, same, rates, tuple(warnings))
 
 
-def _same_files(first: Evaluated, second: Evaluated, one: Keys, other: Keys) -> OnSameFiles:
+def _same_files(first: Evaluated, second: Evaluated, one: FileKeys, other: FileKeys) -> OnSameFiles:
     rows = in_both(one, other)
     right = np.stack([first.spoken.right[rows[0]], second.spoken.right[rows[1]]], axis=1)
     wrong = (~right).astype(np.int64)
@@ -398,10 +398,10 @@ def _only(side: Evaluated, rows: Rows) -> Sequence[str]:
     return ToldLater(len(rows), lambda at: side.spoken.told(int(rows[at]))[0])
 
 
-def _differing(first: Evaluated, second: Evaluated, left: Rows, right: Rows) -> Sequence[Differing]:
-    def told(at: int) -> Differing:
+def _differing(first: Evaluated, second: Evaluated, left: Rows, right: Rows) -> Sequence[DifferingFile]:
+    def told(at: int) -> DifferingFile:
         name, one = first.spoken.told(int(left[at]))
-        return Differing(name, one, second.spoken.told(int(right[at]))[1])
+        return DifferingFile(name, one, second.spoken.told(int(right[at]))[1])
 
     return ToldLater(len(left), told)
 
@@ -427,7 +427,7 @@ def _share_interval(wrong: Errors, groups: Rows | None) -> Interval | None:
     return clustered_interval(np.bincount(groups, wrong).tolist(), np.bincount(groups).tolist())
 
 
-def _false_accepts(first: Evaluated, second: Evaluated, ambient: tuple[Keys, Keys] | None) -> FalseAccepts:
+def _false_accepts(first: Evaluated, second: Evaluated, ambient: tuple[FileKeys, FileKeys] | None) -> FalseAccepts:
     counts = (first.false_accepts, first.hours), (second.false_accepts, second.hours)
     p = poisson_rates(*counts[0], *counts[1])
     if ambient is None or first.ambient is None or second.ambient is None:
@@ -443,7 +443,7 @@ def _false_accepts(first: Evaluated, second: Evaluated, ambient: tuple[Keys, Key
 
 
 def _named_twice(
-    first: Evaluated, second: Evaluated, spoken: tuple[Keys, Keys], ambient: tuple[Keys, Keys] | None
+    first: Evaluated, second: Evaluated, spoken: tuple[FileKeys, FileKeys], ambient: tuple[FileKeys, FileKeys] | None
 ) -> Iterator[str]:
     for side, one in enumerate((first, second)):
         again = spoken[side].repeated + (ambient[side].repeated if ambient is not None else 0)

@@ -54,7 +54,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class FileVerdict:
     """The facts of one file, in the order of their lines.
 
     rejected: the file is out of every count; else it is one file of its list. accepted: the spot of its true accept.
@@ -65,7 +65,7 @@ class Verdict:
     accepted: OfflineSpot | None = None
 
 
-def judged(outcome: FileOutcome, counting: Counting) -> Verdict:
+def judged(outcome: FileOutcome, counting: Counting) -> FileVerdict:
     """What the outcome of a file counts as.
 
     An in-vocabulary file that is shorter than the lead-in is rejected here, since the lead-in is a matter of counting.
@@ -73,15 +73,15 @@ def judged(outcome: FileOutcome, counting: Counting) -> Verdict:
     errors = (Fact(Key.ERROR, text=outcome.error),) if outcome.error else ()
     reason = _rejected(outcome, counting)
     if reason is not None:
-        return Verdict((*errors, Fact(Key.REJECT)), reason)
+        return FileVerdict((*errors, Fact(Key.REJECT)), reason)
     match outcome.kind:
         case ListKind.OOV:
-            return Verdict((*errors, *(Fact(Key.OOVFA, spot) for spot in _in_time(outcome.spots))))
+            return FileVerdict((*errors, *(Fact(Key.OOVFA, spot) for spot in _in_time(outcome.spots))))
         case ListKind.REFERENCED if counting.words:
             found = _words(outcome, counting)
         case ListKind.REFERENCED | ListKind.INV:
             found = _spots(outcome, counting)
-    return Verdict((*errors, *found.facts), accepted=found.accepted) if errors else found
+    return FileVerdict((*errors, *found.facts), accepted=found.accepted) if errors else found
 
 
 def _rejected(outcome: FileOutcome, counting: Counting) -> RejectReason | None:
@@ -103,7 +103,7 @@ def as_compared(text: str, counting: Counting) -> tuple[str, ...]:
     return normalise(text, Normalisation.PLAIN if counting.normalise else Normalisation.VERBATIM)
 
 
-def _spots(outcome: FileOutcome, counting: Counting) -> Verdict:
+def _spots(outcome: FileOutcome, counting: Counting) -> FileVerdict:
     """The first spot after the lead-in is the file's own, every other one a false accept."""
     commands = outcome.kind is ListKind.REFERENCED
     spots = _in_time(outcome.spots)
@@ -127,7 +127,7 @@ def _spots(outcome: FileOutcome, counting: Counting) -> Verdict:
         facts.append(Fact(Key.INVFR))
     if len(spots) > 1:
         facts.append(Fact(Key.INVTX, spots=len(spots)))
-    return Verdict(tuple(facts), accepted=accepted)
+    return FileVerdict(tuple(facts), accepted=accepted)
 
 
 def _command(spot: OfflineSpot, reference: str, counting: Counting) -> Fact:
@@ -136,7 +136,7 @@ def _command(spot: OfflineSpot, reference: str, counting: Counting) -> Fact:
     return Fact(Key.CMDTA if wanted == found else Key.CMDSB, compared, " ".join(wanted))
 
 
-def _words(outcome: FileOutcome, counting: Counting) -> Verdict:
+def _words(outcome: FileOutcome, counting: Counting) -> FileVerdict:
     """A transcript against its reference; of what was not understood every word is a deletion."""
     wanted = as_compared(outcome.reference, counting)
     said = outcome.said
@@ -145,12 +145,12 @@ def _words(outcome: FileOutcome, counting: Counting) -> Verdict:
     counts = word_counts(wanted, found)
     if said is None or not found:
         if wanted:
-            return Verdict((Fact(Key.STTFR, reference=reference, words=counts),))
-        return Verdict((Fact(Key.STTTA, OfflineSpot("", 0, 0), reference, counts),))  # silence, and heard as one
+            return FileVerdict((Fact(Key.STTFR, reference=reference, words=counts),))
+        return FileVerdict((Fact(Key.STTTA, OfflineSpot("", 0, 0), reference, counts),))  # silence, and heard as one
     spot = OfflineSpot(" ".join(found), said.start, said.end, said.score)
     if counts.errors:
-        return Verdict((Fact(Key.STTSB, spot, reference, counts),))
-    return Verdict((Fact(Key.STTTA, spot, reference, counts),), accepted=spot)
+        return FileVerdict((Fact(Key.STTSB, spot, reference, counts),))
+    return FileVerdict((Fact(Key.STTTA, spot, reference, counts),), accepted=spot)
 
 
 def _in_time(spots: tuple[OfflineSpot, ...]) -> tuple[OfflineSpot, ...]:
@@ -168,6 +168,16 @@ def _in_lead_in(spot: OfflineSpot, rate_hz: int, counting: Counting) -> bool:
 
 Samples = Mapping[int, int]
 """Samples by their rate in Hz: whole numbers, so that sums do not depend on their order."""
+
+
+FAULTS = (
+    RejectReason.UNREADABLE,
+    RejectReason.REFERENCE,
+    RejectReason.ERROR,
+    RejectReason.CRASH,
+    RejectReason.HANG,
+)
+"""Rejections for which something is to be mended; the others say what the files are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +234,12 @@ class OfflineCounts:
         return sum(self.rejected.values())
 
     @property
+    def has_faults(self) -> bool:
+        """Whether the engine or a file failed, or no file could be used at all."""
+        failed = self.count(Key.ERROR) or any(self.rejected.get(reason) for reason in FAULTS)
+        return bool(failed or not (self.inv_files or self.oov_files))
+
+    @property
     def has_references(self) -> bool:
         """Are there lines of commands or texts?"""
         return any(key.startswith(("CMD", "STT")) and count for key, count in self.lines.items())
@@ -272,7 +288,7 @@ class Tally:
         self.word_errors, self.words = array("I"), array("I")
         """Of each file with STT lines."""
 
-    def add(self, outcome: FileOutcome) -> Verdict:
+    def add(self, outcome: FileOutcome) -> FileVerdict:
         """Counts a file; what it came to."""
         verdict = judged(outcome, self._counting)
         self._cpu_s += outcome.cpu_s
@@ -293,7 +309,7 @@ class Tally:
         self._spread(outcome, verdict, spot)
         return verdict
 
-    def _spread(self, outcome: FileOutcome, verdict: Verdict, spot: int) -> None:
+    def _spread(self, outcome: FileOutcome, verdict: FileVerdict, spot: int) -> None:
         if outcome.kind is ListKind.OOV:
             key, seconds = Key.OOVFA, outcome.seconds
         elif self._counting.count_in_vocabulary:

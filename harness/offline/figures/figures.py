@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from harness.model.choices import LimitsOn
 from harness.model.offline import Counting
+from harness.offline.asked import DeclaredLimits
 from harness.offline.figures.counts import OfflineCounts, Tally
 from harness.statistics.intervals import Interval, clopper_pearson, garwood, wilson
 from harness.statistics.significance import Clustering, clustering
@@ -83,3 +86,41 @@ def _clustering(tally: Tally) -> Clustering | None:
     counts = np.frombuffer(tally.false_accepts, np.uint32)
     hours = np.frombuffer(tally.exposure_s, np.float64) / 3600
     return clustering(counts, hours, seed=BOOTSTRAP_SEED)
+
+
+def limit_failures(limits: DeclaredLimits, found: Figures) -> Iterator[str]:
+    """A sentence for each limit that does not hold; a figure over nothing holds none."""
+    totals = found.totals
+    # With references the percentage is of all that went wrong, as on the console.
+    substitutions = "FR+SBRATIO" in totals
+    accepts = None if found.false_accepts is None else found.false_accepts[1]
+    if accepts is not None and found.clustered and found.clustering is not None:
+        accepts = max(accepts, found.clustering.interval[1])
+    rejects = found.with_substitutions if substitutions else found.false_rejects
+    wer = None if limits.wer is None else 100 * limits.wer
+    for option, what, wanted, value, bound, unit in (
+        ("--max-fa-per-hour", "false accepts an hour", limits.false_accepts_per_hour,
+         totals.get("FARATE"), accepts, ""),
+        ("--max-fr", "the false-reject ratio", limits.false_rejects_percent,
+         totals.get("FR+SBRATIO" if substitutions else "FRRATIO"), _upper_percent(rejects), " %"),
+        ("--max-wer", "the WER", wer, totals.get("WER"), _upper_percent(found.word_errors), " %"),
+    ):  # fmt: skip
+        if wanted is None:
+            continue
+        if value is None:
+            yield f"{option}: {what} is n/a, which no limit allows"
+        elif limits.on is LimitsOn.ESTIMATE:
+            if value > wanted:
+                yield f"{option}: {what} is {value:.4g}{unit}, above {wanted:g}{unit}"
+        elif bound is None:
+            hint = f"--limits-on estimate judges {value:.4g}{unit}"
+            yield f"{option}: {what} has no interval, which no limit allows ({hint})"
+        elif bound > wanted:
+            yield (
+                f"{option}: {what} is {value:.4g}{unit}, and the upper end of its 95 % interval, {bound:.4g}{unit}, is "
+                f"above {wanted:g}{unit} (--limits-on estimate judges {value:.4g}{unit})"
+            )
+
+
+def _upper_percent(interval: Interval | None) -> float | None:
+    return None if interval is None else 100 * interval[1]

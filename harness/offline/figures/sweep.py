@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from fractions import Fraction
 from itertools import pairwise
 
@@ -16,6 +15,7 @@ import numpy.typing as npt
 from harness.model.choices import ChosenBy
 from harness.model.errors import InputError
 from harness.model.offline import Counting, FileOutcome, LeadInRef, ListKind, OperatingPoint, ScoreTrack, SpotRule
+from harness.offline.asked import Aim, SweepTarget
 from harness.offline.figures.counts import judged
 from harness.offline.figures.det import (
     TWV_BETA,
@@ -35,7 +35,7 @@ _PENDING = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Spans:
+class ThresholdSpans:
     """Thresholds for which scores begin a spot: score `index[k]` does for low[k] ≤ threshold < high[k]; shape (n,)."""
 
     low: Scores
@@ -43,7 +43,7 @@ class Spans:
     index: npt.NDArray[np.intp]
 
 
-def spans(track: ScoreTrack, refractory_samples: int) -> Spans:
+def spans(track: ScoreTrack, refractory_samples: int) -> ThresholdSpans:
     """For which thresholds each score begins a spot, by the rule of `harness.offline.one_file`.
 
     It is above the threshold itself, and the largest of those within the refractory time before is not.
@@ -59,7 +59,7 @@ def spans(track: ScoreTrack, refractory_samples: int) -> Spans:
             scores[:-1], before, output=largest[1:], mode="constant", cval=-np.inf, origin=(before - 1) // 2
         )
     index = np.flatnonzero(scores > largest)
-    return Spans(largest[index], scores[index], index)
+    return ThresholdSpans(largest[index], scores[index], index)
 
 
 def joined(low: Scores, high: Scores) -> tuple[Scores, Scores]:
@@ -219,7 +219,7 @@ class Sweep:
         targets = self.inv_files if self.counting.count_in_vocabulary else 0
         return Det(asked, self.inv_files - accepted, self.inv_files, false_accepts, hours, targets)
 
-    def _in_vocabulary(self, outcome: FileOutcome, found: list[tuple[ScoreTrack, Spans]]) -> None:
+    def _in_vocabulary(self, outcome: FileOutcome, found: list[tuple[ScoreTrack, ThresholdSpans]]) -> None:
         """The first spot after the lead-in is the file's own; there is one where any spot lies after the lead-in."""
         low = np.concatenate([np.zeros(0, np.float32), *(one.low for _, one in found)])
         high = np.concatenate([np.zeros(0, np.float32), *(one.high for _, one in found)])
@@ -261,29 +261,6 @@ def _ms(samples: Counter[int]) -> int:
     return round(_exact_ms(samples))
 
 
-class Aim(StrEnum):
-    """What a point is chosen for."""
-
-    FALSE_ACCEPTS = "false accepts an hour"
-    FALSE_REJECTS = "false rejects"
-    COST = "cost"
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A declared target. value: the most false accepts an hour, or the largest share of false rejects (0–1).
-
-    miss_cost, accept_cost, uses_per_hour: of a COST, which has no value and is chosen by estimate.
-    """
-
-    aim: Aim
-    value: float = 0.0
-    by: ChosenBy = ChosenBy.ESTIMATE
-    miss_cost: float = 1.0
-    accept_cost: float = 1.0
-    uses_per_hour: float = 1.0
-
-
 @dataclass(frozen=True, slots=True)
 class PointFigures:
     """The counts at one threshold; point: the number of the operating point that has it."""
@@ -311,7 +288,7 @@ class PointFigures:
     def per_hour_interval(self) -> Interval | None:
         return garwood(self.false_accepts, self.hours)
 
-    def keeps(self, target: Target) -> bool | None:
+    def keeps(self, target: SweepTarget) -> bool | None:
         """Does it keep the target, by the target's own measure; None for a cost, or over nothing."""
         match target.aim:
             case Aim.FALSE_ACCEPTS:
@@ -332,7 +309,7 @@ class ChosenPoint:
     reported is None where one list served for both: such figures flatter themselves.
     """
 
-    target: Target
+    target: SweepTarget
     chosen: PointFigures
     reported: PointFigures | None
 
@@ -350,7 +327,7 @@ class TermWeighted:
     at_point: PointFigures
 
 
-def chosen_index(det: Det, target: Target) -> int | None:
+def chosen_index(det: Det, target: SweepTarget) -> int | None:
     """The row of the threshold that serves a target best; None where none keeps it."""
     match target.aim:
         case Aim.FALSE_ACCEPTS:
@@ -361,7 +338,7 @@ def chosen_index(det: Det, target: Target) -> int | None:
             return least_cost(det, target.miss_cost, target.accept_cost, target.uses_per_hour)
 
 
-def choose(target: Target, on: Det, points: Sequence[OperatingPoint], report: Sweep | None) -> ChosenPoint | None:
+def choose(target: SweepTarget, on: Det, points: Sequence[OperatingPoint], report: Sweep | None) -> ChosenPoint | None:
     """Chooses on one list's curve, and counts the other list at that threshold; None where none keeps the target."""
     index = chosen_index(on, target)
     if index is None:

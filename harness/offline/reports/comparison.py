@@ -22,7 +22,7 @@ from harness.offline.figures.comparison import (
     SpokenFile,
     SpokenFiles,
 )
-from harness.offline.figures.counts import ACCEPTED, Key, Tally, Verdict, judged
+from harness.offline.figures.counts import ACCEPTED, FileVerdict, Key, Tally, judged
 from harness.offline.journal import JournalFile, read_journal
 from harness.offline.journal_lines import outcome_of
 from harness.statistics.intervals import Interval
@@ -105,7 +105,7 @@ def _of_journal(journal: JournalFile, name: str, clusters: Clusters | None) -> E
     )
 
 
-def _spoken(verdict: Verdict) -> SpokenFile:
+def _spoken(verdict: FileVerdict) -> SpokenFile:
     fact = next(one for one in verdict.facts if one.key not in (Key.INVFA, Key.INVTX, Key.ERROR))
     said = fact.spot.phrase if fact.spot is not None else ""
     words = fact.words

@@ -16,13 +16,12 @@ from harness.base.safe_csv import safe_csv
 from harness.model.choices import ChosenBy
 from harness.model.errors import LogError, PluginError
 from harness.model.offline import EngineFacts, OperatingPoint
+from harness.offline.asked import Aim, SweepTarget
 from harness.offline.figures.det import Det, so_far, term_weighted_value
 from harness.offline.figures.sweep import (
-    Aim,
     ChosenPoint,
     PointFigures,
     Sweep,
-    Target,
     TermWeighted,
     figures,
     figures_at,
@@ -109,7 +108,7 @@ FLATTERS = (
 )
 
 
-def target_text(target: Target) -> str:
+def target_text(target: SweepTarget) -> str:
     """at most 0.5 false accepts an hour (the figure itself)"""
     by = "the figure itself" if target.by is ChosenBy.ESTIMATE else "the upper end of its 95 % interval"
     match target.aim:
@@ -143,7 +142,7 @@ def point_text(found: PointFigures) -> str:
     return f"threshold {threshold_text(found.threshold)}{number}"
 
 
-def chosen_lines(target: Target, found: ChosenPoint | None) -> Iterator[str]:
+def chosen_lines(target: SweepTarget, found: ChosenPoint | None) -> Iterator[str]:
     """The recommended point, on both lists side by side, or that there is none."""
     yield f"Target: {target_text(target)}"
     if found is None:
@@ -183,7 +182,7 @@ def sweep_json(report: Sweep, thresholds: int, facts: EngineFacts, lead_in_ms: f
     }
 
 
-def chosen_json(target: Target, found: ChosenPoint | None) -> dict[str, Any]:
+def chosen_json(target: SweepTarget, found: ChosenPoint | None) -> dict[str, Any]:
     """The same as plain JSON values; shares are 0–1."""
     told: dict[str, Any] = {"aim": target.aim.value, "by": target.by.value}
     if target.aim is Aim.COST:

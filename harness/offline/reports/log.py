@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import Any, TextIO
 
 from harness import __version__
+from harness.base.cells import counted
 from harness.base.foreign import plain_text
 from harness.base.plain_json import plain
 from harness.model.offline import FileOutcome, OfflineSpot, RejectReason
 from harness.model.transcript import Normalisation
-from harness.offline.figures.counts import Fact, Key, OfflineCounts, Samples, Tally, Verdict
+from harness.offline.figures.counts import Fact, FileVerdict, Key, OfflineCounts, Samples, Tally
 from harness.offline.figures.figures import BOOTSTRAP_SEED, Figures, figures
 from harness.offline.journal import JournalFile
 from harness.offline.journal_lines import JournalHeader, JournalledOutcome
@@ -46,13 +47,13 @@ from harness.wake.reports.wake_log import (
 )
 
 
-def happenings(outcome: FileOutcome, verdict: Verdict, file: str) -> Iterator[Happening]:
+def happenings(outcome: FileOutcome, verdict: FileVerdict, file: str) -> Iterator[Happening]:
     """The lines of one file, in their order; file: as its list has it."""
     for fact in verdict.facts:
         yield _happening(fact, outcome, verdict, file)
 
 
-def _happening(fact: Fact, outcome: FileOutcome, verdict: Verdict, file: str) -> Happening:
+def _happening(fact: Fact, outcome: FileOutcome, verdict: FileVerdict, file: str) -> Happening:
     spot = fact.spot or OfflineSpot("", 0, 0)
     span = _ms(spot.start, outcome.engine_rate_hz), _ms(spot.end, outcome.engine_rate_hz)
     extras = _score(spot)
@@ -119,7 +120,7 @@ ROUNDED_S = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class EvaluationRun:
     """What a log says of a run as a whole. outcomes: how many files have one, of header.planned.
 
     ended_s: wall clock; duration_s: of all sittings; untimed_s: audio that was played when no duration was kept any
@@ -139,9 +140,9 @@ class Run:
         return self.outcomes < self.header.planned
 
 
-def run_of(journal: JournalFile) -> Run:
+def run_of(journal: JournalFile) -> EvaluationRun:
     """The run of one journal."""
-    return Run(
+    return EvaluationRun(
         journal.header,
         len(journal),
         journal.ended_s,
@@ -151,7 +152,7 @@ def run_of(journal: JournalFile) -> Run:
     )
 
 
-def write_log(stream: TextIO, run: Run, outcomes: Iterable[JournalledOutcome]) -> Figures:
+def write_log(stream: TextIO, run: EvaluationRun, outcomes: Iterable[JournalledOutcome]) -> Figures:
     """Writes the log of outcomes that come in list order; its figures. OSError as the stream has it."""
     counting = run.header.counting
     for name, detail in ((NAMES, ESCAPED), *_settings(run)):
@@ -170,14 +171,14 @@ def write_log(stream: TextIO, run: Run, outcomes: Iterable[JournalledOutcome]) -
     return found
 
 
-def factor(run: Run, counts: OfflineCounts) -> float | None:
+def factor(run: EvaluationRun, counts: OfflineCounts) -> float | None:
     """Audio over wall time; None where no time passed, or none that was kept."""
     played_s = (counts.inv_ms + counts.oov_ms) / 1000 - run.untimed_s
     timed = run.duration_s > 0 and (not run.untimed_s or played_s > ROUNDED_S)
     return played_s / run.duration_s if timed else None
 
 
-def _settings(run: Run) -> Iterator[tuple[str, str]]:
+def _settings(run: EvaluationRun) -> Iterator[tuple[str, str]]:
     header, facts, counting = run.header, run.header.facts, run.header.counting
     evaluation = header.evaluation
     yield "start-time", moment(header.started_s)
@@ -237,7 +238,7 @@ def sound_info(counts: OfflineCounts) -> Iterator[tuple[str, str]]:
     yield "rejected-files", str(counts.rejected_files)
 
 
-def _ending(run: Run, found: Figures) -> Iterator[tuple[str, str]]:
+def _ending(run: EvaluationRun, found: Figures) -> Iterator[tuple[str, str]]:
     counts = found.counts
     yield "completion-time", moment(run.ended_s)
     yield "duration", f"{run.duration_s:.3f}"
@@ -311,7 +312,17 @@ def point_lines(point: int | None, points: Sequence[int]) -> Iterator[str]:
         yield f"Available operating points: {', '.join(map(str, points))}."
 
 
-def head_of(run: Run, found: Figures) -> WakeLog:
+def fault_lines(counts: OfflineCounts, where: str, what: str = "file", *, resampling: bool) -> Iterator[str]:
+    """What figures hide. where: what says more of an error ("the log says"); what: a file is called."""
+    if counts.rejected_files:
+        reasons = ", ".join(f"{count} {reason.value}" for reason, count in sorted(counts.rejected.items()))
+        hint = " (--resample takes them)" if counts.rejected.get(RejectReason.RATE) and not resampling else ""
+        yield f"{counted(counts.rejected_files, what)} rejected: {reasons}{hint}"
+    if errors := counts.count(Key.ERROR):
+        yield f"{counted(errors, 'error')}: {where} what went wrong"
+
+
+def head_of(run: EvaluationRun, found: Figures) -> WakeLog:
     """The log without what happened: enough for the console's lines."""
     info = list(sound_info(found.counts))
     fast = factor(run, found.counts)
@@ -320,7 +331,7 @@ def head_of(run: Run, found: Figures) -> WakeLog:
     return WakeLog(tuple(info), totals=tuple(found.totals.items()))
 
 
-def summary_line(run: Run, found: Figures) -> str:
+def summary_line(run: EvaluationRun, found: Figures) -> str:
     """The last line."""
     return summary(head_of(run, found))
 
@@ -328,7 +339,7 @@ def summary_line(run: Run, found: Figures) -> str:
 FORMAT = 1
 
 
-def as_json(run: Run, found: Figures) -> dict[str, Any]:
+def summary_json(run: EvaluationRun, found: Figures) -> dict[str, Any]:
     """Settings, totals, intervals (of rates an hour, of shares and WER 0–1) and samples by rate in Hz.
 
     A total over nothing is null.

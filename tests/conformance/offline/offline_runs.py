@@ -18,7 +18,7 @@ from harness.model.errors import InputError
 from harness.model.offline import Counting, EngineFacts, Evaluation, FileOutcome, ListedFile, ListKind
 from harness.offline.journal import Journal
 from harness.offline.journal_lines import JournalHeader, JournalledOutcome, ListFacts, Shard
-from harness.offline.pool import Limits
+from harness.offline.pool import WorkerLimits
 from harness.offline.run import OpensJournal, Ran, run
 
 COMMAND = (sys.executable, "-c", "from harness.cli import main; main()")
@@ -94,7 +94,7 @@ class Played:
         jobs: int = 2,
         resume: bool = False,
         stop: threading.Event | None = None,
-        limits: Limits = Limits(nice=0),  # noqa: B008 – frozen
+        limits: WorkerLimits = WorkerLimits(nice=0),  # noqa: B008 – frozen
         on_outcome: Callable[[FileOutcome, ListedFile], None] | None = None,
     ) -> None:
         self.outcomes: list[FileOutcome] = []

@@ -18,8 +18,8 @@ from harness.model.offline import FileOutcome, ListedFile, RejectReason
 from harness.offline.cluster import run_on_cluster
 from harness.offline.cluster_link import LOOK_S
 from harness.offline.journal import read_journal
-from harness.offline.journal_lines import Mark
-from harness.offline.pool import Limits
+from harness.offline.journal_lines import JournalMark
+from harness.offline.pool import WorkerLimits
 from harness.offline.run import Ran
 from tests.conformance.offline.clusters import Cluster
 from tests.conformance.offline.conftest import Sounds
@@ -86,7 +86,7 @@ class Shared:
             on_outcome=take,
             stop=stop or threading.Event(),
             on_told=self.told.append,
-            limits=Limits(nice=0),
+            limits=WorkerLimits(nice=0),
             task_s=task_s,
         )
 
@@ -130,7 +130,7 @@ def test_killed_workers_cost_time_alone_and_a_lost_scheduler_nothing(
     with pytest.raises(EngineError, match=r"the scheduler at .* is gone.*--resume"):
         Shared(here, files, tmp_path / "gone.jsonl", resume=True, on_outcome=lambda *_: here.scheduler.kill())
     left = read_journal(tmp_path / "gone.jsonl")
-    assert left.ending is Mark.PARTIAL
+    assert left.ending is JournalMark.PARTIAL
     assert before < len(left) < 62
     Played(evaluation_of(), files, tmp_path / "gone.jsonl", resume=True)
     again = read_journal(tmp_path / "gone.jsonl")

@@ -12,7 +12,7 @@ import pytest
 from harness.model.errors import InputError
 from harness.model.offline import ListKind
 from harness.offline.journal import read_journal
-from harness.offline.journal_lines import Mark
+from harness.offline.journal_lines import JournalMark
 from tests.conformance.offline.conftest import Sounds
 from tests.conformance.offline.loudness import Wrong
 from tests.conformance.offline.offline_runs import (
@@ -84,7 +84,7 @@ def test_a_run_that_is_killed_and_interrupted_ends_as_if_it_had_not_been(sounds:
     assert child.returncode == 130
     assert "the log is partial" in err
     interrupted = read_journal(journal)
-    assert interrupted.ending is Mark.PARTIAL
+    assert interrupted.ending is JournalMark.PARTIAL
     assert done <= len(interrupted) < 44
     assert f"INFO x-partial {len(interrupted)} of 44 files" in (tmp_path / "a.log").read_text()
 

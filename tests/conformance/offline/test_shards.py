@@ -11,7 +11,7 @@ import pytest
 
 from harness.model.offline import EngineFacts, EngineKind, ListedFile, ListKind
 from harness.offline.journal import Journal, read_journal
-from harness.offline.journal_lines import Mark, Shard
+from harness.offline.journal_lines import JournalMark, Shard
 from harness.offline.shards import PartOfFiles
 from tests.conformance.offline.conftest import Sounds
 from tests.conformance.offline.loudness import Wrong
@@ -92,14 +92,14 @@ def test_parts_of_other_evaluations_and_partial_ones_are_refused(tmp_path: Path)
     files = sized(tmp_path, [100] * 4)
     facts = EngineFacts(EngineKind.WAKE, "1", 16000, ("boom",), "00" * 32)
 
-    def part(name: str, settings: dict[str, str], mark: Mark) -> Path:
+    def part(name: str, settings: dict[str, str], mark: JournalMark) -> Path:
         shard = Shard(int(name[0]), 2, "cut")
         header = header_for(evaluation_of(settings=settings), files, facts, shard)
         Journal.create(tmp_path / f"{name}.log.jsonl", header).close(mark)
         return tmp_path / f"{name}.log"
 
-    one, two = part("1", {}, Mark.COMPLETE), part("2", {}, Mark.COMPLETE)
-    other = part("2-other", {"threshold": "0.5"}, Mark.COMPLETE)
+    one, two = part("1", {}, JournalMark.COMPLETE), part("2", {}, JournalMark.COMPLETE)
+    other = part("2-other", {"threshold": "0.5"}, JournalMark.COMPLETE)
     said = told("merge", one, other, "-l", tmp_path / "all.log", status=2)
     assert "settings are none in 1.log.jsonl, threshold=0.5 in 2-other.log.jsonl" in said
     assert "is partial: 0 of 4 files" in told("merge", one, two, "-l", tmp_path / "all.log", status=2)

@@ -12,8 +12,8 @@ import pytest
 from harness.model.errors import DeviceError, EngineError, InputError
 from harness.model.offline import ListKind, RejectReason
 from harness.offline.journal import read_journal
-from harness.offline.journal_lines import Mark
-from harness.offline.pool import Limits
+from harness.offline.journal_lines import JournalMark
+from harness.offline.pool import WorkerLimits
 from tests.conformance.offline.conftest import Sounds
 from tests.conformance.offline.loudness import Wrong
 from tests.conformance.offline.offline_runs import Played, comparable, evaluation_of, listed, wait_for, workers_of
@@ -71,7 +71,7 @@ def test_a_file_that_crashes_the_engine_once_is_played(sounds: Sounds, tmp_path:
 @pytest.mark.parametrize("wrong", [pytest.param(Wrong.HANG, marks=pytest.mark.soak), Wrong.HANG_DEAF])
 def test_a_file_that_hangs_the_engine_is_rejected(sounds: Sounds, tmp_path: Path, wrong: Wrong) -> None:
     files = listed([*(sounds(f"{n}.wav", 1.5, [1.2]) for n in range(8)), sounds("bad.wav", 1.5, wrong=wrong)])
-    played = Played(evaluation_of(), files, tmp_path / "a.jsonl", limits=Limits(hang_after_s=0.7, nice=0))
+    played = Played(evaluation_of(), files, tmp_path / "a.jsonl", limits=WorkerLimits(hang_after_s=0.7, nice=0))
     assert (played.ran.done, played.ran.rejected) == (9, 1)
     assert played.outcome(8).rejected is RejectReason.HANG
     assert "did not answer in time" in played.outcome(8).error
@@ -91,7 +91,7 @@ def test_a_device_that_is_gone_for_good_ends_the_run_and_what_was_played_stays(s
         Played(evaluation_of(), files, tmp_path / "a.jsonl", jobs=1)
     assert gone.value.remedy == "Plug it in"
     left = read_journal(tmp_path / "a.jsonl")
-    assert left.ending is Mark.PARTIAL
+    assert left.ending is JournalMark.PARTIAL
     assert [one.outcome.number for one in left.outcomes()] == [0]
 
 
@@ -128,7 +128,12 @@ def test_an_engine_that_does_not_load_ends_the_run_before_anything_is_written(so
     with pytest.raises(EngineError, match="ended with status 7"):
         Played(evaluation_of(settings={"start": "leave"}), files, tmp_path / "a.jsonl")
     with pytest.raises(EngineError, match="does not load"):
-        Played(evaluation_of(settings={"start": "hang"}), files, tmp_path / "a.jsonl", limits=Limits(load_within_s=0.5))
+        Played(
+            evaluation_of(settings={"start": "hang"}),
+            files,
+            tmp_path / "a.jsonl",
+            limits=WorkerLimits(load_within_s=0.5),
+        )
     assert not (tmp_path / "a.jsonl").exists()
 
 
@@ -137,7 +142,7 @@ def test_an_engine_that_crashes_on_everything_ends_the_run(sounds: Sounds, tmp_p
     with pytest.raises(EngineError, match="ended on each of 8 files"):
         Played(evaluation_of(), files, tmp_path / "a.jsonl")
     left = read_journal(tmp_path / "a.jsonl")
-    assert left.ending is Mark.PARTIAL
+    assert left.ending is JournalMark.PARTIAL
     assert len(left) == 7
 
 
@@ -166,7 +171,7 @@ def test_a_stop_ends_in_order(sounds: Sounds, tmp_path: Path) -> None:
     )
     journal = read_journal(tmp_path / "a.jsonl")
     assert played.ran.partial
-    assert journal.ending is Mark.PARTIAL
+    assert journal.ending is JournalMark.PARTIAL
     assert 0 < len(journal) == played.ran.done < 200
 
 

@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli import group
-from harness.cli.evaluate_files import EvaluationFiles
-from harness.cli.evaluate_progress import ProgressLine
+from harness.cli.evaluate import EvaluationTerminal
 from harness.model.errors import InputError
+from harness.offline.evaluating import EvaluationFiles
 
 LOG = 'INFO inv-files 2\nINVTA "a.wav" 1200 1900 "alexa" sv-score 0\nINVFR "b.wav"\n'
 
@@ -22,7 +22,7 @@ def test_a_log_that_cannot_be_there_is_refused_before_anything_is_read(tmp_path:
     (tmp_path / "folder.log").mkdir()
     log = tmp_path / name if name.strip(".") else Path(name)
     with pytest.raises(InputError):
-        EvaluationFiles(log).demand_room((), resume=False, force=True)
+        EvaluationFiles(log).demand_room(resume=False, force=True)
 
 
 @pytest.mark.parametrize("target", ["a.log", "b.log", "link.csv", "b.log.jsonl"])
@@ -42,7 +42,7 @@ def test_lines_that_nobody_reads_end_no_evaluation(monkeypatch: pytest.MonkeyPat
     os.close(read)
     with monkeypatch.context() as streams, os.fdopen(write, "w", 1) as closed:
         streams.setattr(sys, "stderr", closed)
-        line = ProgressLine(quiet=True)
+        line = EvaluationTerminal(quiet=True)
         line.tell("one")
         line.tell("two")
         assert sys.stderr is not closed

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from harness.cli.evaluate_limits import DeclaredLimits, LimitsOn
+from harness.model.choices import LimitsOn
 from harness.model.errors import InputError
 from harness.model.offline import Counting, FileOutcome, ListKind
+from harness.offline.asked import DeclaredLimits, EvaluationAsked
 from harness.offline.figures.counts import Tally
-from harness.offline.figures.figures import Figures, figures
+from harness.offline.figures.figures import Figures, figures, limit_failures
 from tests.unit.offline.figures.outcomes import outcome, said, spot
 
 INV, OOV, REF = ListKind.INV, ListKind.OOV, ListKind.REFERENCED
@@ -54,17 +55,17 @@ def test_limits_hold_by_the_figure_or_by_its_bound(
     on_estimate = DeclaredLimits(
         limits.false_accepts_per_hour, limits.false_rejects_percent, limits.wer, LimitsOn.ESTIMATE
     )
-    assert (not list(on_estimate.failures(found))) == estimate
-    assert (not list(limits.failures(found))) == bound
+    assert (not list(limit_failures(on_estimate, found))) == estimate
+    assert (not list(limit_failures(limits, found))) == bound
 
 
 def test_a_failure_says_what_was_found_and_how_to_ask_less() -> None:
-    (said,) = DeclaredLimits(false_accepts_per_hour=0.5).failures(HOURS)
+    (said,) = limit_failures(DeclaredLimits(false_accepts_per_hour=0.5), HOURS)
     assert said == (
         "--max-fa-per-hour: false accepts an hour is 0.2, and the upper end of its 95 % interval, 0.7225, is above 0.5 "
         "(--limits-on estimate judges 0.2)"
     )
-    (said,) = DeclaredLimits(false_accepts_per_hour=0.5).failures(TENTH)
+    (said,) = limit_failures(DeclaredLimits(false_accepts_per_hour=0.5), TENTH)
     assert said == "--max-fa-per-hour: false accepts an hour is n/a, which no limit allows"
 
 
@@ -75,11 +76,17 @@ def test_where_false_accepts_come_in_clusters_the_wider_interval_decides() -> No
     assert found.false_accepts is not None
     assert found.clustering is not None
     between = (found.false_accepts[1] + found.clustering.interval[1]) / 2
-    assert list(DeclaredLimits(false_accepts_per_hour=between).failures(found))
+    assert list(limit_failures(DeclaredLimits(false_accepts_per_hour=between), found))
 
 
 def test_a_limit_on_what_is_not_measured_is_refused_at_once() -> None:
-    for limits in (DeclaredLimits(1.0), DeclaredLimits(None, 1.0), DeclaredLimits(None, None, 0.1)):
+    spoken = EvaluationAsked(oov=("o",), referenced=("c",), words=True)
+    for limits, without in (
+        (DeclaredLimits(1.0), EvaluationAsked(inv=("i",))),
+        (DeclaredLimits(None, 1.0), EvaluationAsked(oov=("o",))),
+        (DeclaredLimits(None, None, 0.1), EvaluationAsked(inv=("i",), oov=("o",))),
+    ):
         with pytest.raises(InputError):
-            limits.demand_figures(inv=False, oov=False, words=False)
-        limits.demand_figures(inv=True, oov=True, words=True)
+            limits.demand_figures(without)
+        limits.demand_figures(spoken)
+    DeclaredLimits(1.0).demand_figures(EvaluationAsked(inv=("i",), count_in_vocabulary=True))

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli.evaluate_options import Asked, log_name
-from harness.cli.evaluate_progress import on_terminal, progress_text
+from harness.cli.evaluate import on_terminal, progress_text
+from harness.cli.options import EngineAsked
 from harness.model.errors import InputError
 from harness.model.offline import EngineFacts, EngineKind, Task
-from harness.offline.run import Progress
+from harness.offline.asked import EvaluationAsked, log_name
+from harness.offline.run import RunProgress
 
 
 @pytest.mark.parametrize(
@@ -35,8 +36,8 @@ def test_a_log_has_the_tasks_name_without_its_extension(text: str, task: Task, w
 
 
 FACTS = EngineFacts(EngineKind.WAKE, "1", 16_000, ("a",), "0" * 64)
-WAKE = Asked("engine:a", ("i",), ("o",), ())
-TEXT = Asked("engine:a", (), (), ("c",))
+WAKE = EvaluationAsked(inv=("i",), oov=("o",))
+TEXT = EvaluationAsked(referenced=("c",))
 
 
 @pytest.mark.parametrize(
@@ -58,20 +59,19 @@ TEXT = Asked("engine:a", (), (), ("c",))
         (EngineKind.TRANSCRIPT, replace(TEXT, count_in_vocabulary=True), "-u is of wake words and commands"),
     ],
 )
-def test_engines_and_lists_must_fit(kind: EngineKind, asked: Asked, said: str | None) -> None:
-    asked.demand_sense()
+def test_engines_and_lists_must_fit(kind: EngineKind, asked: EvaluationAsked, said: str | None) -> None:
     facts = replace(FACTS, kind=kind)
     if said is None:
-        asked.demand_fit(facts)
+        asked.demand_fit("engine:a", facts)
         return
     with pytest.raises(InputError, match=said):
-        asked.demand_fit(facts)
+        asked.demand_fit("engine:a", facts)
 
 
 def test_the_line_of_progress() -> None:
-    begun = Progress(3298, 0, 0, 0, 0.0, 0.1, None, None, None, 6)
+    begun = RunProgress(3298, 0, 0, 0, 0.0, 0.1, None, None, None, 6)
     assert progress_text(begun) == "0 of 3,298 files, 0.000 hr"
-    going = Progress(3298, 1234, 3, 1, 220_330.8, 300.0, 734.4, 658.94, 71.7, 6)
+    going = RunProgress(3298, 1234, 3, 1, 220_330.8, 300.0, 734.4, 658.94, 71.7, 6)
     assert progress_text(going) == (
         "1,234 of 3,298 files, 61.203 hr, 658.9x RT, 3 rejected, 1 with errors, 0:01:12 left"
     )
@@ -90,12 +90,12 @@ def test_no_line_is_drawn_anew_but_on_a_terminal_that_can(monkeypatch: pytest.Mo
 
 
 def test_the_last_of_a_setting_wins_and_the_earlier_ones_are_not_judged() -> None:
-    asked = Asked("microwakeword:alexa", ("i",), (), (), ("operating-point=21", "operating-point=5"))
-    assert asked.checked_task().settings == (("operating-point", "5"),)
+    asked = EngineAsked("microwakeword:alexa", ("operating-point=21", "operating-point=5"))
+    assert asked.checked().settings == (("operating-point", "5"),)
     with pytest.raises(InputError, match="at most 20"):
-        replace(asked, settings=("operating-point=5", "operating-point=21")).checked_task()
+        replace(asked, settings=("operating-point=5", "operating-point=21")).checked()
     with pytest.raises(InputError, match="no setting 'operatin-point'"):
-        replace(asked, settings=("operatin-point=1", "operating-point=5")).checked_task()
+        replace(asked, settings=("operatin-point=1", "operating-point=5")).checked()
 
 
 def test_a_file_is_loaded_into_any_setting(tmp_path: Path) -> None:
@@ -103,13 +103,13 @@ def test_a_file_is_loaded_into_any_setting(tmp_path: Path) -> None:
     point.write_text("7\n", encoding="utf-8")
     phrases.write_text("hey jarvis\n", encoding="utf-8")
     binary.write_bytes(b"\xff\x00")
-    asked = Asked("microwakeword:alexa", ("i",), (), (), files=(("operating-point", str(point)),))
-    assert asked.checked_task().settings == (("operating-point", "7"),)
+    asked = EngineAsked("microwakeword:alexa", files=(("operating-point", str(point)),))
+    assert asked.checked().settings == (("operating-point", "7"),)
     of_files = replace(asked, task="pocketsphinx:hey", files=(("keyphrases", str(phrases)),))
-    assert of_files.checked_task().settings == (("keyphrases", str(phrases)),)
+    assert of_files.checked().settings == (("keyphrases", str(phrases)),)
     with pytest.raises(InputError, match="set by -s and by -f"):
-        replace(asked, settings=("operating-point=5",)).checked_task()
+        replace(asked, settings=("operating-point=5",)).checked()
     with pytest.raises(InputError, match="cannot be read as the setting operating-point: it is not UTF-8"):
-        replace(asked, files=(("operating-point", str(binary)),)).checked_task()
+        replace(asked, files=(("operating-point", str(binary)),)).checked()
     with pytest.raises(InputError, match="No such file"):
-        replace(asked, files=(("operating-point", str(tmp_path / "none")),)).checked_task()
+        replace(asked, files=(("operating-point", str(tmp_path / "none")),)).checked()

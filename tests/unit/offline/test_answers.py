@@ -6,7 +6,7 @@ import pytest
 
 from harness.model.offline import FileOutcome, ListKind, OfflineSpot, RejectReason
 from harness.offline.journal_lines import outcome_line, outcome_of
-from harness.offline.messages import Answer, answers_of, answers_told
+from harness.offline.messages import FileAnswer, answers_of, answers_told
 
 OUTCOMES = [
     FileOutcome(ListKind.OOV, 1, 100_001, 48000, 16000, (OfflineSpot("okay nabu", 0, 5, 0.1 + 0.2),), cpu_s=0.25),
@@ -16,7 +16,7 @@ OUTCOMES = [
 
 
 def test_what_a_run_counts_is_told_beside_the_journals_lines() -> None:
-    found = answers_of(answers_told([Answer.of(one, "a\r\x0b\n.wav") for one in OUTCOMES]))
+    found = answers_of(answers_told([FileAnswer.of(one, "a\r\x0b\n.wav") for one in OUTCOMES]))
     for answer, outcome in zip(found, OUTCOMES, strict=True):
         assert answer.line == outcome_line(outcome, "a\r\x0b\n.wav")
         assert outcome_of(answer.line).outcome == outcome
@@ -28,7 +28,7 @@ def test_what_a_run_counts_is_told_beside_the_journals_lines() -> None:
 
 
 def test_what_has_changed_on_its_way_is_no_answer() -> None:
-    told = answers_told([Answer.of(one, "a.wav") for one in OUTCOMES])
+    told = answers_told([FileAnswer.of(one, "a.wav") for one in OUTCOMES])
     head = told.index(b"\n") + 1
     assert len(answers_of(told)) == 3
     for damaged in (

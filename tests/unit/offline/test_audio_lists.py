@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from harness.model.errors import InputError, InputProblems, Place
 from harness.model.offline import ListKind, RejectReason
+from harness.offline.journal_lines import ListFacts
 from harness.offline.lists import Listing, read_lists
 
 TWICE, BOTH = RejectReason.TWICE, RejectReason.BOTH
@@ -72,7 +73,9 @@ def test_one_path_a_line(here: Path, content: bytes) -> None:
     assert [file.path for file in listing.files] == [str(here / "a.wav"), str(here / "b.wav")]
     assert [file.number for file in listing.files] == [0, 1]
     assert rejections(listing) == [None, None]
-    assert listing.sha256 == {"inv.txt": hashlib.sha256(content).hexdigest()}
+    assert listing.lists == (
+        ListFacts("inv.txt", hashlib.sha256(content).hexdigest(), ListKind.INV, len(listing.files)),
+    )
 
 
 def test_lines_count_as_an_editor_counts_them(here: Path) -> None:
@@ -87,7 +90,6 @@ def test_a_name_is_taken_as_it_stands(here: Path, name: str) -> None:
     Path(name).write_bytes(b"")
     listing = inv(name.encode() + b"\n")
     assert names(listing) == [name]
-    assert listing.missing == {"inv.txt": 0}
 
 
 def test_a_name_that_is_no_utf8_survives(here: Path) -> None:
@@ -143,7 +145,7 @@ def test_a_pipe_is_read_as_a_list(here: Path) -> None:
     listing = read_lists(["pipe"], [], [])
     writer.join()
     assert names(listing) == ["a.wav", "b.wav"]
-    assert listing.bases == {"pipe": (str(here),)}
+    assert listing.bases == (str(here),)
 
 
 def test_names_are_looked_for_in_the_current_folder_then_in_the_lists(here: Path) -> None:
@@ -160,24 +162,22 @@ def test_names_are_looked_for_in_the_current_folder_then_in_the_lists(here: Path
         str(here / "gone.wav"),
         "/abs/z.wav",
     ]
-    assert listing.bases == {"../corpus/inv.txt": (str(here), str(folder))}
-    assert listing.missing == {"../corpus/inv.txt": 2}
+    assert listing.bases == (str(here), str(folder))
 
 
-def test_bases_are_those_of_each_list(here: Path) -> None:
+def test_bases_are_those_of_all_lists_each_once(here: Path) -> None:
     folder = here.parent / "corpus"
     folder.mkdir()
     (folder / "x.wav").write_bytes(b"")
     (folder / "oov.txt").write_bytes(b"x.wav\n")
     listed(f"{here}/a.wav\n".encode(), "absolute.txt")
     listing = read_lists([listed(b"b.wav\n"), "absolute.txt"], [str(folder / "oov.txt")], [])
-    assert listing.bases == {"inv.txt": (str(here),), "absolute.txt": (), str(folder / "oov.txt"): (str(folder),)}
+    assert listing.bases == (str(here), str(folder))
 
 
 def test_a_folder_in_which_nothing_was_found_is_no_base(here: Path) -> None:
     listing = inv(b"gone.wav\n")
-    assert listing.bases == {"inv.txt": ()}
-    assert listing.missing == {"inv.txt": 1}
+    assert listing.bases == ()
     assert listing.files[0].path == str(here / "gone.wav")
 
 
@@ -247,7 +247,7 @@ def test_a_reference_is_found_beside_the_list(here: Path) -> None:
     (folder / "c.csv").write_bytes(b"a.wav,say.txt\n")
     listing = read_lists([], [], ["../corpus/c.csv"])
     assert (listing.files[0].path, listing.files[0].reference) == (str(here / "a.wav"), str(folder / "say.txt"))
-    assert listing.bases == {"../corpus/c.csv": (str(here), str(folder))}
+    assert listing.bases == (str(here), str(folder))
 
 
 @pytest.mark.parametrize(

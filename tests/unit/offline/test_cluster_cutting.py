@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from harness.model.offline import ListedFile, ListKind
-from harness.offline.cluster import LEAST_TASK_S, MOST_FILES, Cutting, Piece
+from harness.offline.cluster import LEAST_TASK_S, MOST_FILES, Cutting, TaskPiece
 
 
 def cutting(folder: Path, seconds: Sequence[float], task_s: float = 3600.0) -> Cutting:
@@ -22,7 +22,7 @@ def cutting(folder: Path, seconds: Sequence[float], task_s: float = 3600.0) -> C
     return Cutting(files, np.ones(len(files), bool), task_s)
 
 
-def drained(cut: Cutting, slots: int) -> list[Piece]:
+def drained(cut: Cutting, slots: int) -> list[TaskPiece]:
     pieces = []
     while (piece := cut.next(slots, 0)) is not None:
         pieces.append(piece)
@@ -55,9 +55,9 @@ def test_short_and_unknown_files_are_cut_by_their_number(tmp_path: Path) -> None
 @pytest.mark.parametrize("guilty", [0, 3, 7])
 def test_only_the_file_that_ends_workers_is_rejected_after_three_attempts(tmp_path: Path, guilty: int) -> None:
     cut = cutting(tmp_path, [300.0] * 8)
-    deaths: list[Piece] = []
+    deaths: list[TaskPiece] = []
     done: list[int] = []
-    out: list[Piece] = []
+    out: list[TaskPiece] = []
     rejected: list[int] = []
     while len(done) + len(rejected) < 8:
         while (piece := cut.next(2, len(out))) is not None:

@@ -15,14 +15,16 @@ from harness.model.offline import (
     SpotRule,
     Task,
 )
-from harness.offline.cluster_worker import Order, likeness, probes_of, shortly
-from harness.offline.pool import Limits
+from harness.offline.cluster_worker import ClusterOrder, likeness, probes_of, shortly
+from harness.offline.pool import WorkerLimits
 
 
 def test_an_order_comes_back_as_it_went() -> None:
     evaluation = Evaluation(Task("microwakeword", "/models/a.tflite", (("threshold", "0.5"),)), resample=True)
-    order = Order("1f", "0.1.0", evaluation, Limits(hang_after_s=7), (("/a.wav",), ("s3://b/c", "é\n")), "00", True)
-    assert Order.of(order.told()) == order
+    order = ClusterOrder(
+        "1f", "0.1.0", evaluation, WorkerLimits(hang_after_s=7), (("/a.wav",), ("s3://b/c", "é\n")), "00", True
+    )
+    assert ClusterOrder.of(order.told()) == order
 
 
 def test_each_list_is_looked_for_by_the_first_file_that_is_here(tmp_path: Path) -> None:
@@ -42,7 +44,7 @@ def test_each_list_is_looked_for_by_the_first_file_that_is_here(tmp_path: Path) 
     ]
     probes = probes_of(files)
     assert probes == ((a,), (text,), (b,), (f"{gone}0", f"{gone}1", f"{gone}2"))
-    order = Order("1f", "0.1.0", Evaluation(Task("e", "m")), Limits(), probes)
+    order = ClusterOrder("1f", "0.1.0", Evaluation(Task("e", "m")), WorkerLimits(), probes)
     assert order.unseen().startswith(f"{gone}0 cannot be read there (")
     Path(f"{gone}2").touch()
     assert order.unseen() == ""

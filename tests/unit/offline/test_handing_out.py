@@ -9,8 +9,8 @@ import pytest
 
 from harness.model.offline import FileOutcome, ListedFile, ListKind, RejectReason
 from harness.offline.journal_lines import file_line, file_of
-from harness.offline.messages import Frame, FrameReader, framed
-from harness.offline.run import WINDOW, HandingOut, Pace
+from harness.offline.messages import WorkerFrame, WorkerFrames, framed
+from harness.offline.run import WINDOW, HandingOut, RunPace
 
 
 def sized(folder: Path, seconds: list[float]) -> list[ListedFile]:
@@ -53,15 +53,15 @@ def test_a_million_files_are_looked_at_a_window_at_a_time() -> None:
 
 
 def test_frames_come_together_from_pieces() -> None:
-    sent = framed(Frame.FILES, b"a" * 300) + framed(Frame.READY) + framed(Frame.OUTCOMES, b"b\n")
+    sent = framed(WorkerFrame.FILES, b"a" * 300) + framed(WorkerFrame.READY) + framed(WorkerFrame.OUTCOMES, b"b\n")
     for size in (1, 4, 7, 1000):
-        reader = FrameReader()
+        reader = WorkerFrames()
         got = [one for at in range(0, len(sent), size) for one in reader.feed(sent[at : at + size])]
-        assert got == [(Frame.FILES, b"a" * 300), (Frame.READY, b""), (Frame.OUTCOMES, b"b\n")]
+        assert got == [(WorkerFrame.FILES, b"a" * 300), (WorkerFrame.READY, b""), (WorkerFrame.OUTCOMES, b"b\n")]
     with pytest.raises(ValueError):
-        list(FrameReader().feed(b"Zabcdefgh" * 3))
+        list(WorkerFrames().feed(b"Zabcdefgh" * 3))
     with pytest.raises(ValueError, match="a frame of"):
-        list(FrameReader().feed(b"O\xff\xff\xff\xff"))
+        list(WorkerFrames().feed(b"O\xff\xff\xff\xff"))
 
 
 def test_a_file_goes_to_another_process_as_it_is() -> None:
@@ -71,7 +71,7 @@ def test_a_file_goes_to_another_process_as_it_is() -> None:
 
 
 def test_progress_tells_hours_rates_and_what_is_left() -> None:
-    pace = Pace(10, 100.0)
+    pace = RunPace(10, 100.0)
     assert (pace.snapshot(100.0, None, 2).rate, pace.snapshot(100.0, None, 2).eta_s) == (None, None)
     pace.count(FileOutcome(ListKind.OOV, 0, 16000 * 600, 16000))
     pace.count(FileOutcome(ListKind.OOV, 1, 16000 * 600, 16000, rejected=RejectReason.ERROR, error="why"))

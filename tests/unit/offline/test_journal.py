@@ -29,7 +29,15 @@ from harness.model.offline import (
     Task,
 )
 from harness.offline.journal import Journal, ordered_outcomes, read_journal
-from harness.offline.journal_lines import JournalHeader, ListFacts, Mark, Shard, differences, has_check, outcome_line
+from harness.offline.journal_lines import (
+    JournalHeader,
+    JournalMark,
+    ListFacts,
+    Shard,
+    differences,
+    has_check,
+    outcome_line,
+)
 from harness.offline.shards import merged_lines
 
 FACTS = EngineFacts(
@@ -68,7 +76,7 @@ class Time:
         return self.now
 
 
-def written(path: Path, mark: Mark | None = Mark.COMPLETE, header: JournalHeader = HEADER) -> Path:
+def written(path: Path, mark: JournalMark | None = JournalMark.COMPLETE, header: JournalHeader = HEADER) -> Path:
     journal = Journal.create(path, header)
     for outcome in OUTCOMES:
         journal.append(outcome, f"{outcome.kind}{outcome.number}\udce4.wav")
@@ -98,7 +106,7 @@ def test_outcomes_of_several_journals_are_put_in_order_and_each_is_told_once(tmp
         journal = Journal.create(tmp_path / f"{part}.jsonl", HEADER)
         for number in numbers[part::3] + numbers[:5]:
             journal.append(FileOutcome(ListKind.INV, number, samples=1 + number, rate_hz=16000), str(number))
-        journal.close(Mark.COMPLETE)
+        journal.close(JournalMark.COMPLETE)
     found = list(ordered_outcomes([tmp_path / f"{part}.jsonl" for part in range(3)]))
     assert [one.number for one in found] == list(range(200))
 
@@ -115,7 +123,7 @@ def test_a_torn_last_line_is_passed_over_and_cut_off(tmp_path: Path, left: int) 
     assert journal.before is not None
     assert len(journal.before) == 4
     journal.append(OUTCOMES[-1], "again")
-    journal.close(Mark.COMPLETE)
+    journal.close(JournalMark.COMPLETE)
     assert read_journal(path).complete
 
 
@@ -131,7 +139,7 @@ def test_a_journal_without_crcs_is_read_and_gone_on_with(tmp_path: Path) -> None
     path.write_bytes(b"".join(unchecked(path)[:-1]))
     journal = Journal.reopen(path, HEADER)
     journal.append(OUTCOMES[-1], "again")
-    journal.close(Mark.COMPLETE)
+    journal.close(JournalMark.COMPLETE)
     found = read_journal(path)
     assert found.complete
     assert [one.outcome for one in found.outcomes()] == [OUTCOMES[place] for place in (2, 4, 1, 3, 0)]
@@ -205,7 +213,7 @@ def test_what_is_no_journal_is_refused(tmp_path: Path, content: bytes) -> None:
     ],
 )
 def test_a_journal_of_another_evaluation_is_not_gone_on_with(tmp_path: Path, other: JournalHeader, words: str) -> None:
-    path = written(tmp_path / "a.jsonl", Mark.PARTIAL)
+    path = written(tmp_path / "a.jsonl", JournalMark.PARTIAL)
     before = path.read_bytes()
     with pytest.raises(InputError) as refused:
         Journal.reopen(path, other)
@@ -229,18 +237,23 @@ def test_sittings_add_up(tmp_path: Path) -> None:
     journal.abandon()
     journal = Journal.reopen(tmp_path / "a.jsonl", HEADER, time)
     time.now += 3
-    journal.close(Mark.PARTIAL)
+    journal.close(JournalMark.PARTIAL)
     found = read_journal(tmp_path / "a.jsonl")
     assert found.duration_s == 15
-    assert found.ending is Mark.PARTIAL
-    assert [mark.mark for mark in found.marks] == [Mark.BEGUN, Mark.SO_FAR, Mark.BEGUN, Mark.PARTIAL]
+    assert found.ending is JournalMark.PARTIAL
+    assert [mark.mark for mark in found.marks] == [
+        JournalMark.BEGUN,
+        JournalMark.SO_FAR,
+        JournalMark.BEGUN,
+        JournalMark.PARTIAL,
+    ]
 
 
 def test_an_error_in_the_run_leaves_a_partial_journal(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), Journal.create(tmp_path / "a.jsonl", HEADER):
         raise ZeroDivisionError("nought")
     found = read_journal(tmp_path / "a.jsonl")
-    assert (found.ending, found.marks[-1].why) == (Mark.PARTIAL, "nought")
+    assert (found.ending, found.marks[-1].why) == (JournalMark.PARTIAL, "nought")
 
 
 def test_a_journal_that_the_disk_has_no_room_for_keeps_what_it_has(tmp_path: Path) -> None:
@@ -287,7 +300,7 @@ def test_a_million_outcomes_are_told_in_order_within_bounded_memory(tmp_path: Pa
     journal.append_lines(
         b"".join(outcome_line(FileOutcome(ListKind.INV, number, 16000, 16000), "a") for number in numbers)
     )
-    journal.close(Mark.COMPLETE)
+    journal.close(JournalMark.COMPLETE)
     found = read_journal(path)
     index = found.index
     assert index.keys.nbytes + index.offsets.nbytes + index.lengths.nbytes == 20 * count
@@ -307,9 +320,9 @@ def test_two_runs_do_not_write_the_same_journal(tmp_path: Path, make: Callable[[
 
 def test_a_shorter_journal_leaves_nothing_of_the_one_that_it_replaces(tmp_path: Path) -> None:
     path = written(tmp_path / "a.jsonl")
-    Journal.create(path, HEADER).close(Mark.PARTIAL)
+    Journal.create(path, HEADER).close(JournalMark.PARTIAL)
     found = read_journal(path)
-    assert (len(found), found.ending, found.torn) == (0, Mark.PARTIAL, False)
+    assert (len(found), found.ending, found.torn) == (0, JournalMark.PARTIAL, False)
 
 
 @pytest.mark.parametrize(
@@ -344,7 +357,7 @@ def test_audio_of_which_no_mark_tells_the_time_is_known(tmp_path: Path) -> None:
     journal = Journal.reopen(path, HEADER, time)
     journal.append(FileOutcome(ListKind.OOV, 0, 16_000 * 7, 16_000), "d")
     time.now += 1
-    journal.close(Mark.PARTIAL)
+    journal.close(JournalMark.PARTIAL)
     found = read_journal(path)
     assert (found.duration_s, found.untimed_s) == (12.0, 30.0)
 
@@ -356,10 +369,10 @@ def test_lost_workers_are_told_and_end_no_sitting(tmp_path: Path) -> None:
     journal.append(OUTCOMES[0], "a")
     journal.lost("a worker was ended by SIGKILL at a.wav")
     time.now += 3
-    journal.close(Mark.PARTIAL)
+    journal.close(JournalMark.PARTIAL)
     found = read_journal(path)
     assert found.lost_workers == ("a worker was ended by SIGKILL at a.wav",)
-    assert (found.ending, found.duration_s, found.untimed_s) == (Mark.PARTIAL, 5.0, 0.0)
+    assert (found.ending, found.duration_s, found.untimed_s) == (JournalMark.PARTIAL, 5.0, 0.0)
 
 
 def test_parts_that_were_killed_are_taken_to_have_gone_on_as_fast(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from harness.engines.settings import operating_points
 from harness.model.choices import ChosenBy
 from harness.model.errors import LogError
 from harness.model.offline import Counting, FileOutcome, ListKind, ScoreTrack, SpotRule
-from harness.offline.figures.sweep import Aim, PointFigures, Sweep, Target, choose, figures_at
+from harness.offline.figures.sweep import Aim, PointFigures, Sweep, SweepTarget, choose, figures_at
 from harness.offline.reports.det import (
     FLATTERS,
     MOST_ROWS,
@@ -74,7 +74,7 @@ def test_a_threshold_in_the_table_is_the_very_threshold() -> None:
 def test_pictures_are_whole_and_the_same_each_time(tmp_path: Path) -> None:
     dev, report = sweep(1), sweep(2)
     curve, developed = Curve("reported", report.at()), Curve("development", dev.at())
-    chosen = choose(Target(Aim.FALSE_ACCEPTS, 3.0), developed.det, POINTS, report)
+    chosen = choose(SweepTarget(Aim.FALSE_ACCEPTS, 3.0), developed.det, POINTS, report)
     for name in ("a.png", "b.png", "a.svg", "b.svg"):
         draw(tmp_path / name, "an engine & <its> model", curve, POINTS, developed, chosen)
     for ending in ("png", "svg"):
@@ -92,14 +92,14 @@ def test_pictures_are_whole_and_the_same_each_time(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("files", "target"), [(1, 0.0), (3, 50.0)])
 def test_few_files_and_no_false_accept_can_be_drawn(tmp_path: Path, files: int, target: float) -> None:
     few = sweep(5, files=files, hours=1)
-    chosen = choose(Target(Aim.FALSE_ACCEPTS, target), few.at(), POINTS, None)
+    chosen = choose(SweepTarget(Aim.FALSE_ACCEPTS, target), few.at(), POINTS, None)
     draw(tmp_path / "few.png", "few", Curve("list", few.at()), POINTS, chosen=chosen)
     assert (tmp_path / "few.png").stat().st_size > 10_000
 
 
 def test_both_lists_stand_side_by_side_and_one_list_flatters_itself() -> None:
     dev, report = sweep(1), sweep(2)
-    target = Target(Aim.FALSE_ACCEPTS, 3.0)
+    target = SweepTarget(Aim.FALSE_ACCEPTS, 3.0)
     both = choose(target, dev.at(), POINTS, report)
     assert both is not None
     lines = list(chosen_lines(target, both))
@@ -112,7 +112,7 @@ def test_both_lists_stand_side_by_side_and_one_list_flatters_itself() -> None:
     assert list(chosen_lines(target, one))[-1] == FLATTERS
     assert chosen_json(target, one)["one_list"] is True
     assert "No threshold" in list(chosen_lines(target, None))[1]
-    by_bound = choose(Target(Aim.FALSE_ACCEPTS, 3.0, ChosenBy.BOUND), dev.at(), POINTS, report)
+    by_bound = choose(SweepTarget(Aim.FALSE_ACCEPTS, 3.0, ChosenBy.BOUND), dev.at(), POINTS, report)
     assert by_bound is not None
     interval = by_bound.chosen.per_hour_interval
     assert interval is not None

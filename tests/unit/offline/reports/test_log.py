@@ -27,14 +27,14 @@ from harness.model.offline import (
 )
 from harness.offline.figures.figures import Figures
 from harness.offline.journal import Journal, read_journal
-from harness.offline.journal_lines import JournalHeader, JournalledOutcome, ListFacts, Mark, Shard
+from harness.offline.journal_lines import JournalHeader, JournalledOutcome, JournalMark, ListFacts, Shard
 from harness.offline.reports.log import (
-    Run,
-    as_json,
+    EvaluationRun,
     head_of,
     point_lines,
     run_of,
     sound_lines,
+    summary_json,
     summary_line,
     write_log,
     writing_line,
@@ -74,8 +74,10 @@ def header(counting: Counting, planned: int = 0, shard: Shard | None = None) -> 
     )
 
 
-def run(counting: Counting, outcomes: int, planned: int | None = None, duration_s: float = 2.0) -> Run:
-    return Run(header(counting, outcomes if planned is None else planned), outcomes, 1_709_287_202.1, duration_s)
+def run(counting: Counting, outcomes: int, planned: int | None = None, duration_s: float = 2.0) -> EvaluationRun:
+    return EvaluationRun(
+        header(counting, outcomes if planned is None else planned), outcomes, 1_709_287_202.1, duration_s
+    )
 
 
 def written(outcomes: Sequence[FileOutcome], counting: Counting | None = None) -> tuple[str, Figures]:
@@ -284,11 +286,11 @@ def test_console_lines_have_the_manuals_forms() -> None:
 
 def test_a_partial_log_says_so_and_a_shard_which() -> None:
     stream = io.StringIO()
-    part = Run(header(Counting(), 9, Shard(2, 3)), 1, 0.0, 1.0)
+    part = EvaluationRun(header(Counting(), 9, Shard(2, 3)), 1, 0.0, 1.0)
     found = write_log(stream, part, [JournalledOutcome(outcome(INV, spot(1.2, 1.9)), "a.wav")])
     assert "INFO x-partial 1 of 9 files\n" in stream.getvalue()
     assert "INFO x-shard 2/3\n" in stream.getvalue()
-    assert as_json(part, found)["partial"] is True
+    assert summary_json(part, found)["partial"] is True
 
 
 def test_a_journal_becomes_a_log_in_list_order(tmp_path: Path) -> None:
@@ -296,7 +298,7 @@ def test_a_journal_becomes_a_log_in_list_order(tmp_path: Path) -> None:
     with Journal.create(tmp_path / "a.jsonl", header(Counting(), 6)) as journal:
         for one in reversed(files):
             journal.append(one, f"{one.kind.value}-{one.number}")
-        journal.close(Mark.COMPLETE)
+        journal.close(JournalMark.COMPLETE)
     found = read_journal(tmp_path / "a.jsonl")
     stream = io.StringIO()
     write_log(stream, run_of(found), found.outcomes())
@@ -339,7 +341,7 @@ def test_json_has_exact_samples_and_nulls_over_nothing() -> None:
         outcome(OOV, rejected=RejectReason.HANG, error="no answer"),
     ]
     _, found = written(of)
-    told = as_json(run(Counting(), 3), found)
+    told = summary_json(run(Counting(), 3), found)
     assert told["samples"]["oov"] == {"16000": 160_000, "44100": 44_101}
     assert told["totals"]["FACOUNT"] == 1
     assert told["totals"]["FRRATIO"] is None

@@ -1,0 +1,331 @@
+"""One evaluation from its lists to its log: which files it writes, what it plays, and what it says of what it found."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from harness import __version__
+from harness.base.cells import counted
+from harness.base.whole_file import WholeFile
+from harness.model.errors import HarnessError, InputError, Place
+from harness.model.offline import Counting, EngineFacts, EngineKind, Evaluation, FileOutcome, ListedFile
+from harness.offline.asked import DeclaredLimits, EvaluationAsked, SweepAsked
+from harness.offline.journal import Journal, read_journal
+from harness.offline.journal_lines import JournalHeader, Shard
+from harness.offline.lists import read_lists
+from harness.offline.pool import WorkerLimits
+from harness.offline.run import OnOutcome, OpensJournal, Ran, RunProgress, run, stop_when_asked
+
+if TYPE_CHECKING:
+    from harness.offline.figures.figures import Figures
+    from harness.offline.reports.log import EvaluationRun
+
+_FIRST_WORDS = (b"INFO ", b"INVTA ", b"INVFA ", b"INVFR ", b"OOVFA ", b"CMD", b"STT", b"REJECT ", b"ERROR ")
+
+
+class EvaluationEnding(IntEnum):
+    """The exit status."""
+
+    WELL = 0
+    LIMIT_FAILED = 1
+    FAULT = 3
+    INTERRUPTED = 130
+
+
+class EvaluationScreen(Protocol):
+    """Where lines go. say: results; tell: a file's events; warn: what is no result; clear: ends that of progress."""
+
+    def say(self, line: str) -> None: ...
+    def tell(self, line: str) -> None: ...
+    def warn(self, line: str) -> None: ...
+    def progress(self, progress: RunProgress) -> None: ...
+    def clear(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationFiles:
+    """The log by its name; the others stand beside it."""
+
+    log: Path
+
+    @property
+    def journal(self) -> Path:
+        return self.log.with_name(f"{self.log.name}.jsonl")
+
+    @property
+    def summary(self) -> Path:
+        return self.log.with_name(f"{self.log.name}.json")
+
+    @property
+    def all(self) -> tuple[Path, ...]:
+        return (self.log, self.journal, self.summary) if self.log.name else ()
+
+    def demand_room(self, *, resume: bool, force: bool) -> None:
+        """InputError when something is there that nobody said may be replaced, or nothing can be written there."""
+        if not self.log.name:
+            raise InputError("a log needs a name", remedy="Choose another -l")
+        try:
+            self._demand_room(resume=resume, force=force)
+        except OSError as error:  # a name that is too long, a folder that may not be looked into
+            what = f"the log cannot be written: {error.strerror or error}"
+            raise InputError(what, place=Place(str(self.log)), remedy="Choose another -l") from error
+
+    def _demand_room(self, *, resume: bool, force: bool) -> None:
+        folder = self.log.parent
+        if not folder.is_dir():
+            raise InputError(f"there is no folder {folder}", place=Place(str(self.log)), remedy=f"mkdir -p {folder}")
+        if not os.access(folder, os.W_OK):
+            raise InputError("nothing can be written there", place=Place(str(folder)), remedy="Choose another -l")
+        for one in self.all:
+            if one.exists() and not one.is_file():
+                raise InputError("this is no file", place=Place(str(one)), remedy="Choose another -l")
+        if resume:
+            if self.log.exists() and not self.journal.exists():
+                raise InputError(
+                    f"there is no {self.journal.name} beside it, which --resume goes on with",
+                    place=Place(str(self.log)),
+                    remedy="Begin anew with --force, or choose another -l",
+                )
+            return
+        if not (self.log.exists() or self.journal.exists()):
+            return
+        if not force:
+            there = self.log if self.log.exists() else self.journal
+            raise InputError("this is there already", place=Place(str(there)), remedy=self._ways_out())
+        if self.log.exists() and not _is_log(self.log):
+            raise InputError(
+                "this is no wake-evaluation log, and --force replaces only those",
+                place=Place(str(self.log)),
+                remedy="Choose another -l",
+            )
+
+    def opened(self, header: JournalHeader, *, resume: bool) -> Journal:
+        """The journal, new or gone on with; a log of before that is to be replaced goes with its summary."""
+        if resume and self.journal.exists():
+            return Journal.reopen(self.journal, header)
+        journal = Journal.create(self.journal, header)
+        # What they say is of another run from now on, and this one may be killed before it writes its own.
+        self.log.unlink(missing_ok=True)
+        self.summary.unlink(missing_ok=True)
+        return journal
+
+    def write(self) -> tuple[EvaluationRun, Figures]:
+        """Log and summary from the journal, each whole or not at all; HarnessError, InputError."""
+        from harness.offline.reports.log import run_of, summary_json, write_log
+
+        journal = read_journal(self.journal)
+        run = run_of(journal)
+        with WholeFile(str(self.log)) as file:
+            text = io.TextIOWrapper(io.BufferedWriter(file, 1 << 20), "utf-8", newline="\n")
+            found = write_log(text, run, journal.outcomes())
+            text.flush()
+            file.keep()
+        with WholeFile(str(self.summary)) as file:
+            file.write((json.dumps(summary_json(run, found), indent=2) + "\n").encode())
+            file.keep()
+        return run, found
+
+    def _ways_out(self) -> str:
+        ways = "--force begins anew and replaces it; -l names another"
+        if not self.journal.exists():
+            return ways
+        try:
+            complete = read_journal(self.journal).complete
+        except InputError:
+            return ways
+        return ways if complete else f"It is partial: --resume goes on with it; {ways}"
+
+
+def _is_log(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            start = file.read(8)
+    except OSError as error:
+        raise InputError(f"it cannot be read: {error.strerror}", place=Place(str(path))) from error
+    return not start or start.startswith(_FIRST_WORDS)
+
+
+def _import_arithmetic() -> None:
+    """While workers load, since it takes longer than half an hour of audio takes to play."""
+    import_module("harness.offline.reports.log")
+
+
+class EvaluationSitting:
+    """Runs the evaluation, writes its log, says what came of it. named: the task as it was given."""
+
+    def __init__(
+        self,
+        asked: EvaluationAsked,
+        named: str,
+        evaluation: Evaluation,
+        written: EvaluationFiles,
+        screen: EvaluationScreen,
+        command_line: Sequence[str],
+        *,
+        sweep: SweepAsked,
+        limits: DeclaredLimits,
+        verbose: int,
+    ) -> None:
+        self._asked, self._named, self._evaluation, self._written = asked, named, evaluation, written
+        self._screen, self._command_line = screen, tuple(command_line)
+        self._sweep, self._limits, self._verbose = sweep, limits, verbose
+        self._listing = read_lists(asked.inv, asked.oov, asked.referenced)
+        # What is wrong with development lists is told now, not after hours.
+        self._developed = read_lists(sweep.dev_inv, sweep.dev_oov, ()) if sweep.developed else None
+        self._files: Sequence[ListedFile] = self._listing.files
+        self._shard: Shard | None = None
+        if asked.shard is not None:
+            from harness.offline.shards import PartOfFiles
+
+            part = PartOfFiles(self._listing.files, asked.shard)
+            self._files, self._shard = part, part.shard
+        self._header: JournalHeader | None = None
+
+    def evaluate(self) -> EvaluationEnding:
+        if not self._files:
+            raise InputError("no file is in this part of the lists", remedy="Ask for fewer parts")
+        try:
+            self._play(self._evaluation, self._files, self._opens, self._tells if self._verbose >= 3 else None)
+        except (HarnessError, KeyboardInterrupt) as error:
+            self._screen.clear()
+            if self._header is not None:
+                self._write_after(error)
+            raise
+        self._screen.clear()
+        return self._told()
+
+    def _play(
+        self,
+        evaluation: Evaluation,
+        files: Sequence[ListedFile],
+        journal: OpensJournal,
+        on_outcome: OnOutcome | None = None,
+    ) -> Ran:
+        asked = self._asked
+        screen = self._screen
+        limits = WorkerLimits(hang_after_s=asked.hang_after_s)
+        with stop_when_asked() as stop:
+            if asked.cluster:
+                from harness.offline.cluster import run_on_cluster
+
+                return run_on_cluster(
+                    evaluation, files, journal=journal, stop=stop, on_outcome=on_outcome, on_progress=screen.progress,
+                    on_told=screen.warn, limits=limits, address=asked.cluster, task_s=asked.task_hours * 3600,
+                )  # fmt: skip
+            return run(
+                evaluation, files, journal=journal, stop=stop, on_outcome=on_outcome, on_progress=screen.progress,
+                on_told=screen.warn, limits=limits, jobs=asked.jobs, while_loading=_import_arithmetic,
+            )  # fmt: skip
+
+    def _opens(self, facts: EngineFacts) -> Journal:
+        """The journal, once the engine has said what it is; no audio has been read yet."""
+        asked = self._asked
+        asked.demand_fit(self._named, facts)
+        if self._sweep:
+            from harness.offline.sweep import demand_scores
+
+            demand_scores(facts, self._evaluation)
+        lead_in_ms = 0.0 if facts.kind is EngineKind.TRANSCRIPT else facts.lead_in_ms
+        counting = Counting(asked.count_in_vocabulary, asked.normalise, asked.words, lead_in_ms, asked.lead_in_ref)
+        header = JournalHeader(
+            self._evaluation,
+            counting,
+            facts,
+            self._listing.lists,
+            len(self._files),
+            time.time(),
+            self._command_line,
+            (("voice-harness", __version__),),
+            self._shard,
+            self._listing.bases,
+        )
+        journal = self._written.opened(header, resume=asked.resume)
+        self._header = header
+        if self._verbose:
+            from harness.offline.reports.log import writing_line
+
+            self._screen.say(writing_line(str(self._written.log)))
+        return journal
+
+    def _tells(self, outcome: FileOutcome, file: ListedFile) -> None:
+        """An event a line, as it comes."""
+        from harness.offline.figures.counts import judged
+        from harness.offline.reports.log import happenings
+        from harness.wake.reports.wake_log import line_of
+
+        assert self._header is not None
+        for happening in happenings(outcome, judged(outcome, self._header.counting), file.listed):
+            self._screen.tell(line_of(happening))
+
+    def _write_after(self, error: BaseException) -> None:
+        """The partial log of what came before an error; a second error is told, and the first decides."""
+        try:
+            self._written.write()
+        except HarnessError as another:
+            self._screen.warn(f"the log of what was done could not be written: {another}")
+        else:
+            self._screen.warn(f"{self._written.log} holds what was done before; --resume goes on")
+
+    def _told(self) -> EvaluationEnding:
+        """Log and console lines of what was found."""
+        from harness.offline.figures.figures import limit_failures
+        from harness.offline.reports.log import fault_lines, head_of, point_lines, sound_lines, summary_line
+
+        screen, asked = self._screen, self._asked
+        done, found = self._written.write()
+        facts = done.header.facts
+        if self._verbose:
+            head = head_of(done, found)
+            for line in sound_lines(head, inv=bool(asked.inv or asked.referenced), oov=bool(asked.oov)):
+                screen.say(line)
+        if self._verbose >= 2:
+            for line in point_lines(facts.operating_point, [one.number for one in facts.operating_points]):
+                screen.say(line)
+        screen.say(summary_line(done, found))
+        for line in fault_lines(found.counts, "the ERROR lines of the log say", resampling=asked.resample):
+            screen.warn(line)
+        if not (found.counts.inv_files or found.counts.oov_files):
+            screen.warn("no file could be used")
+        if found.clustered and found.clustering is not None:
+            low, high = found.clustering.interval
+            screen.warn(
+                f"false accepts come in clusters (index of dispersion {found.clustering.index:.1f} over files): "
+                f"by file the 95 % interval is {low:.4g} to {high:.4g} an hour"
+            )
+        if lost := len(done.lost_workers):
+            screen.warn(f"{counted(lost, 'worker')} lost and replaced: the x-lost-worker lines of the log say how")
+        if done.partial:
+            screen.warn(
+                f"interrupted after {done.outcomes} of {done.header.planned} files; the log is partial. "
+                "Go on with the same command and --resume"
+            )
+            return EvaluationEnding.INTERRUPTED
+        well = self._swept()
+        failures = list(limit_failures(self._limits, found))
+        for failure in failures:
+            screen.warn(failure)
+        if not well or found.counts.has_faults:
+            return EvaluationEnding.FAULT
+        return EvaluationEnding.LIMIT_FAILED if failures else EvaluationEnding.WELL
+
+    def _swept(self) -> bool:
+        """What thresholds come to, where a sweep is asked for; whether the development lists went without a fault."""
+        if not self._sweep:
+            return True
+        from harness.offline.sweep import SweepRun
+
+        sweep = SweepRun(self._sweep, read_journal(self._written.journal), self._screen.warn)
+        well = self._developed is None or sweep.develop(self._developed, self._play)
+        self._screen.clear()
+        for line in sweep.write(self._sweep.prefix or f"{self._written.log.with_suffix('')}.det"):
+            self._screen.say(line)
+        return well
