@@ -41,7 +41,7 @@ def test_devices_of_a_bench_in_their_order(bench: str) -> None:
         ("kitchen", "serial", True),
     ]
     (tflm,) = reached(f"{bench}#tflm", {})
-    assert not tflm.framed
+    assert not tflm.abilities.restarts
 
 
 def test_settings_stand_in_place_of_the_connections_keys(bench: str) -> None:
