@@ -167,12 +167,14 @@ class AudioDialogue(StrEnum):
     """How a device takes sound over its wire: docs/framing.md, TFLM's test_over_serial, or Hermes' audioFrame.
 
     HERMES_SPEAKER (playBytes) plays through the device: a loudspeaker at its place, and no way past its microphone.
+    DRIVER: in the way that the driver of its connection knows (a transport of another package).
     """
 
     VH = "vh"
     TFLM = "tflm_test_over_serial"
     HERMES = "hermes_audio_frame"
     HERMES_SPEAKER = "hermes_play_bytes"
+    DRIVER = "driver"
 
 
 @dataclass(frozen=True, slots=True)

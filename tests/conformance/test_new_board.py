@@ -133,14 +133,14 @@ def test_a_board_with_only_a_yaml_file_works_end_to_end(typed: Typed, panel: str
     assert "2 of 2 samples are right" in typed("devices", "test", "panel.yaml").stdout
     assert "4 wake + 3 ambient = 7 planned" in typed("validate", tmp_path).stdout
     run = typed("run", "wake.yaml", "--bench", "bench.yaml", "--junit", "out/junit.xml")
-    assert "4/4" in run.stdout or "0 of 4 = 0.00%" in run.stdout
+    assert "4/4" in run.stdout or "0 of 4 = 0.00 %" in run.stdout
 
     report = (tmp_path / "out" / "junit.xml").read_bytes()
     assert problems(report) == []
     assert report.count(b"<testcase ") == 1 + 3 + 4 + 3  # the run, three limits, four calls, three segments
     assert b"<failure" not in report
     session = only_session(tmp_path)
-    assert "0 of 4 = 0.00%" in typed("show", session).stdout
+    assert "0 of 4 = 0.00 %" in typed("show", session).stdout
     typed("show", session, "--check")
     typed("export", session, "--wake-log", "door.log")
     woke = spots(tmp_path / "door.log")

@@ -135,7 +135,7 @@ class AudioKeys(Keys):
     """That the device takes sound over its wire."""
 
     dialogue: Annotated[AudioDialogue, word(AudioDialogue)] = Field(
-        description="vh (docs/framing.md), tflm_test_over_serial, hermes_audio_frame, or hermes_play_bytes (a speaker)."
+        description="vh (docs/framing.md), tflm_test_over_serial, hermes_audio_frame, hermes_play_bytes, or driver."
     )
     rate_hz: int = Field(default=16000, ge=8000, le=48000, description="Sample rate that it takes. Default 16000.")
     topic: Text = Field(default="", description="Hermes: topic, with {device}, and {id} of hermes_play_bytes.")

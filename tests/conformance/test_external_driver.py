@@ -1,0 +1,138 @@
+"""A transport from a package of its own works in every verb: nothing in the tree knows its name."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.engine_runs import wait_for
+from tests.conformance.offline.said import say
+
+HARNESS = Path(sys.executable).with_name("harness")
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "tests" / "external_driver"
+LAMP = """\
+device: lamp
+wake_phrases: [hey marvin]
+reports: [wake, status]
+transport: tcp_line
+audio: {dialogue: driver}
+lines:
+  - {match: '^woke at (?P<time>\\d+) ms, (?P<score>\\d+) %', kind: wake, score_scale: 100, clock: audio_ms}
+  - {match: '^boot: (?P<detail>.*)', kind: status, fields: {state: started}}
+  - {match: '^lamp firmware (?P<firmware>\\S+)', kind: about}
+samples:
+  - {lines: ['woke at 1016 ms, 86 %'], gives: [{kind: wake, score: 0.86, device_s: 1.016}]}
+"""
+WAKE = """\
+scenario: lamp_wakes
+needs: [wake_events, injection]
+trials: [{id: call, kind: wake, repeat: 2}]
+limits: {max_false_reject_share: 0}
+"""
+
+Typed = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package, installed as its users install it."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--target", folder]
+    subprocess.run([*command, PACKAGE], check=True, capture_output=True, cwd=folder)
+    return folder
+
+
+@pytest.fixture
+def typed(tmp_path: Path, site: Path) -> Iterator[Typed]:
+    """Runs `harness …` without a terminal, with the package, and checks its exit status."""
+    with tempfile.TemporaryDirectory(prefix="vh") as runtime:
+
+        def run(*arguments: str | Path, status: int = 0) -> subprocess.CompletedProcess[str]:
+            done = subprocess.run(
+                [HARNESS, *map(str, arguments)],
+                cwd=tmp_path,
+                env={**os.environ, "HARNESS_RUNTIME": runtime, "PYTHONPATH": str(site)},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=90,
+                check=False,
+            )
+            assert done.returncode == status, done.stdout + done.stderr
+            return done
+
+        yield run
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> Iterator[str]:
+    """Of a board, and a bench that it is on."""
+    port = tmp_path / "port"
+    board = subprocess.Popen([sys.executable, "-m", "tests.external_driver.tcp_board", port], cwd=ROOT)
+    try:
+        wait_for(port.exists, what="the board's port")
+        found = f"127.0.0.1:{port.read_text(encoding='ascii')}"
+        (tmp_path / "lamp.yaml").write_text(LAMP, encoding="utf-8")
+        (tmp_path / "wake.yaml").write_text(WAKE, encoding="utf-8")
+        (tmp_path / "bench.yaml").write_text(
+            f"bench: b\ndevices: {{lamp: {{profile: lamp, connection: {{driver: tcp_line, address: '{found}'}}}}}}\n",
+            encoding="utf-8",
+        )
+        yield found
+    finally:
+        board.kill()
+        board.wait()
+
+
+def test_it_is_run_on_a_bench(typed: Typed, address: str, tmp_path: Path) -> None:
+    typed("validate", tmp_path)
+    run = typed("run", "wake.yaml", "--bench", "bench.yaml")
+    assert "0 of 2 = 0.00 %" in run.stdout
+    (session,) = (tmp_path / "sessions").iterdir()
+    told = json.loads((session / "session.json").read_text(encoding="utf-8"))
+    assert "lamp is given it over its connection" in told["sound_path"]
+    assert "firmware 1.2" in typed("show", session).stdout
+
+
+def test_it_is_tested_and_monitored(typed: Typed, address: str) -> None:
+    for reached in (("--address", address), ("--driver", "tcp_line", "--set", f"address={address}")):
+        watched = typed("devices", "test", "lamp.yaml", *reached, "--seconds", "1").stdout
+        assert "1 of 1 samples are right" in watched
+        assert "kind: about, firmware: '1.2'" in watched
+
+
+def test_the_monitor_follows_it_until_it_ends(site: Path, address: str, tmp_path: Path) -> None:
+    command = [HARNESS, "devices", "monitor", "lamp.yaml", "--address", address, "--json"]
+    environment = {**os.environ, "PYTHONPATH": str(site)}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as watched:
+        assert watched.stdout is not None
+        assert json.loads(watched.stdout.readline())["made"] == "kind: about, firmware: '1.2'"
+        host, _, port = address.rpartition(":")
+        with socket.create_connection((host, int(port))) as other:
+            other.sendall(b"RESET\nEND\n")
+        rest = [json.loads(line) for line in watched.stdout]
+    assert watched.returncode == 0
+    assert rest[0]["made"] == "kind: status, state: started, detail: reset"
+    assert rest[-1]["note"] == "2 lines: 2 mapped, 0 not"
+
+
+def test_the_doctor_looks_at_it(typed: Typed, address: str, tmp_path: Path) -> None:
+    checks = json.loads(typed("doctor", "--bench", "bench.yaml", "--json", status=1).stdout)["checks"]
+    assert [one["says"] for one in checks if one["name"] == "tcp"] == [f"lamp: {address} answers"]
+
+
+def test_files_are_given_to_it(typed: Typed, address: str, tmp_path: Path) -> None:
+    say(tmp_path / "marvin.wav", "hey marvin", "en-gb")
+    (tmp_path / "inv.txt").write_text("marvin.wav\n", encoding="utf-8")
+    done = typed("evaluate", "-v", "-v", "-v", "-t", "device:bench.yaml#lamp", "-i", "inv.txt")
+    assert "INVTA" in done.stdout + done.stderr
+    assert "1.2" in (tmp_path / "device-bench.yaml_lamp.log").read_text(encoding="utf-8")
