@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from harness.session.figures.memory_counts import Floats, Pair, forgotten, memory_length
+from harness.session.figures.memory import Floats, Pair, forgotten, memory_length
 from harness.statistics.intervals import CONFIDENCE, clopper_pearson
 
 Curve = Callable[[Floats], Floats]

@@ -15,7 +15,7 @@ from harness.cli.watching import chosen_view, only_running, view_options
 from harness.model.errors import EngineError
 
 if TYPE_CHECKING:
-    from harness.session.engine.engine_place import EnginePlace
+    from harness.session.engine.launch import EnginePlace
 
 
 @click.command("attach", cls=Command)
@@ -37,7 +37,7 @@ def command(session: str | None, plain: bool, as_json: bool, report: Path | None
 
 
 def _running(session: str) -> EnginePlace:
-    from harness.session.engine.engine_place import find
+    from harness.session.engine.launch import find
 
     folder = session_folder(session)
     found = find(folder)

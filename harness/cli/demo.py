@@ -15,7 +15,7 @@ from harness.cli.sessions import SESSIONS, progress_of
 from harness.cli.watching import chosen_view, view_options, watch
 
 if TYPE_CHECKING:
-    from harness.session.engine.engine_place import EnginePlace
+    from harness.session.engine.launch import EnginePlace
 
 ENDS_WITHIN_S = 10.0
 

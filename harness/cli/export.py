@@ -136,8 +136,8 @@ def _junit(folder: Path, target: str, *, quiet: bool) -> None:
 
 def _trn(session: Path, folder: Path, device: str | None, *, quiet: bool) -> None:
     from harness.report.heard_trn import trn_files
-    from harness.session.figures.heard import heard_in
     from harness.session.figures.progress import normalisation_of
+    from harness.session.figures.trials import heard_in
 
     progress, wake = figures_of(session)
     heard = [one for one in heard_in(progress.trials, wake) if device in (None, one.device)]

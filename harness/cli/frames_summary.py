@@ -9,8 +9,7 @@ from harness.base.cells import fit, shown
 from harness.model.record import Understood
 from harness.session.figures.names import short_names
 from harness.session.figures.progress import Progress
-from harness.session.figures.trials import AttemptProgress, TrialProgress
-from harness.session.figures.understood import UnderstoodFigures
+from harness.session.figures.trials import AttemptProgress, TrialProgress, UnderstoodFigures
 from harness.statistics.intervals import Share
 from harness.understanding.understood import compared, parts_of, verdict_in_words, written
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from harness.base.cells import fit
 from harness.base.foreign import plain_text
 from harness.model.choices import Grouping
-from harness.session.figures.heard import Heard, HeardTrial, by_group, words_of
+from harness.session.figures.trials import Heard, HeardTrial, by_group, words_of
 from harness.transcripts.recognition import LEAST_QUERIES, HeardUnit, WordsHeard
 
 NOTHING = "n/a"

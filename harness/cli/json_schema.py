@@ -12,9 +12,8 @@ from harness.devices.profiles.keys import ProfileKeys
 from harness.model.choices import FileKind
 from harness.model.errors import PluginError
 from harness.rating.files.rounds import GoldFileKeys, RaterKeysKeys, RoundKeys, TrainingKeys
-from harness.scenario.bench_file import BenchKeys
-from harness.scenario.driver_options import adapter
-from harness.scenario.scenario_file import ScenarioKeys
+from harness.scenario.bench import BenchKeys, adapter
+from harness.scenario.keys import ScenarioKeys
 from harness.transcripts.files.normalisation_file import NormalisationKeys
 from harness.understanding.files.grammar_file import GrammarKeys
 from harness.understanding.files.label_set_file import LabelSetKeys

@@ -13,7 +13,7 @@ from harness.cli.watching import View, watch
 from harness.model.errors import HarnessError, InputError, Place
 
 if TYPE_CHECKING:
-    from harness.session.engine.engine_place import EnginePlace
+    from harness.session.engine.launch import EnginePlace
 
 F = TypeVar("F", bound=Callable[..., object])
 

@@ -18,8 +18,7 @@ from harness.cli.streams import standard_output
 from harness.model.errors import InputError, Place
 
 if TYPE_CHECKING:
-    from harness.session.figures.memory import MemoryFinding, MemoryPoint
-    from harness.session.figures.memory_counts import MemoryLength
+    from harness.session.figures.memory import MemoryFinding, MemoryLength, MemoryPoint
 
 AXES = ("voice", "level_dbfs", "gap_ms", "position", "noise")
 COLUMNS = (

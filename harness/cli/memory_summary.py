@@ -6,8 +6,16 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from harness.base.foreign import plain_text
-from harness.session.figures.memory import MemoryFigures, MemoryFinding, Teller, findings, unreached
-from harness.session.figures.memory_counts import Forgotten, Level, MemoryLength
+from harness.session.figures.memory import (
+    Forgotten,
+    Level,
+    MemoryFigures,
+    MemoryFinding,
+    MemoryLength,
+    Teller,
+    findings,
+    unreached,
+)
 from harness.session.figures.progress import Progress
 from harness.session.log.reader import LogReader
 

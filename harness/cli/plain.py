@@ -18,8 +18,7 @@ from harness.model.feed import Answered, Goodbye, Logged, Message, StateChanged,
 from harness.model.record import Entry
 from harness.session.engine.resolved import read_resolved
 from harness.session.figures.effects import right_of_known
-from harness.session.figures.limits import check_limits, words_of_session
-from harness.session.figures.progress import Progress, SessionFigures, normalisation_of
+from harness.session.figures.progress import Progress, SessionFigures, check_limits, normalisation_of, words_of_session
 from harness.wake.reports.figures_text import WakeLines, wake_summary
 from harness.wake.wake import WakeFigures
 

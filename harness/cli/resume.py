@@ -58,7 +58,7 @@ def command(session: str, plain: bool, as_json: bool, report: Path | None, unatt
 def _verdict(folder: Path) -> int:
     """What a run that ended here would have left with; says which limits failed."""
     from harness.session.engine.resolved import read_resolved
-    from harness.session.figures.limits import check_limits
+    from harness.session.figures.progress import check_limits
 
     progress, wake = figures_of(folder)
     scenario = read_resolved(folder).scenario

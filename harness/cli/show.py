@@ -52,8 +52,8 @@ def command(
     from harness.base.codec import MESSAGES, encode
     from harness.cli import heard_tables, summary
     from harness.cli.plain import end_of_session, next_steps
-    from harness.session.figures.heard import heard_in
     from harness.session.figures.progress import normalisation_of
+    from harness.session.figures.trials import heard_in
     from harness.session.log.reader import LogReader, check
 
     if as_json + as_csv + trials + wer + checking > 1:

@@ -19,12 +19,9 @@ from harness.model.scenario import TrialKind
 from harness.model.stimulus import Ambience
 from harness.model.transcript import WordCounts
 from harness.model.trial import Trial
-from harness.session.figures.heard import deciding_words
-from harness.session.figures.limits import LimitVerdict
 from harness.session.figures.names import short_names
-from harness.session.figures.progress import Progress
-from harness.session.figures.totals import Totals
-from harness.session.figures.trials import TrialProgress, TrialState
+from harness.session.figures.progress import LimitVerdict, Progress, Totals
+from harness.session.figures.trials import TrialProgress, TrialState, deciding_words
 from harness.statistics.latency import LatencyFigures
 from harness.wake.wake import WakeFigures
 from harness.wake.wake_plays import Play

@@ -93,7 +93,7 @@ class Findings:
         if not self.scenarios:
             return
         from harness.scenario.together import check_together
-        from harness.session.engine.rehearsal import refuse_unplayable, refuse_unspeakable
+        from harness.session.engine.prepare import refuse_unplayable, refuse_unspeakable
         from harness.session.plan import plan
 
         bench = next(iter(self.benches.values())) if len(self.benches) == 1 else None
@@ -215,11 +215,12 @@ def rating_summary(kind: FileKind, path: Path) -> str:
 
 
 def _notes(findings: Findings) -> Iterator[tuple[Path, str]]:
-    from harness.scenario import memory, references
+    from harness.scenario.references import numeral_notes
+    from harness.scenario.trials import wait_notes
 
     for path, scenario in findings.scenarios.items():
         yield from (
-            (path, note) for note in (*memory.notes(scenario), *references.notes(scenario, findings.benches.values()))
+            (path, note) for note in (*wait_notes(scenario), *numeral_notes(scenario, findings.benches.values()))
         )
 
 

@@ -24,7 +24,7 @@ from harness.model.feed import Goodbye, Hello, Message
 
 if TYPE_CHECKING:
     from harness.cli.plain import JsonPrinter, PlainPrinter
-    from harness.session.engine.engine_place import EnginePlace
+    from harness.session.engine.launch import EnginePlace
 
 LEFT_AT_ONCE = INTERRUPTED
 
@@ -109,7 +109,7 @@ class _Watch:
     """Prints on this thread what the client's thread receives, and turns Ctrl-C into an orderly stop."""
 
     def __init__(self, place: EnginePlace, printer: PlainPrinter | JsonPrinter, *, attended: bool) -> None:
-        from harness.session.engine.client import EngineClient
+        from harness.session.engine.feed import EngineClient
 
         self._place = place
         self._printer = printer
@@ -166,7 +166,7 @@ class _Watch:
 
 def only_running() -> EnginePlace:
     """The one session that is running; EngineError when there is none, or more than one."""
-    from harness.session.engine.engine_place import running
+    from harness.session.engine.launch import running
 
     found = running()
     if len(found) == 1:

@@ -30,7 +30,7 @@ from harness.dashboard.watch import View, Watch
 from harness.model.errors import EngineError, LogError
 from harness.model.feed import Answered, Hello, StateWord
 from harness.model.record import Question
-from harness.session.engine.client import EngineClient
+from harness.session.engine.feed import EngineClient
 from harness.session.log.judgment_log import later_rows
 from harness.wake.reports.figures_text import REVIEW_WORDS
 

@@ -8,8 +8,7 @@ from enum import StrEnum
 from harness.dashboard import palette
 from harness.dashboard.declared import Declared
 from harness.model.scenario import SequentialTest
-from harness.session.figures.limits import check_limits
-from harness.session.figures.totals import Totals
+from harness.session.figures.progress import Totals, check_limits
 from harness.wake.wake_progress import DeviceWake, WakeProgress
 
 

@@ -21,11 +21,18 @@ from harness.model.trial import Outcome, Trial
 from harness.report.junit_xml import Case, Properties, Reason, Report, Suite, Verdict, as_xml
 from harness.report.session import WholeSession
 from harness.session.engine.resolved import read_resolved
-from harness.session.figures.heard import Heard, group_of, heard_in, words_of
-from harness.session.figures.limits import LimitVerdict, check_limits
-from harness.session.figures.progress import normalisation_of
-from harness.session.figures.trials import AttemptProgress, TrialProgress
-from harness.session.figures.understood import frame_of, tested, understood_of
+from harness.session.figures.progress import LimitVerdict, check_limits, normalisation_of
+from harness.session.figures.trials import (
+    AttemptProgress,
+    Heard,
+    TrialProgress,
+    frame_of,
+    group_of,
+    heard_in,
+    tested,
+    understood_of,
+    words_of,
+)
 from harness.session.log.judgment_log import later_rows
 from harness.session.log.reader import LogReader
 from harness.statistics.intervals import Share

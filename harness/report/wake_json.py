@@ -11,10 +11,8 @@ from harness.model.trial import Trial
 from harness.model.understanding import Slot
 from harness.report.session import WholeSession
 from harness.report.wake_log_session import wake_log
-from harness.session.figures.heard import Heard, by_group, heard_in, words_of
 from harness.session.figures.progress import Progress, normalisation_of
-from harness.session.figures.trials import AttemptProgress, TrialProgress
-from harness.session.figures.understood import tested
+from harness.session.figures.trials import AttemptProgress, Heard, TrialProgress, by_group, heard_in, tested, words_of
 from harness.statistics.intervals import Share, clopper_pearson
 from harness.transcripts.recognition import WordsHeard
 from harness.transcripts.reports.scoring_json import counts_of

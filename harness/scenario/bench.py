@@ -2,22 +2,133 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
+import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from harness.base import file_kinds as kinds
-from harness.base import strict_yaml
-from harness.base.findings import Findings, attempt, nearest
+from harness.base import plugins, strict_yaml
+from harness.base.file_words import Id, Spoken, Text, word
+from harness.base.findings import Findings, Keys, attempt, nearest
 from harness.base.findings import Path as KeyPath
 from harness.base.strict_yaml import Plain
 from harness.devices.declared import abilities
 from harness.devices.profiles.profile import load_profile
-from harness.model.bench import Bench, Device, DeviceProfile, Equipment
+from harness.model.bench import Bench, Device, DeviceProfile, Equipment, OperatorPresence
 from harness.model.choices import FileKind
-from harness.model.errors import InputError, InputProblems
-from harness.scenario.bench_file import BenchKeys, DeviceKeys, EquipmentKeys
-from harness.scenario.driver_options import checked, installed_driver
+from harness.model.errors import InputError, InputProblems, PluginError
+
+_PLUGIN_OPTIONS = {
+    "speech_detector": plugins.Group.SPEECH_DETECTORS,
+    "recogniser": plugins.Group.RECOGNISERS,
+    "wake_engine": plugins.Group.WAKE_ENGINES,
+    "voice_engine": plugins.Group.VOICES,
+}
+"""Options that name a plug-in, wherever they occur."""
+
+_STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+
+
+def adapter(options: type) -> TypeAdapter[Any]:
+    """What checks written options strictly; lists become tuples and words become enum members as the fields ask.
+
+    A subclass carries the strictness, since a driver's dataclass knows nothing of how it is read.
+    """
+    return TypeAdapter(type(options.__name__, (options,), {"__slots__": (), "__pydantic_config__": _STRICT}))
+
+
+def installed_driver(name: str, found: Findings, at: KeyPath) -> type | None:
+    """The driver class of that name, or None when there is none or it cannot be loaded, which is noted."""
+    known = plugins.names(plugins.Group.DRIVERS)
+    if name not in known:
+        found.add(at, f"no driver is called {name!r}", nearest(name, known, listed="Installed"))
+        return None
+    try:
+        driver = plugins.load(plugins.Group.DRIVERS, name)
+    except (PluginError, AttributeError) as error:
+        what, remedy = (
+            (error.what, error.remedy) if isinstance(error, PluginError) else (str(error), "Install it again")
+        )
+        found.add(at, what, remedy)
+        return None
+    return driver if isinstance(driver, type) else None
+
+
+def checked(driver: type, written: dict[str, Plain], found: Findings, at: KeyPath) -> object | None:
+    """The options as an instance of `driver.Options`, or None when something is wrong, which is noted."""
+    kind: type = driver.Options  # type: ignore[attr-defined]
+    before = len(found.problems)
+    try:
+        valid = adapter(kind).validate_json(json.dumps(written))
+    except ValidationError as error:
+        known = [field.name for field in dataclasses.fields(kind) if field.init]
+        for detail in error.errors(include_url=False):
+            found.note(detail, at, known)
+        return None
+    except InputError as error:  # the Options object itself may refuse a value, with a remedy of its own
+        found.add(at, error.what, error.remedy or "Change it; docs/bench.md names the options of each driver")
+        return None
+    for name, group in _PLUGIN_OPTIONS.items():
+        word = written.get(name)
+        if isinstance(word, str) and word not in plugins.names(group):
+            remedy = nearest(word, plugins.names(group), listed="Installed")
+            found.add((*at, name), f"no {name.replace('_', ' ')} is called {word!r}", remedy)
+    if len(found.problems) > before:
+        return None
+    options: object = kind(
+        **{field.name: getattr(valid, field.name) for field in dataclasses.fields(kind) if field.init}
+    )
+    return options
+
+
+class EquipmentKeys(Keys):
+    """Something that a driver runs; further keys are the driver's own options."""
+
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True, allow_inf_nan=False)
+
+    driver: str | None = Field(default=None, description="Name of a driver.")
+    same_as: str | None = Field(default=None, description="Name of a loudspeaker entry whose driver does this as well.")
+    position: Id | None = Field(default=None, description="Where it stands; a matrix chooses loudspeakers by it.")
+
+
+class DeviceKeys(Keys):
+    """A device under test."""
+
+    profile: Text = Field(description="Id of a device profile, or its path relative to the bench.")
+    position: Id | None = Field(default=None, description="Where it stands.")
+    wake_phrases: list[Spoken] | None = Field(
+        default=None, min_length=1, description="Its own wake phrases; the first is used. Default: the profile's."
+    )
+    connection: EquipmentKeys | None = Field(default=None, description="How it is reached; a black box has none.")
+
+
+class BenchKeys(Keys):
+    """A bench: which devices, how they are reached, how the room is set up."""
+
+    bench: Id = Field(description="Name of the bench.")
+    title: Text = Field(default="", description="For people. Default: the name.")
+    sound_server: Literal["system", "virtual_lab"] = Field(
+        default="system", description="Whose sound devices are meant: system (the default) or virtual_lab."
+    )
+    room: Text = Field(default="", description="The room, for the log; in the virtual lab, one of its rooms.")
+    operator: Annotated[OperatorPresence, word(OperatorPresence)] = Field(
+        default=OperatorPresence.AUTO, description="auto (while a dashboard is open; the default), present or absent."
+    )
+    labels: dict[Id, Text] = Field(default={}, description="Anything worth keeping with the results, name: text.")
+    loudspeakers: dict[Id, EquipmentKeys] = Field(
+        default={}, description="Name: loudspeaker; the first is the default."
+    )
+    microphone: EquipmentKeys | None = Field(default=None, description="What hears the responses.")
+    monitor: EquipmentKeys | None = Field(
+        default=None, description="Headphones for replays, which the device under test does not hear."
+    )
+    devices: dict[Id, DeviceKeys] = Field(min_length=1, description="Name: device under test.")
+
 
 _SOUND = {"play": "plays no sound", "cut": "records no sound"}
 """What a driver must be able to do, and what it is told that it cannot."""

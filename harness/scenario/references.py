@@ -12,7 +12,7 @@ from harness.model.scenario import Normalisation, Query, Recognised, Scenario
 from harness.model.stimulus import VoiceSpec
 from harness.model.transcript import Rewriting
 from harness.scenario.assets import Assets
-from harness.scenario.scenario_file import RecognisedKeys, StimulusKeys
+from harness.scenario.keys import RecognisedKeys, StimulusKeys
 from harness.transcripts import snor
 from harness.transcripts.files.normalisation_file import load_normalisation
 from harness.transcripts.readings import rewrite
@@ -61,7 +61,7 @@ def read_reference(keys: StimulusKeys, at: KeyPath, fill: Fill, found: Findings)
     return " ".join(words)
 
 
-def notes(scenario: Scenario, benches: Iterable[Bench]) -> Iterator[str]:
+def numeral_notes(scenario: Scenario, benches: Iterable[Bench]) -> Iterator[str]:
     """What is no mistake and should be known: languages in which numerals cannot be read.
 
     A voice that names no language speaks that of the bench's devices.

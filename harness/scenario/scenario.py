@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from types import MappingProxyType
+from typing import cast
 
 from harness.base import file_kinds as kinds
 from harness.base import plugins, strict_yaml
+from harness.base.file_words import MAX_TEXT
 from harness.base.findings import Findings, Keys, KeysT, attempt, nearest
 from harness.base.findings import Path as KeyPath
 from harness.base.strict_yaml import Plain
 from harness.model.choices import FileKind
 from harness.model.scenario import (
+    Axis,
+    AxisName,
     AxisValue,
     CloseDialogue,
     Defaults,
@@ -29,24 +35,200 @@ from harness.model.scenario import (
     WakeSettings,
     axes_of,
 )
-from harness.model.stimulus import NoiseKind, NoiseSpec, Recording, SpokenText, VoiceSpec
-from harness.scenario import effects, expecting, listening, memory
-from harness.scenario.asking_file import CloseDialogueKeys, NoiseKeys, RepromptKeys, VoiceKeys
+from harness.model.stimulus import QUIET, NoiseKind, NoiseSpec, Recording, SpokenText, VoiceSpec
 from harness.scenario.assets import Assets
-from harness.scenario.matrix import Labelled, cells, label, read_matrix
-from harness.scenario.references import check_queries, read_recognised, read_reference
-from harness.scenario.scenario_file import (
+from harness.scenario.keys import (
+    CloseDialogueKeys,
     DefaultsKeys,
+    ExcludeKeys,
     LimitsKeys,
     MatrixKeys,
+    NoiseKeys,
     RecognisedKeys,
+    RepromptKeys,
     ScenarioKeys,
     StimulusKeys,
     StoppingKeys,
+    TrialKeys,
+    VoiceKeys,
     WakeKeys,
 )
-from harness.scenario.texts import expanded, filled_in
-from harness.scenario.trial_file import TrialKeys
+from harness.scenario.references import check_queries, read_recognised, read_reference
+from harness.scenario.trials import (
+    ambient,
+    check_follow_up,
+    check_kind,
+    check_rule,
+    check_wanted,
+    effect_check,
+    expected,
+    lead_in,
+    memory_spec,
+    name_of,
+    recordings,
+    spoken_by_default,
+    stopping,
+)
+
+_DOLLAR = re.compile(r"\$(?:(?P<escaped>\$)|\{(?P<name>[^{}]*)\}|(?P<bare>))")
+
+
+def filled_in(text: str, variables: Mapping[str, str], found: Findings, at: KeyPath) -> str:
+    """The text with its variables replaced and $$ made $; an unknown variable or a lone $ is noted as a problem."""
+
+    def replacement(match: re.Match[str]) -> str:
+        if match["escaped"]:
+            return "$"
+        name = match["name"]
+        if name is None:
+            found.add(at, "a lone $ in a text", "Write $$ for a dollar sign, or ${name} for a variable")
+        elif name not in variables:
+            found.add(at, f"no variable is called {name!r}", nearest(name, variables, listed="Variables"))
+        else:
+            return variables[name]
+        return ""
+
+    return _DOLLAR.sub(replacement, text)
+
+
+def expanded(variables: Mapping[str, str], found: Findings) -> dict[str, str]:
+    """The variables with those that they name replaced, in any order. Notes cycles, unknown names and long texts.
+
+    A lone $ in a variable's text stays, as in `price: $5`.
+    """
+    done: dict[str, str] = {}
+
+    def value(name: str, way: tuple[str, ...]) -> str:
+        at = ("variables", name)
+        if name in way:
+            circle = " → ".join((*way[way.index(name) :], name))
+            found.add(("variables", way[-1]), f"a variable stands for itself: {circle}", "Write one of them out")
+            return ""
+        if name in done:
+            return done[name]
+
+        def replacement(match: re.Match[str]) -> str:
+            if match["name"] is None:
+                return "$"
+            if match["name"] not in variables:
+                what = f"no variable is called {match['name']!r}"
+                found.add(at, what, nearest(match["name"], variables, listed="Variables"))
+                return ""
+            return value(match["name"], (*way, name))
+
+        text = _DOLLAR.sub(replacement, variables[name])
+        if len(text) > MAX_TEXT:
+            what = f"the variable becomes {len(text)} characters long; a text has at most {MAX_TEXT}"
+            found.add(at, what, "Name fewer variables in it")
+            text = ""
+        done[name] = text
+        return text
+
+    for name in variables:
+        value(name, ())
+    return done
+
+
+MAX_CELLS = 10_000
+Cell = tuple[tuple[str, str], ...]
+Labelled = tuple[AxisValue, str]
+Resolve = Callable[[str, object, KeyPath], Labelled | None]
+"""Axis name, written value and its path → value and label; None when there was a problem, which was noted."""
+
+
+def label(value: AxisValue) -> str:
+    """What tables show for a value of an axis."""
+    match value:
+        case None:
+            return QUIET
+        case VoiceSpec() | NoiseSpec():
+            return value.label()
+        case float() | int():
+            return f"{value:g}"
+        case str():
+            return value
+
+
+def read_matrix(keys: MatrixKeys, order: tuple[str, ...], resolve: Resolve, found: Findings) -> Matrix:
+    """The matrix; `order` is the order in which the axes were written. Problems are noted in `found`."""
+    before = len(found.problems)
+    axes = tuple(_axis(cast(AxisName, name), getattr(keys.axes, name) or [], resolve, found) for name in order)
+    if not axes:
+        found.add(("matrix", "axes"), "the matrix has no axes", "Add one, such as `level_dbfs: [-26, -36]`")
+    size = 1
+    for axis in axes:
+        size *= max(1, len(axis.values))
+    if size > MAX_CELLS:
+        found.add(("matrix", "axes"), f"the matrix has {size} cells", f"Shorten the axes: at most {MAX_CELLS} are run")
+        return Matrix()
+    exclude = tuple(_excluded(entry, number, axes, resolve, found) for number, entry in enumerate(keys.exclude))
+    _refuse_idle(exclude, found)
+    matrix = Matrix(axes, tuple(cell for cell in exclude if cell), keys.order, keys.seed)
+    if len(found.problems) == before and not cells(matrix):
+        found.add(("matrix", "exclude"), "everything is excluded: no cell is left", "Exclude less", key=True)
+    return matrix
+
+
+def cells(matrix: Matrix) -> tuple[Cell, ...]:
+    """The cells that are run, as (axis name, label) pairs in the order of the axes, in listed order."""
+    every = product(*([(axis.name, text) for text in axis.labels] for axis in matrix.axes))
+    return tuple(cell for cell in every if not any(set(out) <= set(cell) for out in matrix.exclude))
+
+
+def _axis(name: AxisName, written: list[object], resolve: Resolve, found: Findings) -> Axis:
+    values: dict[str, AxisValue] = {}
+    for number, one in enumerate(written):
+        at = ("matrix", "axes", name, number)
+        resolved = resolve(name, one, at)
+        if resolved is None:
+            continue
+        value, text = resolved
+        if text in values:
+            remedy = "Remove one" if values[text] == value else "Give the voices names under `voices:`"
+            found.add(at, f"the axis {name} has {text!r} twice", remedy)
+        values[text] = value
+    return Axis(name, tuple(values.values()), tuple(values))
+
+
+def _excluded(entry: ExcludeKeys, number: int, axes: tuple[Axis, ...], resolve: Resolve, found: Findings) -> Cell:
+    """One entry as (axis, label) pairs; () when there was a problem."""
+    above = ("matrix", "exclude", number)
+    by_name: Mapping[str, Axis] = {axis.name: axis for axis in axes}
+    pairs: list[tuple[str, str]] = []
+    good = True
+    if not entry.model_fields_set:
+        found.add(above, "an exclusion names no axis", "Name at least one, such as {level_dbfs: -36}")
+    for name in ExcludeKeys.model_fields:
+        if name not in entry.model_fields_set:
+            continue
+        at = (*above, name)
+        if name not in by_name:
+            found.add(at, f"the matrix has no axis {name!r}", nearest(name, by_name, listed="Axes"), key=True)
+            good = False
+            continue
+        resolved = resolve(name, getattr(entry, name), at)
+        if resolved is None:
+            good = False
+        elif resolved[1] not in by_name[name].labels:
+            what = f"{resolved[1]!r} is no value of the axis {name}"
+            found.add(at, what, nearest(resolved[1], by_name[name].labels, listed="Values"))
+            good = False
+        else:
+            pairs.append((name, resolved[1]))
+    return tuple(pairs) if good else ()
+
+
+def _refuse_idle(exclude: tuple[Cell, ...], found: Findings) -> None:
+    """An exclusion that another one contains excludes nothing by itself: a slip of whoever wrote it."""
+    for number, one in enumerate(exclude):
+        for other_number, other in enumerate(exclude):
+            contained = other and set(other) <= set(one) and (set(other) != set(one) or other_number < number)
+            if other_number != number and contained:
+                at = ("matrix", "exclude", number)
+                first = found.place(("matrix", "exclude", other_number)).line
+                found.add(at, "this is excluded already", f"Remove it; line {first} excludes it")
+                break
+
 
 MAX_TRIALS = 100_000
 _NO_ASSETS: Mapping[str, Path] = MappingProxyType({})
@@ -70,7 +252,7 @@ def load_scenario(path: Path | str, *, extra_assets: Mapping[str, Path] = _NO_AS
     matrix = reader.matrix()
     queries, trials, defaults = reader.queries(), reader.trials(), reader.defaults()
     planned = sum(planned_of(trial, matrix) for trial in trials)
-    stopping = listening.stopping(_section_or(StoppingKeys, written, "stopping"), found)
+    sequential = stopping(_section_or(StoppingKeys, written, "stopping"), found)
     if planned > MAX_TRIALS:
         found.add(("trials",), f"{planned} trials are planned", f"Run at most {MAX_TRIALS} at a time", key=True)
     found.refuse()
@@ -90,7 +272,7 @@ def load_scenario(path: Path | str, *, extra_assets: Mapping[str, Path] = _NO_AS
         needs=tuple(keys.needs),
         seed=keys.seed,
         wake=WakeSettings(**keys.wake.model_dump()),
-        stopping=stopping,
+        stopping=sequential,
     )
 
 
@@ -232,22 +414,22 @@ class _Reader:
     def _trial(self, written: Plain, at: KeyPath) -> TrialTemplate | None:
         query = written.get("query") if isinstance(written, dict) else None
         if isinstance(written, dict):
-            listening.check_wanted(written, at, self._found)
-            memory.check_follow_up(written, self._queries, at, self._found)
+            check_wanted(written, at, self._found)
+            check_follow_up(written, self._queries, at, self._found)
         if isinstance(query, str) and query not in self._queries:
             remedy = nearest(query, self._queries, listed="Stimuli")
             self._found.add((*at, "query"), f"no stimulus is called {query!r}", remedy)
         keys = attempt(TrialKeys, written)
         if keys is None:
             return None
-        listening.check_kind(keys, at, self._found)
-        expecting.check_rule(keys, self._section("defaults", DefaultsKeys), at, self._found)
+        check_kind(keys, at, self._found)
+        check_rule(keys, self._section("defaults", DefaultsKeys), at, self._found)
         paths: tuple[str, ...] = ()
         facts: tuple[RecordingFacts, ...] = ()
         if keys.recordings is not None:
-            paths, facts = listening.recordings(keys.recordings, (*at, "recordings"), self._assets)
+            paths, facts = recordings(keys.recordings, (*at, "recordings"), self._assets)
         template = TrialTemplate(
-            id=keys.id or listening.name_of(keys),
+            id=keys.id or name_of(keys),
             query=keys.query or "",
             kind=keys.kind,
             devices=tuple(keys.devices or ()),
@@ -256,9 +438,9 @@ class _Reader:
             recordings=paths,
             recording_facts=facts,
             as_recorded=keys.level is not None,
-            lead_in_s=listening.lead_in(keys, self._wake),
+            lead_in_s=lead_in(keys, self._wake),
             tail_s=keys.tail_s if keys.tail_s is not None else TrialTemplate("", "").tail_s,
-            ambient=listening.ambient(keys, at, self._assets, self._found, self._voice, self._text),
+            ambient=ambient(keys, at, self._assets, self._found, self._voice, self._text),
             repeat=keys.repeat,
             device=keys.device,
             wake=keys.wake,
@@ -271,11 +453,11 @@ class _Reader:
             query_class=keys.query_class,
             core_capability=keys.core_capability,
             note=keys.note,
-            effect=effects.effect(keys, at, self._found, self._text),
-            memory=memory.memory(keys, at, self._found, self._text),
-            expects=expecting.expected(keys, at, self._found, self._text),
+            effect=effect_check(keys, at, self._found, self._text),
+            memory=memory_spec(keys, at, self._found, self._text),
+            expects=expected(keys, at, self._found, self._text),
         )
-        template = replace(template, ambient=listening.spoken_by_default(template, self._default_voice))
+        template = replace(template, ambient=spoken_by_default(template, self._default_voice))
         axes = self._mapping("matrix").get("axes")
         for axis in axes_of(template) & set(axes if isinstance(axes, dict) else ()):
             if axis in keys.model_fields_set:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.base import strict_yaml
+from harness.base import plugins, strict_yaml
 from harness.base.findings import Findings, nearest
 from harness.base.strict_yaml import Mark, Node
 from harness.model.bench import Bench, Device, ObservationKind, OperatorPresence
 from harness.model.errors import InputError, Place, UnmetNeed
-from harness.model.scenario import Evidence, Need, Normalisation, Route, Scenario, TrialKind, TrialTemplate
-from harness.scenario.effects import demand_state
-from harness.scenario.expecting import demand_intents
-from harness.scenario.memory import demand_evidence
+from harness.model.scenario import Evidence, Need, Normalisation, Route, Scenario, TrialKind, TrialTemplate, Until
 from harness.transcripts.words import normalise
 
 ADD: dict[Need, str] = {
@@ -49,7 +46,7 @@ def check_together(scenario: Scenario, bench: Bench) -> None:
             device = _device(trial.device, bench)
             wanted = trial.evidence or scenario.defaults.evidence
             if trial.expects is not None:
-                demand_intents(trial, scenario, device, bench, found.place(("trials", number)))
+                _demand_intents(trial, scenario, device, bench, found.place(("trials", number)))
                 continue
             if wanted is Evidence.DEVICE and not _reports(device, ObservationKind.TRANSCRIPT):
                 what = (
@@ -57,9 +54,9 @@ def check_together(scenario: Scenario, bench: Bench) -> None:
                 )
                 remedy = "Write `evidence: auto` or `operator`"
                 raise UnmetNeed(what, place=found.place(("trials", number)), remedy=remedy)
-            demand_state(trial, device, found.place(("trials", number, "effect")))
+            _demand_state(trial, device, found.place(("trials", number, "effect")))
             if trial.memory is not None:
-                demand_evidence(trial, scenario, device, bench, found.place(("trials", number)))
+                _demand_evidence(trial, scenario, device, bench, found.place(("trials", number)))
         else:
             _demand_wake_events(trial, bench, found.place(("trials", number)))
 
@@ -78,6 +75,66 @@ def _demand_wake_events(trial: TrialTemplate, bench: Bench, place: Place) -> Non
             driver = device.connection.driver if device.connection else "none"
             what = f"the trial {trial.id!r} injects sound into {device.id!r}, whose connection ({driver}) carries none"
             raise UnmetNeed(what, place=place, remedy=ADD[Need.INJECTION])
+
+
+def _demand_state(trial: TrialTemplate, device: Device, place: Place) -> None:
+    """UnmetNeed when only the device could say what became of the query, and it tells no state."""
+    check = trial.effect
+    if check is None or not check.state or check.question:
+        return
+    if device.connection is None or ObservationKind.STATE not in device.profile.reports:
+        what = f"the trial {trial.id!r} wants the state of {device.id!r}, which reports none"
+        remedy = "Use a device with a connection, whose profile reports state, or add `question: …` to the effect"
+        raise UnmetNeed(what, place=place, remedy=remedy)
+
+
+def _demand_intents(trial: TrialTemplate, scenario: Scenario, device: Device, bench: Bench, place: Place) -> None:
+    """UnmetNeed when nobody could say what the device understood, or heard where that decides; or it gets no sound."""
+    reports = device.profile.reports if device.connection is not None else frozenset[ObservationKind]()
+    evidence = trial.evidence or scenario.defaults.evidence
+    rule = trial.reprompt or scenario.defaults.reprompt
+    by_words = rule.until is Until.RECOGNISED
+    told = ObservationKind.INTENT in reports
+    if not told and (by_words or evidence is Evidence.DEVICE):
+        what = f"the trial {trial.id!r} asks what {device.id!r} understood, which reports no intents"
+        remedy = "Use a device with a connection, whose profile reports intent"
+        if not by_words:
+            remedy += "; or write `evidence: operator`, and the operator says whether it was right"
+        raise UnmetNeed(what, place=place, remedy=remedy)
+    if by_words and evidence is Evidence.DEVICE and ObservationKind.TRANSCRIPT not in reports:
+        what = f"{trial.id!r} is said until its words are recognised, and {device.id!r} reports no transcript"
+        raise UnmetNeed(what, place=place, remedy="Write `reprompt: {until: understood}`, or `evidence: auto`")
+    asks_operator = evidence is Evidence.OPERATOR or (evidence is Evidence.AUTO and not told)
+    if not by_words and asks_operator and bench.operator is OperatorPresence.ABSENT:
+        what = f"nobody can say what {device.id!r} understands in {trial.id!r}: it reports no intents"
+        if told:
+            what = f"the trial {trial.id!r} asks the operator what {device.id!r} understood, and there is none"
+        remedy = "Use a device whose profile reports intent, or write `operator: auto` in the bench"
+        raise UnmetNeed(what, place=place, remedy=remedy)
+    if trial.route is Route.INJECTION and not (device.connection and device.connection.injects):
+        driver = device.connection.driver if device.connection else "none"
+        what = f"the trial {trial.id!r} injects sound into {device.id!r}, whose connection ({driver}) carries none"
+        raise UnmetNeed(what, place=place, remedy="Use a device whose connection carries audio, by serial or mqtt")
+
+
+def _demand_evidence(trial: TrialTemplate, scenario: Scenario, device: Device, bench: Bench, place: Place) -> None:
+    """UnmetNeed when nobody could tell that the prime was understood, or what the follow-up was answered with."""
+    reports = device.profile.reports if device.connection is not None else frozenset()
+    wanted = trial.evidence or scenario.defaults.evidence
+    asks_operator = wanted is Evidence.OPERATOR or (
+        wanted is Evidence.AUTO and ObservationKind.TRANSCRIPT not in reports
+    )
+    if asks_operator and bench.operator is OperatorPresence.ABSENT:
+        what = f"nobody can say whether {device.id!r} understood the prime of {trial.id!r}: it reports no transcript"
+        remedy = "Write `operator: auto` in the bench, or `evidence: none`, and every answer counts as understood"
+        raise UnmetNeed(what, place=place, remedy=remedy)
+    if bench.microphone is None:
+        what = f"the trial {trial.id!r} waits from the end of an answer, and no microphone hears it"
+        raise UnmetNeed(what, place=place, remedy="Add `microphone: {driver: microphone, …}` to the bench")
+    if ObservationKind.RESPONSE not in reports and not plugins.names(plugins.Group.RECOGNISERS):
+        what = f"nothing can tell what {device.id!r} answers in {trial.id!r}: it reports no response"
+        remedy = "Use a device whose profile reports response, or install a recogniser (extra `recogniser`)"
+        raise UnmetNeed(what, place=place, remedy=remedy)
 
 
 def _listening(trial: TrialTemplate, bench: Bench) -> list[Device]:

@@ -2,21 +2,121 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from harness.base.foreign import plain_text
 from harness.model.bench import ObservationKind
-from harness.model.observation import Intent, Observation, OperatorAnswer, StateTold, Transcript, Wake
+from harness.model.effect import StateWanted
+from harness.model.observation import Intent, Observation, OperatorAnswer, Overrun, StateTold, Transcript, Unread, Wake
 from harness.model.record import AttemptFinished, Understood
-from harness.model.scenario import Evidence
+from harness.model.scenario import Evidence, RepromptRule
 from harness.model.time import Measured, Stamp, between
 from harness.model.transcript import WordCounts
 from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
-from harness.model.understanding import joined
-from harness.session.actions import StimulusTiming
-from harness.session.first_response import GUARD_S, Response, Span, first_response
+from harness.model.understanding import frame_text, joined
+from harness.session.take import StimulusTiming
 from harness.transcripts.recognition import recognised
 from harness.understanding.understood import understood
+
+GUARD_S = 0.1
+"""Speech that starts up to this much before the end of the query still counts as after it (error of the onset)."""
+DETECTION_LAG_S = 0.3
+"""How much later than its stamp an onset or end of speech may arrive from a detector."""
+
+
+@dataclass(slots=True)
+class Span:
+    """Speech of the device; ends is None while it speaks."""
+
+    starts: Stamp
+    ends: Stamp | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """The first response as far as it is known; closes_s: when it is complete if nothing more is heard."""
+
+    starts: Stamp
+    ends: Stamp
+    closes_s: float
+    complete: bool
+    truncated: bool
+
+
+def first_response(spans: Sequence[Span], query_end_s: float, now_s: float, rule: RepromptRule) -> Response | None:
+    """The first speech after the query, with what follows it within `end_silence_ms`; None when there is none yet.
+
+    Speech that began during the query is talked over and left out, unless it goes on past the query's end.
+    """
+    silence_s = rule.end_silence_ms / 1000
+    chain: list[Span] = []
+    broken = False
+    for span in spans:
+        if not chain:
+            over = span.starts.at_s < query_end_s - GUARD_S
+            until_s = now_s if span.ends is None else span.ends.at_s
+            if not over or until_s > query_end_s:
+                chain.append(span)
+            continue
+        ends = chain[-1].ends
+        if ends is not None and span.starts.at_s - ends.at_s > silence_s:
+            broken = True
+            break
+        chain.append(span)
+    if not chain:
+        return None
+    starts, ends = chain[0].starts, chain[-1].ends
+    limit_s = starts.at_s + rule.response_max_s
+    if (now_s if ends is None else ends.at_s) >= limit_s:
+        return Response(starts, Stamp(limit_s, starts.error_s), limit_s, complete=True, truncated=True)
+    if ends is None:
+        return Response(starts, Stamp(max(now_s, starts.at_s)), limit_s, complete=False, truncated=False)
+    closes_s = ends.at_s + silence_s + DETECTION_LAG_S
+    return Response(starts, ends, closes_s, complete=broken or now_s >= closes_s, truncated=False)
+
+
+class Quiet:
+    """Follows the sounds of a trial. longest_s: speech that never ends is taken to be over after so long."""
+
+    def __init__(self, longest_s: float) -> None:
+        self.last_sound_s: float | None = None
+        self.span: Span | None = None
+        self._longest_s = longest_s
+
+    def sounded(self, at_s: float) -> None:
+        self.last_sound_s = at_s if self.last_sound_s is None else max(self.last_sound_s, at_s)
+
+    def speech_started(self, at: Stamp) -> Span | None:
+        """The new span; None when somebody was speaking already."""
+        self.sounded(at.at_s)
+        if self.span is not None:
+            return None
+        self.span = Span(at)
+        return self.span
+
+    def speech_ended(self, at: Stamp) -> None:
+        self.sounded(at.at_s)
+        if self.span is not None:
+            self.span.ends = at if at.at_s >= self.span.starts.at_s else self.span.starts
+            self.span = None
+
+    def since(self, now_s: float) -> float | None:
+        """Since when it has been quiet; None when nothing was heard at all. While somebody speaks: now."""
+        if self.span is None:
+            return self.last_sound_s
+        return min(max(now_s, self.span.starts.at_s), self.span.starts.at_s + self._longest_s)
+
+    def until(self, quiet_s: float, entered_s: float) -> float:
+        """When it will have been quiet for so long if nothing more is heard, counted from `entered_s` in total silence.
+
+        A device that never stops talking is not waited for for ever.
+        """
+        last_s = entered_s if self.last_sound_s is None else self.last_sound_s
+        if self.span is not None:
+            last_s = self.span.starts.at_s + self._longest_s
+        return min(last_s + quiet_s, entered_s + quiet_s + 2 * self._longest_s)
+
 
 LONGEST_TOLD = 200
 GAP_BEFORE_S = 0.3
@@ -73,6 +173,40 @@ class Attempt:
     frozen: Response | None = None
     interruption: str = ""
     closed_s: float | None = None
+
+    def take_in(self, seen: Observation, now_s: float) -> bool:
+        """Notes what was observed of it; whether that may change its verdict."""
+        match seen:
+            case Wake(at=at):
+                if self.wake is None:
+                    self.wake, self.wake_place_s = at, self.place_s(seen)
+            case Transcript(final=True, text=text):
+                self.transcripts.append(text)
+                self.told_s = now_s
+            case Intent():
+                self.intents.append(seen)
+                self.told_s = now_s
+            case Unread(what=what):
+                self.unread = self.unread or what
+            case OperatorAnswer() if self.asked:
+                self.answer = seen
+            case StateTold():
+                self.told.append(seen)
+                return False
+            case Overrun(source=source, at=at):
+                if source == self.trial.microphone:
+                    self.gaps_s.append(at.at_s)
+                elif source == self.trial.loudspeaker:
+                    self.late_sound_s.append(at.at_s)
+                return False
+            case _:
+                return False
+        return True
+
+    @property
+    def known(self) -> bool:
+        """Whether anything says that it was recognised or not."""
+        return self.standing() is not Recognition.UNKNOWN
 
     @property
     def origin(self) -> Stamp | None:
@@ -321,3 +455,62 @@ def _words_differ(judged: Judgement) -> str:
         return "operator_says_no"
     counts = judged.counts
     return f"words_differ: {counts.errors} errors in {counts.words} words" if counts else "words_differ"
+
+
+def missing(attempt: Attempt) -> tuple[StateWanted, ...]:
+    """What the device has not told yet of the state that is wanted; () when none is, or it tells no state."""
+    check, end = attempt.trial.effect, attempt.query_end
+    if check is None or end is None or not _tells_state(attempt):
+        return ()
+    told = [one for one in attempt.told if one.at.at_s + one.at.error_s >= end.at_s]
+    return tuple(wanted for wanted in check.state if not any(wanted.fits(one.name, one.value) for one in told))
+
+
+def looks_until_s(attempt: Attempt) -> float | None:
+    """Until when the device may tell it; None when nothing is awaited of it."""
+    check, end = attempt.trial.effect, attempt.query_end
+    if check is None or end is None or not missing(attempt):
+        return None
+    by_check_s = end.at_s + check.within_s
+    return by_check_s if attempt.frozen is None else max(by_check_s, attempt.frozen.ends.at_s)
+
+
+def question(attempt: Attempt) -> str:
+    """What is to be asked in the run; "" when nobody is asked now, or the device or somebody has said it."""
+    check = attempt.trial.effect
+    if check is None or check.later or attempt.effect_answered:
+        return ""
+    told = bool(check.state) and _tells_state(attempt) and not missing(attempt)
+    return "" if told else check.question
+
+
+def _tells_state(attempt: Attempt) -> bool:
+    return bool(attempt.trial.connection) and ObservationKind.STATE in attempt.trial.reports
+
+
+SETTLE_S = 0.5
+"""Several intents of one query are told one after another: so long after the last word that makes it right."""
+
+
+def settled_s(attempt: Attempt, since_s: float) -> float | None:
+    """When an attempt can be concluded by the evidence that is there; None while that decides nothing.
+
+    At once (`since_s`) where nothing is expected, or the operator has answered. Of a frame not before the query's end:
+    a right one soon, a wrong or missing one after evidence_wait_s, since more may be told.
+    """
+    standing = attempt.standing()
+    if standing is Recognition.UNKNOWN:
+        return None
+    found, end = attempt.understood(), attempt.query_end
+    if found is None or attempt.answer is not None:
+        return since_s
+    last_s = max(since_s if end is None else end.at_s, attempt.told_s or 0.0)
+    whole = standing is Recognition.YES and found.right is not None
+    return last_s + (SETTLE_S if whole else attempt.trial.reprompt.evidence_wait_s)
+
+
+def frame_question(trial: Trial) -> str:
+    """What is asked about a frame; "" where the words decide."""
+    if trial.expects is None or not trial.until_understood:
+        return ""
+    return f"Did the device understand {frame_text(trial.expects.intents, trial.expects.slots)}? (y / n)"

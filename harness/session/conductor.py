@@ -5,19 +5,39 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from harness.model.feed import StateWord
-from harness.model.record import EndReason, SessionFinished
+from harness.model.feed import (
+    Abort,
+    AnswerEffect,
+    AnswerOperator,
+    Command,
+    Hello,
+    Judge,
+    Pause,
+    Replay,
+    Rerun,
+    Resume,
+    Review,
+    SetMark,
+    Skip,
+    StateWord,
+    WriteNote,
+)
+from harness.model.observation import Observation, OperatorAnswer, SpeechEnded, SpeechStarted, StimulusStarted
+from harness.model.record import (
+    EffectAnswered,
+    EndReason,
+    EventClipped,
+    FaultMet,
+    Observed,
+    Paused,
+    Resumed,
+    SessionFinished,
+)
+from harness.model.time import Stamp
 from harness.model.trial import Trial
-from harness.session.commands import Desk
-from harness.session.event_clips import EventClips
-from harness.session.patient_log import PatientLog
-from harness.session.reception import Reception
-from harness.session.rendering import Rendering
-from harness.session.responses import Responses
-from harness.session.resumption import Resumption
+from harness.session.resumption import Resumption, row_for
 from harness.session.run import Run
-from harness.session.stage import Stage, Stop, Told
-from harness.session.stagehand import Stagehand
+from harness.session.stage import Clipped, Nudge, Stage, Stop, Told, Transcribed
 from harness.session.takes import Takes
 
 AHEAD = 2
@@ -26,6 +46,8 @@ LAST_WORDS_S = 20.0
 """How long the end of a run waits for transcriptions (real seconds)."""
 LAST_CLIPS_S = 10.0
 """… and until the sound around the last wake events is stored (real seconds)."""
+LOOK_S = 0.5
+"""How often an idle run looks whether it still should linger (real seconds)."""
 
 
 class Conductor:
@@ -36,15 +58,9 @@ class Conductor:
     """
 
     def __init__(self, plan: Sequence[Trial], stage: Stage, resumption: Resumption) -> None:
-        run = self._run = Run(plan, stage, resumption)
-        self._clips = EventClips(stage.log, stage.microphone, stage.clock, run.arrivals.put, stage.explained)
-        self._log = PatientLog(run, self._clips)
-        self._rendering = Rendering(stage.renders, stage.on_rendered)
-        self._responses = Responses(run, self._log)
-        stagehand = Stagehand(run, self._log, self._clips, self._rendering, self._responses)
-        self._desk = Desk(run, self._log, stagehand)
-        self._reception = Reception(run, self._log, self._clips, self._responses, stagehand, self._desk)
-        self._takes = Takes(run, self._log, self._rendering, stagehand, self._reception)
+        self._run = Run(plan, stage, resumption)
+        self._takes = Takes(self._run, self._serve)
+        self._aborts: list[Abort] = []
 
     def inbox(self, told: Told) -> None:
         """Takes an observation or a command, with the time of its arrival; never blocks, never raises."""
@@ -67,7 +83,7 @@ class Conductor:
                 run.last_sound_s = clock.now_s() - quiet_for_s
             resumed = quiet_for_s is not None
             for row in run.standing.cut_off():
-                self._log.append(row)
+                run.append(row)
             while run.ending is None:
                 pending = run.standing.pending()
                 if pending:
@@ -75,33 +91,149 @@ class Conductor:
                     resumed = False
                 elif run.stage.linger():
                     run.show(StateWord.FINISHED, "every trial is played; re-runs, notes and judgments are taken")
-                    self._reception.serve()
+                    self._serve()
                 elif run.stage.life_check_after and run.liveness.doubtful(1):
                     self._takes.settle()
                 else:
                     self._await_transcriptions()
                     run.ending = run.ending or EndReason.COMPLETED
             self._await_clips()
-            self._log.append(SessionFinished(run.ending))
-            self._desk.ended()
+            run.append(SessionFinished(run.ending))
+            for abort in self._aborts:  # the last row is committed, which is what they asked for
+                run.stage.answer(abort.id, True, "")
             run.show(StateWord.FINISHED, run.ending.value)
             return run.ending
         finally:
-            self._rendering.close()
-            self._clips.close()
+            self._takes.close()
+            run.clips.close()
 
     def _await_transcriptions(self) -> None:
         """The last responses are transcribed too, if our recogniser is done with them soon."""
         until_s = time.monotonic() + LAST_WORDS_S
-        while self._responses.transcribing and self._run.ending is None and time.monotonic() < until_s:
-            self._reception.serve()
+        while self._takes.transcribing and self._run.ending is None and time.monotonic() < until_s:
+            self._serve()
 
     def _await_clips(self) -> None:
         """The sound after the last wake events is waited for after a whole plan; else what there is, is kept."""
-        clock = self._run.stage.clock
-        waited_s = clock.real_s(self._clips.longest_s) if self._run.ending is EndReason.COMPLETED else 0.0
+        clips, clock, whole = self._run.clips, self._run.stage.clock, self._run.ending is EndReason.COMPLETED
         begun_s = time.monotonic()
-        while self._clips.pending and time.monotonic() < begun_s + waited_s + LAST_CLIPS_S:
-            if self._run.ending is not EndReason.COMPLETED or time.monotonic() > begun_s + waited_s:
-                self._clips.tick(clock.now_s(), hurry=True)
-            self._reception.serve()
+        full_s = begun_s + (clock.real_s(clips.longest_s) if whole else 0.0)
+        while clips.pending and time.monotonic() < full_s + LAST_CLIPS_S:
+            if not whole or time.monotonic() > full_s:
+                clips.tick(clock.now_s(), hurry=True)
+            self._serve()
+
+    # What arrives, one thing after another
+
+    def _serve(self) -> None:
+        """Takes the next thing from the inbox, or lets time pass when nothing came before the deadline."""
+        run, machine, clock = self._run, self._run.machine, self._run.stage.clock
+        run.clips.tick(clock.now_s())
+        if machine is not None:
+            machine.attended = run.stage.attended()
+        deadline_s = None if machine is None else machine.deadline_s
+        now_s = clock.now_s()  # before the look into the inbox: what arrives later has a later time
+        wait_s = LOOK_S if deadline_s is None else max(0.0, min(LOOK_S, clock.real_s(deadline_s - now_s)))
+        found = run.arrivals.get(wait_s)
+        if found is not None:
+            self._take_in(*found)
+        elif machine is not None and deadline_s is not None and now_s >= deadline_s:
+            self._takes.perform(machine.tick(now_s))
+
+    def _take_in(self, told: Told, arrived_s: float) -> None:
+        run, machine = self._run, self._run.machine
+        match told:
+            case Nudge():
+                pass
+            case Stop(cause=cause):
+                run.ending = run.ending or EndReason.STOPPED  # an abort stands
+                if machine is not None:
+                    self._takes.perform(machine.stop(arrived_s, cause))
+            case Transcribed():
+                self._takes.transcribed(told, arrived_s)
+            case Clipped(event_seq=event_seq, clip=clip, why=why):
+                run.clips.told(event_seq)
+                kept = EventClipped(event_seq, clip) if clip else None
+                run.append(kept or FaultMet("clips", f"the wake event in row {event_seq} has no clip: {why}"))
+            case Hello():
+                pass
+            case _ if isinstance(told, Command):
+                refusal = self._carry_out(told, arrived_s)
+                if not isinstance(told, Abort):
+                    run.stage.answer(told.id, not refusal, refusal)
+            case _:
+                self._observe(told, arrived_s)
+
+    def _observe(self, observation: Observation, arrived_s: float) -> None:
+        run = self._run
+        run.seen.see(observation)
+        run.liveness.see(observation)
+        match observation:
+            case StimulusStarted(play_id=id, at=at, audio_s=None) if run.stage.microphone and id in run.sounds:
+                run.stage.microphone.own_sound(id, run.sounds[id], at.at_s)
+            case _:
+                pass
+        if run.machine is not None:
+            self._takes.perform(run.machine.feed(observation, arrived_s))
+            return
+        if isinstance(observation, SpeechStarted | SpeechEnded):
+            run.last_sound_s = max(run.last_sound_s or 0.0, observation.at.at_s)
+        run.append(Observed(observation))
+
+    def _carry_out(self, command: Command, now_s: float) -> str:
+        """Carries it out; an empty text when that is committed, else why not."""
+        run, perform = self._run, self._takes.perform
+        machine = run.machine
+        match command:
+            case Pause(by=by, reason=reason):
+                if run.paused:
+                    return "the run is paused already"
+                run.paused, run.paused_because = True, reason or f"by {by}"
+                if machine is not None:
+                    machine.hold()
+                run.append(Paused(reason, by))
+                run.show_machine()
+            case Resume(by=by):
+                if not run.paused:
+                    return "the run is not paused"
+                run.append(Resumed(by))
+                run.paused = False
+                if machine is not None:
+                    perform(machine.release(now_s))
+            case Skip(reason=reason):
+                if machine is None:
+                    return "no trial is running"
+                if not reason.strip():
+                    return "a skip needs a reason"
+                perform(machine.skip(now_s, reason))
+            case Abort(by=by):
+                self._aborts.append(command)
+                run.ending, run.aborted = EndReason.ABORTED, f"operator: by {by}"
+                if machine is not None:
+                    perform(machine.abort(now_s, f"by {by}"))
+            case AnswerOperator(trial_id=trial_id, attempt=attempt):
+                if machine is None or machine.trial.id != trial_id or not machine.takes_answer(attempt):
+                    return f"nobody asks about attempt {attempt} of {trial_id} (any more)"
+                answer = OperatorAnswer(command.by or "operator", Stamp(now_s), command.recognised, command.heard)
+                perform(machine.feed(answer, now_s))
+            case AnswerEffect():
+                row = row_for(command, run.standing, run.trials)
+                if isinstance(row, str):
+                    return row
+                assert isinstance(row, EffectAnswered), row
+                run.append(row)
+                if machine is not None and (machine.trial.id, machine.take) == (row.trial_id, row.take):
+                    perform(machine.effect_answered(now_s, row.attempt))
+            case WriteNote() | SetMark() | Rerun() | Judge() | Review():
+                row = row_for(command, run.standing, run.trials)
+                if isinstance(row, str):
+                    return row
+                if row is not None:
+                    run.append(row)
+            case Hello() | Replay():
+                return "the session does not answer that"
+        return ""
+
+
+LOOK_S = 0.5
+"""How often an idle run looks whether it still should linger (real seconds)."""

@@ -7,8 +7,10 @@ events count as is worked out from the log (harness.evaluate). docs/wake.md draw
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 
+from harness.model.bench import ObservationKind
 from harness.model.observation import (
     DeviceState,
     LinkBack,
@@ -25,21 +27,188 @@ from harness.model.observation import (
     Unread,
     Wake,
 )
+from harness.model.record import AttemptFinished, FaultMet, Observed
 from harness.model.scenario import TrialKind
-from harness.model.trial import Target
-from harness.session.actions import Action, Credit
-from harness.session.bench_state import BenchState
-from harness.session.listening_steps import UNDER_WAY, ListeningSteps
-from harness.session.take import Phase
+from harness.model.time import Stamp
+from harness.model.trial import EvidenceSource, Listening, Outcome, Recognition, Target, Trial
+from harness.session.stage import BenchState
+from harness.session.take import (
+    Action,
+    Phase,
+    StimulusTiming,
+    StopStimulus,
+    Take,
+    Verdict,
+)
+from harness.session.wording import in_words
+
+ARRIVAL_S = 0.3
+"""How much later than its stamp an event may arrive."""
+SOUND_GUARD_S = 30.0
+"""A stimulus that has not ended so long after it should have is lost (drivers say so much sooner)."""
+STALL_S = 0.1
+"""A stimulus that took so much longer than its sound, beyond the clocks' errors, had a gap."""
+INJECTION_GUARD_S = 60.0
+"""An injection has no set pace: it is lost when the device has acknowledged nothing for so long."""
 
 
-class ListeningMachine(ListeningSteps):
+class ListeningAttempt:
+    """The progress of one playing of a stimulus. Changed only by the machine of its trial."""
+
+    def __init__(
+        self, trial: Trial, listening: Listening, timing: StimulusTiming, play_id: str, begun_s: float
+    ) -> None:
+        self.play_id = play_id
+        self._rule = trial.reprompt
+        self._listening = listening
+        self._timing = timing
+        self._begun_s = begun_s
+        injected = {target.player for target in listening.targets if target.injected}
+        self.through_air = tuple(player for player in listening.players if player not in injected)
+        self._origins: dict[str, Stamp] = {}
+        self._ended: dict[str, Stamp] = {}
+        self._progress_s = dict.fromkeys(listening.players, begun_s)
+        self._heard: Stamp | None = None
+        self._understood: set[str] = set()
+        self.woken: set[str] = set()
+        """Connections whose devices have woken to the phrase."""
+        self.unread: dict[str, str] = {}
+        """Connections whose devices said something that was lost on our side, and why."""
+        self._audio_s: dict[str, float] = {}
+
+    def begun(self, player: str, at: Stamp, now_s: float, audio_s: float | None = None) -> None:
+        """The first sample has left that player; audio_s: its place on the player's line of audio."""
+        self._origins[player] = at
+        if audio_s is not None:
+            self._audio_s[player] = audio_s
+        self.progressed(player, now_s)
+
+    def heard(self, at: Stamp) -> None:
+        """The microphone found the stimulus: its first sample lies there."""
+        self._heard = at
+
+    def progressed(self, player: str, now_s: float) -> None:
+        """A device has acknowledged audio."""
+        if player in self._progress_s:
+            self._progress_s[player] = now_s
+
+    def finished_playing(self, player: str, at: Stamp) -> None:
+        """The last sample has left, or was acknowledged."""
+        self._ended[player] = at
+
+    def stalled_s(self, player: str) -> float:
+        """How much longer than its sound a stimulus took for certain, once it has ended; 0 where that can be right."""
+        begun, ended = self._origins.get(player), self._ended.get(player)
+        if begun is None or ended is None or player not in self.through_air:
+            return 0.0
+        over_s = ended.at_s - begun.at_s - self._timing.duration_s - begun.error_s - ended.error_s
+        return over_s if over_s > STALL_S else 0.0
+
+    def woke(self, target: Target, wake: Wake) -> None:
+        """A device has woken: to the phrase, if it was within its window."""
+        player = target.player
+        if target.injected and wake.audio_s is not None:
+            begun_s, place_s = self._audio_s.get(player, 0.0), wake.audio_s
+        else:
+            origin = (None if target.injected else self._heard) or self._origins.get(player)
+            begun_s, place_s = origin.at_s if origin else self._begun_s, wake.at.at_s
+        timing, settings = self._timing, self._listening.settings
+        offset_s = place_s - begun_s
+        if timing.query_start_s - settings.window_before_s <= offset_s <= timing.query_end_s + settings.window_after_s:
+            self.woken.add(target.connection)
+
+    def understood(self, connection: str) -> None:
+        """A device has said what it heard."""
+        self._understood.add(connection)
+
+    @property
+    def unfinished(self) -> tuple[str, ...]:
+        return tuple(player for player in self._listening.players if player not in self._ended)
+
+    @property
+    def ended(self) -> bool:
+        """True when every player has played to the end."""
+        return not self.unfinished
+
+    def lost_at_s(self) -> float:
+        """When the sound of a player that has not ended is given up."""
+        air_s = self._begun_s + self._timing.duration_s + SOUND_GUARD_S
+        return min(
+            (
+                air_s if player in self.through_air else self._progress_s[player] + INJECTION_GUARD_S
+                for player in self.unfinished
+            ),
+            default=air_s,
+        )
+
+    def listens_until_s(self) -> float:
+        """Until when an event of this attempt may come: nothing more than the end for a device that was injected."""
+        until_s = max((at.at_s for at in self._ended.values()), default=self._begun_s)
+        settings = self._listening.settings
+        for player in self._in_real_time:
+            origin_s = (self._heard or self._origins.get(player) or Stamp(self._begun_s)).at_s
+            last_s = origin_s + self._timing.query_end_s
+            wait_s = settings.window_after_s
+            if self._listening.kind is TrialKind.COMMAND and self._waits_for_words(player):
+                wait_s = max(wait_s, self._rule.evidence_wait_s)
+            until_s = max(until_s, last_s + wait_s + ARRIVAL_S)
+        return until_s
+
+    @property
+    def complete(self) -> bool:
+        """True when nothing more is to be waited for, whatever the time is."""
+        return self.ended and not self._in_real_time
+
+    @property
+    def _in_real_time(self) -> list[str]:
+        """Players after whose sound an event may still come: air, and wires that name no place on a line of audio."""
+        return [one for one in self._listening.players if one not in self._audio_s]
+
+    def _waits_for_words(self, player: str) -> bool:
+        return any(
+            target.player == player
+            and ObservationKind.TRANSCRIPT in target.reports
+            and target.connection not in self._understood
+            for target in self._listening.targets
+        )
+
+
+RETRY_S = 2.0
+"""Between an interruption and the next attempt."""
+ENDING_S = 10.0
+"""So long a player that was stopped is waited for."""
+_BUSY = (DeviceState.LISTENING, DeviceState.THINKING, DeviceState.SPEAKING, DeviceState.DIALOGUE_OPEN)
+
+
+UNDER_WAY = (Phase.PLAYING, Phase.LISTENING)
+
+
+class ListeningMachine(Take):
     """One take of one trial with `listening`, from its first sound to COUNTED (or INTERRUPTED too often).
 
     Every method takes the time at which it is called (session seconds, never going back) and returns what to do, in
     order. before: rows of attempts that an earlier run of the session made of this take. link_wait_s: how long a lost
     link is waited for before the trial is given up.
     """
+
+    def __init__(
+        self,
+        trial: Trial,
+        take: int,
+        timing: StimulusTiming,
+        *,
+        before: Sequence[AttemptFinished] = (),
+        attended: bool = False,
+        link_wait_s: float = 600.0,
+    ) -> None:
+        if trial.listening is None:
+            raise ValueError(f"{trial.id} is a query trial")
+        super().__init__(trial, take, timing, before=before, attended=attended, link_wait_s=link_wait_s)
+        self._listening = trial.listening
+        self._current: ListeningAttempt | None = None
+        self._seen = BenchState()
+        self._sounding: set[str] = set()
+        self._last_sound_s: float | None = None
 
     # What is asked of the machine
 
@@ -56,8 +225,8 @@ class ListeningMachine(ListeningSteps):
         """Takes in what a driver saw; the first action credits it to the attempt under way."""
         self._tell(now_s)
         if self._phase is Phase.DONE:
-            return [Credit(observation, None)]
-        self._actions.append(Credit(observation, self._owner(observation)))
+            return [Observed(observation)]
+        self._credit(observation, self._owner(observation))
         self._take_in(observation)
         return self._advance()
 
@@ -81,22 +250,6 @@ class ListeningMachine(ListeningSteps):
         self._interrupt(cause)
         self._enter(Phase.DONE, "stopped")
         return self._taken()
-
-    def response_frozen(self, now_s: float, *, transcribing: bool) -> list[Action]:
-        """Nothing is ever frozen in these trials."""
-        raise TypeError("a listening trial has no response")
-
-    def response_lost(self, now_s: float, why: str) -> list[Action]:
-        """Nothing is ever frozen in these trials."""
-        raise TypeError("a listening trial has no response")
-
-    def transcribed(self, now_s: float) -> list[Action]:
-        """Nothing waits for our own transcriptions."""
-        return self.tick(now_s)
-
-    def takes_answer(self, attempt: int) -> bool:
-        """Nobody is asked about a listening trial."""
-        return False
 
     @property
     def last_sound_s(self) -> float | None:
@@ -183,3 +336,156 @@ class ListeningMachine(ListeningSteps):
                 stalled_s = attempt.stalled_s(source)
                 if stalled_s and self._asks_for_a_wake:
                     self._interrupt(f"stimulus_flawed: {source} took {stalled_s:.2f} s too long")
+
+    # Time
+
+    def _until(self) -> float | None:
+        attempt = self._current
+        match self._phase:
+            case Phase.WAITING:
+                return self._waiting_until()
+            case Phase.PLAYING if attempt:
+                return attempt.lost_at_s()
+            case Phase.LISTENING if attempt:
+                return max(attempt.listens_until_s(), self._since_s)
+            case Phase.LINK:
+                return self._since_s + self._link_wait_s
+            case _:
+                return None
+
+    def _expected_end(self) -> float | None:
+        # A player that was stopped ends within milliseconds; the time that it is given at most would mislead.
+        return self._not_before_s if self._phase is Phase.WAITING and self._sounding else self._until()
+
+    def _waiting_until(self) -> float:
+        until_s = self._not_before_s
+        if self._sounding:
+            until_s = max(until_s, self._since_s + ENDING_S)
+        longest_s = self._since_s + self._rule.response_max_s
+        for target in self._in_the_room():
+            until_s = max(until_s, min(self._awake_until(target), longest_s))
+            if self._seen.states.get(target.connection) in _BUSY:
+                until_s = max(until_s, longest_s)
+        return until_s
+
+    def _in_the_room(self) -> list[Target]:
+        """Devices that hear through the air; the audio line of the others stands still while nothing is injected."""
+        return [target for target in self._listening.targets if not target.injected]
+
+    def _awake_until(self, target: Target) -> float:
+        """Up to here a further wake event of a device would count as part of its last one."""
+        woke_s = self._seen.woke_s.get(target.connection)
+        return -math.inf if woke_s is None else woke_s + self._listening.settings.refractory_s
+
+    # Steps
+
+    def _step(self) -> None:
+        until_s = self._until()
+        due = until_s is not None and self._now_s >= until_s
+        attempt = self._current
+        match self._phase:
+            case Phase.WAITING if due and not self._held:
+                self._go_on()
+            case Phase.PLAYING if attempt:
+                if attempt.ended:
+                    self._enter(Phase.LISTENING, "")
+                elif due:
+                    self._interrupt(f"sound_lost: {', '.join(attempt.unfinished)} did not end the stimulus")
+            case Phase.LISTENING if due or (attempt and attempt.complete):
+                self._conclude()
+            case Phase.LINK:
+                if not self._missing():
+                    self._enter(Phase.WAITING, self._reason)
+                elif due:
+                    missing = ", ".join(self._missing())
+                    self._finish(Verdict(Outcome.INTERRUPTED, None, f"link_lost: {missing} did not come back"))
+            case _:
+                pass
+
+    def _go_on(self) -> None:
+        verdict = self._verdict()
+        missing = self._missing()
+        if verdict is not None:
+            self._finish(verdict)
+        elif missing:
+            told = (f"{name}: {self._seen.why[name]}" if name in self._seen.why else name for name in missing)
+            self._enter(Phase.LINK, f"waits for {'; '.join(told)}")
+        else:
+            self._start()
+
+    def _start(self) -> None:
+        for target in self._in_the_room():
+            if self._awake_until(target) > self._now_s:
+                waited_s = self._now_s - self._since_s
+                what = f"{target.device} keeps waking: still not quiet after {waited_s:.0f} s; the trial starts anyway"
+                self._actions.append(FaultMet(target.connection, what))
+        self._last_number += 1
+        play_id = self._play_id(self._last_number)
+        self._current = ListeningAttempt(self.trial, self._listening, self._timing, play_id, self._now_s)
+        self._sounding = set(self._listening.players)
+        self._enter(Phase.PLAYING, "")
+        self._ask_for_sound(self._last_sound_s)
+
+    def _conclude(self) -> None:
+        unheard = self._unheard()
+        if unread := self._unread():
+            self._write(Outcome.INCONCLUSIVE, f"unread: {unread}")
+            self._finish(Verdict(Outcome.INCONCLUSIVE, self._last_number, f"unread: {unread}"))
+            return
+        self._write(*((Outcome.NO_WAKE, f"probe_unheard: {', '.join(unheard)}") if unheard else (Outcome.COUNTED, "")))
+        verdict = self._verdict()
+        if verdict is not None:
+            self._finish(verdict)
+            return
+        self._not_before_s = self._now_s + RETRY_S
+        self._enter(Phase.WAITING, f"{', '.join(unheard)} did not wake to the probe: once more")
+
+    def _unread(self) -> str:
+        """Why words of a device were lost that did not say that it woke: whether it did, nobody knows."""
+        attempt = self._current
+        if attempt is None or self._listening.kind is TrialKind.AMBIENT:
+            return ""
+        silent = (one for one in self._listening.targets if one.connection not in attempt.woken)
+        return next((f"{one.device}: {what}" for one in silent if (what := attempt.unread.get(one.connection))), "")
+
+    def _unheard(self) -> tuple[str, ...]:
+        """Devices that did not wake to a probe; of other trials it is no matter to the session who wakes."""
+        if self._listening.kind is not TrialKind.PROBE or self._current is None:
+            return ()
+        return tuple(one.device for one in self._listening.targets if one.connection not in self._current.woken)
+
+    def _write(self, outcome: Outcome, cause: str) -> None:
+        asked = self._listening.kind is TrialKind.COMMAND
+        recognition = Recognition.UNKNOWN if asked else Recognition.NOT_ASSESSED
+        source = EvidenceSource.DEVICE if asked else EvidenceSource.NONE
+        row = AttemptFinished(self.trial.id, self.take, self._last_number, outcome, recognition, source, cause=cause)
+        self._write_row(row)
+
+    def _interrupt(self, cause: str) -> None:
+        if self._phase not in UNDER_WAY:
+            return
+        if self._sounding:
+            self._actions.append(StopStimulus())
+        self._write(Outcome.INTERRUPTED, cause)
+        self._not_before_s = self._now_s + RETRY_S
+        self._enter(Phase.WAITING, in_words(cause))
+
+    def _end(self, now_s: float, outcome: Outcome, reason: str) -> list[Action]:
+        self._tell(now_s)
+        if self._phase is Phase.DONE:
+            return []
+        cause = f"operator: {reason}" if reason else "operator"
+        if self._phase in UNDER_WAY:
+            if self._sounding:
+                self._actions.append(StopStimulus())
+            self._write(outcome, cause)
+        self._finish(Verdict(outcome, None, cause))
+        return self._taken()
+
+    def _connections(self) -> set[str]:
+        return {target.connection for target in self._listening.targets} - {""}
+
+    def _missing(self) -> list[str]:
+        """Players and connections that are not there."""
+        needed = self._connections() | set(self._listening.players)
+        return sorted((self._seen.lost | self._seen.gone) & needed)

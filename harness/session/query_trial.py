@@ -7,7 +7,7 @@ every time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from harness.model.observation import (
     DeviceState,
@@ -17,8 +17,6 @@ from harness.model.observation import (
     LinkLost,
     LogLine,
     Observation,
-    OperatorAnswer,
-    Overrun,
     ResponseText,
     SpeechEnded,
     SpeechStarted,
@@ -31,23 +29,79 @@ from harness.model.observation import (
     Unread,
     Wake,
 )
-from harness.model.record import AttemptFinished
-from harness.model.trial import Outcome, Recognition
-from harness.session.actions import Action, Credit, FinishAttempt, StopStimulus
-from harness.session.attempt import Attempt
-from harness.session.first_response import Span
-from harness.session.take import Phase
-from harness.session.trial_steps import THE_DEVICE, TRANSCRIBE_LIMIT_S, UNDER_WAY, TrialSteps
-from harness.session.verdict import Verdict, trial_verdict
+from harness.model.record import AttemptFinished, Observed, OperatorAsked, Question
+from harness.model.scenario import Evidence
+from harness.model.trial import Outcome, Recognition, Trial
+from harness.session.attempt import (
+    DETECTION_LAG_S,
+    Attempt,
+    Quiet,
+    Response,
+    Span,
+    frame_question,
+    looks_until_s,
+    question,
+    settled_s,
+)
+from harness.session.take import (
+    Action,
+    FreezeResponse,
+    Phase,
+    SayClosing,
+    StimulusTiming,
+    StopStimulus,
+    Take,
+    Verdict,
+)
+
+SOUND_GUARD_S = 30.0
+"""A stimulus that has neither ended nor failed so long after it should have is lost (drivers say so much sooner)."""
+FREEZE_GUARD_S = 5.0
+TRANSCRIBE_LIMIT_S = 5.0
+"""The next sound waits at most so long for our transcription of a response."""
+SETTLE_S = 3.0
+"""Quiet that ends a dialogue after the closing words: a device may have a word to say to them."""
+SETTLE_IDLE_S = 0.3
+"""… when the device itself says that it is idle."""
+THE_DEVICE = "the device"
+"""Among what is lost: the device itself, which said that it is gone, or whose last will did."""
+DEVICE_BACK_S = 60.0
+"""So long the next attempt waits for it. Then it is asked all the same: a last will may come after its new start."""
+QUESTION = "Did the device understand the query? (y / n, and what it heard)"
+_BUSY = (DeviceState.THINKING, DeviceState.SPEAKING)
+UNDER_WAY = (Phase.PLAYING, Phase.LISTENING, Phase.RESPONDING, Phase.FREEZING, Phase.CHECKING)
 
 
-class TrialMachine(TrialSteps):
+class TrialMachine(Take):
     """One take of one trial, from its first sound to its verdict.
 
     Every method takes the time at which it is called (session seconds, never going back) and returns what to do, in
     order. before: rows of attempts that an earlier run of the session made of this take. attended: somebody is there to
     answer; may be set at any time. link_wait_s: how long a lost link is waited for before the trial is given up.
     """
+
+    def __init__(
+        self,
+        trial: Trial,
+        take: int,
+        timing: StimulusTiming,
+        *,
+        before: Sequence[AttemptFinished] = (),
+        attended: bool = False,
+        link_wait_s: float = 600.0,
+    ) -> None:
+        super().__init__(trial, take, timing, before=before, attended=attended, link_wait_s=link_wait_s)
+        self._current: Attempt | None = None
+        self._previous: Attempt | None = None
+        self._lost: set[str] = set()
+        self._quiet = Quiet(self._rule.response_max_s)
+        self._transcribing_until_s: float | None = None
+        self._closing_id = ""
+        self._closings = 0
+        self._closing_done = False
+        self._late_window = False
+        self._device_state: DeviceState | None = None
+        self._began_idle = False
 
     # What is asked of the machine
 
@@ -72,14 +126,13 @@ class TrialMachine(TrialSteps):
         """Takes in what a driver saw; the first action credits it to an attempt."""
         self._tell(now_s)
         if self._phase is Phase.DONE:
-            return [Credit(observation, None)]
+            return [Observed(observation)]
         owner = self._owner(observation)
-        self._actions.append(Credit(observation, owner.number if owner else None))
+        self._credit(observation, owner.number if owner else None)
         self._take_in(observation, owner)
         return self._advance()
 
     def response_frozen(self, now_s: float, *, transcribing: bool) -> list[Action]:
-        """The response is stored. transcribing: sound waits for `transcribed`, though not for long."""
         self._tell(now_s)
         if transcribing:
             self._transcribing_until_s = self._now_s + TRANSCRIBE_LIMIT_S
@@ -88,7 +141,6 @@ class TrialMachine(TrialSteps):
         return self._advance()
 
     def response_lost(self, now_s: float, why: str) -> list[Action]:
-        """The response could not be stored, so the attempt has nothing that a rater could judge."""
         self._tell(now_s)
         if self._phase is Phase.FREEZING and self._current is not None:
             self._current.frozen = None
@@ -96,7 +148,6 @@ class TrialMachine(TrialSteps):
         return self._advance()
 
     def transcribed(self, now_s: float) -> list[Action]:
-        """Our own transcription is done."""
         self._tell(now_s)
         self._transcribing_until_s = None
         return self._advance()
@@ -108,7 +159,7 @@ class TrialMachine(TrialSteps):
             self._interrupt(cause)
         return self._advance()
 
-    def play_refused(self, now_s: float, play_id: str, why: str) -> list[Action]:
+    def play_refused(self, now_s: float, play_id: str, why: str, sounding: Iterable[str] = ()) -> list[Action]:
         """A sound that the machine asked for cannot be played."""
         self._tell(now_s)
         if self._closing_id and play_id == self._closing_id:
@@ -133,12 +184,10 @@ class TrialMachine(TrialSteps):
         return self._quiet.last_sound_s
 
     def takes_answer(self, attempt: int) -> bool:
-        """True when the operator was asked about that attempt and the trial is not over."""
         current = self._current
         return current is not None and current.number == attempt and current.asked and not self.finished
 
     def effect_answered(self, now_s: float, attempt: int) -> list[Action]:
-        """Somebody has said what became of that attempt's effect; the row is theirs who were told so."""
         self._tell(now_s)
         if self._current is not None and self._current.number == attempt:
             self._current.effect_answered = True
@@ -150,7 +199,7 @@ class TrialMachine(TrialSteps):
             return []
         if self._phase in (Phase.PLAYING, Phase.CLOSING):
             self._actions.append(StopStimulus())
-        verdict = trial_verdict(self._rule, self._rows)
+        verdict = self._verdict()
         if verdict is None:
             cause = f"operator: {reason}" if reason else "operator"
             if self._current is not None and self._current.number not in self._rows:
@@ -158,8 +207,7 @@ class TrialMachine(TrialSteps):
                 row = AttemptFinished(
                     self.trial.id, self.take, ended.attempt, outcome, Recognition.UNKNOWN, ended.evidence, cause=cause
                 )
-                self._rows[row.attempt] = row
-                self._actions.append(FinishAttempt(row))
+                self._write_row(row)
             verdict = Verdict(outcome, None, cause)
         self._finish(verdict)
         return self._taken()
@@ -212,6 +260,8 @@ class TrialMachine(TrialSteps):
         return current.missed_wake and previous.wake is not None and not self._began_idle
 
     def _take_in(self, observation: Observation, owner: Attempt | None) -> None:
+        if owner is not None and owner.take_in(observation, self._now_s):
+            self._revise(owner)
         match observation:
             case StimulusStarted() | StimulusEnded() | StimulusHeard():
                 self._take_in_own_sound(observation, owner)
@@ -223,30 +273,6 @@ class TrialMachine(TrialSteps):
                 self._quiet.speech_ended(at)
             case Earcon(ends=ends):
                 self._quiet.sounded(ends.at_s)
-            case Wake(at=at) if owner is not None:
-                if owner.wake is None:
-                    owner.wake, owner.wake_place_s = at, owner.place_s(observation)
-                self._revise(owner)
-            case Transcript(final=True, text=text) if owner is not None:
-                owner.transcripts.append(text)
-                owner.told_s = self._now_s
-                self._revise(owner)
-            case Intent() if owner is not None:
-                owner.intents.append(observation)
-                owner.told_s = self._now_s
-                self._revise(owner)
-            case StateTold() if owner is not None:
-                owner.told.append(observation)
-            case Overrun(source=source, at=at) if owner is not None and source == self.trial.microphone:
-                owner.gaps_s.append(at.at_s)
-            case Overrun(source=source, at=at) if owner is not None and source == self.trial.loudspeaker:
-                owner.late_sound_s.append(at.at_s)
-            case Unread(what=what) if owner is not None:
-                owner.unread = owner.unread or what
-                self._revise(owner)
-            case OperatorAnswer() if owner is not None and owner.asked:
-                owner.answer = observation
-                self._revise(owner)
             case Status(state=state, source=source) if self._of_device(source):
                 self._device_state = state
                 if state is DeviceState.GONE:
@@ -277,11 +303,9 @@ class TrialMachine(TrialSteps):
             case StimulusEnded() if closing:
                 self._closing_done = True
             case StimulusEnded(at=at, complete=complete) if owner is self._current and self._phase is Phase.PLAYING:
-                if owner is None:
-                    return
-                if complete:
+                if complete and owner is not None:
                     owner.ended = at
-                else:
+                elif owner is not None:
                     self._interrupt(f"stimulus_cut: {observation.source}: {observation.why or 'it was stopped'}")
             case _:
                 pass
@@ -304,8 +328,8 @@ class TrialMachine(TrialSteps):
         """
         if owner.number not in self._rows or owner.interruption:
             return
-        self._write(owner)
-        decided = owner is self._previous and trial_verdict(self._rule, self._rows) is not None
+        self._write_row(owner.verdict())
+        decided = owner is self._previous and self._verdict() is not None
         if decided and self.trial.until_understood and self._phase in (Phase.PLAYING, Phase.LISTENING):
             self._interrupt(f"late_word: of attempt {owner.number}")
             self._current, self._previous = owner, None
@@ -319,3 +343,256 @@ class TrialMachine(TrialSteps):
             return  # the response is stored, and the evidence comes another way
         elif self._phase in UNDER_WAY and self._phase is not Phase.FREEZING:
             self._interrupt(f"device_gone: {what}" if source == THE_DEVICE else f"link_lost: {source}: {what}")
+
+    # Time
+
+    def _enter(self, phase: Phase, reason: str) -> None:
+        self._late_window = False
+        super()._enter(phase, reason)
+
+    def _standing(self) -> tuple[object, ...]:
+        return self._phase, self._last_number, self._closings
+
+    def _until(self) -> float | None:
+        """When the present phase ends by itself."""
+        attempt = self._current
+        match self._phase:
+            case Phase.PLAYING if attempt:
+                return attempt.begun_s + self._timing.duration_s + SOUND_GUARD_S
+            case Phase.LISTENING if attempt:
+                return self._listens_until(attempt)
+            case Phase.RESPONDING if attempt:
+                response = attempt.response(self._now_s)
+                return response.closes_s if response else self._now_s
+            case Phase.FREEZING:
+                return self._since_s + FREEZE_GUARD_S
+            case Phase.CHECKING if attempt:
+                wait_s = self._rule.evidence_wait_s if self.trial.evidence is Evidence.DEVICE else 0.0
+                return self._settled_before(attempt, self._since_s + wait_s)
+            case Phase.LOOKING if attempt:
+                return looks_until_s(attempt) or self._since_s
+            case Phase.ASKING | Phase.ASKING_EFFECT:
+                return self._since_s + self._rule.operator_wait_s
+            case Phase.CLOSING:
+                return self._closing_until()
+            case Phase.WAITING:
+                return self._waiting_until()
+            case Phase.LINK:
+                return self._since_s + (DEVICE_BACK_S if self._lost == {THE_DEVICE} else self._link_wait_s)
+            case _:
+                return None
+
+    def _listens_until(self, attempt: Attempt) -> float:
+        """Where no response can be heard, as soon as its own word is there, or at once where only people have one."""
+        end = attempt.query_end
+        until_s = (end.at_s if end else self._since_s) + self._rule.response_timeout_s + DETECTION_LAG_S
+        if self.trial.responds:
+            return until_s
+        return self._settled_before(attempt, until_s) if self.trial.evidence is Evidence.DEVICE else self._since_s
+
+    def _settled_before(self, attempt: Attempt, until_s: float) -> float:
+        found_s = settled_s(attempt, self._since_s)
+        return until_s if found_s is None else min(until_s, found_s)
+
+    def _waiting_until(self) -> float:
+        until_s = max(self._not_before_s, self._transcribing_until_s or 0.0)
+        part = self.trial.memory
+        if part is not None and part.primed_by and self._current is None:
+            until_s = max(until_s, self._quiet.until(part.wait_s, self._since_s))
+        elif self._last_number and (self._late_window or self._verdict() is None):
+            until_s = max(until_s, self._quiet.until(self._rule.context_wait_s, self._since_s))
+        if self._late_window:
+            until_s = max(until_s, self._since_s + self._rule.context_wait_s)
+        if self._device_state in _BUSY:  # a new query would drop its answer, which may still come
+            until_s = max(until_s, self._since_s + self._rule.response_max_s)
+        return until_s
+
+    def _closing_until(self) -> float:
+        close = self.trial.close_dialogue
+        assert close is not None
+        if close.say is None:
+            return max(self._quiet.until(close.wait_s, self._since_s), self._since_s + close.wait_s)
+        if not self._closing_id:
+            return self._transcribing_until_s or self._now_s
+        if not self._closing_done:
+            return self._since_s + SOUND_GUARD_S
+        settle_s = SETTLE_IDLE_S if self._device_state is DeviceState.IDLE else SETTLE_S
+        return self._quiet.until(settle_s, self._since_s)
+
+    # Steps
+
+    def _step(self) -> None:
+        until_s = self._until()
+        due = until_s is not None and self._now_s >= until_s
+        attempt = self._current
+        match self._phase:
+            case Phase.PLAYING if attempt:
+                if attempt.ended is not None:
+                    self._enter(Phase.LISTENING, "")
+                elif due:
+                    self._interrupt("sound_lost: the stimulus did not end")
+            case Phase.LISTENING if attempt:
+                if attempt.response(self._now_s) is not None:
+                    self._enter(Phase.RESPONDING, "")
+                elif due and not self.trial.responds and self.trial.evidence is Evidence.OPERATOR:
+                    self._ask(attempt)
+                elif due:
+                    self._conclude(attempt)
+            case Phase.RESPONDING if attempt:
+                self._respond(attempt, attempt.response(self._now_s))
+            case Phase.FREEZING if due:
+                self._interrupt("clip_lost: it was not stored in time")
+            case Phase.CHECKING if attempt and due:
+                if attempt.known:
+                    self._conclude(attempt)
+                else:
+                    self._ask(attempt)
+            case Phase.ASKING if attempt and (due or attempt.answer or attempt.known):
+                self._conclude(attempt)
+            case Phase.LOOKING if attempt and (due or self.trial.connection in self._lost or not self._answered()):
+                self._ask_of_effect(attempt)
+            case Phase.ASKING_EFFECT if due or not attempt or attempt.effect_answered or not question(attempt):
+                self._after_looking()
+            case Phase.CLOSING:
+                self._close(due)
+            case Phase.WAITING if due and not self._held:
+                self._go_on()
+            case Phase.LINK:
+                if due and self._lost == {THE_DEVICE}:
+                    self._lost.clear()
+                if not self._lost:
+                    self._enter(Phase.WAITING, "")
+                elif due:
+                    lost = ", ".join(sorted(self._lost))
+                    self._finish(Verdict(Outcome.INTERRUPTED, None, f"link_lost: {lost} did not come back"))
+            case _:
+                pass
+
+    def _respond(self, attempt: Attempt, response: Response | None) -> None:
+        if response is None:  # the end of the query moved when the stimulus was found on the recording
+            self._enter(Phase.LISTENING, "")
+        elif response.complete and (why := attempt.doubtful(response)):
+            self._interrupt(f"stream_gap: {why}")
+        elif response.complete:
+            attempt.frozen = response
+            self._enter(Phase.FREEZING, "")
+            self._actions.append(FreezeResponse(attempt.number, response.starts, response.ends, response.truncated))
+
+    def _ask(self, attempt: Attempt) -> None:
+        if not self.attended:
+            self._conclude(attempt)
+            return
+        attempt.asked = True
+        asked = frame_question(self.trial) or QUESTION
+        self._enter(Phase.ASKING, asked)
+        self._actions.append(OperatorAsked(self.trial.id, self.take, attempt.number, asked))
+
+    def _conclude(self, attempt: Attempt) -> None:
+        self._write_row(attempt.verdict())
+        if self._answered() and (looks_until_s(attempt) is not None or question(attempt)):
+            assert self.trial.effect is not None
+            self._enter(Phase.LOOKING, f"for what it does: {self.trial.effect.wanted}")
+        else:
+            self._after_looking()
+
+    def _answered(self) -> bool:
+        """Whether the attempt that goes on has its verdict, and that is an answer to judge."""
+        row = self._rows.get(self._current.number) if self._current is not None else None
+        return row is not None and row.outcome.answered
+
+    def _ask_of_effect(self, attempt: Attempt) -> None:
+        """Before a dialogue is closed: closing words might undo what is to be seen."""
+        asked = question(attempt) if self._answered() and self.attended else ""
+        if not asked:
+            self._after_looking()
+            return
+        self._enter(Phase.ASKING_EFFECT, asked)
+        self._actions.append(OperatorAsked(self.trial.id, self.take, attempt.number, asked, Question.EFFECT))
+
+    def _after_looking(self) -> None:
+        self._enter(Phase.CLOSING if self._may_be_open() else Phase.WAITING, self._why_waiting())
+        self._closing_id, self._closing_done = "", False
+        if self._phase is Phase.WAITING:
+            self._after_closing()
+
+    def _may_be_open(self) -> bool:
+        """Whether a dialogue is to be closed: the trial says how, and the device has not said otherwise.
+
+        It is not when it is idle; nor while it still thinks about its first answer, which closing words would forbid.
+        """
+        if self.trial.close_dialogue is None or self._device_state is DeviceState.IDLE:
+            return False
+        answered = self._current is not None and self._current.frozen is not None
+        return answered or self._device_state is not DeviceState.THINKING
+
+    def _why_waiting(self) -> str:
+        if self._verdict() is None:
+            return "so that the device forgets"
+        return "for a late answer" if self._may_answer_late() else ""
+
+    def _close(self, due: bool) -> None:
+        close = self.trial.close_dialogue
+        assert close is not None
+        if not due:
+            return
+        if not self._closing_id and not self._may_be_open():  # it has become idle by itself meanwhile
+            self._after_closing()
+            return
+        if close.say is not None and not self._closing_id and not self._lost:
+            self._closings += 1
+            self._closing_id = f"{self.trial.id}.t{self.take}.c{self._last_number}.{self._closings}"
+            self._enter(Phase.CLOSING, f"says {close.say!r}")
+            self._actions.append(SayClosing(close.say, self._closing_id))
+            return
+        if close.say is not None and self._closing_id and not self._closing_done:
+            self._actions.append(StopStimulus())
+        self._after_closing()
+
+    def _after_closing(self) -> None:
+        """The trial ends here if it is decided; after silence a late answer is waited for first."""
+        verdict = self._verdict()
+        late_answer_possible = self._may_answer_late()
+        if verdict is not None and not late_answer_possible and self._transcribing_until_s is None:
+            self._finish(verdict)
+        else:
+            self._enter(Phase.WAITING, self._why_waiting())
+            # So that a late answer is not taken for the next trial's.
+            self._late_window = verdict is not None and late_answer_possible
+
+    def _may_answer_late(self) -> bool:
+        """Whether a first response may still come; without a voice, its word on what it understood."""
+        attempt = self._current
+        return attempt is not None and attempt.is_open and (self.trial.responds or not attempt.known)
+
+    def _go_on(self) -> None:
+        verdict = self._verdict()
+        if verdict is not None:
+            self._finish(verdict)
+        elif self._lost:
+            self._enter(Phase.LINK, f"waits for {', '.join(sorted(self._lost))}")
+        else:
+            self._start()
+
+    def _start(self) -> None:
+        self._last_number += 1
+        quiet_since_s = self._quiet.since(self._now_s)
+        self._previous = self._current
+        self._began_idle = self._device_state is DeviceState.IDLE
+        play_id = self._play_id(self._last_number)
+        self._current = Attempt(self.trial, self.take, self._last_number, play_id, self._timing, self._now_s)
+        # It talks over the query; if it goes on, that is its response.
+        if self._quiet.span is not None and self.trial.responds:
+            self._current.spans.append(self._quiet.span)
+        self._enter(Phase.PLAYING, "")
+        self._ask_for_sound(quiet_since_s)
+
+    def _interrupt(self, cause: str) -> None:
+        """Ends the attempt under way; one that has its verdict already (a late answer was coming) keeps it."""
+        attempt = self._current
+        assert attempt is not None
+        if self._phase is Phase.PLAYING:
+            self._actions.append(StopStimulus())
+        attempt.interruption = cause
+        if attempt.number not in self._rows:
+            self._write_row(attempt.verdict())
+        self._enter(Phase.LINK if self._lost else Phase.WAITING, cause)

@@ -1,19 +1,30 @@
-"""Where a run stands: what the parts of a conductor share, and what people are shown of it."""
+"""Where a run stands: what its parts share, what people are shown of it, and how it writes while the disk is full."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
-from harness.model.feed import StateWord
-from harness.model.record import EndReason
+from harness.model.errors import DeviceError, LogFull
+from harness.model.feed import Abort, Command, Hello, Resume, StateChanged, StateWord
+from harness.model.record import Clip, EndReason, Entry, Paused, Record, Resumed
 from harness.model.stimulus import Waveform
 from harness.model.trial import Trial
-from harness.session.bench_state import BenchState
-from harness.session.inbox import Inbox
+from harness.session.event_clips import EventClips
+from harness.session.listening_trial import ListeningMachine
 from harness.session.liveness import Liveness
+from harness.session.query_trial import TrialMachine
 from harness.session.resumption import Resumption
-from harness.session.screen import Machine, Screen
-from harness.session.stage import Stage
+from harness.session.stage import Arrived, BenchState, Inbox, Stage, Stop
+
+T = TypeVar("T")
+
+ROOM_AGAIN_S = 3.0
+"""How often a full disk is tried again (real seconds)."""
+
+Machine = TrialMachine | ListeningMachine
 
 
 class Run:
@@ -23,7 +34,7 @@ class Run:
     seen: what drivers last said. liveness: which devices show that they are alive. machine: of the take in play.
     sounds: of that take, by the id of the playing; "" is the stimulus. last_sound_s: when the bench was last known to
     sound; None before anything has. paused: no attempt is begun. ending: why it ends, None while it goes on. aborted:
-    by whom.
+    by whom. was_full: set when something had to wait for room on the disk, for the attempt to be interrupted.
     """
 
     def __init__(self, plan: Sequence[Trial], stage: Stage, standing: Resumption) -> None:
@@ -33,6 +44,7 @@ class Run:
         for trial in plan:
             standing.know((trial.id, 1))
         self.arrivals = Inbox(stage.clock)
+        self.clips = EventClips(stage.log, stage.microphone, stage.clock, self.arrivals.put, stage.explained)
         self.seen = BenchState()
         self.liveness = Liveness(plan)
         self.machine: Machine | None = None
@@ -42,13 +54,100 @@ class Run:
         self.paused_because = ""
         self.ending: EndReason | None = None
         self.aborted = ""
-        self._screen = Screen(stage)
+        self.was_full = False
+        self._shown: StateChanged | None = None
+
+    def now_s(self) -> float:
+        return self.stage.clock.now_s()
+
+    # What people see: each state once, when it changes
 
     def show_machine(self) -> None:
         """Tells the clients the state of the trial, if it has changed."""
-        if self.machine is not None:
-            self._screen.show_machine(self.machine, self.paused_because)
+        machine = self.machine
+        if machine is None or machine.finished:
+            return
+        shown = machine.state
+        word, until_s, reason, asks = shown.word, shown.until_s, shown.reason, shown.asks
+        if machine.held_now:
+            word, until_s, reason, asks = StateWord.PAUSED, None, self.paused_because, None
+        self._tell(StateChanged(word, shown.since_s, until_s, machine.trial.id, shown.attempt, reason, asks))
 
     def show(self, word: StateWord, reason: str, trial_id: str | None = None) -> None:
         """Tells the clients a state that is no trial's own."""
-        self._screen.show(word, reason, trial_id)
+        if self._shown is None or (self._shown.word, self._shown.reason) != (word, reason):
+            self._tell(StateChanged(word, self.now_s(), None, trial_id, None, reason))
+
+    def _tell(self, state: StateChanged) -> None:
+        if state != self._shown:
+            self._shown = state
+            self.stage.on_state(state)
+
+    # The log: while the disk is full the run stands still, tries again, and loses nothing acknowledged
+
+    def append(self, record: Record) -> Entry:
+        """Commits a row as soon as there is room.
+
+        LogError when the log cannot be written for another reason; LogFull when the run is to end while the disk is
+        full.
+        """
+        entry = self._write(lambda: self.stage.log.append(record))
+        self.standing.add(entry)
+        self.clips.saw(entry)
+        return entry
+
+    def save_clip(self, waveform: Waveform, start_s: float) -> Clip:
+        """Stores a sound, which a row may name from then on; errors as of `append`."""
+        return self._write(lambda: self.stage.log.save_clip(waveform, start_s))
+
+    def _write(self, write: Callable[[], T]) -> T:
+        try:
+            return write()
+        except LogFull as error:
+            full = error
+        self.was_full = True
+        if self.machine is not None:  # what is playing ends; that cannot be noted now, and its interruption is later
+            for player in self.machine.trial.players:
+                with contextlib.suppress(DeviceError):
+                    self.stage.loudspeakers[player].stop()
+        reason = f"disk full: {full.what}"
+        self.show(StateWord.PAUSED, reason)
+        resumed: list[Resume] = []
+        kept: list[Arrived] = []
+        while True:
+            self._until_room_may_be(full, resumed, kept)
+            try:
+                written = write()
+                break
+            except LogFull as error:
+                full = error
+        for row in (Paused(reason, "engine"), Resumed(resumed[-1].by if resumed else "engine")):
+            self.append(row)
+        self.arrivals.put_back(kept)
+        for command in resumed:
+            self.stage.answer(command.id, True, "")
+        return written
+
+    def _until_room_may_be(self, full: LogFull, resumed: list[Resume], kept: list[Arrived]) -> None:
+        """Waits for the next try. Observations are kept for later; only resuming and giving up are answered now."""
+        answer = self.stage.answer
+        until_s = time.monotonic() + ROOM_AGAIN_S
+        while (left_s := until_s - time.monotonic()) > 0:
+            found = self.arrivals.get_new(left_s)
+            match found:
+                case None:
+                    return
+                case (Resume() as command, _):
+                    resumed.append(command)
+                    return
+                case (Stop(), _):
+                    raise full
+                case (Abort(id=command_id), _):
+                    answer(command_id, False, f"{full}; the session ends as it is on the disk")
+                    raise full
+                case (Hello(), _):
+                    pass
+                case (told, _) if isinstance(told, Command):
+                    answer(told.id, False, f"the disk is full: {full.what}")
+                case _:
+                    kept.append(found)

@@ -2,14 +2,157 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum, auto
+from typing import NamedTuple
 
 from harness.model.feed import StateWord
-from harness.model.record import AttemptFinished, AttemptStarted, Question, TrialFinished
+from harness.model.observation import Observation
+from harness.model.record import (
+    AttemptFinished,
+    AttemptStarted,
+    FaultMet,
+    Observed,
+    OperatorAsked,
+    Question,
+    TrialFinished,
+)
+from harness.model.scenario import RepromptRule, TrialKind
+from harness.model.stimulus import RenderedStimulus, Role
+from harness.model.time import Stamp
 from harness.model.trial import Outcome, Trial
-from harness.session.actions import Action, FinishTrial, Shown, StartAttempt, StimulusTiming
-from harness.session.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class StimulusTiming:
+    """Where the parts of a stimulus lie, in seconds from its first sample; wake_end_s None without a wake phrase."""
+
+    sha256: str
+    query_start_s: float
+    query_end_s: float
+    duration_s: float
+    wake_end_s: float | None = None
+
+    @classmethod
+    def of(cls, stimulus: RenderedStimulus) -> StimulusTiming:
+        """The timing of a rendered stimulus; one without a query part is all query."""
+        duration_s = stimulus.waveform.duration_s
+        query = stimulus.span_s(Role.QUERY) or (0.0, duration_s)
+        wake = stimulus.span_s(Role.WAKE_PHRASE)
+        return cls(stimulus.sha256, query[0], query[1], duration_s, wake[1] if wake else None)
+
+    @classmethod
+    def of_listening(cls, stimulus: RenderedStimulus, kind: TrialKind) -> StimulusTiming:
+        """As `of`, the query being the phrase (wake), phrase and command (command) or all of it (ambient)."""
+        found = cls.of(stimulus)
+        wake = stimulus.span_s(Role.WAKE_PHRASE)
+        if kind is TrialKind.COMMAND and wake is not None:
+            return replace(found, query_start_s=wake[0])
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class StopStimulus:
+    """End what is playing."""
+
+
+@dataclass(frozen=True, slots=True)
+class FreezeResponse:
+    """Cut and store the first response; then tell the machine by `response_frozen` or `response_lost`."""
+
+    attempt: int
+    starts: Stamp
+    ends: Stamp
+    truncated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SayClosing:
+    """Speak the text with the trial's voice, without a wake phrase, under that play_id."""
+
+    text: str
+    play_id: str
+
+
+Action = (
+    Observed
+    | AttemptStarted
+    | OperatorAsked
+    | AttemptFinished
+    | TrialFinished
+    | FaultMet
+    | StopStimulus
+    | FreezeResponse
+    | SayClosing
+)
+"""What a machine asks for: rows to commit, in order, and sounds.
+
+After AttemptStarted the trial's stimulus is played under its play_id; AttemptFinished may come again for the same
+attempt, and the later one stands; TrialFinished is the last action of a machine.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What people see of a machine's state. until_s: when it ends by itself, where that is known.
+
+    asks: what the operator is asked about.
+    """
+
+    word: StateWord
+    since_s: float
+    until_s: float | None = None
+    attempt: int | None = None
+    reason: str = ""
+    asks: Question | None = None
+
+
+ENGINE_ENDED = "engine_ended"
+"""Cause code of an attempt that was under way when its engine was killed; it is not held against the bench."""
+
+_DECISIVE = (
+    Outcome.RESPONDED,
+    Outcome.LATE,
+    Outcome.INCONCLUSIVE,
+    Outcome.COUNTED,
+    Outcome.UNDERSTOOD,
+    Outcome.SKIPPED,
+    Outcome.ABORTED,
+)
+
+
+class Verdict(NamedTuple):
+    """How a trial ends; deciding_attempt None when no attempt decided it."""
+
+    outcome: Outcome
+    deciding_attempt: int | None
+    cause: str
+
+
+def trial_verdict(rule: RepromptRule, rows: Mapping[int, AttemptFinished]) -> Verdict | None:
+    """The verdict that the finished attempts amount to, or None when another attempt is due.
+
+    rows: attempt number → its latest row. An inconclusive attempt ends the trial, since nothing says that the query was
+    not recognised. Interrupted attempts do not count towards `max_attempts`.
+    """
+    ordered = [rows[number] for number in sorted(rows)]
+    for row in ordered:
+        if row.outcome in _DECISIVE:
+            by_operator = row.outcome in (Outcome.SKIPPED, Outcome.ABORTED)
+            return Verdict(row.outcome, None if by_operator else row.attempt, row.cause)
+    counted = [row for row in ordered if row.outcome is not Outcome.INTERRUPTED]
+    if len(counted) >= rule.max_attempts:
+        return Verdict(counted[-1].outcome, counted[-1].attempt, counted[-1].cause)
+    interrupted = [row for row in ordered if row.outcome is Outcome.INTERRUPTED and code(row.cause) != ENGINE_ENDED]
+    if len(interrupted) > rule.max_interruptions:
+        return Verdict(Outcome.INTERRUPTED, None, f"too_many_interruptions: last {interrupted[-1].cause}")
+    return None
+
+
+def code(cause: str) -> str:
+    """The code word of a cause: what stands before its colon."""
+    return cause.partition(":")[0]
 
 
 class Phase(Enum):
@@ -104,6 +247,28 @@ class Take:
         """As skip, when the whole session ends for good."""
         return self._end(now_s, Outcome.ABORTED, reason)
 
+    # What only some kinds of trials know
+
+    def response_frozen(self, now_s: float, *, transcribing: bool) -> list[Action]:
+        """The response is stored. transcribing: sound waits for `transcribed`, though not for long."""
+        raise TypeError(f"{self.trial.id} has no response")
+
+    def response_lost(self, now_s: float, why: str) -> list[Action]:
+        """The response could not be stored, so the attempt has nothing that a rater could judge."""
+        raise TypeError(f"{self.trial.id} has no response")
+
+    def transcribed(self, now_s: float) -> list[Action]:
+        """Our own transcription is done."""
+        return self.tick(now_s)
+
+    def takes_answer(self, attempt: int) -> bool:
+        """True when the operator was asked about that attempt and the trial is not over."""
+        return False
+
+    def effect_answered(self, now_s: float, attempt: int) -> list[Action]:
+        """Somebody has said what became of that attempt's effect; the row is theirs who were told so."""
+        return self.tick(now_s)
+
     @property
     def timing(self) -> StimulusTiming:
         """Where the parts of the stimulus lie."""
@@ -191,32 +356,36 @@ class Take:
     def _ask_for_sound(self, quiet_since_s: float | None) -> None:
         """Commits to the attempt of the last number, and has its stimulus played."""
         self._actions.append(
-            StartAttempt(
-                AttemptStarted(
-                    trial_id=self.trial.id,
-                    take=self.take,
-                    attempt=self._last_number,
-                    play_id=self._play_id(self._last_number),
-                    stimulus_sha256=self._timing.sha256,
-                    query_start_s=self._timing.query_start_s,
-                    query_end_s=self._timing.query_end_s,
-                    duration_s=self._timing.duration_s,
-                    waited_s=None if quiet_since_s is None else max(0.0, self._now_s - quiet_since_s),
-                )
+            AttemptStarted(
+                trial_id=self.trial.id,
+                take=self.take,
+                attempt=self._last_number,
+                play_id=self._play_id(self._last_number),
+                stimulus_sha256=self._timing.sha256,
+                query_start_s=self._timing.query_start_s,
+                query_end_s=self._timing.query_end_s,
+                duration_s=self._timing.duration_s,
+                waited_s=None if quiet_since_s is None else max(0.0, self._now_s - quiet_since_s),
             )
         )
 
+    def _verdict(self) -> Verdict | None:
+        """On the trial, by the rows so far; None when another attempt is due."""
+        return trial_verdict(self._rule, self._rows)
+
     def _finish(self, verdict: Verdict) -> None:
         self._enter(Phase.DONE, "")
-        self._actions.append(
-            FinishTrial(
-                TrialFinished(
-                    self.trial.id,
-                    self.take,
-                    verdict.outcome,
-                    self._last_number,
-                    verdict.deciding_attempt,
-                    verdict.cause,
-                )
-            )
-        )
+        deciding = verdict.deciding_attempt
+        row = TrialFinished(self.trial.id, self.take, verdict.outcome, self._last_number, deciding, verdict.cause)
+        self._actions.append(row)
+
+    def _credit(self, observation: Observation, attempt: int | None) -> None:
+        """The observation belongs to that attempt; None: to none."""
+        of_attempt = () if attempt is None else (self.trial.id, self.take, attempt)
+        self._actions.append(Observed(observation, *of_attempt))
+
+    def _write_row(self, row: AttemptFinished) -> None:
+        """The verdict on an attempt, unless the same one stands already."""
+        if self._rows.get(row.attempt) != row:
+            self._rows[row.attempt] = row
+            self._actions.append(row)

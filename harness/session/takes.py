@@ -1,44 +1,112 @@
-"""How one take is played: its sound is made, a machine is begun for it, and arrivals are served until that is done."""
+"""How one take is played: its sound is made, a machine is begun for it, and what the machine asks for is done."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 
-from harness.model.errors import HarnessError
+from harness.base.ports import Renders
+from harness.model.errors import DeviceError, HarnessError
 from harness.model.feed import StateWord
-from harness.model.record import EndReason, FaultMet, StimulusStored, TrialFinished, TrialStarted
+from harness.model.record import (
+    AttemptStarted,
+    EndReason,
+    FaultMet,
+    NoteWritten,
+    Paused,
+    RerunAsked,
+    ResponseFrozen,
+    ResponseTranscribed,
+    Resumed,
+    StimulusStored,
+    TrialFinished,
+    TrialStarted,
+)
 from harness.model.scenario import TrialKind
-from harness.model.stimulus import RenderedStimulus
+from harness.model.stimulus import RenderedStimulus, SpokenText
 from harness.model.trial import Listening, Outcome, Trial
-from harness.session.actions import Action, StimulusTiming
-from harness.session.life_check import LifeCheck
 from harness.session.listening_trial import ListeningMachine
-from harness.session.patient_log import PatientLog
-from harness.session.priming import Priming
 from harness.session.query_trial import TrialMachine
-from harness.session.reception import Reception
-from harness.session.rendering import Rendering
 from harness.session.resumption import Take
-from harness.session.run import Run
-from harness.session.screen import Machine
-from harness.session.stage import Nudge
-from harness.session.stagehand import Stagehand
-from harness.session.verdict import trial_verdict
+from harness.session.run import Machine, Run
+from harness.session.stage import Nudge, Transcribed
+from harness.session.take import Action, FreezeResponse, SayClosing, StimulusTiming, StopStimulus, trial_verdict
+
+PROBE = "the memory probe"
+"""Who asks for another take of a prime."""
+MARGIN_S = 0.2
+"""Sound that a clip keeps before and after the response."""
+LIFE_CHECK_BY = "the life check"
+GIVEN_UP_S = 600.0
+"""So long (session seconds) a run without anybody there waits for a device to come back to life."""
+ASKED_EVERY_S = 60.0
+"""… and so often it says meanwhile what the device reacted to before: not every device has a heartbeat."""
+
+
+class Rendering:
+    """The sounds of trials, made ahead in a thread of their own, in the order in which they are asked for."""
+
+    def __init__(self, renders: Renders, on_rendered: Callable[[Trial, RenderedStimulus], None] | None) -> None:
+        self._renders = renders
+        self._on_rendered = on_rendered
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="rendering")
+        self._made: dict[str, Future[RenderedStimulus]] = {}
+        self._closings: dict[str, Future[RenderedStimulus]] = {}
+
+    def ahead(self, trial: Trial) -> None:
+        """Begins to make the trial's sounds, unless they are being made already."""
+        if trial.id not in self._made:
+            self._made[trial.id] = self._pool.submit(self._stimulus, trial)
+        close = trial.close_dialogue
+        if close is not None and close.say is not None and trial.id not in self._closings:
+            recipe = replace(trial.recipe, query=SpokenText(close.say), wake_phrase=None, noise=None)
+            self._closings[trial.id] = self._pool.submit(self._renders.render, recipe)
+
+    def stimulus(self, trial: Trial) -> Future[RenderedStimulus]:
+        """The trial's stimulus; its result raises VoiceError or InputError when it cannot be made."""
+        self.ahead(trial)
+        return self._made[trial.id]
+
+    def closing(self, trial: Trial) -> RenderedStimulus:
+        """The words that close the trial's dialogue, waited for."""
+        self.ahead(trial)
+        return self._closings[trial.id].result()
+
+    def forget(self, trial: Trial) -> None:
+        """The trial is over; its sounds need no room any more."""
+        self._made.pop(trial.id, None)
+        self._closings.pop(trial.id, None)
+
+    def close(self) -> None:
+        """Waits for the sound that is being made."""
+        self._pool.shutdown(cancel_futures=True)
+
+    def _stimulus(self, trial: Trial) -> RenderedStimulus:
+        rendered = self._renders.render(trial.recipe)
+        if self._on_rendered is not None:
+            self._on_rendered(trial, rendered)
+        return rendered
 
 
 class Takes:
-    """The takes of a run, one after another."""
+    """The takes of a run, one after another.
 
-    def __init__(
-        self, run: Run, log: PatientLog, rendering: Rendering, stagehand: Stagehand, reception: Reception
-    ) -> None:
+    serve: takes in what arrives next, or lets time pass. transcribing: trial, take and attempt of the responses that
+    our recogniser has.
+    """
+
+    def __init__(self, run: Run, serve: Callable[[], None]) -> None:
         self._run = run
-        self._log = log
-        self._rendering = rendering
-        self._stagehand = stagehand
-        self._reception = reception
-        self._priming = Priming(run, log, self.play)
-        self._life = LifeCheck(run, log, reception, self._check)
+        self._serve = serve
+        self._rendering = Rendering(run.stage.renders, run.stage.on_rendered)
+        self._life = LifeCheck(run, serve, self._check)
+        self._last_played = ""
+        self.transcribing: set[tuple[str, int, int]] = set()
+
+    def close(self) -> None:
+        self._rendering.close()
 
     def play(self, take: Take, following: Iterable[Take], resumed: bool = False) -> None:
         """Plays one take to its end, or until the run ends."""
@@ -48,23 +116,23 @@ class Takes:
             resumed |= self._life.settle()
             if run.ending is not None:
                 return
-        if not self._priming.ready(take):
+        if not self._is_primed(take):
             return
         run.liveness.begin()
         trial, number = run.trials[take[0]], take[1]
         before = run.standing.attempts.get(take, {})
         if take not in run.standing.begun:
-            self._log.append(TrialStarted(trial.id, number))
+            run.append(TrialStarted(trial.id, number))
         if (verdict := trial_verdict(trial.reprompt, before)) is not None:
             deciding = verdict.deciding_attempt
-            self._log.append(TrialFinished(*take, verdict.outcome, max(before), deciding, verdict.cause))
+            run.append(TrialFinished(*take, verdict.outcome, max(before), deciding, verdict.cause))
             return
         if trial.listening is not None and (needless := run.stage.needless(trial)):
             self._finish(take, Outcome.SKIPPED, f"needless: {needless}")
             return
         stimulus = self._stimulus(trial, following)
         if isinstance(stimulus, HarnessError):
-            self._log.append(FaultMet("stimulus", str(stimulus)))
+            run.append(FaultMet("stimulus", str(stimulus)))
             self._finish(take, Outcome.SKIPPED, f"no_stimulus: {stimulus.what}")
         elif stimulus is not None:
             run.sounds[""] = stimulus.waveform
@@ -99,7 +167,7 @@ class Takes:
     def _finish(self, take: Take, outcome: Outcome, cause: str) -> None:
         """The verdict on a take that is not played on."""
         attempts = max(self._run.standing.attempts.get(take, {}), default=0)
-        self._log.append(TrialFinished(*take, outcome, attempts, None, cause))
+        self._run.append(TrialFinished(*take, outcome, attempts, None, cause))
 
     def _ask(self, trial: Trial, number: int, stimulus: RenderedStimulus, resumed: bool) -> None:
         """Plays a query trial."""
@@ -107,7 +175,7 @@ class Takes:
         before = tuple(run.standing.attempts.get((trial.id, number), {}).values())
         timing = StimulusTiming.of(stimulus)
         machine = TrialMachine(trial, number, timing, before=before, attended=run.stage.attended())
-        begins_s = self._after_last_sound(self._priming.wait_s(trial, resumed))
+        begins_s = self._after_last_sound(self._wait_s(trial, resumed))
         last_sound_s = run.last_sound_s if before or trial.memory else None
         self._play(
             machine,
@@ -118,14 +186,16 @@ class Takes:
         """Plays a wake, command or ambient trial."""
         run = self._run
         before = tuple(run.standing.attempts.get((trial.id, number), {}).values())
-        self._keep_sound(listening.kind, stimulus)
+        # The sound of a wake or command stimulus is kept, once; ambient sound can be made again from its recipe.
+        if listening.kind is not TrialKind.AMBIENT and stimulus.sha256 not in run.standing.stored:
+            run.append(StimulusStored(stimulus.sha256, run.save_clip(stimulus.waveform, run.now_s())))
         timing = StimulusTiming.of_listening(stimulus, listening.kind)
         machine = ListeningMachine(trial, number, timing, before=before)
         through_air = not all(target.injected for target in listening.targets)
         begins_s = self._after_last_sound(run.stage.between_trials_s) if through_air else None
         self._play(machine, lambda now_s: machine.begin(now_s, not_before_s=begins_s, seen=run.seen))
         for row in run.stage.decisions():
-            self._log.append(row)
+            run.append(row)
 
     def _play(self, machine: Machine, begin: Callable[[float], list[Action]]) -> None:
         """From the machine's beginning to its end."""
@@ -133,9 +203,9 @@ class Takes:
         run.machine = machine
         if run.paused:
             machine.hold()
-        self._stagehand.perform(begin(run.stage.clock.now_s()))
+        self.perform(begin(run.now_s()))
         while not machine.finished:
-            self._reception.serve()
+            self._serve()
         if machine.last_sound_s is not None:
             run.last_sound_s = machine.last_sound_s
         run.machine = None
@@ -143,12 +213,6 @@ class Takes:
 
     def _after_last_sound(self, wait_s: float) -> float | None:
         return None if self._run.last_sound_s is None else self._run.last_sound_s + wait_s
-
-    def _keep_sound(self, kind: TrialKind, stimulus: RenderedStimulus) -> None:
-        """The sound of a wake or command stimulus is kept, once; ambient sound can be made again from its recipe."""
-        if kind is not TrialKind.AMBIENT and stimulus.sha256 not in self._run.standing.stored:
-            clip = self._log.save_clip(stimulus.waveform, self._run.stage.clock.now_s())
-            self._log.append(StimulusStored(stimulus.sha256, clip))
 
     def _stimulus(self, trial: Trial, following: Iterable[Take]) -> RenderedStimulus | HarnessError | None:
         """The trial's sound, or why there is none; None when the run ends meanwhile."""
@@ -160,7 +224,7 @@ class Takes:
             made.add_done_callback(lambda _: run.arrivals.put(Nudge()))
             run.show(StateWord.PREPARING, "makes the stimulus", trial.id)
         while not made.done() and run.ending is None:
-            self._reception.serve()
+            self._serve()
         if run.ending is not None:
             return None
         try:
@@ -168,3 +232,235 @@ class Takes:
         except HarnessError as error:
             self._rendering.forget(trial)
             return error
+
+    # Memory probes: a follow-up is played only straight after its prime, and only if that was answered
+
+    def _is_primed(self, take: Take) -> bool:
+        """Whether the take may be played now; a follow-up without a memory to ask for ends here, and says why.
+
+        A follow-up that is played otherwise (a run that was cut off between the two, a re-run) has its prime said
+        again first, as a further take.
+        """
+        run, standing = self._run, self._run.standing
+        trial = run.trials[take[0]]
+        before, self._last_played = self._last_played, trial.id
+        part = trial.memory
+        if part is None or not part.primed_by:
+            return True
+        if trial_verdict(trial.reprompt, standing.attempts.get(take, {})) is not None:
+            return True  # it was played; only the verdict on the trial is missing
+        prime = part.primed_by
+        if before != prime:
+            if not standing.in_play(prime):
+                run.append(RerunAsked(prime, standing.next_take(prime), PROBE))
+            for one in standing.pending():
+                if one[0] == prime and run.ending is None:
+                    self.play(one, (take,))
+            if run.ending is not None:
+                return False
+            self._last_played = trial.id
+        primes = [row for row in standing.finished.values() if row.trial_id == prime]
+        ended = max(primes, key=lambda row: row.take, default=None)
+        if ended is not None and ended.outcome.answered:
+            return True
+        why = "was not played" if ended is None else f"ended as {ended.outcome.value}"
+        self._finish(take, Outcome.SKIPPED, f"not_primed: {prime} {why}")
+        return False
+
+    def _wait_s(self, trial: Trial, resumed: bool) -> float:
+        """Quiet before the trial begins.
+
+        A prime waits as long as a query that is said again: it names its subject itself, so what the device still
+        remembers of an earlier pair is replaced by it; it only must not be taken for a follow-up.
+        """
+        if trial.memory is not None and trial.memory.primed_by:
+            return trial.memory.wait_s
+        after_pause = resumed or trial.memory is not None
+        return trial.reprompt.context_wait_s if after_pause else self._run.stage.between_trials_s
+
+    # What the machine asks for
+
+    def perform(self, actions: Iterable[Action]) -> None:
+        """Does what the machine of the take in play asks for, in order, with what follows from that."""
+        run, machine = self._run, self._run.machine
+        todo = deque(actions)
+        while todo and machine is not None:
+            todo.extend(self._do(todo.popleft(), machine))
+            if run.was_full:
+                run.was_full = False
+                todo.extend(machine.interrupt(run.now_s(), "disk_full"))
+        run.show_machine()
+
+    def _do(self, action: Action, machine: Machine) -> Sequence[Action]:
+        run = self._run
+        match action:
+            case AttemptStarted(play_id=play_id):
+                stimulus = run.sounds[play_id] = run.sounds[""]
+                run.clips.begins(machine.trial, play_id, stimulus)
+                run.show_machine()
+                run.append(action)
+                return self._sound(machine, play_id)
+            case SayClosing(play_id=play_id):
+                try:
+                    run.sounds[play_id] = self._rendering.closing(machine.trial).waveform
+                except HarnessError as error:
+                    run.append(FaultMet("stimulus", str(error)))
+                    return machine.play_refused(run.now_s(), play_id, error.what)
+                return self._sound(machine, play_id)
+            case StopStimulus():
+                for player in machine.trial.players:
+                    try:
+                        run.stage.loudspeakers[player].stop()
+                    except DeviceError as error:
+                        run.append(FaultMet(player, str(error)))
+            case FreezeResponse():
+                return self._freeze(action, machine)
+            case row:
+                run.append(row)
+        return ()
+
+    def _sound(self, machine: Machine, play_id: str) -> Sequence[Action]:
+        """Begins on every player of the trial, or tells the machine who refused.
+
+        Where the disk was full meanwhile, the attempt is interrupted without a sound.
+        """
+        run = self._run
+        sounding: list[str] = []
+        for player in () if run.was_full else machine.trial.players:
+            try:
+                run.stage.loudspeakers[player].play(play_id, run.sounds[play_id])
+            except DeviceError as error:
+                run.append(FaultMet(player, str(error)))
+                return machine.play_refused(run.now_s(), play_id, error.what, sounding)
+            sounding.append(player)
+        return ()
+
+    def _freeze(self, freeze: FreezeResponse, machine: Machine) -> Sequence[Action]:
+        """Cuts, stores and names the clip of a response, in this order, and has it transcribed for people."""
+        run, stage = self._run, self._run.stage
+        if stage.microphone is None:
+            return machine.response_lost(run.now_s(), "there is no microphone")
+        try:
+            waveform, start_s = stage.microphone.cut(freeze.starts.at_s - MARGIN_S, freeze.ends.at_s + MARGIN_S)
+        except DeviceError as error:
+            run.append(FaultMet(stage.microphone.id, str(error)))
+            return machine.response_lost(run.now_s(), error.what)
+        trial_id, take, attempt = machine.trial.id, machine.take, freeze.attempt
+        clip = run.save_clip(waveform, start_s)
+        run.append(ResponseFrozen(trial_id, take, attempt, clip, freeze.starts, freeze.ends, freeze.truncated))
+        memory = machine.trial.memory
+        # Not the response of a prime, since our recogniser would work during the wait.
+        transcribe = stage.transcribe if memory is None or memory.primed_by else None
+        if transcribe is not None:
+            self.transcribing.add((trial_id, take, attempt))
+            transcribe(waveform, lambda text: run.arrivals.put(Transcribed(trial_id, take, attempt, text)))
+        return machine.response_frozen(run.now_s(), transcribing=transcribe is not None)
+
+    def transcribed(self, told: Transcribed, arrived_s: float) -> None:
+        """Our recogniser is done with a response."""
+        run, machine = self._run, self._run.machine
+        of = told.trial_id, told.take, told.attempt
+        self.transcribing.discard(of)
+        run.append(ResponseTranscribed(*of, told.text, run.stage.recogniser_name))
+        if machine is not None and (machine.trial.id, machine.take) == of[:2]:
+            self.perform(machine.transcribed(arrived_s))
+
+
+class LifeCheck:
+    """Asked before each take, and before the run ends.
+
+    Takes that a device let pass without a sign of life count only once it has shown that it listens: by any word of its
+    own, or by waking to what it has woken to before. Otherwise they are not proven, and are played again.
+    """
+
+    def __init__(self, run: Run, serve: Callable[[], None], say: Callable[[Trial], None]) -> None:
+        self._run = run
+        self._serve = serve
+        self._say = say
+
+    def settle(self, *, at_end: bool = False) -> bool:
+        """Returns when every device is known to listen, or nobody can say; whether anything was played.
+
+        at_end: nothing else would show it any more.
+        """
+        run, after = self._run, self._run.stage.life_check_after
+        played = False
+        while after and run.ending is None and (doubtful := run.liveness.doubtful(1 if at_end else after)):
+            for device in doubtful:
+                trials = _trials(len(run.liveness.silent(device)))
+                asked = self._ask(device)
+                played |= asked
+                if self._has_ended():
+                    break
+                if run.liveness.silent(device):
+                    self._not_proven(device, asked)
+                    self._pause(device, 0.0 if at_end else GIVEN_UP_S)
+                else:
+                    self._note(f"{device} reacts: it is alive, and the {trials} that it missed count")
+        return played
+
+    def _ask(self, device: str) -> bool:
+        """Says what the device has reacted to once more; False when it has reacted to nothing."""
+        trial = self._run.liveness.check(device, self._run.standing.rows)
+        if trial is None:
+            return False
+        if silent := self._run.liveness.silent(device):
+            self._note(
+                f"no sign of life of {device} in {_trials(len(silent))}: what it reacted to before is said again"
+            )
+        self._run.liveness.checked = device
+        try:
+            self._say(trial)
+        finally:
+            self._run.liveness.checked = ""
+        return True
+
+    def _not_proven(self, device: str, asked: bool) -> None:
+        """Takes the silent takes out of the figures, and asks for them again."""
+        run = self._run
+        takes = run.liveness.silent(device)
+        run.liveness.forget(device)
+        known = "not even to what it reacted to before" if asked else "and has reacted to nothing so far"
+        run.append(
+            FaultMet(device, f"no sign of life in {_trials(len(takes))}, {known}: not proven, to be played again")
+        )
+        for trial_id, _ in takes:
+            number = run.standing.next_take(trial_id)
+            cause = f"not_proven: nothing shows that {device} was listening"
+            run.append(RerunAsked(trial_id, number, LIFE_CHECK_BY))
+            run.append(TrialFinished(trial_id, number, Outcome.INTERRUPTED, 0, None, cause))
+            run.append(RerunAsked(trial_id, number + 1, LIFE_CHECK_BY))
+
+    def _pause(self, device: str, limit_s: float) -> None:
+        """Until it gives a sign, somebody resumes, or nobody is there for so long."""
+        run, clock = self._run, self._run.stage.clock
+        reason = f"{device} gives no sign of life. See whether it runs and hears, then resume"
+        run.paused, run.paused_because = True, reason
+        self._run.append(Paused(reason, LIFE_CHECK_BY))
+        since_s, signs = clock.now_s(), run.liveness.signs(device)
+        asks_s = since_s + ASKED_EVERY_S
+        while run.paused and run.ending is None:
+            run.show(StateWord.PAUSED, reason)
+            self._serve()
+            waited_s = clock.now_s() - since_s
+            if run.liveness.signs(device) > signs and run.paused:
+                run.paused = False
+                self._run.append(Resumed(f"{LIFE_CHECK_BY}: {device} is back"))
+            elif run.paused and not run.stage.attended() and waited_s < limit_s and clock.now_s() >= asks_s:
+                asks_s = clock.now_s() + ASKED_EVERY_S
+                run.paused = False  # for this sound only
+                self._ask(device)
+                run.paused = True
+            elif not run.stage.attended() and waited_s >= limit_s:
+                self._run.append(FaultMet(device, "no sign of life, and nobody is there: resume when it is back"))
+                run.ending = EndReason.STOPPED
+
+    def _has_ended(self) -> bool:
+        return self._run.ending is not None
+
+    def _note(self, text: str) -> None:
+        self._run.append(NoteWritten(text, LIFE_CHECK_BY))
+
+
+def _trials(count: int) -> str:
+    return "1 trial" if count == 1 else f"{count} trials"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.model.record import Entry
-from harness.session.engine.engine_place import EnginePlace, find
+from harness.session.engine.launch import EnginePlace, find
 from harness.session.engine.prepare import prepare
 from harness.session.log.reader import LogReader
 

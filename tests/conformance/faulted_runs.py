@@ -19,8 +19,8 @@ from harness.model.observation import LinkBack, LinkLost, Observation, StimulusS
 from harness.model.record import AttemptFinished, AttemptStarted, Entry, Observed, Record, SessionStarted, TrialFinished
 from harness.model.trial import Outcome
 from harness.session.engine.assemble import renderer
-from harness.session.engine.client import EngineClient
-from harness.session.engine.engine_place import EnginePlace, find
+from harness.session.engine.feed import EngineClient
+from harness.session.engine.launch import EnginePlace, find
 from harness.session.log.reader import LogReader, check
 from harness.wake.wake import WakeFigures
 from harness.wake.wake_progress import WakeProgress

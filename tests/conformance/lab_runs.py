@@ -15,9 +15,8 @@ from pathlib import Path
 from harness.lab.lab import Lab
 from harness.model.feed import Goodbye, Hello, Logged, Message, StateChanged, StateWord
 from harness.model.record import AttemptFinished, AttemptStarted, Entry, TrialFinished
-from harness.session.engine.client import EngineClient
-from harness.session.engine.engine_place import EnginePlace, find
-from harness.session.engine.launch import start_engine
+from harness.session.engine.feed import EngineClient
+from harness.session.engine.launch import EnginePlace, find, start_engine
 from harness.session.engine.prepare import prepare
 from tests.conformance.engine_runs import kill, rows, wait_for
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.session.engine.engine_place import find
+from harness.session.engine.launch import find
 from harness.session.figures.memory import MemoryFigures, MemoryFinding, MemoryPoint, findings
 from tests.conformance.engine_runs import rows, wait_for
 from tests.conformance.lab_runs import BENCH, LabRuns, lab_of_its_own

@@ -24,7 +24,7 @@ from harness.model.record import (
 from harness.model.trial import Outcome
 from harness.session.engine.launch import start_engine
 from harness.session.log.reader import check
-from harness.session.verdict import ENGINE_ENDED
+from harness.session.take import ENGINE_ENDED
 from tests.conformance.engine_runs import Runs, kill, rows, runs, wait_for
 
 __all__ = ["runs"]

@@ -44,9 +44,8 @@ from harness.model.record import (
     TrialStarted,
 )
 from harness.model.trial import Outcome
-from harness.session.engine.client import EngineClient
-from harness.session.engine.engine_place import EnginePlace, find, running
-from harness.session.engine.launch import start_engine
+from harness.session.engine.feed import EngineClient
+from harness.session.engine.launch import EnginePlace, find, running, start_engine
 from harness.session.engine.prepare import prepare
 from harness.session.log.writer import SqliteLog
 from tests.conformance.engine_runs import HERE, Runs, kill, rows, runs, wait_for

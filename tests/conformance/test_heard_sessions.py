@@ -14,8 +14,8 @@ from harness.model.feed import Goodbye, Logged, Message
 from harness.model.record import AttemptFinished, Entry, TrialFinished
 from harness.model.trial import Outcome
 from harness.session.engine.launch import start_engine
-from harness.session.figures.heard import Heard, by_group, heard_in, words_of
 from harness.session.figures.progress import Progress, SessionFigures
+from harness.session.figures.trials import Heard, by_group, heard_in, words_of
 from tests.conformance.engine_runs import Runs, kill, rows, runs, wait_for
 from tests.conformance.lab_runs import Watcher
 

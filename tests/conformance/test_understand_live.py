@@ -25,10 +25,9 @@ from harness.model.trial import Outcome
 from harness.session.engine.launch import start_engine
 from harness.session.engine.prepare import prepare
 from harness.session.figures.frames_of_session import session_corpora
-from harness.session.figures.limits import check_limits
-from harness.session.figures.progress import SessionFigures
+from harness.session.figures.progress import SessionFigures, check_limits
 from harness.session.log.reader import check
-from harness.session.verdict import ENGINE_ENDED
+from harness.session.take import ENGINE_ENDED
 from harness.statistics.intervals import Share
 from tests.conformance.engine_runs import Runs, kill, rows, runs, wait_for
 from tests.conformance.hermes_device import HermesDevice, Told

@@ -18,7 +18,7 @@ from harness.model.feed import StateWord
 from harness.model.judgment import Category
 from harness.model.record import AttemptStarted, JudgmentGiven, MarkSet, NoteWritten, TrialStarted
 from harness.model.trial import Outcome, Recognition
-from harness.session.engine.client import EngineClient
+from harness.session.engine.feed import EngineClient
 from tests.dashboard.engine_double import START_S, EngineDouble, write_clip
 from tests.unit.session.figures.rows import Rows, judgment_on, planned
 

@@ -32,9 +32,8 @@ from harness.model.record import (
     TrialFinished,
 )
 from harness.model.trial import EvidenceSource, Outcome, Recognition
-from harness.session.engine.client import EngineClient
-from harness.session.engine.engine_place import EnginePlace, find
-from harness.session.engine.launch import start_engine
+from harness.session.engine.feed import EngineClient
+from harness.session.engine.launch import EnginePlace, find, start_engine
 from tests.conformance.engine_runs import Runs, rows, runs, wait_for
 from tests.dashboard.bench import LARGE, SMALL, shows, until
 from tests.dashboard.seats import press

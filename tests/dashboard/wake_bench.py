@@ -18,7 +18,7 @@ from harness.model.record import AttemptStarted, EventClipped, EventReviewed, Re
 from harness.model.scenario import Limits, Scenario, SequentialTest, Stopping, TrialKind
 from harness.model.time import Stamp
 from harness.model.trial import Outcome
-from harness.session.engine.client import EngineClient
+from harness.session.engine.feed import EngineClient
 from tests.dashboard.engine_double import START_S, EngineDouble, write_clip
 from tests.unit.wake.wake_rows import WakeRows, wake_trial
 

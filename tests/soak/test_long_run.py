@@ -11,8 +11,7 @@ import pytest
 
 from harness.lab.lab import Lab
 from harness.model.record import EndReason, SessionFinished, TrialFinished
-from harness.session.engine.engine_place import EnginePlace
-from harness.session.engine.launch import start_engine
+from harness.session.engine.launch import EnginePlace, start_engine
 from harness.session.engine.prepare import prepare
 from harness.session.log.reader import check
 from tests.conformance.engine_runs import kill, rows

@@ -11,7 +11,7 @@ from harness.model.choices import Grouping, Which
 from harness.model.errors import InputError
 from harness.model.transcript import Normalisation
 from harness.model.understanding import Corpus, Utterance
-from harness.session.figures.heard import HeardTrial, Said, group_of, heard_in
+from harness.session.figures.trials import HeardTrial, Said, group_of, heard_in
 from harness.transcripts.words import normalise
 
 COLUMNS = (Grouping.DEVICE, Grouping.QUERY_CLASS, Grouping.CONDITION)

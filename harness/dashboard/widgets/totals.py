@@ -12,8 +12,7 @@ from harness.dashboard import palette
 from harness.dashboard.wake_wording import rate_interval, rate_value, ratio_interval, ratio_value
 from harness.dashboard.widgets.painted import Painted
 from harness.dashboard.wording import OUTCOME_WORDS, quantile, share, wer
-from harness.session.figures.limits import words_of_session
-from harness.session.figures.progress import Progress, normalisation_of
+from harness.session.figures.progress import Progress, normalisation_of, words_of_session
 from harness.wake.wake_progress import WakeProgress
 
 TITLE = "So far (95 % intervals)"

@@ -14,8 +14,7 @@ from harness.model.choices import By as By
 from harness.model.choices import Derived, Parting, Reading
 from harness.model.judgment import Category, SubFlag
 from harness.rating.figures.judged import Basis, Fate, RatedTrial
-from harness.session.figures.heard import label_of
-from harness.session.figures.trials import DECIDED
+from harness.session.figures.trials import DECIDED, label_of
 from harness.statistics.intervals import CONFIDENCE, Interval, clustered_interval, design_effect, wilson
 from harness.statistics.word_intervals import wer_interval
 from harness.transcripts.groups import sorted_labels

@@ -16,9 +16,8 @@ from harness.model.judgment import Category, Judgment, JudgmentStatus, SubFlag, 
 from harness.model.record import JudgmentGiven
 from harness.model.trial import Outcome, Recognition, Trial
 from harness.rating.figures.consensus import consensus
-from harness.session.figures.heard import label_of
 from harness.session.figures.progress import Progress, SessionFigures
-from harness.session.figures.trials import FirstResponse, TrialProgress
+from harness.session.figures.trials import FirstResponse, TrialProgress, label_of
 from harness.session.log.judgment_log import rating_rows
 from harness.session.log.reader import LogReader
 from harness.statistics.agreement import MISSING

@@ -12,16 +12,19 @@ import sys
 import tempfile
 import threading
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
+from uuid import uuid4
 
 from harness import __version__
 from harness.base.folder import SessionFolder
+from harness.base.plugins import Group, names
 from harness.base.ports import Clock, Driver, Hears, Stimulates
 from harness.devices.declared import simulated
+from harness.engines.recogniser_process import RecogniserProcess
 from harness.model.bench import Bench, Equipment, OperatorPresence
 from harness.model.errors import DeviceError, HarnessError, LogError
 from harness.model.feed import Answered, Command, Goodbye, Meters, Replay, StateChanged, StateWord, Welcome
@@ -37,21 +40,91 @@ from harness.model.record import (
     ResponseFrozen,
     StimulusStored,
 )
+from harness.model.stimulus import Waveform
 from harness.session.conductor import Conductor
 from harness.session.engine.assemble import assemble, clock_of, renderer, script_words
-from harness.session.engine.engine_place import boot_id, publish, this_process, withdraw
-from harness.session.engine.feed_server import FeedServer, Reply
-from harness.session.engine.monitor import Monitor
+from harness.session.engine.feed import FeedServer, Reply
+from harness.session.engine.launch import boot_id, publish, this_process, withdraw
 from harness.session.engine.resolved import Resolved, equipment_of, read_resolved
-from harness.session.engine.transcriber import Transcriber, installed_recogniser
-from harness.session.figures.limits import check_limits
-from harness.session.figures.progress import SessionFigures
+from harness.session.figures.progress import SessionFigures, check_limits
+from harness.session.log.clips import read_clip
 from harness.session.log.judgment_log import later_rows
 from harness.session.log.writer import SqliteLog
 from harness.session.resumption import Resumption
 from harness.session.stage import Nudge, Stage
 from harness.wake.wake import WakeFigures, due_decisions, needless
 from harness.wake.wake_progress import WakeProgress
+
+
+class Monitor:
+    """Plays clips that rows of the log name.
+
+    clips: file name → clip, of every row so far (filled by the engine as rows are committed).
+    """
+
+    def __init__(self, loudspeaker: Stimulates | None, folder: Path, clips: Mapping[str, Clip]) -> None:
+        self._loudspeaker = loudspeaker
+        self._folder = folder
+        self._clips = clips
+
+    def replay(self, name: str) -> str:
+        """Begins to play it, in place of what it plays; "" or why that cannot be done."""
+        if self._loudspeaker is None:
+            return "the bench has no monitor; add `monitor: {driver: loudspeaker, …}` to it"
+        clip = self._clips.get(name)
+        if clip is None:
+            return "no row of this session names such a clip"
+        try:
+            waveform = read_clip(self._folder, clip)
+            self._loudspeaker.stop()
+            self._loudspeaker.play(f"replay-{uuid4().hex[:8]}", waveform)
+        except HarnessError as error:
+            return str(error)
+        return ""
+
+
+def installed_recogniser() -> str | None:
+    """Name of the recogniser to use; None when no plug-in offers one."""
+    found = names(Group.RECOGNISERS)
+    return found[0] if found else None
+
+
+class Transcriber:
+    """Transcribes responses; what goes wrong is said once, by `on_trouble`, and the run goes on without."""
+
+    def __init__(self, name: str, on_trouble: Callable[[str], None]) -> None:
+        self.name = name
+        self._process = RecogniserProcess(name)
+        self._on_trouble = on_trouble
+        self._lock = threading.Lock()
+        self._said = False
+
+    def transcribe(self, waveform: Waveform, told: Callable[[str], None]) -> None:
+        """Returns at once; told gets the words later, on another thread, or "" when there is no transcription."""
+
+        def done(answer: str | HarnessError) -> None:
+            self.name = self._process.name
+            if isinstance(answer, HarnessError):
+                self._complain(answer)
+                answer = ""
+            told(answer)
+
+        self._process.transcribe_later(waveform, done)
+
+    def close(self) -> None:
+        self._quiet()
+        self._process.close()
+
+    def _quiet(self) -> bool:
+        """Marks that no complaint is wanted any more; whether that was so already."""
+        with self._lock:
+            before, self._said = self._said, True
+        return before
+
+    def _complain(self, error: HarnessError) -> None:
+        if not self._quiet():
+            self._on_trouble(f"responses are not transcribed for people: {error}")
+
 
 METERS_EVERY_S = 0.1
 CLIENT_WITHIN_S = 2.0

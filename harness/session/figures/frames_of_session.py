@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from harness.model.choices import Which
 from harness.model.trial import Trial
 from harness.model.understanding import Corpus, Slot, Utterance
-from harness.session.figures.heard import TESTED
 from harness.session.figures.progress import Progress
-from harness.session.figures.trials import AttemptProgress, TrialProgress
-from harness.session.figures.understood import frame_of, tested
+from harness.session.figures.trials import TESTED, AttemptProgress, TrialProgress, frame_of, tested
 from harness.understanding.understood import normalised
 
 Groups = tuple[tuple[str, str], ...]

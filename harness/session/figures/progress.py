@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Mapping
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from harness.model.effect import EffectEvidence
-from harness.model.judgment import Judgment, in_force
+from harness.model.judgment import Judgment, JudgmentStatus, in_force
 from harness.model.observation import DeviceDescribed, Overrun, Unread
 from harness.model.record import (
     AttemptFinished,
@@ -29,12 +29,225 @@ from harness.model.record import (
     TrialFinished,
     TrialStarted,
 )
-from harness.model.trial import LIFE_CHECK
+from harness.model.scenario import Limits, OnUndecided, Stopping
+from harness.model.time import Measured
+from harness.model.trial import LIFE_CHECK, Outcome, Recognition
 from harness.session.figures.effects import EffectRows, Key, right_of_known
-from harness.session.figures.totals import Totals, total
-from harness.session.figures.trials import AttemptProgress, TakeProgress, TrialProgress
+from harness.session.figures.trials import (
+    DECIDED,
+    AttemptProgress,
+    HeardTrial,
+    TakeProgress,
+    TrialProgress,
+    UnderstoodFigures,
+    heard_trial,
+    understood_of,
+    words_of,
+)
 from harness.statistics.intervals import Share
-from harness.transcripts.recognition import words_heard
+from harness.statistics.latency import LatencyFigures, latency_figures
+from harness.transcripts.recognition import WordsHeard, words_heard
+from harness.wake.wake_progress import DeviceWake, Interval, WakeProgress
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Counts over trials, each by its latest finished take.
+
+    recognised: trials with evidence of recognition, of those decided whose recognition was assessed. A device that
+    stayed silent to the last attempt is decided, and not recognised. first_attempt: … at the first attempt. Trials that
+    are asked until they are understood are in none of them: `understood` has their figures.
+    answered: trials with a response, of all decided whose device can be heard to respond. attempts_to_recognition:
+    (attempts, trials), ascending.
+    latency: end of query → first speech, of answered trials. wake_delay: of the attempts that decided.
+    to_judge: first responses; judged: those of them with a category by at least one rater. first_words, final_words:
+    of what was heard of the queries at the first attempt, and at the one that decided. effects: right, of those
+    known; of a session as a whole only.
+    """
+
+    planned: int = 0
+    finished: int = 0
+    by_outcome: tuple[tuple[Outcome, int], ...] = ()
+    recognised: Share = field(default_factory=Share)
+    first_attempt: Share = field(default_factory=Share)
+    answered: Share = field(default_factory=Share)
+    attempts_to_recognition: tuple[tuple[int, int], ...] = ()
+    latency: LatencyFigures = field(default_factory=LatencyFigures)
+    wake_delay: LatencyFigures = field(default_factory=LatencyFigures)
+    to_judge: int = 0
+    judged: int = 0
+    first_words: WordsHeard = field(default_factory=WordsHeard)
+    final_words: WordsHeard = field(default_factory=WordsHeard)
+    effects: Share = field(default_factory=Share)
+    understood: UnderstoodFigures = field(default_factory=UnderstoodFigures)
+
+    @property
+    def attempts_needed(self) -> tuple[tuple[int | None, Share], ...]:
+        """Attempts to recognition → trials, of all whose recognition was assessed; None: never recognised."""
+        assessed = self.recognised.total
+        never = ((None, Share(assessed - self.recognised.count, assessed)),) if assessed else ()
+        return (*((needed, Share(n, assessed)) for needed, n in self.attempts_to_recognition), *never)
+
+    def count(self, outcome: Outcome) -> int:
+        """Trials with that outcome."""
+        return dict(self.by_outcome).get(outcome, 0)
+
+
+def total(trials: Iterable[TrialProgress]) -> Totals:
+    """The figures over `trials`; outcomes are in the order of `Outcome`, those that did not occur left out."""
+    trials = list(trials)
+    planned = decided = assessed = answered = to_judge = judged = 0
+    outcomes: Counter[Outcome] = Counter()
+    attempts: Counter[int] = Counter()
+    latencies: list[Measured] = []
+    delays: list[Measured] = []
+    heard: list[HeardTrial] = []
+    for one in trials:
+        planned += 1
+        take = one.counting
+        if take is None or take.outcome is None:
+            continue
+        outcomes[take.outcome] += 1
+        if one.trial.memory is not None:  # two queries, over and over: they would outweigh what the scenario asks
+            continue
+        if (asked := heard_trial(one)) is not None:
+            heard.append(asked)
+        verdict = take.deciding.verdict if take.deciding else None
+        if take.outcome in DECIDED and one.trial.listening is None:
+            decided += one.trial.responds
+            answered += one.trial.responds and take.outcome.answered
+            by_words = not one.trial.until_understood
+            assessed += by_words and take.recognition is not Recognition.NOT_ASSESSED
+            if by_words and (needed := take.attempts_to_recognition) is not None:
+                attempts[needed] += 1
+        if take.outcome.answered and verdict and verdict.latency is not None:
+            latencies.append(verdict.latency)
+        # A counted trial has a delay for each of its devices, which the wake figures keep.
+        if verdict and verdict.wake_delay is not None and take.outcome is not Outcome.COUNTED:
+            delays.append(verdict.wake_delay)
+        if (response := one.response) is not None:
+            to_judge += 1
+            judged += any(row.status is JudgmentStatus.SUBMITTED for row in response.judgments)
+    words = words_of(heard)
+    return Totals(
+        planned=planned,
+        finished=outcomes.total(),
+        by_outcome=tuple((outcome, outcomes[outcome]) for outcome in Outcome if outcomes[outcome]),
+        recognised=Share(attempts.total(), assessed),
+        first_attempt=Share(attempts[1], assessed),
+        answered=Share(answered, decided),
+        attempts_to_recognition=tuple(sorted((needed, n) for needed, n in attempts.items() if n)),
+        latency=latency_figures(latencies),
+        wake_delay=latency_figures(delays),
+        to_judge=to_judge,
+        judged=judged,
+        first_words=words.first,
+        final_words=words.final,
+        understood=understood_of(trials),
+    )
+
+
+NO_TESTS = Stopping()
+Finding = tuple[str, float | None, float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class LimitVerdict:
+    """One limit that was asked for. `found` None: nothing was measured, which does not hold any limit.
+
+    name: of the limit; of one on wake figures with the device, `max_false_reject_share[kitchen]`. wanted, found: in
+    the unit of the name (a share 0–1, word errors a word, milliseconds, hours, events an hour, or trials); of a
+    sequential test (`false_accepts_test[kitchen]`) 1 for passed, 0 for failed and None while it is undecided.
+    """
+
+    name: str
+    wanted: float
+    found: float | None
+    ok: bool
+
+    @property
+    def of_test(self) -> bool:
+        """Whether it is the verdict of a sequential test."""
+        return "_test[" in self.name
+
+
+def check_limits(
+    limits: Limits, totals: Totals, wake: WakeProgress | None = None, stopping: Stopping = NO_TESTS
+) -> tuple[LimitVerdict, ...]:
+    """A verdict for each limit that is asked for; on wake figures for every device, on WER for all of them together.
+
+    Where wake figures are limited and no device has any, the verdict is one on nothing. False accepts are those after
+    review. Sequential tests come last: one that is still open fails unless `stopping` says that it passes.
+    """
+    p95 = totals.latency.p95
+    found: list[Finding] = [
+        ("min_recognised_share", limits.min_recognised_share, totals.recognised.value),
+        ("min_first_attempt_share", limits.min_first_attempt_share, totals.first_attempt.value),
+        ("max_latency_p95_ms", limits.max_latency_p95_ms, None if p95 is None else p95.value_s * 1000),
+        ("min_effect_share", limits.min_effect_share, totals.effects.value),
+        ("min_understood_share", limits.min_understood_share, totals.understood.right.value),
+        ("min_intent_share", limits.min_intent_share, totals.understood.intents.value),
+        ("max_inconclusive", limits.max_inconclusive, totals.count(Outcome.INCONCLUSIVE)),
+        ("max_interrupted", limits.max_interrupted, totals.count(Outcome.INTERRUPTED)),
+    ]
+    if limits.max_first_attempt_wer is not None or limits.max_final_wer is not None:
+        first, final = words_of_session(totals, wake)
+        found.append(("max_first_attempt_wer", limits.max_first_attempt_wer, first.wer))
+        found.append(("max_final_wer", limits.max_final_wer, final.wer))
+    devices = wake.devices if wake else ()
+    found += [finding for device in devices for finding in _of_device(limits, device)]
+    if not devices:
+        found += [(name, wanted, None) for name, wanted, _ in _of_device(limits, None)]
+    return (
+        *(
+            LimitVerdict(name, wanted, value, value is not None and _holds(name, wanted, value))
+            for name, wanted, value in found
+            if wanted is not None
+        ),
+        *(verdict for device in devices for verdict in _tests(device, stopping)),
+    )
+
+
+def words_of_session(totals: Totals, wake: WakeProgress | None) -> tuple[WordsHeard, WordsHeard]:
+    """What was heard at the first attempt, and at the one that decided: of queries, and of every device's commands."""
+    commands = sum((device.words for device in wake.devices), WordsHeard()) if wake else WordsHeard()
+    return totals.first_words + commands, totals.final_words + commands
+
+
+def _of_device(limits: Limits, device: DeviceWake | None) -> Iterator[Finding]:
+    """Limits on wake figures; without a device, what is asked for and not found."""
+    of = DeviceWake("") if device is None else device
+    rejects, accepts = of.false_rejects, of.after_review
+    found = (
+        ("max_false_reject_share", limits.max_false_reject_share, rejects.share.value),
+        ("max_false_reject_upper", limits.max_false_reject_upper, _upper(rejects.interval)),
+        ("max_false_accepts_per_hour", limits.max_false_accepts_per_hour, accepts.per_hour),
+        ("max_false_accepts_upper_per_hour", limits.max_false_accepts_upper_per_hour, _upper(accepts.interval)),
+        ("min_exposure_hours", limits.min_exposure_hours, of.exposure_s / 3600),
+        ("min_command_share", limits.min_command_share, of.commands.value),
+    )
+    for name, wanted, value in found:
+        yield (f"{name}[{of.device}]" if device else name), wanted, value
+
+
+def _tests(device: DeviceWake, stopping: Stopping) -> Iterator[LimitVerdict]:
+    decided = dict(device.decisions)
+    declared = {"false_accepts": stopping.false_accepts, "false_rejects": stopping.false_rejects}
+    for figure, test in declared.items():
+        name, passed = f"{figure}_test[{device.device}]", decided.get(figure)
+        if passed is not None:
+            yield LimitVerdict(name, 1.0, float(passed), passed)
+        elif test is not None:
+            yield LimitVerdict(name, 1.0, None, stopping.on_undecided is OnUndecided.PASS)
+
+
+def _upper(interval: Interval | None) -> float | None:
+    return None if interval is None else interval[1]
+
+
+def _holds(name: str, wanted: float, found: float) -> bool:
+    return found >= wanted if name.startswith("min_") else found <= wanted
+
 
 PACE_TRIALS = 30
 """How many of the last trials the estimate of the time left looks at."""

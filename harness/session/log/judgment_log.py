@@ -15,8 +15,7 @@ from pydantic import TypeAdapter
 from harness.base.codec import RECORDS
 from harness.base.folder import SessionFolder
 from harness.model.record import Entry, JudgmentGiven, RatingRecord, Record, chronological
-from harness.session.log.database import BATCH, SESSION, Row, entry_of, explained, open_for_reading
-from harness.session.log.shared_rows import SharedRows
+from harness.session.log.database import BATCH, SESSION, Row, SharedRows, entry_of, explained, open_for_reading
 
 
 class JudgmentLog(SharedRows[Record]):

@@ -19,8 +19,8 @@ from harness.model.record import TrialFinished, TrialStarted
 from harness.model.scenario import Normalisation, Recognised, TrialKind
 from harness.model.transcript import WordCounts
 from harness.model.trial import EvidenceSource, Outcome, Recognition
-from harness.session.figures.heard import HeardTrial, Said, heard_in, words_of
 from harness.session.figures.progress import SessionFigures
+from harness.session.figures.trials import HeardTrial, Said, heard_in, words_of
 from harness.session.log.writer import SqliteLog
 from harness.transcripts.recognition import WordsHeard
 from harness.wake.wake import WakeFigures

@@ -15,8 +15,8 @@ from harness.model.choices import Grouping
 from harness.model.record import TrialFinished, TrialStarted
 from harness.model.scenario import TrialKind
 from harness.model.trial import Outcome, Recognition
-from harness.session.figures.heard import Heard, HeardTrial, by_group, heard_in, words_of
 from harness.session.figures.progress import SessionFigures
+from harness.session.figures.trials import Heard, HeardTrial, by_group, heard_in, words_of
 from harness.session.log.writer import SqliteLog
 from harness.transcripts.recognition import HeardUnit
 from harness.wake.wake import WakeFigures

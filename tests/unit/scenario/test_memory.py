@@ -15,9 +15,9 @@ from harness.model.bench import Bench, ObservationKind, OperatorPresence
 from harness.model.errors import InputProblems, UnmetNeed
 from harness.model.scenario import Evidence, MemorySpec, Scenario, TrialKind
 from harness.scenario.bench import load_bench
-from harness.scenario.memory import notes
 from harness.scenario.scenario import load_scenario, planned_of, planned_trials
 from harness.scenario.together import check_together
+from harness.scenario.trials import wait_notes
 from harness.session.plan import plan
 
 SCENARIOS = Path(__file__).parents[3] / "scenarios"
@@ -103,15 +103,15 @@ def test_what_is_wrong_is_told_with_its_line(written: str, replaced: str, line: 
 
 
 def test_waits_that_cannot_be_kept_are_told_beforehand(tmp_path: Path) -> None:
-    assert list(notes(read(tmp_path, HEAD + BODY))) == []
-    (note,) = notes(read(tmp_path, (HEAD + BODY).replace("4.5", "1, 0")))
+    assert list(wait_notes(read(tmp_path, HEAD + BODY))) == []
+    (note,) = wait_notes(read(tmp_path, (HEAD + BODY).replace("4.5", "1, 0")))
     assert "keeps no wait below 1.1 s (0, 1)" in note
     path = tmp_path / "memory.yaml"
     found = CliRunner().invoke(validate.command, [str(path)])
     assert (found.exit_code, note in found.output) == (0, True)
     assert json.loads(CliRunner().invoke(validate.command, [str(path), "--json"]).output)["notes"][0]["what"] == note
     quick = (HEAD + BODY).replace("4.5", "1").replace("repeat: 6", "reprompt: {end_silence_ms: 500}")
-    assert list(notes(read(tmp_path, quick))) == []
+    assert list(wait_notes(read(tmp_path, quick))) == []
 
 
 @pytest.fixture

@@ -14,8 +14,7 @@ import soundfile
 from harness.model.errors import InputError, InputProblems, Place
 from harness.model.scenario import CloseDialogue, Evidence, Limits, Need, Normalisation, Order, Recognised, RepromptRule
 from harness.model.stimulus import NoiseKind, NoiseSpec, Recording, SpokenText, VoiceSpec
-from harness.scenario.matrix import cells
-from harness.scenario.scenario import load_scenario, planned_trials
+from harness.scenario.scenario import cells, load_scenario, planned_trials
 
 WHOLE = """\
 scenario: kitchen_basics

@@ -6,7 +6,7 @@ import pytest
 
 from harness.base import strict_yaml
 from harness.base.findings import Findings
-from harness.scenario.texts import expanded, filled_in
+from harness.scenario.scenario import expanded, filled_in
 
 VARIABLES = """\
 variables:

@@ -6,21 +6,13 @@ from collections.abc import Iterable
 
 from harness.model.bench import ObservationKind
 from harness.model.observation import Observation, StimulusEnded, StimulusStarted
-from harness.model.record import AttemptFinished, TrialFinished
+from harness.model.record import AttemptFinished, AttemptStarted, Observed, TrialFinished
 from harness.model.scenario import Evidence, RepromptRule, TrialKind, WakeSettings
 from harness.model.stimulus import SpokenText, StimulusRecipe, VoiceSpec
 from harness.model.time import Stamp
 from harness.model.trial import Listening, Target, Trial
-from harness.session.actions import (
-    Action,
-    Credit,
-    FinishAttempt,
-    FinishTrial,
-    StartAttempt,
-    StimulusTiming,
-    StopStimulus,
-)
 from harness.session.listening_trial import ListeningMachine
+from harness.session.take import Action, StimulusTiming, StopStimulus
 from tests.unit.session.material import trial
 
 REPORTS = (ObservationKind.STATUS, ObservationKind.TRANSCRIPT, ObservationKind.WAKE)
@@ -97,19 +89,19 @@ class Play:
 
     @property
     def play_id(self) -> str:
-        return self.started[-1].row.play_id
+        return self.started[-1].play_id
 
     @property
-    def started(self) -> list[StartAttempt]:
-        return [action for action in self.actions if isinstance(action, StartAttempt)]
+    def started(self) -> list[AttemptStarted]:
+        return [action for action in self.actions if isinstance(action, AttemptStarted)]
 
     @property
     def attempts(self) -> list[AttemptFinished]:
-        return [action.row for action in self.actions if isinstance(action, FinishAttempt)]
+        return [action for action in self.actions if isinstance(action, AttemptFinished)]
 
     @property
     def verdict(self) -> TrialFinished | None:
-        found = [action.row for action in self.actions if isinstance(action, FinishTrial)]
+        found = [action for action in self.actions if isinstance(action, TrialFinished)]
         assert len(found) <= 1
         return found[0] if found else None
 
@@ -118,4 +110,4 @@ class Play:
         return sum(isinstance(action, StopStimulus) for action in self.actions)
 
     def credited(self, observation: Observation) -> int | None:
-        return next(a.attempt for a in self.actions if isinstance(a, Credit) and a.observation is observation)
+        return next(a.attempt for a in self.actions if isinstance(a, Observed) and a.observation is observation)

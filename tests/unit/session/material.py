@@ -17,7 +17,7 @@ from harness.model.record import Clip, Entry, Record
 from harness.model.scenario import Defaults, Evidence, Query, RepromptRule, Scenario, TrialTemplate
 from harness.model.stimulus import Part, RenderedStimulus, Role, SpokenText, StimulusRecipe, Waveform
 from harness.model.trial import Trial
-from harness.session.actions import StimulusTiming
+from harness.session.take import StimulusTiming
 
 PROFILE = DeviceProfile(
     id="box",

@@ -21,20 +21,10 @@ from harness.model.observation import (
     Transcript,
     Wake,
 )
-from harness.model.record import AttemptFinished, TrialFinished
+from harness.model.record import AttemptFinished, AttemptStarted, OperatorAsked, TrialFinished
 from harness.model.time import Stamp
-from harness.session.actions import (
-    Action,
-    AskOperator,
-    FinishAttempt,
-    FinishTrial,
-    FreezeResponse,
-    SayClosing,
-    StartAttempt,
-    StimulusTiming,
-    StopStimulus,
-)
 from harness.session.query_trial import TrialMachine
+from harness.session.take import Action, FreezeResponse, SayClosing, StimulusTiming, StopStimulus
 from tests.unit.session.material import TIMING
 
 Later = tuple[float, Observation]
@@ -107,12 +97,12 @@ class Rehearsal:
                 now_s = max(now_s, deadline_s)
                 self._act(now_s, self.machine.tick(now_s))
             assert now_s < until_s, f"still {self.machine.phase} at {now_s}"
-        found = [action.row for _, action in self.actions if isinstance(action, FinishTrial)]
+        found = [action for _, action in self.actions if isinstance(action, TrialFinished)]
         (self.verdict,) = found
         return self.verdict
 
     def rows(self) -> list[AttemptFinished]:
-        return [action.row for _, action in self.actions if isinstance(action, FinishAttempt)]
+        return [action for _, action in self.actions if isinstance(action, AttemptFinished)]
 
     def standing(self) -> dict[int, AttemptFinished]:
         return {row.attempt: row for row in self.rows()}
@@ -131,7 +121,7 @@ class Rehearsal:
         for action in actions:
             self.actions.append((now_s, action))
             match action:
-                case StartAttempt(row=row):
+                case AttemptStarted() as row:
                     start_s = self._play(row.play_id, now_s, self._timing.duration_s)
                     self.starts[row.attempt] = start_s
                     if self._heard:
@@ -156,7 +146,7 @@ class Rehearsal:
                     if self._transcribing_s is not None:
                         self.put(now_s + self._transcribing_s, None)
                     self._act(now_s, self.machine.response_frozen(now_s, transcribing=transcribing))
-                case AskOperator(attempt=attempt) if self._operator:
+                case OperatorAsked(attempt=attempt) if self._operator:
                     for at_s, observation in self._operator(attempt, now_s):
                         self.put(at_s, observation)
                 case _:

@@ -26,13 +26,13 @@ from harness.model.observation import (
     Transcript,
     Wake,
 )
-from harness.model.record import AttemptFinished, TrialFinished
+from harness.model.record import AttemptFinished, AttemptStarted, Observed, TrialFinished
 from harness.model.scenario import CloseDialogue, Evidence, RepromptRule, Until
 from harness.model.time import Stamp
 from harness.model.trial import Outcome, Recognition
 from harness.model.understanding import Expected, Slot
-from harness.session.actions import Action, Credit, FinishAttempt, FinishTrial, FreezeResponse, SayClosing, StartAttempt
 from harness.session.query_trial import TrialMachine
+from harness.session.take import Action, FreezeResponse, SayClosing
 from tests.unit.session.material import TIMING, trial
 
 SOURCES = st.sampled_from(["speaker", "mic", "dut_link", "other"])
@@ -96,9 +96,9 @@ def test_a_trial_always_ends_once(trial, steps, attended, obliging, stores) -> N
             actions.append(action)
             if isinstance(action, FreezeResponse) and stores:
                 act(machine.response_frozen(now_s, transcribing=attended))
-            elif isinstance(action, StartAttempt) and obliging:
-                act(machine.feed(StimulusStarted("speaker", Stamp(now_s), action.row.play_id), now_s))
-                act(machine.feed(StimulusEnded("speaker", Stamp(now_s + 2.5), action.row.play_id), now_s))
+            elif isinstance(action, AttemptStarted) and obliging:
+                act(machine.feed(StimulusStarted("speaker", Stamp(now_s), action.play_id), now_s))
+                act(machine.feed(StimulusEnded("speaker", Stamp(now_s + 2.5), action.play_id), now_s))
             elif isinstance(action, SayClosing) and obliging:
                 act(machine.feed(StimulusStarted("speaker", Stamp(now_s), action.play_id), now_s))
                 act(machine.feed(StimulusEnded("speaker", Stamp(now_s), action.play_id), now_s))
@@ -118,13 +118,13 @@ def test_a_trial_always_ends_once(trial, steps, attended, obliging, stores) -> N
     assert machine.finished, machine.phase
     assert now_s < 6000
 
-    verdicts: list[TrialFinished] = [action.row for action in actions if isinstance(action, FinishTrial)]
-    started = [action.row.attempt for action in actions if isinstance(action, StartAttempt)]
+    verdicts: list[TrialFinished] = [action for action in actions if isinstance(action, TrialFinished)]
+    started = [action.attempt for action in actions if isinstance(action, AttemptStarted)]
     rows: dict[int, AttemptFinished] = {
-        action.row.attempt: action.row for action in actions if isinstance(action, FinishAttempt)
+        action.attempt: action for action in actions if isinstance(action, AttemptFinished)
     }
     assert len(verdicts) == 1
-    assert isinstance([action for action in actions if not isinstance(action, Credit)][-1], FinishTrial)
+    assert isinstance([action for action in actions if not isinstance(action, Observed)][-1], TrialFinished)
     assert started == list(range(1, len(started) + 1))
     assert sorted(rows) == started
     assert verdicts[0].attempts == len(started)

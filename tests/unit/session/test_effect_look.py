@@ -12,13 +12,12 @@ from harness.model.bench import ObservationKind
 from harness.model.effect import EffectCheck, StateWanted
 from harness.model.feed import StateWord
 from harness.model.observation import StateTold
-from harness.model.record import Question
+from harness.model.record import OperatorAsked, Question, TrialFinished
 from harness.model.scenario import CloseDialogue, RepromptRule
 from harness.model.time import Stamp
 from harness.model.trial import Outcome
-from harness.session.actions import Action, AskOperator, FinishTrial, SayClosing
 from harness.session.query_trial import TrialMachine
-from harness.session.take import Phase
+from harness.session.take import Action, Phase, SayClosing
 from tests.unit.session.material import TIMING, trial
 from tests.unit.session.rehearsal import Later, Rehearsal, loses, says, speech, wake
 
@@ -48,8 +47,8 @@ def ends_after_query_s(rehearsal: Rehearsal) -> float:
     return rehearsal.actions[-1][0] - max(rehearsal.starts.values()) - TIMING.query_end_s
 
 
-def questions(rehearsal: Rehearsal) -> list[AskOperator]:
-    return [action for _, action in rehearsal.of(AskOperator) if isinstance(action, AskOperator)]
+def questions(rehearsal: Rehearsal) -> list[OperatorAsked]:
+    return [action for _, action in rehearsal.of(OperatorAsked) if isinstance(action, OperatorAsked)]
 
 
 @pytest.mark.parametrize(
@@ -107,19 +106,19 @@ def test_nobody_looks_at_what_a_misheard_query_brings_about() -> None:
 )
 def test_who_is_asked(check: EffectCheck, after: list[Later], attended: bool, asked: bool) -> None:
     found = questions(rehearse(check, after, attended=attended))
-    assert found == ([AskOperator(1, "does it run?", Question.EFFECT)] if asked else [])
+    assert found == ([OperatorAsked("t1.r1", 1, 1, "does it run?", Question.EFFECT)] if asked else [])
 
 
 def test_an_answer_that_came_into_the_next_attempt_has_an_effect_too() -> None:
     late = [wake(), says("what time is it"), *speech(11.0, 12.0)]
     rehearsal = rehearse(ASKED, late, attended=True)
     assert [row.outcome for _, row in sorted(rehearsal.standing().items())] == [Outcome.LATE, Outcome.INTERRUPTED]
-    assert questions(rehearsal) == [AskOperator(1, "does it run?", Question.EFFECT)]
+    assert questions(rehearsal) == [OperatorAsked("t1.r1", 1, 1, "does it run?", Question.EFFECT)]
 
 
 def test_an_operator_who_stays_silent_leaves_it_open() -> None:
     rehearsal = rehearse(ASKED, GOOD, attended=True, reprompt=RepromptRule(operator_wait_s=20.0))
-    ((asked_s, _),) = rehearsal.of(AskOperator)
+    ((asked_s, _),) = rehearsal.of(OperatorAsked)
     assert rehearsal.actions[-1][0] == pytest.approx(asked_s + 20.0)
     assert rehearsal.verdict.outcome is Outcome.RESPONDED
 
@@ -131,7 +130,7 @@ class Looking(Rehearsal):
 
     def _act(self, now_s: float, actions: list[Action]) -> None:
         super()._act(now_s, actions)
-        if any(isinstance(action, AskOperator) for action in actions):
+        if any(isinstance(action, OperatorAsked) for action in actions):
             super()._act(now_s + 2.0, self.then(self.machine, now_s + 2.0))
 
 
@@ -139,7 +138,7 @@ def test_the_answer_leads_on_and_the_dialogue_is_closed_only_then() -> None:
     rehearsal = Looking(machine(ASKED, True, close_dialogue=CloseDialogue(say="cancel")), GOOD)
     rehearsal.then = lambda one, now_s: one.effect_answered(now_s, 1)
     rehearsal.run()
-    ((asked_s, _),) = rehearsal.of(AskOperator)
+    ((asked_s, _),) = rehearsal.of(OperatorAsked)
     ((closed_s, _),) = rehearsal.of(SayClosing)
     assert closed_s == pytest.approx(asked_s + 2.0)
 
@@ -148,7 +147,7 @@ def test_what_the_device_tells_meanwhile_answers_the_question() -> None:
     rehearsal = Looking(machine(replace(BOTH, within_s=3.0), True), GOOD)
     rehearsal.then = lambda one, now_s: one.feed(StateTold("dut_link", Stamp(now_s), "timer", "10 minutes"), now_s)
     rehearsal.run()
-    ((asked_s, _),) = rehearsal.of(AskOperator)
+    ((asked_s, _),) = rehearsal.of(OperatorAsked)
     assert rehearsal.actions[-1][0] == pytest.approx(asked_s + 2.0)
 
 
@@ -178,7 +177,7 @@ def test_a_stop_while_somebody_looks_keeps_the_verdict(phase: Phase, word: State
         rehearsal.run()
     assert (rehearsal.shown.word, rehearsal.shown.asks) == (word, asks)
     assert [row.outcome for row in rehearsal.rows()] == [Outcome.RESPONDED]
-    assert not isinstance(rehearsal.actions[-1][1], FinishTrial)
+    assert not isinstance(rehearsal.actions[-1][1], TrialFinished)
 
 
 def test_a_lost_link_ends_the_look() -> None:

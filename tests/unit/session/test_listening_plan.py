@@ -13,8 +13,8 @@ from harness.model.bench import Bench, Device, ObservationKind
 from harness.model.errors import InputError, UnmetNeed
 from harness.model.scenario import AmbientSource, AmbientSpec, Axis, Matrix, Order, Route, TrialKind, TrialTemplate
 from harness.model.stimulus import Ambience, NoiseKind, NoiseSpec, Recording, SpokenText, VoiceSpec
-from harness.session.listening_plan import segments
 from harness.session.plan import plan
+from harness.session.soak import segments
 from tests.unit.session.material import PROFILE, bench, equipment, scenario
 
 CALL = TrialTemplate("call", "", kind=TrialKind.WAKE, lead_in_s=2.0, tail_s=1.5)

@@ -26,10 +26,8 @@ from harness.model.record import AttemptFinished, FaultMet
 from harness.model.scenario import TrialKind, WakeSettings
 from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition
-from harness.session.actions import ReportFault
-from harness.session.bench_state import BenchState
-from harness.session.listening_attempt import INJECTION_GUARD_S, SOUND_GUARD_S
-from harness.session.listening_steps import RETRY_S
+from harness.session.listening_trial import INJECTION_GUARD_S, RETRY_S, SOUND_GUARD_S
+from harness.session.stage import BenchState
 from harness.session.take import Phase
 from tests.unit.session.listening_material import BY_AIR, RULE, TIMING, WIRED, Play
 
@@ -41,7 +39,7 @@ def test_a_wired_device_is_through_with_the_last_acknowledged_sample() -> None:
     play.ends("wired", audio_s=3.0)
     assert play.verdict is not None
     assert (play.verdict.outcome, play.verdict.deciding_attempt) == (Outcome.COUNTED, 1)
-    row = play.started[0].row
+    row = play.started[0]
     assert (row.query_start_s, row.query_end_s, row.duration_s) == (1.0, 1.6, 3.0)
 
 
@@ -114,7 +112,7 @@ def test_what_interrupts_an_attempt_and_that_it_is_repeated(what: Observation, c
     play.feed(LinkBack("wired", play.at()))
     play.feed(Status("wired", play.at(), DeviceState.IDLE))
     play.wait(RETRY_S)
-    assert [action.row.attempt for action in play.started] == [1, 2]
+    assert [action.attempt for action in play.started] == [1, 2]
     play.starts("speaker")
     play.starts("wired", 1.0)
     play.wait(3.0)
@@ -191,7 +189,7 @@ def test_a_device_that_never_stops_waking_is_reported_and_does_not_hold_the_run(
         assert play.machine.state.reason == "shelf has just woken; waiting until it is quiet"
         play.wait(0.7)
     assert play.now_s - 100.0 == pytest.approx(RULE.response_max_s, abs=0.8)
-    (fault,) = [action.row for action in play.actions if isinstance(action, ReportFault)]
+    (fault,) = [action for action in play.actions if isinstance(action, FaultMet)]
     assert fault == FaultMet("shelf_link", "shelf keeps waking: still not quiet after 30 s; the trial starts anyway")
 
 
@@ -267,7 +265,7 @@ def test_an_earlier_run_of_the_engine_counts_on() -> None:
         "call.r1", 1, 1, Outcome.INTERRUPTED, Recognition.UNKNOWN, EvidenceSource.NONE, cause="engine_ended: killed"
     )
     play = Play(WIRED, before=(before,))
-    assert play.started[0].row.attempt == 2
+    assert play.started[0].attempt == 2
 
 
 def test_pause_stop_and_skip() -> None:

@@ -22,10 +22,10 @@ from harness.model.record import (
 )
 from harness.model.time import Stamp
 from harness.model.trial import Outcome
-from harness.session.actions import Action, FinishTrial, StartAttempt
 from harness.session.figures.memory import MemoryFigures, MemoryPoint, findings
 from harness.session.plan import plan
 from harness.session.query_trial import TrialMachine
+from harness.session.take import Action
 from tests.unit.session.house import House
 from tests.unit.session.material import TIMING, MemoryLog, bench
 from tests.unit.session.memory_material import TELLS, probe
@@ -169,7 +169,7 @@ def follow_up() -> TrialMachine:
 
 
 def begun(actions: list[Action]) -> list[AttemptStarted]:
-    return [action.row for action in actions if isinstance(action, StartAttempt)]
+    return [action for action in actions if isinstance(action, AttemptStarted)]
 
 
 def test_a_device_that_speaks_again_begins_the_wait_anew() -> None:
@@ -193,7 +193,7 @@ def test_a_follow_up_that_was_interrupted_is_not_said_again() -> None:
     for at_s in range(21, 60):
         actions += machine.tick(float(at_s))
     assert not begun(actions)
-    (ended,) = [action.row for action in actions if isinstance(action, FinishTrial)]
+    (ended,) = [action for action in actions if isinstance(action, TrialFinished)]
     assert (ended.outcome, ended.attempts) == (Outcome.INTERRUPTED, 1)
     assert machine.finished
 

@@ -10,13 +10,12 @@ import pytest
 from harness.model.bench import ObservationKind
 from harness.model.feed import StateWord
 from harness.model.observation import DeviceState, OperatorAnswer, Overrun, Status, Transcript, Unread
-from harness.model.record import AttemptFinished
+from harness.model.record import AttemptFinished, AttemptStarted, Observed, OperatorAsked
 from harness.model.scenario import CloseDialogue, Evidence, Recognised, RepromptRule
 from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition
-from harness.session.actions import AskOperator, Credit, FreezeResponse, SayClosing, StartAttempt, StopStimulus
 from harness.session.query_trial import TrialMachine
-from harness.session.verdict import code, trial_verdict
+from harness.session.take import FreezeResponse, SayClosing, StopStimulus, code, trial_verdict
 from harness.transcripts.words import word_counts
 from tests.unit.session.material import TIMING, trial
 from tests.unit.session.rehearsal import Later, Rehearsal, loses, restarts, says, speech, wake
@@ -161,7 +160,7 @@ def test_a_response_without_an_end_is_cut() -> None:
 
 def test_the_context_wait_counts_from_the_last_sound() -> None:
     rehearsal = rehearse(BAD, [*BAD, *speech(7.0, 8.0)], GOOD, changes={"reprompt": RepromptRule(context_wait_s=12.0)})
-    waits = [action.row.waited_s for _, action in rehearsal.of(StartAttempt) if isinstance(action, StartAttempt)]
+    waits = [action.waited_s for _, action in rehearsal.of(AttemptStarted) if isinstance(action, AttemptStarted)]
     assert waits == [None, pytest.approx(12.0, abs=1e-6), pytest.approx(12.0, abs=1e-6)]
     assert rehearsal.starts[2] - rehearsal.starts[1] == pytest.approx(4.5 + 12.0 + 0.02)
     assert rehearsal.starts[3] - rehearsal.starts[2] == pytest.approx(8.0 + 12.0 + 0.02)
@@ -214,7 +213,7 @@ def test_a_transcript_that_cannot_be_of_the_first_attempt(
     rehearsal = rehearse(
         [*([wake(woken)] if woken else []), late, *speech(3, 4)], changes={"reprompt": RepromptRule(max_attempts=1)}
     )
-    credits = [one for _, one in rehearsal.actions if isinstance(one, Credit)]
+    credits = [one for _, one in rehearsal.actions if isinstance(one, Observed)]
     assert [one.attempt for one in credits if isinstance(one.observation, Transcript)] == [credited]
     assert (rehearsal.verdict.outcome is Outcome.RESPONDED) is (credited == 1)
 
@@ -270,7 +269,7 @@ def test_the_operator_is_asked_about_a_black_box(
     rehearsal = rehearse(speech(3, 4), attended=True, changes=black_box, operator=operator)
     row = rehearsal.rows()[0]
     assert (row.outcome, row.recognition, row.evidence) == (outcome, recognition, EvidenceSource.OPERATOR)
-    assert len(rehearsal.of(AskOperator)) == 1
+    assert len(rehearsal.of(OperatorAsked)) == 1
 
 
 def test_nobody_there_and_nobody_answering_are_inconclusive() -> None:
@@ -288,8 +287,8 @@ def test_not_assessed_counts_every_response() -> None:
 
 def test_closing_words_are_said_after_each_attempt_and_before_the_verdict() -> None:
     rehearsal = rehearse(BAD, GOOD, changes={"close_dialogue": CloseDialogue(say="never mind")})
-    kinds = [type(action).__name__ for _, action in rehearsal.actions if not isinstance(action, Credit)]
-    assert kinds == ["StartAttempt", "FreezeResponse", "FinishAttempt", "SayClosing"] * 2 + ["FinishTrial"]
+    kinds = [type(action).__name__ for _, action in rehearsal.actions if not isinstance(action, Observed)]
+    assert kinds == ["AttemptStarted", "FreezeResponse", "AttemptFinished", "SayClosing"] * 2 + ["TrialFinished"]
 
 
 def test_only_the_first_response_of_a_dialogue_is_kept() -> None:
@@ -324,19 +323,19 @@ def test_pausing_holds_the_next_attempt_and_skipping_ends_the_trial() -> None:
     assert machine.deadline_s is None
     assert machine.tick(500.0) == []
     (start,) = machine.release(600.0)
-    assert isinstance(start, StartAttempt)
+    assert isinstance(start, AttemptStarted)
     assert machine.state.word is StateWord.PLAYING
     stop, attempt, verdict = machine.skip(601.0, "the phone rang")
     assert isinstance(stop, StopStimulus)
-    assert (attempt.row.outcome, verdict.row.outcome) == (Outcome.SKIPPED, Outcome.SKIPPED)  # type: ignore[union-attr]
-    assert verdict.row.cause == "operator: the phone rang"  # type: ignore[union-attr]
+    assert (attempt.outcome, verdict.outcome) == (Outcome.SKIPPED, Outcome.SKIPPED)  # type: ignore[union-attr]
+    assert verdict.cause == "operator: the phone rang"  # type: ignore[union-attr]
     assert machine.skip(602.0, "again") == []
 
 
 def test_stopping_leaves_the_trial_open() -> None:
     machine = TrialMachine(trial(), 1, TIMING)
     machine.begin(10.0)
-    rows = [action.row for action in machine.stop(11.0, "stopped") if hasattr(action, "row")]
+    rows = [action for action in machine.stop(11.0, "stopped") if isinstance(action, AttemptFinished)]
     assert [type(row) for row in rows] == [AttemptFinished]
     assert trial_verdict(RepromptRule(), {1: rows[0]}) is None  # type: ignore[dict-item]
 
@@ -354,7 +353,7 @@ def test_the_log_counts_errors_as_the_scorer_does() -> None:
 def test_another_devices_words_are_no_evidence() -> None:
     rehearsal = rehearse([(2.2, Transcript("other", Stamp(2.2), RIGHT)), *BAD], GOOD)
     assert outcomes(rehearsal) == [(1, "misheard"), (2, "responded")]
-    other = [a for _, a in rehearsal.of(Credit) if isinstance(a, Credit) and a.observation.source == "other"]
+    other = [a for _, a in rehearsal.of(Observed) if isinstance(a, Observed) and a.observation.source == "other"]
     assert [credit.attempt for credit in other] == [None]
     assert not any(isinstance(credit.observation, Status) for credit in other)
 

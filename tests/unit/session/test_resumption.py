@@ -8,7 +8,7 @@ from harness.devices.in_process.driver import InProcessOptions
 from harness.model.record import AttemptFinished, AttemptStarted, EndReason, Entry, TrialFinished
 from harness.model.trial import Outcome
 from harness.session.resumption import Resumption
-from harness.session.verdict import code
+from harness.session.take import code
 from tests.unit.session.house import House, assert_whole, house
 
 

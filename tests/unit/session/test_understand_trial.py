@@ -19,16 +19,14 @@ from harness.model.observation import (
     StimulusStarted,
     Wake,
 )
-from harness.model.record import AttemptFinished, Understood
+from harness.model.record import AttemptFinished, AttemptStarted, OperatorAsked, Understood
 from harness.model.scenario import CloseDialogue, Evidence, RepromptRule, Until
 from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.model.understanding import Expected, Slot
-from harness.session.actions import AskOperator, FreezeResponse, StartAttempt
-from harness.session.attempt import Attempt
-from harness.session.frame_evidence import SETTLE_S
+from harness.session.attempt import SETTLE_S, Attempt
 from harness.session.query_trial import TrialMachine
-from harness.session.verdict import code
+from harness.session.take import FreezeResponse, code
 from tests.unit.session.material import TIMING, trial
 from tests.unit.session.rehearsal import Later, Rehearsal, loses, says, speech, wake
 from tests.unit.session.test_query_trial import outcomes
@@ -128,7 +126,7 @@ def test_a_board_without_a_voice_is_waited_for_no_longer_than_its_word_takes() -
 
 def test_a_wrong_frame_is_given_time_to_become_a_right_one() -> None:
     first = rehearse([tells("greet", at=2.1)], [RIGHT], voice=False)
-    at_s = next(at for at, action in first.actions if getattr(getattr(action, "row", None), "outcome", None))
+    at_s = next(at for at, action in first.actions if getattr(action, "outcome", None))
     assert at_s - first.starts[1] == pytest.approx(2.1 + RULE.evidence_wait_s)
     # … also after its verdict, while the device is to forget
     late = rehearse([tells("greet", at=2.1), tells("set_timer", TEN, at=6.0)], voice=False)
@@ -203,8 +201,8 @@ def test_without_evidence_the_operator_is_asked_about_the_frame(says: Any, outco
     once = {"reprompt": RepromptRule(max_attempts=1)}
     found = rehearse([wake(), *ANSWER], attended=True, operator=yes_or_no(says), changes=once)
     assert outcomes(found) == [(1, outcome)]
-    ((_, asked),) = found.of(AskOperator)
-    assert isinstance(asked, AskOperator)
+    ((_, asked),) = found.of(OperatorAsked)
+    assert isinstance(asked, OperatorAsked)
     assert asked.question == "Did the device understand greet#set_timer (duration: ten minutes)? (y / n)"
     assert frame(found, 1).right is right
     source = EvidenceSource.NONE if says is None else EvidenceSource.OPERATOR
@@ -215,7 +213,7 @@ def test_of_a_board_that_tells_and_says_nothing_the_operator_is_asked_at_once() 
     changes = {"evidence": Evidence.OPERATOR, "reports": ()}
     found = rehearse([], voice=False, attended=True, operator=yes_or_no(True), changes=changes)
     assert outcomes(found) == [(1, "understood")]
-    ((at_s, _),) = found.of(AskOperator)
+    ((at_s, _),) = found.of(OperatorAsked)
     assert at_s - found.starts[1] < TIMING.duration_s + 0.5
     nobody = rehearse([], voice=False, changes=changes)
     assert [(row.outcome, row.cause) for row in nobody.rows()] == [(Outcome.INCONCLUSIVE, "nobody_to_ask")]
@@ -238,7 +236,7 @@ def test_a_resumed_trial_goes_on_after_what_was_understood_before() -> None:
     before = AttemptFinished("t1.r1", 1, 1, Outcome.MISHEARD, Recognition.NOT_ASSESSED, EvidenceSource.NONE)
     found = rehearse([], [RIGHT], voice=False, before=(before,))
     assert [row.attempt for row in found.rows()] == [2]
-    assert [action.row.attempt for _, action in found.of(StartAttempt) if isinstance(action, StartAttempt)] == [2]
+    assert [action.attempt for _, action in found.of(AttemptStarted) if isinstance(action, AttemptStarted)] == [2]
     assert (found.verdict.outcome, found.verdict.attempts) == (Outcome.UNDERSTOOD, 2)
 
 
@@ -253,13 +251,11 @@ def over_the_wire(*told: Observation, feeding_s: float) -> Attempt:
     machine = TrialMachine(
         trial(expects=EXPECTED, reports=REPORTS, responds=False, loudspeaker="dut_link", microphone=""), 1, TIMING
     )
-    (start,) = [one for one in machine.begin(100.0) if isinstance(one, StartAttempt)]
-    machine.feed(StimulusStarted("dut_link", Stamp(100.0), start.row.play_id, audio_s=40.0), 100.0)
+    (start,) = [one for one in machine.begin(100.0) if isinstance(one, AttemptStarted)]
+    machine.feed(StimulusStarted("dut_link", Stamp(100.0), start.play_id, audio_s=40.0), 100.0)
     for one in told:
         machine.feed(one, one.at.at_s)
-    machine.feed(
-        StimulusEnded("dut_link", Stamp(100.0 + feeding_s), start.row.play_id, audio_s=42.5), 100.0 + feeding_s
-    )
+    machine.feed(StimulusEnded("dut_link", Stamp(100.0 + feeding_s), start.play_id, audio_s=42.5), 100.0 + feeding_s)
     attempt = machine._current
     assert attempt is not None
     return attempt

@@ -25,8 +25,7 @@ from harness.model.record import AttemptFinished, AttemptStarted, EngineStarted,
 from harness.model.scenario import Limits, TrialKind
 from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
-from harness.session.figures.limits import check_limits
-from harness.session.figures.totals import Totals
+from harness.session.figures.progress import Totals, check_limits
 from harness.statistics.intervals import Share
 from harness.wake.wake import WakeFigures
 from harness.wake.wake_plays import PROBE_REACH, PROBE_SLACK_S

@@ -7,8 +7,7 @@ import pytest
 from harness.cli.summary import limits as limit_lines
 from harness.model.record import DecisionReached
 from harness.model.scenario import Limits, OnUndecided, SequentialTest, Stopping, TrialKind
-from harness.session.figures.limits import check_limits
-from harness.session.figures.totals import Totals
+from harness.session.figures.progress import Totals, check_limits
 from harness.statistics.intervals import Share
 from harness.wake.wake import due_decisions, needless
 from harness.wake.wake_progress import DeviceWake, WakeProgress, rate, ratio

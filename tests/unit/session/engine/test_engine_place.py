@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness.model.errors import EngineError, LogError
-from harness.session.engine.engine_place import find, publish, running, this_process, withdraw
-from harness.session.engine.launch import start_engine
+from harness.session.engine.launch import find, publish, running, start_engine, this_process, withdraw
 
 
 @pytest.fixture(autouse=True)

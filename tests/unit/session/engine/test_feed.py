@@ -26,8 +26,7 @@ from harness.model.feed import (
     Welcome,
 )
 from harness.model.record import NoteWritten
-from harness.session.engine.client import EngineClient
-from harness.session.engine.feed_server import LONGEST_COMMAND, MOST_WAITING, FeedServer, Reply
+from harness.session.engine.feed import LONGEST_COMMAND, MOST_WAITING, EngineClient, FeedServer, Reply
 from harness.session.log.writer import SqliteLog
 
 

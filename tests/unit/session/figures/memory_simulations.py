@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from harness.session.figures.memory_counts import CRITICAL, Floats, Pair, forgotten, memory_length
+from harness.session.figures.memory import CRITICAL, Floats, Pair, forgotten, memory_length
 
 
 @dataclass(frozen=True, slots=True)

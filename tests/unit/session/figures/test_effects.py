@@ -23,9 +23,7 @@ from harness.model.scenario import Limits
 from harness.model.time import Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition
 from harness.session.figures.effects import EffectRows
-from harness.session.figures.limits import LimitVerdict, check_limits
-from harness.session.figures.progress import SessionFigures
-from harness.session.figures.totals import Totals
+from harness.session.figures.progress import LimitVerdict, SessionFigures, Totals, check_limits
 from harness.statistics.intervals import Share
 from tests.unit.session.figures.effect_rows import ASKED, BOTH, KEY, TIMER, WALL_S, Session, answer, effects_in, trial
 from tests.unit.session.figures.rows import clip_of

@@ -16,8 +16,8 @@ from harness.model.scenario import TrialKind
 from harness.model.stimulus import NoiseKind, NoiseSpec, Recording
 from harness.model.transcript import WordCounts
 from harness.model.trial import Outcome, Recognition, Trial
-from harness.session.figures.heard import by_group, heard_in, words_of
 from harness.session.figures.progress import Progress, SessionFigures
+from harness.session.figures.trials import by_group, heard_in, words_of
 from harness.statistics.intervals import Share
 from harness.statistics.word_intervals import wer_interval
 from harness.transcripts.recognition import HeardUnit, WordsHeard

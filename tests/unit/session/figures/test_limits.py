@@ -6,8 +6,7 @@ from harness.model.scenario import Limits
 from harness.model.time import Measured
 from harness.model.transcript import WordCounts
 from harness.model.trial import Outcome
-from harness.session.figures.limits import LimitVerdict, check_limits
-from harness.session.figures.totals import Totals
+from harness.session.figures.progress import LimitVerdict, Totals, check_limits
 from harness.statistics.intervals import Share
 from harness.statistics.latency import latency_figures
 from harness.transcripts.recognition import WordsHeard

@@ -13,15 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from harness.session.figures.memory_counts import (
-    CRITICAL,
-    Forgotten,
-    MemoryLength,
-    Pair,
-    forgotten,
-    levels,
-    memory_length,
-)
+from harness.session.figures.memory import CRITICAL, Forgotten, MemoryLength, Pair, forgotten, levels, memory_length
 from harness.statistics.intervals import Share, clopper_pearson
 from tests.unit.session.figures.memory_simulations import Design, kept
 

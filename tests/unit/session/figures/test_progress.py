@@ -26,8 +26,7 @@ from harness.model.record import (
 )
 from harness.model.time import Measured, Stamp
 from harness.model.trial import EvidenceSource, Outcome, Recognition
-from harness.session.figures.progress import Progress, SessionFigures
-from harness.session.figures.totals import total
+from harness.session.figures.progress import Progress, SessionFigures, total
 from harness.session.figures.trials import TrialState
 from tests.unit.session.figures.rows import Rows, clip_of, judgment_on, planned
 

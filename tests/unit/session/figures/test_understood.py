@@ -25,9 +25,8 @@ from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
 from harness.model.understanding import Expected, Slot, Utterance
 from harness.rating.figures.judged import rated_in
 from harness.session.figures.frames_of_session import session_corpora
-from harness.session.figures.heard import group_of, heard_in
-from harness.session.figures.limits import check_limits
-from harness.session.figures.progress import Progress, SessionFigures
+from harness.session.figures.progress import Progress, SessionFigures, check_limits
+from harness.session.figures.trials import group_of, heard_in
 from harness.statistics.intervals import Share
 from tests.unit.session.material import trial
 

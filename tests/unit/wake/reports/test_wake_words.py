@@ -16,7 +16,7 @@ from harness.model.scenario import Recognised, TrialKind
 from harness.model.trial import Trial
 from harness.report.session import WholeSession
 from harness.report.wake_log_session import wake_log
-from harness.session.figures.heard import heard_in, words_of
+from harness.session.figures.trials import heard_in, words_of
 from harness.session.log.writer import SqliteLog
 from harness.wake.reports.wake_log import Command, Missed, Words, computed, differences, summary, write
 from harness.wake.reports.wake_log_reading import read

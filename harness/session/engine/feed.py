@@ -1,4 +1,4 @@
-"""The engine's side of its socket: tells clients what happened, takes their commands, waits for none of them."""
+"""JSON lines over a local socket, with a limit on their length."""
 
 from __future__ import annotations
 
@@ -7,15 +7,40 @@ import select
 import socket
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from harness.base.codec import COMMANDS, MESSAGES, CodecError, decode, encode
 from harness.model.errors import EngineError, LogError
 from harness.model.feed import Answered, Command, Goodbye, Hello, Logged, Message, Meters, StateChanged, Welcome
 from harness.model.record import Entry
-from harness.session.engine.lines import LineTooLong, lines
 from harness.session.log.reader import LogReader
+
+LONGEST_LINE = 1 << 20
+"""Bytes. A command is far shorter; a row with a session's whole plan is longer, but rows only go out."""
+
+
+class LineTooLong(ValueError):
+    """A line went on for longer than its limit."""
+
+
+def lines(connection: socket.socket, longest: int | None = LONGEST_LINE) -> Iterator[bytes]:
+    """Lines without their newline until the other side closes; OSError, LineTooLong. Half a line at the end is lost.
+
+    longest: in bytes; None: whatever comes (from an engine, which is ours).
+    """
+    pieces: list[bytes] = []
+    length = 0
+    while piece := connection.recv(65536):
+        *whole, rest = piece.split(b"\n")
+        for part in whole:
+            yield b"".join([*pieces, part])
+            pieces, length = [], 0
+        pieces.append(rest)
+        length += len(rest)
+        if longest is not None and length > longest:
+            raise LineTooLong(f"a line is longer than {longest} bytes")
+
 
 MOST_CLIENTS = 32
 MOST_WAITING = 2000
@@ -298,3 +323,74 @@ def _send_within(connection: socket.socket, text: bytes, timeout_s: float) -> No
             raise TimeoutError("the client does not read")
         with contextlib.suppress(BlockingIOError):
             view = view[connection.send(view[:65536], socket.MSG_DONTWAIT) :]
+
+
+class EngineClient:
+    """A connection to a running engine; says hello at once. EngineError when nobody answers.
+
+    on_message: called on the reading thread for each message, in order. on_closed: called once, at the end, with words
+    for people ("" after a Goodbye or our own close); no message follows it.
+    """
+
+    def __init__(
+        self,
+        socket_path: Path,
+        hello: Hello,
+        on_message: Callable[[Message], None],
+        on_closed: Callable[[str], None],
+    ) -> None:
+        self._on_message = on_message
+        self._on_closed = on_closed
+        self._closing = False
+        self._sending = threading.Lock()
+        self._connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            self._connection.connect(str(socket_path))
+        except OSError as error:
+            self._connection.close()
+            raise EngineError(
+                f"no engine answers at {socket_path}: {error.strerror}",
+                remedy="See which sessions there are: harness attach; go on with one: harness resume SESSION",
+            ) from error
+        self._thread = threading.Thread(target=self._read, name="engine-client", daemon=True)
+        try:
+            self.send(hello)
+        except EngineError:
+            self._connection.close()
+            raise
+        self._thread.start()
+
+    def send(self, command: Command) -> None:
+        """Sends a command; the engine's Answered comes as a message. EngineError when the engine is gone."""
+        text = encode(COMMANDS, command) + b"\n"
+        try:
+            with self._sending:
+                self._connection.sendall(text)
+        except OSError as error:
+            raise EngineError(
+                f"the engine is gone: {error.strerror or error}", remedy="Go on with: harness resume SESSION"
+            ) from error
+
+    def close(self) -> None:
+        """Ends the connection; the session goes on. May be called from any thread, twice, and from a callback."""
+        self._closing = True
+        with contextlib.suppress(OSError):
+            self._connection.shutdown(socket.SHUT_RDWR)
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    def _read(self) -> None:
+        why = "the engine ended without a word; go on with: harness resume SESSION"
+        try:
+            for line in lines(self._connection, None):
+                message = decode(MESSAGES, line)
+                if isinstance(message, Goodbye):
+                    why = ""
+                self._on_message(message)
+        except OSError as error:
+            why = f"the connection broke: {error.strerror or error}" if why else ""
+        except CodecError as error:
+            why = f"the engine speaks another version: {error.what}"
+        with self._sending:
+            self._connection.close()
+        self._on_closed("" if self._closing else why)

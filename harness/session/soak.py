@@ -1,105 +1,25 @@
-"""Wake, command and ambient templates become trials."""
+"""The sound of soaks: ambient sources cut into segments, and probes between them that prove that devices listen."""
 
 from __future__ import annotations
 
 import itertools
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from harness.model.bench import Bench, Device, ObservationKind
-from harness.model.errors import InputError, Place, UnmetNeed
-from harness.model.scenario import AmbientSource, AmbientSpec, Route, Scenario, TrialTemplate
+from harness.model.scenario import AmbientSource, AmbientSpec, TrialKind
 from harness.model.stimulus import Ambience, RecordingPiece, Saying, VoiceSpec
-from harness.model.trial import Target
+from harness.model.trial import Trial
 
 T = TypeVar("T")
 
-INJECTED_HZ = 16_000
-"""Rate of stimuli that no loudspeaker plays."""
-AIR_HZ = 48_000
 NOTHING_S = 0.001
 """A rest of a recording that is not worth a piece of its own."""
 LETTERS_A_SECOND = 15.0
 PAUSE_S = 0.9
 """How long sayings are taken to be when they are dealt out; whoever speaks them begins again if they are shorter."""
-
-
-def listeners(scenario: Scenario, bench: Bench, template: TrialTemplate) -> tuple[Device, ...]:
-    """The devices that listen in a template's trials; UnmetNeed when wake events are not reported, or InputError."""
-    place = Place(scenario.path)
-    named = template.devices or ((template.device,) if template.device is not None else ())
-    if not named:
-        found = tuple(device for device in bench.devices if reports_wake(device))
-        if not found:
-            raise UnmetNeed(
-                f"trial {template.id!r} counts wake events, and no device of bench {bench.id!r} reports any",
-                place=place,
-                remedy="Use a device with a connection, whose profile reports wake",
-            )
-        return found
-    devices = []
-    for name in named:
-        device = next((one for one in bench.devices if one.id == name), None)
-        if device is None:
-            raise InputError(
-                f"trial {template.id!r} listens to {name!r}, which is not on bench {bench.id!r}",
-                place=place,
-                remedy=f"There are: {', '.join(one.id for one in bench.devices)}",
-            )
-        if not reports_wake(device):
-            raise UnmetNeed(
-                f"trial {template.id!r} counts the wake events of {name!r}, which reports none",
-                place=place,
-                remedy="Use a device with a connection, whose profile reports wake",
-            )
-        devices.append(device)
-    return tuple(devices)
-
-
-def reports_wake(device: Device) -> bool:
-    """Whether wake events of that device can be counted."""
-    return device.connection is not None and ObservationKind.WAKE in device.profile.reports
-
-
-def is_injected(device: Device, template: TrialTemplate, scenario: Scenario) -> bool:
-    """Whether the sound reaches it over its connection; UnmetNeed when that is asked for and cannot be."""
-    can = device.connection is not None and device.connection.injects
-    if template.route is Route.INJECTION and not can:
-        driver = device.connection.driver if device.connection else "none"
-        raise UnmetNeed(
-            f"trial {template.id!r} injects sound into {device.id!r}, whose connection ({driver}) carries none",
-            place=Place(scenario.path),
-            remedy="Write `route: loudspeaker`, or use a connection that carries audio",
-        )
-    return can and template.route is not Route.LOUDSPEAKER
-
-
-def target(device: Device, player: str) -> Target:
-    """The device as a target that `player` brings the sound to."""
-    assert device.connection is not None
-    profile = device.profile
-    return Target(
-        device.id, device.connection.id, player, tuple(sorted(profile.reports)), tuple(sorted(profile.listening_states))
-    )
-
-
-def phrase_of(scenario: Scenario, devices: tuple[Device, ...], template: TrialTemplate) -> str:
-    """What is said to wake them: one phrase for all; InputError when they do not agree."""
-    if template.phrase is not None:
-        return template.phrase
-    phrases = {device.id: next(iter(device.profile.wake_phrases), "") for device in devices}
-    different = set(phrases.values())
-    if len(different) == 1 and "" not in different:
-        return different.pop()
-    listed = ", ".join(f"{name}: {phrase or 'none'}" for name, phrase in phrases.items())
-    raise InputError(
-        f"the devices of trial {template.id!r} do not wake to one phrase ({listed})",
-        place=Place(scenario.path),
-        remedy="Write `phrase: …`, or one trial for each with `devices: [...]`",
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,3 +105,62 @@ class _Stream:
             order = list(items)
             random.Random(f"{self._seed}:{loop}").shuffle(order)
             yield from order
+
+
+OTHER_TRIAL_S = 10.0
+"""How long a trial is taken to last that is no ambient one."""
+
+
+@dataclass(slots=True)
+class _Stretch:
+    """What lies behind the last probe of one soak; length_s: everything that was played since, None before it."""
+
+    left: int
+    every_s: float
+    length_s: float | None = None
+    ambient: bool = False
+    probes: int = 0
+
+
+def with_probes(trials: Sequence[Trial], probe: Mapping[str, Callable[[int], Trial]]) -> Iterator[Trial]:
+    """The trials in their order, with probes between them.
+
+    probe: template of ambient trials → its probe of that number, from 1. Of each such soak there is a probe before the
+    first segment, after the last, and between them, so that no more than `probe_every_s` lies between two of them.
+    """
+    stretches = {name: _Stretch(0, 0.0) for name in probe}
+    for trial in trials:
+        if (one := stretches.get(_soak(trial))) is not None:
+            one.left += 1
+            one.every_s = trial.listening.probe_every_s if trial.listening else 0.0
+    for trial in trials:
+        lasts_s, soak = _duration_s(trial), _soak(trial)
+        for name, stretch in stretches.items():
+            if name == soak or stretch.ambient:
+                late = stretch.length_s is None or stretch.length_s + lasts_s > stretch.every_s
+                if late:
+                    yield _next(stretch, probe[name])
+            if stretch.length_s is not None:
+                stretch.length_s += lasts_s
+        yield trial
+        if (mine := stretches.get(soak)) is not None:
+            mine.ambient, mine.left = True, mine.left - 1
+            if not mine.left:
+                yield _next(mine, probe[soak])
+
+
+def _next(stretch: _Stretch, probe: Callable[[int], Trial]) -> Trial:
+    stretch.probes += 1
+    stretch.length_s, stretch.ambient = 0.0, False
+    return probe(stretch.probes)
+
+
+def _soak(trial: Trial) -> str:
+    """The template of an ambient trial; "" of others."""
+    ambient = trial.listening is not None and trial.listening.kind is TrialKind.AMBIENT
+    return trial.template if ambient else ""
+
+
+def _duration_s(trial: Trial) -> float:
+    sound = trial.recipe.query
+    return sound.duration_s if isinstance(sound, Ambience) else OTHER_TRIAL_S

@@ -2,27 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 
-from harness.base.findings import Findings
+import numpy as np
+
+from harness.base.findings import Findings, nearest
 from harness.base.findings import Path as KeyPath
+from harness.model.effect import EffectCheck, StateWanted
 from harness.model.scenario import (
     AmbientSource,
     AmbientSpec,
+    Evidence,
+    MemorySpec,
     ProbeSpec,
     RecordingFacts,
+    Scenario,
     SequentialTest,
     Stopping,
     TrialKind,
     TrialTemplate,
+    Until,
     WakeSettings,
 )
 from harness.model.stimulus import NoiseKind, VoiceSpec
-from harness.scenario.asking_file import VoiceKeys
+from harness.model.understanding import Expected, Slot, intent_set
 from harness.scenario.assets import Assets
-from harness.scenario.scenario_file import SequentialKeys, StoppingKeys
-from harness.scenario.trial_file import SourceKeys, TrialKeys
+from harness.scenario.keys import (
+    DefaultsKeys,
+    EffectKeys,
+    ExpectsKeys,
+    SequentialKeys,
+    SourceKeys,
+    SpreadKeys,
+    StoppingKeys,
+    TrialKeys,
+    VoiceKeys,
+)
 
 _ASKING = ("query", "gap_ms", "close_dialogue", "evidence", "wake")
 _HEARING = ("devices", "route")
@@ -227,3 +243,158 @@ def _sequential(
     elif highest is not None and keys.bad >= highest:
         found.add((*at, "bad"), f"{keys.bad:g} is no share", "Write a share below 1, such as 0.1")
     return SequentialTest(keys.good, keys.bad, keys.alpha, keys.beta)
+
+
+def effect_check(keys: TrialKeys, at: KeyPath, found: Findings, text_of: TextOf) -> EffectCheck | None:
+    """The check of a trial; None when it has none, or one that is wrong, which is noted."""
+    written = keys.effect
+    if written is None:
+        return None
+    at = (*at, "effect")
+    if keys.kind is not TrialKind.QUERY:
+        what = f"the key 'effect' has no meaning in a trial of kind {keys.kind.value}"
+        found.add(at, what, f"Remove it; it belongs to kind {TrialKind.QUERY.value}", key=True)
+    _check_effect(written, at, found)
+    state = tuple(
+        StateWanted(name, value if value is None else text_of(value, (*at, "state", name)))
+        for name, value in written.state.items()
+    )
+    return EffectCheck(
+        wanted=text_of(written.wanted, (*at, "wanted")),
+        state=state,
+        within_s=written.within_s,
+        question=text_of(written.question, (*at, "question")) if written.question is not None else "",
+        after_s=written.after_s,
+        at=written.at,
+    )
+
+
+def _check_effect(written: EffectKeys, at: KeyPath, found: Findings) -> None:
+    later = next((key for key in ("at", "after_s") if key in written.model_fields_set), None)
+    if written.at is not None and written.after_s is not None:
+        remedy = 'Remove one of the two: `at: "01:00"` is a time of day, `after_s: 60` a wait'
+        found.add((*at, "at"), "the effect has both at and after_s", remedy, key=True)
+    if not written.state and written.question is None:
+        remedy = "Add `state: {name: value}` that the device tells, or a `question: …` for the operator"
+        found.add(at, "nobody can say what became of it: the effect has neither state nor question", remedy, key=True)
+    elif later is not None and written.question is None:
+        remedy = f"Add `question: …`, or remove `{later}`: a device has `within_s`"
+        found.add((*at, later), f"`{later}` says when a person looks, and no question is asked", remedy, key=True)
+    if "within_s" in written.model_fields_set and not written.state:
+        remedy = "Remove it, or add `state: {name: value}`"
+        found.add(
+            (*at, "within_s"), "`within_s` is for what the device tells, and no state is wanted", remedy, key=True
+        )
+
+
+def expected(keys: TrialKeys, at: KeyPath, found: Findings, text_of: TextOf) -> Expected | None:
+    """What the device should understand; None when nothing is written, or in another kind of trial."""
+    written = keys.expects
+    if written is None or keys.kind is not TrialKind.UNDERSTAND:
+        return None
+    at = (*at, "expects")
+    named: list[str] = []
+    for number, text in enumerate([written.intents] if isinstance(written.intents, str) else written.intents):
+        where = (*at, "intents", number) if isinstance(written.intents, list) else (*at, "intents")
+        for name in intent_set(text_of(text, where)):
+            if name in named:
+                found.add(where, f"the intent {name!r} is there twice", "Remove one: intents are a set")
+            named.append(name)
+    return Expected(tuple(sorted(set(named))), _slots(written, (*at, "slots"), text_of))
+
+
+def check_rule(keys: TrialKeys, defaults: DefaultsKeys | None, at: KeyPath, found: Findings) -> None:
+    """Notes a rule or evidence that does not go with what is expected, or with nothing being expected."""
+    default = defaults or DefaultsKeys()
+    if keys.kind is TrialKind.UNDERSTAND:
+        evidence, where = keys.evidence or default.evidence, "" if keys.evidence else " (from the defaults)"
+        if evidence is Evidence.NONE:
+            what = f"with evidence none{where} nobody says what the device understood"
+            remedy = "Write `evidence: auto`, `device` or `operator` in the trial"
+            found.add((*at, "evidence") if keys.evidence else at, what, remedy)
+        return
+    own = keys.reprompt.until if keys.reprompt else None
+    if own is Until.UNDERSTOOD or (own is None and keys.kind.asks and default.reprompt.until is Until.UNDERSTOOD):
+        place = (*at, "reprompt", "until") if own else ("defaults", "reprompt", "until")
+        name = keys.id or keys.query or keys.kind.value
+        what = f"nothing is expected of the trial {name!r} (kind {keys.kind.value}), so it cannot be understood"
+        remedy = "Write `until: recognised`, or `kind: understand` and `expects: {intents: […]}`"
+        found.add(place, what, remedy, key=True)
+
+
+def _slots(written: ExpectsKeys, at: KeyPath, text_of: TextOf) -> tuple[Slot, ...] | None:
+    match written.slots:
+        case None:
+            return None
+        case dict() as by_concept:
+            pairs = [(concept, value, (*at, concept)) for concept, value in by_concept.items()]
+        case several:
+            pairs = [(one.concept, one.value, (*at, number, "value")) for number, one in enumerate(several)]
+    return tuple(Slot(concept, None if value is None else text_of(value, where)) for concept, value, where in pairs)
+
+
+LAG_S = 0.3
+"""So much later than its moment the end of speech may be told (session.attempt waits for it)."""
+
+
+def check_follow_up(written: Mapping[str, object], queries: Collection[str], at: KeyPath, found: Findings) -> None:
+    """Notes a follow-up that is no stimulus, or that is the query which primes."""
+    follow_up = written.get("follow_up")
+    if not isinstance(follow_up, str):
+        return
+    if follow_up not in queries:
+        remedy = nearest(follow_up, queries, listed="Stimuli")
+        found.add((*at, "follow_up"), f"no stimulus is called {follow_up!r}", remedy)
+    elif follow_up == written.get("query"):
+        remedy = "Name another stimulus: one that makes sense only to a device which remembers the query"
+        found.add((*at, "follow_up"), "the follow-up is the query itself, which needs no memory", remedy)
+
+
+def memory_spec(keys: TrialKeys, at: KeyPath, found: Findings, text_of: TextOf) -> MemorySpec | None:
+    """What a context-memory probe asks after the query; None when keys are missing, which is noted elsewhere."""
+    if keys.follow_up is None or keys.waits_s is None or keys.shows is None:
+        return None
+    waits_s = _spread(keys.waits_s, at, found) if isinstance(keys.waits_s, SpreadKeys) else tuple(keys.waits_s)
+    if not isinstance(keys.waits_s, SpreadKeys):
+        if len(waits_s) == 1:
+            remedy = "Write two or more: one after which it may still remember, and one after which it may not"
+            found.add((*at, "waits_s"), "one wait cannot say how long it remembers", remedy)
+        for number, wait_s in enumerate(waits_s):
+            if wait_s in waits_s[:number]:
+                what = f"the wait of {wait_s:g} s is there twice"
+                found.add((*at, "waits_s", number), what, "Remove it; `repeat` says how often each is tried")
+    shows = tuple(text_of(text, (*at, "shows", n)) for n, text in enumerate(keys.shows))
+    forgets = tuple(text_of(text, (*at, "forgets", n)) for n, text in enumerate(keys.forgets or ()))
+    for number, text in enumerate(forgets):
+        if text.casefold() in (one.casefold() for one in shows):
+            what = f"{text!r} cannot both show memory and the lack of it"
+            found.add((*at, "forgets", number), what, "Remove it from one of shows and forgets")
+    return MemorySpec(keys.follow_up, waits_s, shows, forgets)
+
+
+def _spread(keys: SpreadKeys, at: KeyPath, found: Findings) -> tuple[float, ...]:
+    """Waits in equal ratios, to 0.1 s, which is finer than any of them is kept."""
+    if not keys.from_s < keys.to:
+        what = f"the waits go from {keys.from_s:g} s to {keys.to:g} s"
+        found.add((*at, "waits_s", "to"), what, "Write a `to` that is above `from`")
+        return ()
+    waits_s = tuple(round(float(wait_s), 1) for wait_s in np.geomspace(keys.from_s, keys.to, keys.count))
+    if len(set(waits_s)) < len(waits_s) or waits_s[0] == 0:
+        remedy = "Write a smaller `count`, or waits that lie further apart"
+        found.add((*at, "waits_s", "count"), f"{keys.count} waits lie closer together than 0.1 s", remedy)
+    return waits_s
+
+
+def wait_notes(scenario: Scenario) -> Iterator[str]:
+    """What is as well to know before a probe is run: waits that cannot be kept."""
+    for trial in scenario.trials:
+        if trial.memory is None:
+            continue
+        rule = trial.reprompt or scenario.defaults.reprompt
+        shortest_s = rule.end_silence_ms / 1000 + LAG_S
+        short = ", ".join(f"{wait_s:g}" for wait_s in sorted(trial.memory.waits_s) if wait_s < shortest_s)
+        if short:
+            yield (
+                f"the trial {trial.id!r} keeps no wait below {shortest_s:g} s ({short}): only then is it known that an "
+                f"answer has ended. A smaller `end_silence_ms` allows for shorter ones"
+            )
