@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
@@ -16,23 +16,81 @@ from textual.screen import Screen
 
 from harness.base.folder import SessionFolder
 from harness.base.foreign import plain_text
-from harness.dashboard import layout, palette
+from harness.dashboard import palette
 from harness.dashboard.key_guard import GuardedApp
-from harness.dashboard.link import Connect, Link
 from harness.dashboard.messages import CommandWanted, Told
 from harness.dashboard.screens.asking import Asked, AskingPanel, EffectPanel
-from harness.dashboard.screens.help import HelpPanel
+from harness.dashboard.screens.panels import HelpPanel, Panel, Sheet
 from harness.dashboard.screens.rating import RatingScreen
 from harness.dashboard.screens.run import RunScreen
-from harness.dashboard.screens.sheet import Panel, Sheet
 from harness.dashboard.screens.wake import REVIEW_KEYS, WakeScreen
 from harness.dashboard.watch import View, Watch
 from harness.model.errors import EngineError, LogError
-from harness.model.feed import Answered, Hello, StateWord
+from harness.model.feed import Answered, Command, Hello, Message, StateWord
 from harness.model.record import Question
 from harness.session.engine.feed import EngineClient
 from harness.session.log.judgment_log import later_rows
 from harness.wake.reports.figures_text import REVIEW_WORDS
+
+LAYOUT = """
+#body { height: 1fr; }
+#left { width: 1fr; }
+#right { width: 37; margin-left: 1; }
+#trials { height: 3fr; }
+#events { height: 2fr; }
+#response { height: 6; }
+#response Waveform { height: 2; }
+#frame { display: none; height: 5; }
+#totals { height: 1fr; }
+/* Where frames are expected, what was understood stands where the shape of the sound did. */
+.-frames #frame { display: block; }
+.-frames #response { height: 4; }
+.-frames #response Waveform { display: none; }
+#devices { height: 8; }
+#unmatched { height: 1fr; min-height: 6; }
+#trials, #events, #response, #frame, #totals, #devices, #unmatched {
+    border-top: solid $panel-lighten-3;
+    border-title-color: $foreground-muted;
+    border-title-align: left;
+    padding: 0 1;
+}
+#trials:focus, #events:focus, #devices:focus, #unmatched:focus {
+    border-top: solid $primary;
+    border-title-color: $primary;
+}
+#wave { height: 2; margin: 0 1; }
+#strip { background: $panel; }
+
+/* Smaller than what is promised: the state, the trials and the keys stay. */
+.-slim #right { display: none; }
+.-flat StateWordBanner { height: 1; }
+.-flat LevelMeters, .-flat #events, .-flat #wave { display: none; }
+.-flat ItemText { height: 3; }
+
+.-wide #right { width: 46; }
+.-tall #response { height: 10; }
+.-tall #response Waveform { height: 4; }
+.-tall.-frames #response { height: 8; }
+.-tall.-frames #response Waveform { display: block; height: 3; }
+.-tall.-frames #frame { height: 7; }
+.-tall StateWordBanner { height: 5; }
+.-tall ItemText { height: 6; padding: 1 1; }
+.-tall #wave { height: 5; }
+.-tall CategoryKeys { margin-top: 1; }
+RatingScreen CategoryKeys { height: 1fr; }
+"""
+
+
+class Link(Protocol):
+    """A connection; `send` raises EngineError when the engine is gone. Both may be called from any thread."""
+
+    def send(self, command: Command) -> None: ...
+    def close(self) -> None: ...
+
+
+Connect = Callable[[Hello, Callable[[Message], None], Callable[[str], None]], Link]
+"""Makes the connection: hello, on_message, on_closed; the two are called on the connection's own thread."""
+
 
 REDRAW_S = 0.2
 ANSWER_S = 0.05
@@ -43,7 +101,7 @@ LAST_WORD_WITHIN_S = 15.0
 class Dashboard(GuardedApp):
     """Draws a fresh view five times a second; exits with the exit status of the command."""
 
-    CSS = layout.CSS
+    CSS = LAYOUT
     TITLE = "voice-harness"
     ENABLE_COMMAND_PALETTE = True
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -8,18 +8,53 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 from textual.message import Message
 
-from harness.dashboard.messages import SoundEnded, SoundFailed, SoundRead
-from harness.dashboard.waves import SLICES, slices
+from harness.dashboard.messages import RoomRead, SoundEnded, SoundFailed, SoundRead
+from harness.dashboard.widgets.response import SLICES, slices
 from harness.model.errors import HarnessError
 from harness.model.stimulus import Waveform
 from harness.rating.items import Item
 from harness.rating.rater_player import RaterPlayer
 from harness.rating.rating_room import RatingRoom
 from harness.sound.tempo import SLOWER, at_tempo
+
+EVERY_S = 10.0
+
+
+class Refreshes(Protocol):
+    """A room: it reads again what it is made of. HarnessError when that cannot be read."""
+
+    def refresh(self) -> object: ...
+
+
+class Refreshing:
+    """A thread that reads the room again; tell: posts a message to the screen, never after `close`."""
+
+    def __init__(self, room: Refreshes, tell: Callable[[Message], object], every_s: float = EVERY_S) -> None:
+        self._room, self._tell, self._every_s = room, tell, every_s
+        self._closed = threading.Event()
+        self._lock = threading.Lock()
+        threading.Thread(target=self._work, name="refreshing", daemon=True).start()
+
+    def close(self) -> None:
+        """Returns at once, also while it reads."""
+        with self._lock:
+            self._closed.set()
+
+    def _work(self) -> None:
+        while not self._closed.wait(self._every_s):
+            fault = ""
+            try:
+                self._room.refresh()
+            except HarnessError as error:
+                fault = str(error)
+            with self._lock:
+                if not self._closed.is_set():
+                    self._tell(RoomRead(fault))
 
 
 class Sound(Enum):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from textual import events
+
 from harness.base.foreign import plain_text
 from harness.model.effect import EffectEvidence
-from harness.model.judgment import Judgment, JudgmentStatus, RaterAction
+from harness.model.judgment import Judgment, JudgmentStatus, RaterAction, RaterKeys
+from harness.rating.desk import Phase, SittingView
 from harness.rating.guide import LABELS, SUB_FLAG_TEXTS, effect_text
 from harness.rating.standing import Given
 
@@ -63,3 +66,52 @@ def given_words(row: Judgment) -> str:
     if row.aid_path:
         parts.append(f"aid: {plain_text(', '.join(row.aid_path), 300)}")
     return " · ".join(parts)
+
+
+AUTO_PLAY = "p"
+"""No action of its own in a file of keys: it works unless the file gives the key to something else."""
+_ASIDE = (RaterAction.SKIP, RaterAction.HOLD, RaterAction.FLAG)
+
+
+def key_name(event: events.Key) -> str:
+    """As a file of keys calls it: the character, or the name of a key without one."""
+    character = event.character
+    return character if character is not None and character.isprintable() and character != " " else event.key
+
+
+def offered(view: SittingView, keys: RaterKeys, *, sounds: bool, playing: bool) -> tuple[tuple[str, str], ...]:
+    """(key, what it does) of those that do something now."""
+
+    def key(action: RaterAction) -> tuple[str, str]:
+        return keys.actions[action], ACTIONS[action]
+
+    if view.explained is not None:
+        return ("any key", "goes on"), key(RaterAction.UNDO), key(RaterAction.QUIT)
+    found: list[tuple[str, str]] = []
+    if view.item is not None:
+        if sounds:
+            found += [key(RaterAction.PLAY), key(RaterAction.PLAY_SLOWER), key(RaterAction.PLAY_QUERY)]
+            found += [key(RaterAction.STOP)] * playing
+        shown = view.draft.transcript_shown
+        found.append((keys.actions[RaterAction.TRANSCRIPT], "all text" if shown else "text"))
+        found += [
+            key(RaterAction.AID),
+            key(RaterAction.SUB_FLAG),
+            key(RaterAction.COMMENT),
+            key(RaterAction.CONFIDENCE),
+        ]
+        if view.phase is Phase.JUDGING:
+            found += [key(action) for action in _ASIDE]
+    found += [key(RaterAction.UNDO)] * view.can_undo
+    found += [key(RaterAction.EARLIER), key(RaterAction.FIND)] * view.can_go_back
+    found += [key(RaterAction.LATER)] * view.again
+    found += [key(RaterAction.RELEASE_HELD)] * (bool(view.count.held) and view.phase is Phase.FINISHED)
+    found.append(key(RaterAction.GUIDE))
+    free = keys.category(AUTO_PLAY) is None and keys.action(AUTO_PLAY) is None
+    found += [(AUTO_PLAY, "auto-play")] * (sounds and free and view.item is not None)
+    found.append(key(RaterAction.QUIT))
+    if view.item is not None:
+        labels = list(keys.categories.values())
+        short = "1-9 0 -" if labels == list("1234567890-") else " ".join(labels)
+        found.insert(0, (short, "judge"))
+    return tuple(found)

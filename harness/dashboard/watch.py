@@ -5,21 +5,46 @@ Knows no Textual. `receive` and `closed` may be called from any thread; the rest
 
 from __future__ import annotations
 
+import json
 import queue
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
+from harness.base.folder import SessionFolder
 from harness.base.foreign import plain_text
-from harness.dashboard.declared import Declared, read_declared
 from harness.dashboard.events import EventLine, event_line
 from harness.model.feed import Answered, Command, Goodbye, Hello, Logged, Message, Meters, StateChanged, Welcome
 from harness.model.judgment import JudgmentStatus
 from harness.model.record import EngineStarted, Entry, JudgmentGiven
+from harness.model.scenario import Limits, Scenario, Stopping
 from harness.session.figures.progress import Progress, SessionFigures
 from harness.wake.wake import DevicePair, WakeFigures, comparisons
 from harness.wake.wake_progress import WakeProgress
+
+_SCENARIO: TypeAdapter[Scenario] = TypeAdapter(Scenario)
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """Limits and sequential tests; none of them where the folder cannot be read from here."""
+
+    limits: Limits = field(default_factory=Limits)
+    stopping: Stopping = field(default_factory=Stopping)
+
+
+def read_declared(folder: Path) -> Declared:
+    """Of the session in `folder`. The bench beside the scenario is left alone: its drivers are slow to import."""
+    try:
+        stored = json.loads(SessionFolder(folder).resolved.read_bytes())
+        scenario = _SCENARIO.validate_python(stored["scenario"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return Declared()
+    return Declared(scenario.limits, scenario.stopping)
+
 
 Then = Callable[[Answered], None]
 NOTICE_S = 8.0

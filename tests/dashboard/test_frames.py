@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from rich.text import Text
 
-from harness.dashboard.widgets.frame_panel import FramePanel
-from harness.dashboard.widgets.totals import TotalsPanel
+from harness.dashboard.widgets.run import FramePanel, TotalsPanel
 from harness.model.record import TrialStarted, Understood
 from harness.model.scenario import RepromptRule, Until
 from harness.model.trial import EvidenceSource, Outcome

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from textual.message import Message
 
+from harness.dashboard.listening import Refreshing
 from harness.dashboard.messages import RoomRead
-from harness.dashboard.refreshing import Refreshing
 from harness.model.judgment import Category
 from harness.rating.rating_room import open_room
 from tests.rating_sessions import rating_session

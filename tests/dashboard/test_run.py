@@ -6,7 +6,7 @@ import pytest
 
 from harness.dashboard.app import Dashboard
 from harness.dashboard.screens.asking import AskingPanel, EffectPanel
-from harness.dashboard.screens.help import HelpPanel
+from harness.dashboard.screens.panels import HelpPanel
 from harness.dashboard.screens.rating import RatingScreen
 from harness.model.effect import EffectWord
 from harness.model.feed import (

@@ -6,11 +6,10 @@ from typing import Protocol
 import pytest
 from textual.pilot import Pilot
 
-from harness.dashboard.widgets.event_log import EventLog
-from harness.dashboard.widgets.lines import Lines
-from harness.dashboard.widgets.trial_list import TrialList
-from harness.dashboard.widgets.unmatched_list import UnmatchedList
-from harness.dashboard.widgets.waveform import Waveform
+from harness.dashboard.screens.wake import UnmatchedList
+from harness.dashboard.widgets.bars import Lines
+from harness.dashboard.widgets.response import Waveform
+from harness.dashboard.widgets.run import EventLog, TrialList
 from harness.model.feed import StateWord
 from harness.model.record import Paused
 from tests.dashboard.bench import LARGE, SMALL, dashboard, double, shows, until

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from textual.content import Content
 
-from harness.dashboard.widgets.totals import TotalsPanel
+from harness.dashboard.widgets.run import TotalsPanel
 from harness.dashboard.wording import wer
 from harness.model.record import TrialFinished, TrialStarted
 from harness.model.scenario import Normalisation, Recognised, TrialKind

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.dashboard.screens.help import HelpPanel
+from harness.dashboard.screens.panels import HelpPanel
 from harness.dashboard.screens.run import RunScreen
-from harness.dashboard.screens.wake import REVIEW_KEYS, WakeScreen
-from harness.dashboard.widgets.unmatched_list import UnmatchedList
+from harness.dashboard.screens.wake import REVIEW_KEYS, UnmatchedList, WakeScreen
 from harness.model.feed import Command, Goodbye, Logged, Pause, Replay, Review, StateWord
 from harness.model.observation import LinkBack, LinkLost, ListeningProved, Proof, Wake
 from harness.model.record import DecisionReached, Observed, ReviewWord, TrialStarted

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.dashboard.wake_wording import hours, number, percent, plus_minus, rate_interval, short_span
-from harness.dashboard.widgets.funnel import Point, funnel, nice_top, top_of
-from harness.dashboard.widgets.timeline import LABEL, timeline
+from harness.dashboard.widgets.wake import LABEL, Point, funnel, nice_top, timeline, top_of
 from harness.wake.wake_progress import MarkKind, TimelineMark
 
 BRAILLE = {chr(0x2800 + bits) for bits in range(1, 256)} | {" "}

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from harness.dashboard.screens.wake import WakeScreen
-from harness.dashboard.widgets.unmatched_list import UnmatchedList
+from harness.dashboard.screens.wake import UnmatchedList, WakeScreen
 from harness.model.record import EndReason, EventReviewed, ReviewWord, SessionFinished
 from harness.wake.wake import WakeFigures
 from tests.conformance.engine_runs import Runs, rows, runs, wait_for

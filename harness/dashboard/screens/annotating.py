@@ -8,23 +8,22 @@ from typing import ClassVar
 from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
-from textual.containers import Vertical
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
 from textual.screen import Screen
+from textual.widgets import Input, Static
 
 from harness.annotation.desk import AnnotationDesk
 from harness.annotation.project import AnnotationRoom
 from harness.annotation.view import AnnotationPhase, AnnotationView
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
-from harness.dashboard.annotation_words import offered
-from harness.dashboard.judging_keys import key_name
 from harness.dashboard.key_guard import guarded
+from harness.dashboard.listening import Refreshing
 from harness.dashboard.messages import RoomRead
-from harness.dashboard.refreshing import Refreshing
-from harness.dashboard.screens.annotating_guide import GuidePanel
-from harness.dashboard.screens.prompts import LinePrompt
-from harness.dashboard.screens.reading import ReadingPanel
-from harness.dashboard.widgets.annotation_lines import (
+from harness.dashboard.rating_words import key_name
+from harness.dashboard.screens.panels import LinePrompt, Panel, ReadingPanel
+from harness.dashboard.widgets.annotating import (
     LONGEST,
     AnnotationEnd,
     AnnotationProgress,
@@ -32,13 +31,189 @@ from harness.dashboard.widgets.annotation_lines import (
     ChoiceLines,
     GroupHead,
     InputColumns,
+    LabelGrid,
+    PageLines,
     UtteranceText,
+    label_name,
 )
-from harness.dashboard.widgets.label_grid import LabelGrid
-from harness.dashboard.widgets.page_lines import PageLines
 from harness.dashboard.widgets.sitting_lines import MessageLine, OfferedKeys, Trouble
-from harness.model.annotation import AnnotationAction, action_of, label_keys, line_of
+from harness.model.annotation import (
+    LINE_KEYS,
+    AnnotationAction,
+    Example,
+    Label,
+    LabelSet,
+    action_key,
+    action_of,
+    label_keys,
+    line_of,
+)
 from harness.model.errors import HarnessError
+from harness.model.understanding import joined
+
+LONGEST_GUIDE = 2000
+
+
+def guide_text(labels: LabelSet, wanted: str = "") -> Text:
+    """The rules, and each label with key, description, examples and counterexamples.
+
+    wanted: only labels in which all of its words stand somewhere, in whatever case.
+    """
+    text, keys = Text(), label_keys(labels)
+    words = wanted.casefold().split()
+    if not words:
+        text.append(f"{plain_text(labels.title or labels.id, 200)}\n", style=f"bold {palette.TEXT}")
+        for line in labels.intro.splitlines():
+            text.append(f"{plain_text(line, LONGEST_GUIDE)}\n", style=palette.TEXT)
+        for rule in rules(labels):
+            text.append(f"· {rule}\n", style=palette.TEXT)
+    found = [label for label in labels.labels if _has(label, words)]
+    for label in found:
+        text.append(f"\n{plain_text(keys[label.id], 1) if keys[label.id] else ' '} ", style=f"bold {palette.BLUE}")
+        text.append(label_name(label), style=f"bold {palette.TEXT}")
+        text.append("  stands alone\n" if label.alone else "\n", style=palette.ORANGE)
+        if label.description:
+            text.append(f"  {plain_text(label.description, LONGEST_GUIDE)}\n", style=palette.TEXT)
+        for one in label.examples:
+            _example(text, "yes", one, (label.id,), palette.GREEN)
+        for one in label.counterexamples:
+            _example(text, "not", one, (), palette.RED)
+    if not found:
+        text.append("\nno label of the guide has these words\n", style=palette.YELLOW)
+    return text
+
+
+def rules(labels: LabelSet) -> list[str]:
+    """Which labels go together, in words; harmless."""
+    alone = [plain_text(label.id, 60) for label in labels.labels if label.alone]
+    found = [f"never beside another label: {', '.join(alone)}"] if alone else []
+    found += [
+        f"never together: {plain_text(first, 60)} and {plain_text(second, 60)}"
+        for first, second in labels.never_together
+    ]
+    return [*found, "an utterance may have no label" if labels.may_be_empty else "an utterance has at least one label"]
+
+
+def _example(text: Text, word: str, one: Example, labels: tuple[str, ...], colour: str) -> None:
+    text.append(f"  {word} ", style=colour)
+    text.append(f"“{plain_text(one.text, LONGEST_GUIDE)}”", style=palette.TEXT)
+    if one.labels and one.labels != labels:
+        text.append(f"  is {plain_text(joined(one.labels), 200)}", style=palette.VIOLET)
+    if one.why:
+        text.append(f"  {plain_text(one.why, LONGEST_GUIDE)}", style=palette.QUIET)
+    text.append("\n")
+
+
+def _has(label: Label, words: list[str]) -> bool:
+    examples = (*label.examples, *label.counterexamples)
+    parts = [label.id, label.title, label.description]
+    parts += [part for one in examples for part in (one.text, one.why, *one.labels)]
+    whole = " ".join(parts).casefold()
+    return all(word in whole for word in words)
+
+
+class GuidePanel(Panel):
+    """Arrows and page keys scroll, letters search, escape and enter go back."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,f1", "leave", "Back", priority=True),
+        Binding("up", "scroll(-1)", "Up", priority=True),
+        Binding("down", "scroll(1)", "Down", priority=True),
+        Binding("pageup", "pages(-1)", "Page up", priority=True),
+        Binding("pagedown", "pages(1)", "Page down", priority=True),
+    ]
+    DEFAULT_CSS = """
+    GuidePanel > VerticalScroll {
+        width: 100; max-width: 98%; height: 1fr; max-height: 98%; margin: 0 0 1 0;
+        padding: 0 2; background: $panel; border: solid $primary; scrollbar-size-vertical: 1;
+    }
+    GuidePanel > Input { width: 100; max-width: 98%; height: 3; }
+    """
+
+    def __init__(self, labels: LabelSet) -> None:
+        super().__init__()
+        self._labels = labels
+
+    def compose(self) -> ComposeResult:
+        yield Input(placeholder="search the guide; ↑ ↓ scroll, escape goes back", max_length=100)
+        with VerticalScroll(can_focus=False):
+            yield Static(guide_text(self._labels), id="guide", markup=False)
+
+    def on_mount(self) -> None:
+        self.query_one(Input).focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        self.query_one("#guide", Static).update(guide_text(self._labels, event.value))
+        self._scroll.scroll_home(animate=False)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.dismiss(None)
+
+    @property
+    def _scroll(self) -> VerticalScroll:
+        return self.query_one(VerticalScroll)
+
+    def action_scroll(self, by: int) -> None:
+        self._scroll.scroll_relative(y=by, animate=False)
+
+    def action_pages(self, by: int) -> None:
+        self._scroll.scroll_relative(y=by * max(1, self._scroll.size.height - 2), animate=False)
+
+    def action_leave(self) -> None:
+        self.dismiss(None)
+
+
+def annotator_keys(view: AnnotationView, labels: LabelSet) -> tuple[tuple[str, str], ...]:
+    """(key, what it does) of those that do something now."""
+    match view.phase:
+        case AnnotationPhase.REVIEWING:
+            return _reviewing(view)
+        case AnnotationPhase.LABELLING:
+            return _labelling(view, labels)
+        case AnnotationPhase.FINISHED:
+            found = [("u", "undo")] if view.can_undo else []
+            return (*found, ("?", "guide"), ("q", "quit"))
+
+
+def _reviewing(view: AnnotationView) -> tuple[tuple[str, str], ...]:
+    struck = sum(line.struck for line in view.page)
+    kept = len(view.page) - struck
+    words = f"accept {'all ' if kept and not struck else ''}{kept}" if kept else "accept none"
+    if struck:
+        words += f", label {struck} by hand"
+    last = min(len(view.page), len(LINE_KEYS))
+    lines = _range(LINE_KEYS[:last])
+    found = [("enter", words), (lines, "strike"), ("space", "strike ›"), ("↑ ↓ j k", "move"), ("v", "whole")]
+    found += [("u", "undo")] * view.can_undo
+    found.append(("x", "group later"))
+    found += [("l", "label by hand now")] * bool(view.count.to_label)
+    return (*found, ("?", "guide"), ("q", "quit"))
+
+
+def _labelling(view: AnnotationView, labels: LabelSet) -> tuple[tuple[str, str], ...]:
+    def key(action: AnnotationAction) -> str:
+        return action_key(action, labels)
+
+    saved = view.item is not None and view.item.saved
+    keys = [one for one in label_keys(labels).values() if one]
+    found = [("enter", "go on" if saved else "save"), (_range(tuple(keys)), "labels"), ("space", "label ›")]
+    found += [("↑ ↓", "move"), (key(AnnotationAction.SKIP), "skip"), (key(AnnotationAction.COMMENT), "comment")]
+    found += [(key(AnnotationAction.WHOLE), "whole")]
+    found += [(key(AnnotationAction.UNDO), "undo")] * view.can_undo
+    found += [(key(AnnotationAction.REVIEW), "review")] * bool(view.count.to_review)
+    return (*found, (key(AnnotationAction.GUIDE), "guide"), (key(AnnotationAction.QUIT), "quit"))
+
+
+def _range(keys: tuple[str, ...]) -> str:
+    """Keys in short: those that follow each other in the order of lines are named by their ends."""
+    if len(keys) < 4:
+        return " ".join(keys)
+    if keys == LINE_KEYS[: len(keys)]:
+        return f"{keys[0]}-{keys[-1]}" if len(keys) < 10 else f"1-9 0{f' a-{keys[-1]}' if len(keys) > 10 else ''}"
+    return " ".join(keys) if len(keys) < 12 else "its key"
+
 
 WRITING = (
     AnnotationAction.ENTER,
@@ -127,7 +302,7 @@ class AnnotatingScreen(Screen[None]):
                 self.query_one(AnnotationEnd).show(view)
         said, colour = (self._said, self._colour) if self._said else (view.said, palette.GREEN)
         self.query_one(MessageLine).show(said, colour, break_due=False)
-        self.query_one(OfferedKeys).offer(offered(view, self._labels))
+        self.query_one(OfferedKeys).offer(annotator_keys(view, self._labels))
 
     def _tell(self, said: str, colour: str = palette.YELLOW) -> None:
         self._said, self._colour = said, colour

@@ -16,9 +16,9 @@ from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.key_guard import guarded
 from harness.dashboard.messages import CommandWanted
-from harness.dashboard.screens.sheet import Panel
+from harness.dashboard.screens.panels import Panel
 from harness.dashboard.watch import View
-from harness.dashboard.widgets.last_response import transcription
+from harness.dashboard.widgets.response import transcription
 from harness.dashboard.wording import query_text
 from harness.model.effect import EffectWord
 from harness.model.feed import Answered, AnswerEffect, AnswerOperator

@@ -15,8 +15,8 @@ from textual.widgets import Footer, Static
 
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
-from harness.dashboard.screens.help import HelpPanel
-from harness.dashboard.widgets.lines import Lines
+from harness.dashboard.screens.panels import HelpPanel
+from harness.dashboard.widgets.bars import Lines
 from harness.devices.device_monitor import DeviceMonitor, MonitorRow
 from harness.devices.device_sources import DeviceSource, heard_from
 

@@ -12,23 +12,112 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
+from harness.base.foreign import plain_text
 from harness.dashboard import palette
-from harness.dashboard.judging_keys import key_name
 from harness.dashboard.key_guard import guarded
 from harness.dashboard.messages import CommandWanted, Told
-from harness.dashboard.rating_queue import in_log, own_judgment, queue
-from harness.dashboard.screens.prompts import Choice, LinePrompt
-from harness.dashboard.screens.sheet import Sheet
+from harness.dashboard.rating_words import key_name
+from harness.dashboard.screens.panels import Choice, LinePrompt, Sheet
 from harness.dashboard.watch import View
-from harness.dashboard.widgets.bars import GoneBanner, KeyBar, Line, NoticeLine, StateStrip
-from harness.dashboard.widgets.category_keys import CategoryKeys
-from harness.dashboard.widgets.item import ItemText
-from harness.dashboard.widgets.waveform import Waveform
+from harness.dashboard.widgets.bars import GoneBanner, KeyBar, Line, NoticeLine, Painted, StateStrip
+from harness.dashboard.widgets.response import Waveform, transcription
+from harness.dashboard.wording import measured, query_text, seconds
 from harness.model.feed import Answered, Judge, Replay
 from harness.model.judgment import Category, Judgment, JudgmentStatus
 from harness.rating.guide import FLAG_TEXTS, GUIDE, KEYS, LABELS, RULES
 from harness.rating.items import Sitting, Subject, withdrawal
+from harness.session.figures.progress import Progress
 from harness.session.figures.trials import FirstResponse
+
+
+def own_judgment(item: FirstResponse, rater: str) -> Judgment | None:
+    """The rater's latest row in force on an item."""
+    return next((one for one in reversed(item.judgments) if one.rater == rater), None)
+
+
+def queue(progress: Progress, rater: str) -> tuple[FirstResponse, ...]:
+    """Responses without a judgment of this rater, in the order of playing; those left for later last."""
+    fresh: list[FirstResponse] = []
+    later: list[FirstResponse] = []
+    for trial in progress.trials:
+        item = trial.response
+        if item is None:
+            continue
+        own = own_judgment(item, rater)
+        if own is None:
+            fresh.append(item)
+        elif own.status in (JudgmentStatus.SKIPPED, JudgmentStatus.HELD):
+            later.append(item)
+    return (*fresh, *later)
+
+
+def in_log(progress: Progress, judgment: Judgment) -> bool:
+    """True when the rows so far show the effect of a judgment."""
+    trial = progress.trial(judgment.trial_id)
+    if trial is None:
+        return True
+    ids = {one.id for one in trial.judgments}
+    return judgment.replaces not in ids if judgment.status is JudgmentStatus.WITHDRAWN else judgment.id in ids
+
+
+class CategoryKeys(Painted):
+    """A line for each category: key, name, and what it means."""
+
+    DEFAULT_CSS = f"CategoryKeys {{ height: {len(KEYS)}; padding: 0 1; }}"
+
+    def paint(self, width: int, height: int) -> Text:
+        name_width = max(len(name) for name in LABELS.values())
+        text = Text()
+        for key, category in KEYS:
+            text.append(f"{key} ", style=f"bold {palette.BLUE}")
+            text.append(f"{LABELS[category]:<{name_width}}  ", style=f"bold {palette.TEXT}")
+            text.append(f"{GUIDE[category].short}\n", style=palette.QUIET)
+        text.right_crop(1)
+        return text
+
+
+class ItemText(Painted):
+    """Four lines; the long ones are cut (the sound is what counts)."""
+
+    DEFAULT_CSS = "ItemText { height: 4; padding: 0 1; }"
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._item: FirstResponse | None = None
+        self._shown: tuple[FirstResponse | None, int, str] = (None, 0, "")
+
+    def show(self, item: FirstResponse | None, responses: int, comment: str) -> None:
+        if (item, responses, comment) != self._shown:
+            self._shown = (item, responses, comment)
+            self.refresh()
+
+    def paint(self, width: int, height: int) -> Text:
+        item, responses, comment = self._shown
+        if item is None:
+            said = (
+                "Every response is judged. New ones appear here by themselves."
+                if responses
+                else ("No response to judge yet. They appear here by themselves.")
+            )
+            return Text(said, style=palette.GREEN if responses else palette.QUIET)
+        text = Text("asked  ", style=palette.QUIET)
+        text.append(f"“{query_text(item.trial)}”\n", style=f"bold {palette.TEXT}")
+        text.append("said   ", style=palette.QUIET)
+        text.append(transcription(item), style=palette.TEXT)
+        text.append("  (our transcription)\n", style=palette.QUIET)
+        text.append("       ", style=palette.QUIET)
+        text.append(
+            f"attempt {item.attempt} · after {measured(item.latency)} · {seconds(item.clip.duration_s)} long",
+            style=palette.QUIET,
+        )
+        if item.truncated:
+            text.append(" · cut at its longest", style=palette.ORANGE)
+        if item.trial.core_capability:
+            text.append(" · a core capability", style=palette.YELLOW)
+        text.append("\nnote   " if comment else "\n", style=palette.QUIET)
+        text.append(plain_text(comment), style=palette.YELLOW)
+        return text
+
 
 FLAGS = tuple(FLAG_TEXTS.items())
 

@@ -14,18 +14,19 @@ from textual.containers import Horizontal, Vertical
 from harness.base.foreign import plain_text
 from harness.dashboard.events import EventLine
 from harness.dashboard.messages import CommandWanted
-from harness.dashboard.screens.pausing import pause_or_go_on
-from harness.dashboard.screens.prompts import Confirm, LinePrompt
-from harness.dashboard.screens.sheet import Sheet
+from harness.dashboard.screens.panels import Confirm, LinePrompt, Sheet, pause_or_go_on
 from harness.dashboard.watch import View
-from harness.dashboard.widgets.bars import GoneBanner, KeyBar, NoticeLine, ProgressLine, StateLine, TitleLine
-from harness.dashboard.widgets.event_log import EventLog
-from harness.dashboard.widgets.frame_panel import FramePanel
-from harness.dashboard.widgets.last_response import LastResponse
-from harness.dashboard.widgets.meters import LevelMeters
-from harness.dashboard.widgets.state_word import StateWordBanner
-from harness.dashboard.widgets.totals import TotalsPanel
-from harness.dashboard.widgets.trial_list import TrialList
+from harness.dashboard.widgets.bars import (
+    GoneBanner,
+    KeyBar,
+    NoticeLine,
+    ProgressLine,
+    StateLine,
+    StateWordBanner,
+    TitleLine,
+)
+from harness.dashboard.widgets.response import LastResponse
+from harness.dashboard.widgets.run import EventLog, FramePanel, LevelMeters, TotalsPanel, TrialList
 from harness.model.feed import Abort, Rerun, SetMark, Skip, WriteNote
 
 HELP = """\

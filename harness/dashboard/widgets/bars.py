@@ -2,14 +2,214 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from rich.text import Text
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.widget import Widget
 
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.watch import Notice, View
-from harness.dashboard.widgets.painted import Painted
-from harness.dashboard.widgets.state_word import state_line, state_words
-from harness.dashboard.wording import time_left
+from harness.dashboard.wording import query_text, time_left
+from harness.model.feed import StateChanged, StateWord
+from harness.model.scenario import TrialKind
+
+
+class Painted(Widget):
+    """Subclasses set what they show, and call `refresh`; `paint` gives the text for the present width."""
+
+    DEFAULT_CSS = "Painted { text-wrap: nowrap; text-overflow: ellipsis; }"
+
+    def paint(self, width: int, height: int) -> Text:
+        raise NotImplementedError
+
+    def render(self) -> Text:
+        return self.paint(max(1, self.content_size.width), max(1, self.content_size.height))
+
+
+class Lines(ScrollView, can_focus=True):
+    """Subclasses give `count` and `line`; ten thousand rows cost as much as a screenful."""
+
+    DEFAULT_CSS = """
+    Lines {
+        overflow-x: hidden;
+        scrollbar-size-vertical: 1;
+        background: $background;
+        scrollbar-background: $background;
+        scrollbar-background-hover: $background;
+        scrollbar-color: $panel-lighten-3;
+    }
+    """
+
+    @property
+    def count(self) -> int:
+        raise NotImplementedError
+
+    def line(self, index: int, width: int) -> Text:
+        """Row `index`, at most `width` cells."""
+        raise NotImplementedError
+
+    def fit(self) -> None:
+        """To be called when the number of rows has changed."""
+        self.virtual_size = Size(self.scrollable_content_region.width, self.count)
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        width = self.scrollable_content_region.width
+        index = y + self.scroll_offset.y
+        if index >= self.count or width < 1:
+            return Strip.blank(self.size.width, self.rich_style)
+        text = self.line(index, width)
+        text.truncate(width, overflow="ellipsis")
+        text.end = ""
+        strip = Strip(text.render(self.app.console)).apply_style(self.rich_style)
+        return strip.adjust_cell_length(self.size.width, self.rich_style)
+
+
+HEIGHT = 5
+
+_GLYPHS: dict[str, tuple[str, ...]] = {
+    "A": (".##.", "#..#", "####", "#..#", "#..#"),
+    "B": ("###.", "#..#", "###.", "#..#", "###."),
+    "C": (".###", "#...", "#...", "#...", ".###"),
+    "D": ("###.", "#..#", "#..#", "#..#", "###."),
+    "E": ("####", "#...", "###.", "#...", "####"),
+    "F": ("####", "#...", "###.", "#...", "#..."),
+    "G": (".###", "#...", "#.##", "#..#", ".###"),
+    "H": ("#..#", "#..#", "####", "#..#", "#..#"),
+    "I": ("#", "#", "#", "#", "#"),
+    "J": ("..##", "...#", "...#", "#..#", ".##."),
+    "K": ("#..#", "#.#.", "##..", "#.#.", "#..#"),
+    "L": ("#...", "#...", "#...", "#...", "####"),
+    "M": ("#...#", "##.##", "#.#.#", "#...#", "#...#"),
+    "N": ("#..#", "##.#", "#.##", "#..#", "#..#"),
+    "O": (".##.", "#..#", "#..#", "#..#", ".##."),
+    "P": ("###.", "#..#", "###.", "#...", "#..."),
+    "Q": (".##.", "#..#", "#..#", "#.#.", ".#.#"),
+    "R": ("###.", "#..#", "###.", "#.#.", "#..#"),
+    "S": (".###", "#...", ".##.", "...#", "###."),
+    "T": ("#####", "..#..", "..#..", "..#..", "..#.."),
+    "U": ("#..#", "#..#", "#..#", "#..#", ".##."),
+    "V": ("#...#", "#...#", ".#.#.", ".#.#.", "..#.."),
+    "W": ("#...#", "#...#", "#.#.#", "##.##", "#...#"),
+    "X": ("#...#", ".#.#.", "..#..", ".#.#.", "#...#"),
+    "Y": ("#...#", ".#.#.", "..#..", "..#..", "..#.."),
+    "Z": ("####", "...#", ".##.", "#...", "####"),
+    "0": (".##.", "#..#", "#..#", "#..#", ".##."),
+    "1": (".#", "##", ".#", ".#", ".#"),
+    "2": ("###.", "...#", ".##.", "#...", "####"),
+    "3": ("###.", "...#", ".##.", "...#", "###."),
+    "4": ("#..#", "#..#", "####", "...#", "...#"),
+    "5": ("####", "#...", "###.", "...#", "###."),
+    "6": (".##.", "#...", "###.", "#..#", ".##."),
+    "7": ("####", "...#", "..#.", ".#..", ".#.."),
+    "8": (".##.", "#..#", ".##.", "#..#", ".##."),
+    "9": (".##.", "#..#", ".###", "...#", ".##."),
+    "s": ("....", ".###", "##..", "..##", "###."),
+    " ": ("..", "..", "..", "..", ".."),
+}
+
+
+def _dots(text: str) -> list[str]:
+    """Rows of dots; a character without a glyph is left out."""
+    glyphs = [_GLYPHS[character] for character in text if character in _GLYPHS]
+    return [".".join(glyph[row] for glyph in glyphs) for row in range(HEIGHT)]
+
+
+def small(text: str) -> list[str]:
+    """Three lines, two dots above each other in a cell."""
+    rows = [*_dots(text), ""]
+    rows[-1] = "." * len(rows[0])
+    shapes = {("#", "#"): "█", ("#", "."): "▀", (".", "#"): "▄", (".", "."): " "}
+    return ["".join(shapes[pair] for pair in zip(rows[y], rows[y + 1], strict=True)) for y in range(0, HEIGHT, 2)]
+
+
+def large(text: str) -> list[str]:
+    """Five lines, a dot is two cells wide."""
+    return ["".join("██" if dot == "#" else "  " for dot in row) for row in _dots(text)]
+
+
+COUNTED = frozenset({StateWord.LISTENING, StateWord.ASKING, StateWord.INTERRUPTED})
+"""States whose end a person waits for; others end by themselves long before their time is up."""
+
+
+def state_words(view: View) -> tuple[str, str]:
+    """The word as it stands in large letters, and its colour."""
+    if view.gone is not None:
+        return "ENGINE GONE", palette.RED
+    if view.state is None:
+        return "CONNECTING", palette.QUIET
+    word = view.state.word
+    colour = palette.STATES[word]
+    if word is StateWord.WAITING and view.remaining_s is not None:
+        return f"{word.value} {min(999, round(view.remaining_s))} s", colour
+    return word.value, colour
+
+
+def state_line(view: View) -> str:
+    """Trial, attempt, query and reason, harmless."""
+    state = view.state
+    if view.gone is not None:
+        return view.gone
+    if state is None:
+        return "waiting for the engine to say hello"
+    parts = list(_calls(view, state))
+    waits = state.word is StateWord.INTERRUPTED
+    if waits and state.reason:
+        parts.append(plain_text(state.reason, 120))
+    trial = view.progress.trial(state.trial_id) if state.trial_id else None
+    if trial is not None:
+        parts.append(f"trial {trial.trial.number} of {len(view.progress.trials)}")
+        listening = trial.trial.listening
+        if listening is not None and listening.kind is not TrialKind.AMBIENT:
+            parts.append(listening.kind.value)
+        elif listening is None and state.attempt is not None:
+            parts.append(f"attempt {state.attempt} of {trial.trial.reprompt.max_attempts}")
+        said = query_text(trial.trial)
+        parts.append(said if listening is not None and listening.kind is TrialKind.AMBIENT else f"“{said}”")
+    if view.remaining_s is not None and state.word in COUNTED:
+        parts.append(f"{view.remaining_s:.0f} s left")
+    if state.reason and not waits and state.word not in (StateWord.ASKING, StateWord.PAUSED):
+        parts.append(plain_text(state.reason, 120))
+    return " · ".join(parts)
+
+
+def _calls(view: View, state: StateChanged) -> Iterator[str]:
+    """What wants a person; it goes first, for it must not be cut off."""
+    if state.word is StateWord.ASKING:
+        yield "o shows the question"
+    elif state.word is StateWord.PAUSED:
+        why = plain_text(state.reason, 60)
+        yield f"{'paused ' if why.startswith('by ') else ''}{why}, p goes on"
+    elif view.progress.paused is not None:
+        yield "pauses after this attempt"
+
+
+class StateWordBanner(Painted):
+    """Three lines of letters where there is little room, five where there is more."""
+
+    DEFAULT_CSS = "StateWordBanner { height: 3; padding: 0 1; }"
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._word, self._colour = "CONNECTING", palette.QUIET
+
+    def show(self, view: View) -> None:
+        shown = state_words(view)
+        if shown != (self._word, self._colour):
+            self._word, self._colour = shown
+            self.refresh()
+
+    def paint(self, width: int, height: int) -> Text:
+        rows = large(self._word)
+        if height < len(rows) or len(rows[0]) > width:
+            rows = small(self._word)
+        if len(rows[0]) > width:
+            rows = [self._word]
+        return Text("\n".join(rows), style=self._colour)
 
 
 class Line(Painted):

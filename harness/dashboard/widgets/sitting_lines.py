@@ -7,8 +7,7 @@ from rich.text import Text
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
 from harness.dashboard.rating_words import SURE
-from harness.dashboard.widgets.bars import Line
-from harness.dashboard.widgets.painted import Painted
+from harness.dashboard.widgets.bars import Line, Painted
 from harness.dashboard.wording import time_left
 from harness.rating.desk import Phase, SittingView
 from harness.rating.guide import SUB_FLAG_TEXTS

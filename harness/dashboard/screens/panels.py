@@ -1,19 +1,107 @@
-"""Short questions: a line of text, and a yes or no."""
+"""What all our screens have in common."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+import uuid
+from typing import Any, ClassVar
 
 from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
+from textual.containers import Vertical, VerticalScroll
+from textual.screen import ModalScreen, Screen
 from textual.widgets import Input, Static
 
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
-from harness.dashboard.screens.sheet import Panel
+from harness.dashboard.messages import CommandWanted
+from harness.dashboard.watch import View
+from harness.model.feed import Pause, Resume, StateWord
+
+
+class Sheet(Screen[None]):
+    """A full screen that is shown a new view five times a second."""
+
+    HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-slim"), (70, "-narrow"), (110, "-wide")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-flat"), (20, "-low"), (32, "-tall")]  # noqa: RUF012
+    help_text: ClassVar[str] = ""
+
+    def show(self, view: View) -> None:
+        raise NotImplementedError
+
+
+class Panel(ModalScreen[Any]):
+    """A question over a screen."""
+
+    DEFAULT_CSS = """
+    Panel { align: center middle; background: $background 60%; }
+    Panel > Vertical {
+        width: 72; max-width: 96%; height: auto; max-height: 96%;
+        padding: 1 2; background: $panel; border: solid $primary;
+    }
+    Panel Static { height: auto; }
+    """
+    help_text: ClassVar[str] = ""
+
+    def show(self, view: View) -> None:
+        """Most panels do not change while they are open."""
+
+
+SCROLL_KEYS = ("up", "down", "pageup", "pagedown", "home", "end", "space")
+
+
+class ReadingPanel(Panel):
+    """Arrows, page up, page down and space scroll; any other key goes back."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("space", "page", "Page down")]
+    DEFAULT_CSS = """
+    ReadingPanel > VerticalScroll {
+        width: 100; max-width: 98%; height: auto; max-height: 98%;
+        padding: 0 2; background: $panel; border: solid $primary; scrollbar-size-vertical: 1;
+    }
+    """
+
+    def __init__(self, text: Text) -> None:
+        super().__init__()
+        self._text = text
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll():
+            yield Static(self._text, markup=False)
+            yield Static(Text("↑ ↓ scroll   escape goes back", style=palette.QUIET), markup=False)
+
+    def on_key(self, event: events.Key) -> None:
+        if event.key not in SCROLL_KEYS:
+            event.stop()
+            self.dismiss(None)
+
+    def action_page(self) -> None:
+        self.query_one(VerticalScroll).scroll_page_down(animate=False)
+
+
+class HelpPanel(Panel):
+    """Text of the screen that was left; any of escape, q, ? and F1 goes back."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark,f1,enter", "leave", "Back")]
+    DEFAULT_CSS = """
+    HelpPanel > VerticalScroll {
+        width: 78; max-width: 98%; height: auto; max-height: 98%;
+        padding: 1 2; background: $panel; border: solid $primary;
+    }
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self._text = text
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll():
+            yield Static(Text(self._text, style=palette.TEXT), markup=False)
+            yield Static(Text("\nescape goes back", style=palette.QUIET), markup=False)
+
+    def action_leave(self) -> None:
+        self.dismiss(None)
 
 
 class LinePrompt(Panel):
@@ -104,3 +192,12 @@ class Choice(Panel):
 
     def action_leave(self) -> None:
         self.dismiss(None)
+
+
+def pause_or_go_on(view: View | None, by: str) -> CommandWanted:
+    """What the key p asks for: the opposite of what is."""
+    state = view.state if view else None
+    paused = view is not None and view.progress.paused is not None
+    if paused or (state is not None and state.word is StateWord.PAUSED):
+        return CommandWanted(Resume(str(uuid.uuid4()), by), "go on")
+    return CommandWanted(Pause(str(uuid.uuid4()), by), "pause")

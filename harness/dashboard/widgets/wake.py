@@ -1,8 +1,11 @@
-"""A block of lines for each device that listens: link, figures that narrow, limits, timeline."""
+"""What a scenario wants of a device's wake figures, and how that stands; each in a few words."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import ClassVar
 
 from rich.cells import set_cell_size
@@ -12,7 +15,6 @@ from textual.content import Content
 
 from harness.base.foreign import plain_text
 from harness.dashboard import palette
-from harness.dashboard.wake_limits import COLOURS, Standing, Wanted, of_false_accepts, of_false_rejects
 from harness.dashboard.wake_wording import (
     delays,
     hours,
@@ -21,14 +23,240 @@ from harness.dashboard.wake_wording import (
     rate_value,
     ratio_interval,
     ratio_value,
+    short_span,
 )
-from harness.dashboard.watch import View
-from harness.dashboard.widgets.funnel import Point, funnel, top_of
-from harness.dashboard.widgets.lines import Lines
-from harness.dashboard.widgets.timeline import legend, timeline
-from harness.model.scenario import WakeSettings
+from harness.dashboard.watch import Declared, View
+from harness.dashboard.widgets.bars import Lines
+from harness.model.scenario import SequentialTest, WakeSettings
+from harness.session.figures.progress import Totals, check_limits
 from harness.wake.wake import DevicePair
-from harness.wake.wake_progress import DeviceWake, Rate
+from harness.wake.wake_progress import DeviceWake, MarkKind, Rate, TimelineMark, WakeProgress
+
+
+class Standing(StrEnum):
+    """In the order of urgency. OPEN: more sound may still bring it about."""
+
+    FAILED = "FAILED"
+    OPEN = "open"
+    HOLDS = "holds"
+
+
+COLOURS = {Standing.HOLDS: palette.GREEN, Standing.OPEN: palette.YELLOW, Standing.FAILED: palette.RED}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """`≤5 %`, and how it stands."""
+
+    text: str
+    standing: Standing
+
+
+def of_false_rejects(device: DeviceWake, declared: Declared) -> list[Wanted]:
+    """Limits and test of the false reject ratio, and of commands."""
+    limits = declared.limits
+    return [
+        *_limit("max_false_reject_share", f"≤{_percent(limits.max_false_reject_share)}", device, declared),
+        *_limit("max_false_reject_upper", f"upper ≤{_percent(limits.max_false_reject_upper)}", device, declared),
+        *_test("false_rejects", declared.stopping.false_rejects, device),
+        *_limit("min_command_share", f"commands ≥{_percent(limits.min_command_share)}", device, declared),
+    ]
+
+
+def of_false_accepts(device: DeviceWake, declared: Declared) -> list[Wanted]:
+    """Limits and test of the false accepts per hour, and of the exposure that they need."""
+    limits = declared.limits
+    upper = limits.max_false_accepts_upper_per_hour or 0
+    return [
+        *_limit("max_false_accepts_per_hour", f"≤{limits.max_false_accepts_per_hour or 0:g}/h", device, declared),
+        *_limit("max_false_accepts_upper_per_hour", f"upper ≤{upper:g}/h", device, declared),
+        *_test("false_accepts", declared.stopping.false_accepts, device),
+        *_limit("min_exposure_hours", f"≥{limits.min_exposure_hours or 0:g} h", device, declared),
+    ]
+
+
+_GROWS_INTO = frozenset({"max_false_reject_upper", "max_false_accepts_upper_per_hour", "min_exposure_hours"})
+"""Limits that fail for want of sound at first."""
+
+
+def _limit(name: str, text: str, device: DeviceWake, declared: Declared) -> list[Wanted]:
+    """How a limit stands by the rule that sets the exit status; nothing where it is not declared."""
+    verdicts = check_limits(declared.limits, Totals(), WakeProgress(devices=(device,)))
+    verdict = next((one for one in verdicts if one.name.partition("[")[0] == name), None)
+    if verdict is None:
+        return []
+    if verdict.ok:
+        return [Wanted(text, Standing.HOLDS)]
+    return [Wanted(text, Standing.OPEN if verdict.found is None or name in _GROWS_INTO else Standing.FAILED)]
+
+
+def _percent(value: float | None) -> str:
+    return f"{(value or 0) * 100:g} %"
+
+
+def _test(figure: str, test: SequentialTest | None, device: DeviceWake) -> list[Wanted]:
+    passed = dict(device.decisions).get(figure)
+    if passed is None:
+        return [] if test is None else [Wanted("test", Standing.OPEN)]
+    return [Wanted("test", Standing.HOLDS if passed else Standing.FAILED)]
+
+
+_BITS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
+LEAST_BAND = 3
+"""Dots that a band has at least, where a line is left free in it."""
+
+_STEPS = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A figure when so much had been heard: `after` in trials or hours, low ≤ value ≤ high."""
+
+    after: float
+    low: float
+    value: float
+    high: float
+
+
+def nice_top(value: float) -> float:
+    """The least round number that is not below a value > 0."""
+    if value <= 0 or not math.isfinite(value):
+        return 1.0
+    scale = 10.0 ** math.floor(math.log10(value))
+    return next(step * scale for step in _STEPS if step * scale >= value * (1 - 1e-9))
+
+
+def top_of(points: Sequence[Point], limit: float | None, highest: float = math.inf) -> float:
+    """Where the scale ends: the present band and the limit fit well into it, and what was wider is cut off."""
+    last = points[-1] if points else None
+    wanted = 1.6 * max(0.0 if last is None else last.high, 0.0 if limit is None else limit)
+    return min(highest, nice_top(wanted))
+
+
+def funnel(points: Sequence[Point], width: int, height: int, top: float) -> list[Text]:
+    """`height` lines of `width` characters, from 0 up to `top`: the band, with the figure as a free line."""
+    if not points:
+        return [Text("·" * width if row == height - 1 else " " * width, style=palette.RULE) for row in range(height)]
+    dots_high, dots_wide = height * 4, width * 2
+    band = [[0] * width for _ in range(height)]
+    lined: list[set[int]] = [set() for _ in range(height)]
+    for column, point in enumerate(_columns(points, dots_wide)):
+        low, value, high = (
+            min(dots_high - 1, int(max(0.0, at) / top * dots_high)) for at in (point.low, point.value, point.high)
+        )
+        # A figure beyond the scale has no line: it would be taken for one at the edge.
+        line = value if point.value <= top and height > 1 and high - low >= LEAST_BAND else None
+        for y in range(low, high + 1):
+            row, within = divmod(dots_high - 1 - y, 4)
+            if y == line:
+                lined[row].add(column // 2)
+            else:
+                band[row][column // 2] |= _BITS[within][column % 2]
+    rows: list[Text] = []
+    for cells, bright in zip(band, lined, strict=True):
+        text = Text()
+        for cell, bits in enumerate(cells):
+            text.append(chr(0x2800 + bits) if bits else " ", style=palette.CYAN if cell in bright else palette.BLUE)
+        rows.append(text)
+    return rows
+
+
+def _columns(points: Sequence[Point], count: int) -> list[Point]:
+    """The point that stood at each of `count` equal steps from nothing to the last."""
+    found: list[Point] = []
+    index = 0
+    whole = points[-1].after
+    for column in range(count):
+        at = whole * (column + 1) / count
+        while index + 1 < len(points) and points[index + 1].after <= at * (1 + 1e-12):
+            index += 1
+        found.append(points[index])
+    return found
+
+
+GLYPHS: dict[MarkKind, str] = {
+    MarkKind.HIT: "✓",
+    MarkKind.FALSE_REJECT: "✗",
+    MarkKind.UNMATCHED: "!",
+    MarkKind.AMBIENT: "░",
+    MarkKind.INTERRUPTED: "~",
+    MarkKind.PROBE: "p",
+    MarkKind.PROBE_UNHEARD: "p",
+}
+LEGEND = (
+    (MarkKind.HIT, "hit"),
+    (MarkKind.FALSE_REJECT, "false reject"),
+    (MarkKind.UNMATCHED, "unmatched"),
+    (MarkKind.AMBIENT, "ambient"),
+    (MarkKind.INTERRUPTED, "interrupted"),
+)
+SPANS_S = (5.0, 10.0, 20.0, 60.0, 120.0, 300.0, 600.0, 1200.0, 3600.0, 7200.0, 21600.0, 86400.0)
+LABEL = 9
+
+# What is seen where several things fall into one character; a later one hides an earlier one.
+_RANK = (
+    MarkKind.AMBIENT,
+    MarkKind.PROBE,
+    MarkKind.HIT,
+    MarkKind.INTERRUPTED,
+    MarkKind.PROBE_UNHEARD,
+    MarkKind.FALSE_REJECT,
+    MarkKind.UNMATCHED,
+)
+
+
+def legend() -> Text:
+    """What the characters mean."""
+    text = Text()
+    for kind, word in LEGEND:
+        text.append(GLYPHS[kind], style=palette.MARKS[kind])
+        text.append(f" {word}  ", style=palette.QUIET)
+    text.rstrip()
+    return text
+
+
+def span_s(marks: Sequence[TimelineMark], columns: int) -> float:
+    """The time that the strip covers: enough for all marks, or for a third as many as there are columns."""
+    if not marks:
+        return SPANS_S[0]
+    last = max(mark.end_s for mark in marks)
+    wanted = max(1, min(len(marks), columns // 3))
+    oldest = sorted((mark.start_s for mark in marks), reverse=True)[wanted - 1]
+    return next((span for span in SPANS_S if last - oldest <= span), SPANS_S[-1])
+
+
+def timeline(marks: Sequence[TimelineMark], width: int, now_s: float | None = None) -> Text:
+    """One line: how far back it reaches, and the marks up to the last one; now_s: sound that is still to come is not
+    drawn yet, on the clock of the marks.
+    """
+    columns = max(1, width - LABEL)
+    if now_s is not None:
+        marks = [replace(one, end_s=min(one.end_s, now_s)) for one in marks if one.start_s <= now_s]
+    span = span_s(marks, columns)
+    text = Text(f"{f'−{short_span(span)}':>{LABEL - 1}} ", style=palette.QUIET)
+    cells: list[tuple[str, str]] = [("·", palette.RULE)] * columns
+    if marks:
+        begins = max(mark.end_s for mark in marks) - span
+        for kind in _RANK:
+            for mark in marks:
+                if mark.kind is kind and mark.end_s >= begins:
+                    _draw(mark, begins, span, cells)
+    for character, colour in cells:
+        text.append(character, style=colour)
+    return text
+
+
+def _draw(mark: TimelineMark, begins: float, span: float, cells: list[tuple[str, str]]) -> None:
+    columns = len(cells)
+    first, last = (max(0, min(columns - 1, int((at - begins) / span * columns))) for at in (mark.start_s, mark.end_s))
+    glyph, colour = GLYPHS[mark.kind], palette.MARKS[mark.kind]
+    if mark.kind is MarkKind.AMBIENT:
+        cells[first : last + 1] = [(glyph, colour)] * (last + 1 - first)
+        return
+    if mark.kind is not MarkKind.UNMATCHED:
+        cells[first:last] = [("─", colour)] * (last - first)
+    cells[last] = (glyph, f"bold {colour}" if mark.kind is MarkKind.UNMATCHED else colour)
+
 
 FIGURES = 30
 SCALE = 6

@@ -1,0 +1,391 @@
+"""What is to be judged: the query, the response in writing, how it came about, and what it brought about."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from rich.console import Console
+from rich.text import Text
+
+from harness.base.foreign import plain_text
+from harness.dashboard import palette
+from harness.dashboard.rating_words import effect_words, given_words
+from harness.dashboard.widgets.bars import Painted
+from harness.dashboard.widgets.response import slices
+from harness.dashboard.wording import NOT_AVAILABLE, measured, seconds
+from harness.model.judgment import SUB_FLAGS_OF, Category, JudgmentStatus, RaterKeys
+from harness.model.trial import Recognition
+from harness.rating.desk import Explained, SittingView
+from harness.rating.guide import GUIDE, LABELS, RULES, SUB_FLAG_TEXTS
+from harness.rating.items import Item
+
+_LABEL_WIDTH = 8
+LONGEST = 2000
+Row = tuple[str, Text]
+
+
+class JudgedItem(Painted):
+    """Rows with labels, folded where there is room; what does not fit ends in an ellipsis (`whole` has it all)."""
+
+    DEFAULT_CSS = "JudgedItem { height: 1fr; padding: 0 1; }"
+
+    def __init__(self, transcript_key: str, *, names: bool) -> None:
+        super().__init__()
+        self._key, self._names = transcript_key, names
+        self._view: SittingView | None = None
+
+    def show(self, view: SittingView) -> None:
+        self._view = view
+        self.refresh()
+
+    def paint(self, width: int, height: int) -> Text:
+        if self._view is None or self._view.item is None:
+            return Text()
+        return folded(self.rows(self._view), self.app.console, width, height)
+
+    def rows(self, view: SittingView) -> list[Row]:
+        """The rows of the item in sight, the weightiest first."""
+        item = view.item
+        if item is None:
+            return []
+        rows = [("asked", Text(f"“{plain_text(item.query, LONGEST)}”", style=f"bold {palette.TEXT}"))]
+        rows += self._said(item, view.draft.transcript_shown)
+        rows += self._inputs(item)
+        if view.proposal is not None:
+            rows.append(("classifier", Text(view.proposal.words, style=palette.ORANGE)))
+        if item.effect is not None:
+            wanted, known = effect_words(item.effect)
+            rows.append(("wanted", Text(wanted, style=palette.TEXT)))
+            rows.append(("seen", Text(known, style=palette.YELLOW)))
+        if item.note:
+            rows.append(
+                ("note" if item.exercise is None else "seen", Text(plain_text(item.note, LONGEST), style=palette.TEXT))
+            )
+        rows.append(("", _facts(item)))
+        if view.own is not None and (view.again or view.own.status is not JudgmentStatus.SUBMITTED):
+            own = given_words(view.own)
+            if view.own.comment and view.own.category is None:
+                own += f", “{plain_text(view.own.comment, 200)}”"
+            rows.append(("before", Text(own, style=palette.VIOLET)))
+        return rows
+
+    def _said(self, item: Item, shown: bool) -> list[Row]:
+        if not shown:
+            return [("said", Text(f"not shown; {self._key} shows it in writing", style=palette.QUIET))]
+        if item.transcript is None:
+            return [("said", Text("nobody has written it down", style=palette.QUIET))]
+        return [("said", Text(f"“{plain_text(item.transcript, LONGEST)}”", style=palette.TEXT))]
+
+    def _inputs(self, item: Item) -> list[Row]:
+        """What raters gave, to whoever settles it; who they are only when that is asked for."""
+        rows = []
+        for number, row in enumerate(item.inputs, start=1):
+            name = plain_text(row.rater, 30) if self._names else f"rater {number}"
+            text = Text(f"{name}: " if self._names else "", style=palette.QUIET)
+            rows.append(
+                ("given" if self._names else name, text.append(given_words(row), style=palette.ORANGE)),
+            )
+        return rows
+
+
+def _facts(item: Item) -> Text:
+    parts = []
+    if item.attempts > 1:
+        waits = ", ".join(seconds(wait_s) for wait_s in item.waits_s)
+        parts.append(
+            f"asked {item.attempts} times, after waits of {waits}" if waits else f"asked {item.attempts} times"
+        )
+    elif item.exercise is None:
+        parts.append("asked once")
+    if item.latency is not None:
+        parts.append(f"answered after {measured(item.latency)}")
+    if item.length is not None:
+        parts.append(f"{seconds(item.length.value_s)} long")
+    text = Text(" · ".join(parts), style=palette.QUIET)
+    marks = []
+    if item.core_capability:
+        marks.append(("a core capability", palette.YELLOW))
+    if item.truncated:
+        marks.append(("cut: it went on", palette.ORANGE))
+    if item.exercise is None and item.recognition is Recognition.NO:
+        marks.append(("other words were heard", palette.ORANGE))
+    for words, colour in marks:
+        text.append(" · " if len(text) else "", style=palette.QUIET)
+        text.append(words, style=colour)
+    return text
+
+
+def folded(rows: list[Row], console: Console, width: int, height: int) -> Text:
+    """Rows on at most `height` lines: the longest lose lines first, and then the last rows are left out."""
+    room = max(1, width - _LABEL_WIDTH)
+    kept = [(label, text.wrap(console, room)) for label, text in rows[:height]]
+    lines = [list(wrapped) for _, wrapped in kept]
+    while sum(map(len, lines)) > height:
+        longest = max(range(len(lines)), key=lambda index: (len(lines[index]), index))
+        del lines[longest][-1]
+        last = lines[longest][-1]
+        last.rstrip()
+        last.truncate(room - 1)
+        last.append("…", style=palette.QUIET)
+    whole = Text()
+    for (label, _), parts in zip(kept, lines, strict=True):
+        for number, part in enumerate(parts):
+            whole.append(f"{label if number == 0 else '':<{_LABEL_WIDTH}}", style=palette.QUIET)
+            whole.append_text(part)
+            whole.append("\n")
+    whole.right_crop(1)
+    return whole
+
+
+LONG_FROM = 40
+"""Columns from which the tests of the guide can be read."""
+
+
+class GuideKeys(Painted):
+    """A line for each category; with room for it, the guide's test below each, and then the general rules."""
+
+    DEFAULT_CSS = f"GuideKeys {{ height: {len(Category)}; padding: 0 1; }}"
+
+    def __init__(self, keys: RaterKeys) -> None:
+        super().__init__()
+        self._keys = keys
+
+    def paint(self, width: int, height: int) -> Text:
+        lines = self._lines(width, height)[:height]
+        if height < len(Category):
+            # A key that is out of sight is named, lest it be forgotten.
+            keys = " ".join(self._keys.categories[one] for one in list(Category)[height - 1 :])
+            lines[height - 1 :] = [self._cut(Text(f"{keys} … 24 lines show all keys", palette.YELLOW), width)]
+        return Text("\n").join(lines)
+
+    def _lines(self, width: int, height: int) -> list[Text]:
+        """The richest of: the tests below the names, the short texts below the names, the short texts beside them."""
+        heads, short = self._heads(), [GUIDE[one].short for one in Category]
+        lines = [
+            self._cut(Text.assemble(head, "  ", (text, palette.QUIET)), width)
+            for head, text in zip(heads, short, strict=True)
+        ]
+        # On a narrow screen a short text has its place beside the name.
+        if (
+            width < LONG_FROM
+            or max(head.cell_len + 2 + len(text) for head, text in zip(heads, short, strict=True)) <= width
+        ):
+            return lines
+        for texts in ([GUIDE[one].test for one in Category], short):
+            below = [self._folded(text, width, "  ") for text in texts]
+            if len(heads) + sum(map(len, below)) <= height:
+                lines = [line for head, parts in zip(heads, below, strict=True) for line in (head, *parts)]
+                break
+        rules = [line for rule in RULES for line in self._folded(f"· {rule}", width, "")]
+        return [*lines, Text(), *rules] if len(lines) + 1 + len(rules) <= height else lines
+
+    def _heads(self) -> list[Text]:
+        key_width = max(len(key) for key in self._keys.categories.values())
+        name_width = max(len(name) for name in LABELS.values())
+        return [
+            Text.assemble(
+                (f"{self._keys.categories[one]:>{key_width}} ", f"bold {palette.BLUE}"),
+                (f"{LABELS[one]:<{name_width}}", f"bold {palette.TEXT}"),
+            )
+            for one in Category
+        ]
+
+    def _cut(self, line: Text, width: int) -> Text:
+        line.truncate(width, overflow="ellipsis")
+        return line
+
+    def _folded(self, text: str, width: int, indent: str) -> list[Text]:
+        words = Text(text, style=palette.QUIET)
+        lines = words.wrap(self.app.console, max(1, width - len(indent)))
+        return [Text.assemble((indent, ""), line) for line in lines]
+
+
+_BARS = " ▁▂▃▄▅▆▇█"
+_WAVE_LABEL = 22
+
+
+class MovingWave(Painted):
+    """On the left what plays and the time, on the right the shape; loudest moment at full height."""
+
+    DEFAULT_CSS = "MovingWave { height: 1; padding: 0 1; }"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._peaks: npt.NDArray[np.float32] | None = None
+        self._length_s: float | None = None
+        self._what = ""
+        self._at_s: float | None = None
+        self._said = ""
+
+    @property
+    def drawn(self) -> bool:
+        """True when the sound's shape is known."""
+        return self._peaks is not None
+
+    def clear(self, said: str) -> None:
+        """Nothing is known of the sound but this."""
+        self._peaks, self._length_s, self._said = None, None, said
+        self._what, self._at_s = "", None
+        self.refresh()
+
+    def shape(self, peaks: npt.NDArray[np.float32], length_s: float) -> None:
+        self._peaks, self._length_s = peaks, length_s
+        self.refresh()
+
+    def move(self, what: str, at_s: float | None) -> None:
+        """what: plays, "" when nothing does. at_s: how far into the response; None: it is no part of it."""
+        if (what, at_s) != (self._what, self._at_s):
+            self._what, self._at_s = what, at_s
+            self.refresh()
+
+    def paint(self, width: int, height: int) -> Text:
+        if self._peaks is None:
+            return Text(self._said, style=palette.QUIET)
+        label = self._label()
+        if not len(self._peaks) or width < 2 * _WAVE_LABEL:
+            return label
+        room = width - _WAVE_LABEL
+        shape = slices(self._peaks, room)
+        places = np.linspace(0, len(shape) - 1, room)
+        loudest = max(float(shape.max()), 1e-9)
+        heights = np.interp(places, np.arange(len(shape)), shape) / loudest
+        steps = np.clip(np.round(heights * height * 8), 1, height * 8).astype(int)
+        cursor = self._cursor(room)
+        text = Text()
+        for row in reversed(range(height)):
+            head = label if row == height - 1 else Text()
+            head.pad_right(_WAVE_LABEL - head.cell_len)
+            bars = "".join(_BARS[max(0, min(8, step - 8 * row))] for step in steps)
+            text.append_text(head)
+            if cursor is None:
+                text.append(bars, style=palette.CYAN)
+            else:
+                text.append(bars[:cursor], style=palette.CYAN)
+                text.append("┃", style=f"bold {palette.YELLOW}")
+                text.append(bars[cursor + 1 :], style=palette.RULE)
+            text.append("\n")
+        text.right_crop(1)
+        return text
+
+    def _label(self) -> Text:
+        length_s = self._length_s or 0.0
+        if self._at_s is None:
+            text = Text(f"{length_s:.1f} s", style=palette.QUIET)
+        else:
+            text = Text(f"{min(self._at_s, length_s):.1f} of {length_s:.1f} s", style=palette.TEXT)
+        if self._what:
+            text.append(f" {self._what}", style=f"bold {palette.YELLOW}")
+        return text
+
+    def _cursor(self, room: int) -> int | None:
+        if self._at_s is None or not self._length_s:
+            return None
+        return min(room - 1, int(self._at_s / self._length_s * room))
+
+
+class Explanation(Painted):
+    """Whether an exercise was answered rightly, and why."""
+
+    DEFAULT_CSS = "Explanation { height: 11; padding: 1 2; border-left: thick $primary; display: none; }"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._explained: Explained | None = None
+
+    def show(self, explained: Explained | None) -> None:
+        self._explained = explained
+        self.display = explained is not None
+        self.refresh()
+
+    def paint(self, width: int, height: int) -> Text:
+        one = self._explained
+        if one is None:
+            return Text()
+        wanted = LABELS[one.exercise.category]
+        text = Text()
+        if one.given is one.exercise.category:
+            text.append(f"Right: {wanted}", style=f"bold {palette.GREEN}")
+        elif one.right:
+            text.append(f"{LABELS[one.given]} can be defended; {wanted} is better", style=f"bold {palette.GREEN}")
+        else:
+            text.append(f"Not {LABELS[one.given]}, but {wanted}", style=f"bold {palette.ORANGE}")
+        text.append(f"\n\n{plain_text(one.exercise.why, 600)}\n\n", style=palette.TEXT)
+        text.append(f"{wanted}: {GUIDE[one.exercise.category].test}\n", style=palette.QUIET)
+        lines = list(text.wrap(self.app.console, width))[: max(1, height - 1)]
+        return Text("\n").join([*lines, Text("any key goes on", style=f"bold {palette.BLUE}")])
+
+
+class Finished(Painted):
+    """The counts, what is held and why, the pace, and what to do next."""
+
+    DEFAULT_CSS = "Finished { height: 1fr; padding: 1 2; display: none; }"
+
+    def __init__(self, sessions: tuple[str, ...], release_key: str) -> None:
+        super().__init__()
+        self._sessions = " ".join(shlex.quote(plain_text(_short(one), 300)) for one in sessions)
+        self._release_key = release_key
+        self._view: SittingView | None = None
+        self._waiting: tuple[str, ...] = ()
+
+    def show(self, view: SittingView, waiting: tuple[str, ...]) -> None:
+        """waiting: what held items wait for, in words."""
+        self._view, self._waiting = view, waiting
+        self.refresh()
+
+    def paint(self, width: int, height: int) -> Text:
+        if self._view is None:
+            return Text()
+        count = self._view.count
+        pace = NOT_AVAILABLE if self._view.pace_s is None else f"{self._view.pace_s:.1f} s each"
+        none = "There is nothing to judge here for you yet." if not count.total else ""
+        if self._view.stopped:
+            none = "You get no more responses in this round: too many of your answers differ from known ones."
+        head = none or ("All is judged. Thank you." if not count.held else "All that can be judged now is judged.")
+        text = Text.assemble((f"{head}\n\n", f"bold {palette.GREEN}"))
+        rows = [("done", f"{count.done} of {count.total}"), ("put aside", str(count.flagged)), ("pace", pace)]
+        for label, words in rows:
+            text.append(f"{label:<11}", style=palette.QUIET)
+            text.append(f"{words}\n", style=palette.TEXT)
+        if count.held:
+            text.append(f"{'held':<11}", style=palette.QUIET)
+            text.append(f"{count.held}, until somebody says what the device did:\n", style=palette.YELLOW)
+            for words in self._waiting[:5]:
+                text.append(f"{'':<11}· {plain_text(words, 100)}\n", style=palette.TEXT)
+            if len(self._waiting) > 5:
+                text.append(f"{'':<11}and {len(self._waiting) - 5} more\n", style=palette.QUIET)
+            text.append(f"{'':<11}say it with  harness effects {self._sessions}\n", style=palette.TEXT)
+            text.append(f"{'':<11}{self._release_key} judges them all the same\n", style=palette.TEXT)
+        text.append("\nHow far raters agree:  ", style=palette.QUIET)
+        text.append(f"harness agreement {self._sessions}\n", style=palette.TEXT)
+        text.append("New responses and answers show here by themselves.", style=palette.QUIET)
+        return Text("\n").join(list(text.wrap(self.app.console, width))[:height])
+
+
+def _short(path: str) -> str:
+    """As one would type it here."""
+    here = Path.cwd()
+    return str(Path(path).relative_to(here)) if Path(path).is_relative_to(here) else path
+
+
+def guide_text(keys: RaterKeys) -> Text:
+    """Rules, then each category with its key, test, examples and sub-flags."""
+    text = Text.assemble(("How to judge\n\n", f"bold {palette.TEXT}"))
+    for rule in RULES:
+        text.append(f"· {rule}\n", style=palette.TEXT)
+    for category in Category:
+        guide = GUIDE[category]
+        text.append(f"\n{keys.categories[category]} ", style=f"bold {palette.BLUE}")
+        text.append(f"{LABELS[category]}", style=f"bold {palette.TEXT}")
+        text.append(f"  {guide.short}\n", style=palette.QUIET)
+        text.append(f"{guide.test}\n", style=palette.TEXT)
+        for example in guide.examples:
+            seen = f" ({example.seen})" if example.seen else ""
+            text.append(f"  “{example.query}” “{example.response}”{seen}\n", style=palette.QUIET)
+        flags = SUB_FLAGS_OF.get(category, ())
+        if flags:
+            words = ", ".join(SUB_FLAG_TEXTS[flag] for flag in flags)
+            text.append(f"  beside it: {words}\n", style=palette.VIOLET)
+    return text

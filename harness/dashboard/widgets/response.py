@@ -1,0 +1,167 @@
+"""The shape of a clip: loudest sample of each of so many slices."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import soundfile
+from rich.text import Text
+from textual import work
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.worker import get_current_worker
+
+from harness.base.foreign import plain_text
+from harness.dashboard import palette
+from harness.dashboard.messages import ClipRead
+from harness.dashboard.widgets.bars import Painted
+from harness.dashboard.wording import measured, seconds
+from harness.model.record import Clip
+from harness.session.figures.progress import Progress
+from harness.session.figures.trials import FirstResponse
+
+SLICES = 600
+"""Fine enough for any width; drawn by taking the maximum of neighbours."""
+
+
+def peaks(path: Path) -> npt.NDArray[np.float32] | None:
+    """Peaks of a sound file, shape (≤ SLICES,), 0–1; None when the file cannot be read (it is elsewhere, or broken)."""
+    try:
+        samples, _ = soundfile.read(path, dtype="float32", always_2d=True)
+    except (OSError, soundfile.LibsndfileError):
+        return None
+    return slices(np.abs(samples).max(axis=1) if len(samples) else np.zeros(0, np.float32), SLICES)
+
+
+def slices(values: npt.NDArray[np.float32], count: int) -> npt.NDArray[np.float32]:
+    """The maximum of each of at most `count` equal slices."""
+    if len(values) <= count:
+        return values
+    edges = np.linspace(0, len(values), count, endpoint=False).astype(int)
+    found: npt.NDArray[np.float32] = np.maximum.reduceat(values, edges)
+    return found
+
+
+_BARS = " ▁▂▃▄▅▆▇█"
+
+
+class Waveform(Painted):
+    """Reads the clip in a thread of its own, once; loudest moment at full height."""
+
+    DEFAULT_CSS = "Waveform { height: 3; }"
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._clip: Clip | None = None
+        self._peaks: npt.NDArray[np.float32] | None = None
+        self._read = False
+
+    @property
+    def drawn(self) -> bool:
+        """True when the clip's shape is known."""
+        return self._peaks is not None
+
+    def show(self, clip: Clip | None, folder: Path) -> None:
+        """Draws a clip of the session in `folder`."""
+        if clip == self._clip:
+            return
+        self._clip, self._peaks, self._read = clip, None, False
+        self.refresh()
+        # A name with a folder in it would lead out of clips/.
+        if clip is not None and Path(clip.name).name == clip.name:
+            self._read_clip(clip, folder / "clips" / clip.name)
+
+    @work(thread=True, exclusive=True, group="clip")
+    def _read_clip(self, clip: Clip, path: Path) -> None:
+        found = peaks(path)
+        if not get_current_worker().is_cancelled:
+            self.post_message(ClipRead(clip, found))
+
+    def on_clip_read(self, message: ClipRead) -> None:
+        message.stop()
+        if message.clip == self._clip:
+            self._peaks, self._read = message.peaks, True
+            self.refresh()
+
+    def paint(self, width: int, height: int) -> Text:
+        if self._clip is None:
+            return Text("no response yet", style=palette.QUIET)
+        if self._peaks is None:
+            return Text("the clip cannot be read here" if self._read else "reading the clip …", style=palette.QUIET)
+        if not len(self._peaks):
+            return Text("the clip is empty", style=palette.QUIET)
+        shape = slices(self._peaks, width)
+        places = np.linspace(0, len(shape) - 1, width)
+        heights = np.interp(places, np.arange(len(shape)), shape) / max(float(shape.max()), 1e-9)
+        steps = np.clip(np.round(heights * height * 8), 1, height * 8).astype(int)
+        rows = ["".join(_BARS[max(0, min(8, step - 8 * row))] for step in steps) for row in reversed(range(height))]
+        return Text("\n".join(rows), style=palette.CYAN)
+
+
+def transcription(response: FirstResponse | None, limit: int = 300) -> str:
+    """Our recogniser's words, harmless."""
+    if response is None:
+        return ""
+    if response.transcript is None:
+        return "none yet"
+    return f"“{plain_text(response.transcript, limit)}”" if response.transcript else "(no words found)"
+
+
+class ResponseText(Painted):
+    """The times, and what was said."""
+
+    DEFAULT_CSS = "ResponseText { height: 1fr; text-wrap: wrap; }"
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._response: FirstResponse | None = None
+
+    def show(self, response: FirstResponse | None) -> None:
+        if response != self._response:
+            self._response = response
+            self.refresh()
+
+    def paint(self, width: int, height: int) -> Text:
+        found = self._response
+        if found is None:
+            return Text()
+        text = Text("after ", style=palette.QUIET)
+        text.append(measured(found.latency), style=palette.TEXT)
+        text.append(" · ", style=palette.QUIET)
+        text.append(seconds(found.clip.duration_s), style=palette.TEXT)
+        text.append(" long", style=palette.QUIET)
+        if found.truncated:
+            text.append("  cut", style=palette.ORANGE)
+        text.append("\nour transcription: ", style=palette.QUIET)
+        text.append(transcription(found), style=palette.TEXT)
+        return text
+
+
+TITLE = "Last response"
+
+
+class LastResponse(Vertical):
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.border_title = TITLE
+
+    def compose(self) -> ComposeResult:
+        yield Waveform()
+        yield ResponseText()
+
+    def show(self, progress: Progress, folder: Path) -> None:
+        response = None
+        if progress.last_response is not None:
+            trial = progress.trial(progress.last_response[0])
+            response = trial.latest_response if trial else None
+        self.border_title = Content(_title(response))
+        self.query_one(Waveform).show(response.clip if response else None, folder)
+        self.query_one(ResponseText).show(response)
+
+
+def _title(response: FirstResponse | None) -> str:
+    """A narrow title loses its end, so the attempt stands first."""
+    return TITLE if response is None else f"Last response, ×{response.attempt}: {plain_text(response.trial.id, 80)}"

@@ -1,0 +1,450 @@
+"""The last rows of the session log, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+from rich.cells import set_cell_size
+from rich.style import Style
+from rich.text import Text
+from textual.binding import Binding, BindingType
+from textual.content import Content
+
+from harness.base.foreign import plain_text
+from harness.dashboard import palette
+from harness.dashboard.events import EventLine, Tone
+from harness.dashboard.wake_wording import rate_interval, rate_value, ratio_interval, ratio_value
+from harness.dashboard.widgets.bars import Lines, Painted
+from harness.dashboard.wording import OUTCOME_WORDS, level, quantile, query_text, seconds, share, wer
+from harness.model.feed import Meters
+from harness.model.record import Understood
+from harness.model.trial import EvidenceSource, Trial
+from harness.rating.guide import LABELS
+from harness.session.figures.names import short_names
+from harness.session.figures.progress import Progress, normalisation_of, words_of_session
+from harness.session.figures.trials import AttemptProgress, TrialProgress, TrialState
+from harness.understanding.understood import Mark, Part, compared, parts_of, verdict_in_words
+from harness.wake.wake_progress import WakeProgress
+
+KEPT = 2000
+
+_COLOURS = {
+    Tone.QUIET: palette.QUIET,
+    Tone.PLAIN: palette.TEXT,
+    Tone.GOOD: palette.GREEN,
+    Tone.PERSON: palette.YELLOW,
+    Tone.FAULT: palette.RED,
+}
+
+
+class EventLog(Lines):
+    """Keeps the last `KEPT` lines, and stays at the end unless somebody has scrolled up."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.border_title = "Events"
+        self._events: list[EventLine] = []
+        self._at_end = True
+
+    @property
+    def count(self) -> int:
+        return len(self._events)
+
+    def extend(self, lines: Sequence[EventLine]) -> None:
+        """Adds lines in one go."""
+        if not lines:
+            return
+        self._at_end = self.scroll_offset.y >= self.max_scroll_y
+        events = list(self._events)
+        for line in lines:
+            together = line.after(events[-1]) if events else None
+            if together is None:
+                events.append(line)
+            else:
+                events[-1] = together
+        self._events = events[-KEPT:]
+        self.fit()
+        self._stay_at_end()
+
+    def on_resize(self) -> None:
+        self._stay_at_end()
+
+    def _stay_at_end(self) -> None:
+        if self._at_end:
+            # The new lines are not laid out yet. Forced: without its scroll bar a list would refuse.
+            self.call_after_refresh(self.scroll_end, animate=False, force=True)
+
+    def line(self, index: int, width: int) -> Text:
+        event = self._events[index]
+        text = Text(f"{event.clock} ", style=palette.RULE if width < 30 else palette.QUIET)
+        text.append(event.text, style=_COLOURS[event.tone])
+        return text
+
+
+FRAME_TITLE = "Last frame"
+_STYLES: dict[Mark, Style] = {
+    Mark.RIGHT: Style(color=palette.GREEN),
+    Mark.OTHER_VALUE: Style(color=palette.ORANGE, strike=True),
+    Mark.MISSING: Style(color=palette.RED),
+    Mark.TOO_MANY: Style(color=palette.RED, strike=True),
+    Mark.ASIDE: Style(color=palette.QUIET),
+}
+
+
+class FramePanel(Painted):
+    """A line for each part with its sign: what is wrong can be read without a colour."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.border_title = FRAME_TITLE
+        self._trial: Trial | None = None
+        self._attempts: tuple[AttemptProgress, ...] = ()
+
+    def show(self, progress: Progress) -> None:
+        """The last attempt that a frame is known of, or known to be unknown; those of its take before it."""
+        if progress.last_frame is None:
+            return
+        trial_id, take_number, number = progress.last_frame
+        found = progress.trial(trial_id)
+        take = next((one for one in found.takes if one.take == take_number), None) if found else None
+        if found is None or take is None:
+            return
+        attempts = tuple(one for one in take.attempts if one.attempt <= number and _told_frame(one) is not None)
+        if (found.trial, attempts) == (self._trial, self._attempts):
+            return
+        self._trial, self._attempts = found.trial, attempts
+        self.border_title = Content(f"{FRAME_TITLE}, ×{number}: {plain_text(trial_id, 80)}")
+        self.refresh()
+
+    def paint(self, width: int, height: int) -> Text:
+        if self._trial is None or not self._attempts:
+            return Text("none yet", style=palette.QUIET)
+        *before, last = self._attempts
+        head, *found = _last_frame(self._trial, last)
+        if 1 + len(found) > height:
+            found = _packed(found, width)
+        lines = [head, *found, *(_frame_before(self._trial, one) for one in reversed(before))]
+        if 1 + len(found) > height:
+            lines = [*lines[: height - 1], Text(f"… {1 + len(found) - height + 1} more lines", style=palette.QUIET)]
+        return Text("\n").join(lines[:height])
+
+
+def _told_frame(attempt: AttemptProgress) -> Understood | None:
+    return None if attempt.verdict is None else attempt.verdict.understood
+
+
+def _packed(parts: Sequence[Text], width: int) -> list[Text]:
+    """As many parts on a line as fit."""
+    lines: list[Text] = []
+    for part in parts:
+        if lines and lines[-1].cell_len + 2 + part.cell_len <= width:
+            lines[-1] = Text("  ").join((lines[-1], part))
+        else:
+            lines.append(part)
+    return lines
+
+
+def _last_frame(trial: Trial, attempt: AttemptProgress) -> list[Text]:
+    """The verdict, and a line for each part."""
+    told, row = _told_frame(attempt), attempt.verdict
+    if told is None or row is None:
+        return [Text()]
+    colour = palette.CYAN if told.right is None else palette.GREEN if told.right else palette.RED
+    head = Text(verdict_in_words(told), style=colour)
+    if told.source is EvidenceSource.OPERATOR:
+        head.append(", by the operator", style=palette.QUIET)
+    found = parts_of(trial, row)
+    if not found and told.intents is not None:
+        head.append(": nothing, as it should" if told.right else ": nothing", style=palette.QUIET)
+    return [head, *(_part(one) for one in found)]
+
+
+def _part(part: Part) -> Text:
+    style = _STYLES[part.mark]
+    sign = Text(f"{part.mark.sign} ", style=Style(color=style.color))
+    text = (
+        plain_text(part.name, 80) if part.value is None else f"{plain_text(part.name, 40)} “{plain_text(part.value)}”"
+    )
+    sign.append(text, style=style)
+    if part.mark is Mark.OTHER_VALUE:
+        sign.append(f", not “{plain_text(part.wanted or '')}”", style=palette.TEXT)
+    return sign
+
+
+def _frame_before(trial: Trial, attempt: AttemptProgress) -> Text:
+    """An attempt before the last on one line: what of it was not right."""
+    told, row = _told_frame(attempt), attempt.verdict
+    wrong = [] if row is None else [one for one in parts_of(trial, row) if one.mark is not Mark.RIGHT]
+    what = compared(wrong) or ("" if told is None else verdict_in_words(told))
+    return Text(f"×{attempt.attempt} {what}", style=palette.QUIET)
+
+
+LOWEST_DBFS = -80.0
+LOUD_DBFS = -6.0
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+
+
+def cells(value_dbfs: float, width: int) -> float:
+    """Where a level lies on a scale of `width` cells."""
+    return max(0.0, min(1.0, 1 - value_dbfs / LOWEST_DBFS)) * width
+
+
+class LevelMeters(Painted):
+    """Two bars from −80 to 0 dBFS; `│` marks the noise floor."""
+
+    DEFAULT_CSS = "LevelMeters { height: 2; padding: 0 1; }"
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._meters = Meters(None, None, None)
+
+    def show(self, meters: Meters | None) -> None:
+        if meters is not None and meters != self._meters:
+            self._meters = meters
+            self.refresh()
+
+    def paint(self, width: int, height: int) -> Text:
+        now = self._meters
+        text = self._bar("Speaker   ", now.speaker_dbfs, None, width, palette.BLUE)
+        text.append("\n")
+        text.append_text(self._bar("Microphone", now.microphone_dbfs, now.noise_floor_dbfs, width, palette.GREEN))
+        return text
+
+    @staticmethod
+    def _bar(name: str, value: float | None, floor: float | None, width: int, colour: str) -> Text:
+        room = max(4, width - 40)
+        filled = 0.0 if value is None else cells(value, room)
+        whole = int(filled)
+        bar = "█" * whole + (_EIGHTHS[int((filled - whole) * 8)] if whole < room else "")
+        bar = bar.replace(" ", "").ljust(room, "·")[:room]
+        loud = value is not None and value > LOUD_DBFS
+        text = Text(f"{name} ", style=palette.QUIET)
+        drawn = len(bar.rstrip("·"))
+        text.append(bar[:drawn], style=palette.ORANGE if loud else colour)
+        text.append(bar[drawn:], style=palette.RULE)
+        if floor is not None:
+            at = len(name) + 1 + min(room - 1, int(cells(floor, room)))
+            marked = Text.assemble(text[:at], ("│", palette.YELLOW), text[at + 1 :])
+            text = marked
+        text.append(f" {level(value):>8}", style=palette.TEXT)
+        if loud:
+            text.append(" loud", style=palette.ORANGE)
+        elif floor is not None:
+            text.append(f"  floor {level(floor)}", style=palette.YELLOW)
+        return text
+
+
+TOTALS_TITLE = "So far (95 % intervals)"
+NAMES = 11  # columns
+
+
+class TotalsPanel(Painted):
+    """Rates with their 95 % intervals; n/a where nothing was counted."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.border_title = TOTALS_TITLE
+        self._progress = Progress()
+        self._wake = WakeProgress()
+
+    def show(self, progress: Progress, wake: WakeProgress) -> None:
+        if progress != self._progress or wake is not self._wake:
+            self._progress, self._wake = progress, wake
+            name = plain_text(normalisation_of(progress), 40)
+            heard = words_of_session(progress.totals, wake)[0].attempts
+            self.border_title = Content(f"95 % intervals · words: {name}" if heard else TOTALS_TITLE)
+            self.refresh()
+
+    def paint(self, width: int, height: int) -> Text:
+        progress, totals = self._progress, self._progress.totals
+        attempts = "  ".join(f"{needed}: {n}" for needed, n in totals.attempts_to_recognition) or "n/a"
+        first, _ = words_of_session(totals, self._wake)
+        heard = [("WER 1st", wer(first, width - NAMES))] if first.attempts else []
+        rows: list[tuple[str, str]] = [
+            *_frames(progress),
+            *_recognised(progress),
+            *heard,
+            ("Lat. p50", quantile(totals.latency.p50)),
+            ("Lat. p95", quantile(totals.latency.p95)),
+            ("Answered", share(totals.answered)),
+            ("Judged", f"{totals.judged} of {totals.to_judge}"),
+            *([("Attempts", attempts)] if totals.attempts_to_recognition or not _until_understood(progress) else []),
+            ("Faults", f"{progress.faults}   pauses {progress.pauses}   overruns {progress.overruns}"),
+        ]
+        if self._wake.planned:
+            queries = any(one.trial.listening is None for one in progress.trials)
+            rows = [*(rows if queries else [*heard, rows[-1]]), *_wake_rows(self._wake)]
+        if progress.unread:
+            rows.insert(0, ("NOT READ", f"{progress.unread} lines of devices"))
+        if progress.unplaced:
+            rows.insert(0, ("LOG", f"{progress.unplaced} rows of unknown trials"))
+        text = Text()
+        for name, value in rows:
+            text.append(f"{name:<{NAMES}}", style=palette.QUIET)
+            text.append(f"{value}\n", style=palette.TEXT)
+        for outcome, n in totals.by_outcome:
+            text.append(f"{OUTCOME_WORDS[outcome]:<13}", style=palette.OUTCOMES[outcome])
+            text.append(f"{n}\n", style=palette.TEXT)
+        text.right_crop(1)
+        return text
+
+
+def _until_understood(progress: Progress) -> bool:
+    """Whether no trial is asked until its words are recognised, but some until they are understood."""
+    asked = [one.trial for one in progress.trials if one.trial.listening is None]
+    return bool(asked) and all(trial.until_understood for trial in asked)
+
+
+def _frames(progress: Progress) -> Iterator[tuple[str, str]]:
+    """Of trials that say what should be understood."""
+    if not any(one.trial.expects is not None for one in progress.trials):
+        return
+    found = progress.totals.understood
+    yield "Frames", share(found.right)
+    yield "Intents", share(found.intents)
+    yield "Frame 1st", share(found.first_right)
+    tries = (f"{'never' if needed is None else needed}: {one.count}" for needed, one in found.attempts_needed)
+    yield "Tries", "  ".join(tries) or "n/a"
+
+
+def _recognised(progress: Progress) -> Iterator[tuple[str, str]]:
+    if not _until_understood(progress):
+        yield "Recognised", share(progress.totals.recognised)
+        yield "First try", share(progress.totals.first_attempt)
+
+
+def _wake_rows(wake: WakeProgress) -> Iterator[tuple[str, str]]:
+    """Two lines a device, with the intervals that may be looked at at any time; the wake screen has the rest."""
+    for device in wake.devices:
+        ratio, rate = device.false_rejects, device.after_review
+        name = plain_text(device.device, 10)
+        yield name, f"FR {ratio_value(ratio)} ({ratio_interval(ratio.any_time)})"
+        yield "", f"FA/h {rate_value(rate)} ({rate_interval(rate.any_time)})"
+
+
+LONGEST_NAME = 24
+
+
+class TrialList(Lines):
+    """Follows the trial that is going on, until somebody moves the selection; `end` follows again."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "move(-1)", "Trial before", show=False),
+        Binding("down", "move(1)", "Next trial", show=False),
+        Binding("pageup", "move(-10)", "Ten back", show=False),
+        Binding("pagedown", "move(10)", "Ten on", show=False),
+        Binding("home", "move(-1000000)", "First trial", show=False),
+        Binding("end", "follow", "Follow the run", show=False),
+    ]
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.border_title = "Trials"
+        self._trials: tuple[TrialProgress, ...] = ()
+        self._selected = 0
+        self._following = True
+        self._names: list[str] = []
+        self._names_for = 0
+
+    @property
+    def count(self) -> int:
+        return len(self._trials)
+
+    @property
+    def selected(self) -> TrialProgress | None:
+        return self._trials[self._selected] if self._selected < len(self._trials) else None
+
+    @property
+    def in_sight(self) -> bool:
+        """True when the selected trial is among the rows that are drawn."""
+        top, height = self.scroll_offset.y, self.scrollable_content_region.height
+        return top <= self._selected < top + height
+
+    def show(self, progress: Progress) -> None:
+        if progress.trials == self._trials:
+            return
+        grown = len(progress.trials) != len(self._trials)
+        self._trials = progress.trials
+        if grown:
+            self._names_for = 0
+            self.fit()
+        if self._following:
+            going = next((n for n, one in enumerate(self._trials) if one.state is TrialState.RUNNING), None)
+            last = next((n for n in reversed(range(self.count)) if self._trials[n].outcome is not None), 0)
+            self._select(last if going is None else going)
+        self.refresh()
+
+    def action_move(self, by: int) -> None:
+        self._following = False
+        self._select(self._selected + by)
+
+    def action_follow(self) -> None:
+        self._following = True
+        trials, self._trials = self._trials, ()
+        self.show(Progress(trials=trials))
+
+    def _select(self, index: int) -> None:
+        self._selected = max(0, min(index, self.count - 1))
+        chosen = None if self._following else self.selected
+        # Set as content, since a text would be read as markup.
+        self.border_title = Content(f"Trials: {plain_text(chosen.trial.id, 80)}" if chosen else "Trials")
+        if not self.in_sight:
+            # The list may not be laid out yet, and then cannot be scrolled.
+            self.call_after_refresh(self._bring_into_sight)
+        self.refresh()
+
+    def _bring_into_sight(self) -> None:
+        """By what is selected and how high the list is by then; without a height, a resize is to come."""
+        height = self.scrollable_content_region.height
+        if height and not self.in_sight:
+            # Forced: a list whose scroll bar is not drawn yet would refuse, and stay where it is.
+            self.scroll_to(y=self._selected - height // 2, animate=False, force=True)
+
+    def on_resize(self) -> None:
+        self._select(self._selected)
+
+    def line(self, index: int, width: int) -> Text:
+        one = self._trials[index]
+        chosen = index == self._selected
+        word, colour = self._outcome(one)
+        take = one.counting or one.current
+        attempts = len(take.attempts) if take else 0
+        deciding = take.deciding if take else None
+        latency = deciding.verdict.latency if deciding and deciding.verdict else None
+        mark = "▶" if one.state is TrialState.RUNNING else "›" if chosen else " "
+        digits = max(2, len(str(self.count)))
+        text = Text(f"{mark}{one.trial.number:>{digits}} ", style=palette.TEXT if chosen else palette.QUIET)
+        # mark and number, outcome 13, attempts 3, latency 7; what is left goes to the name
+        names = self._names_within(max(8, min(LONGEST_NAME, width - digits - 26)))
+        name_width = max(map(len, names))
+        text.append(f"{set_cell_size(names[index], name_width)} ", style=palette.TEXT)
+        text.append(f"{word:<12} ", style=colour)
+        text.append(f"{f'×{attempts}' if attempts else '':<3}", style=palette.QUIET)
+        text.append(f"{seconds(latency.value_s) if latency else '':>7}", style=palette.TEXT)
+        response = one.response
+        if response is not None and response.judgment is not None and width >= 58:
+            given = response.judgment
+            text.append(f"  {LABELS[given.category] if given.category else given.status.value}", style=palette.BLUE)
+        if width >= 64:
+            text.append(f"  {query_text(one.trial)}", style=palette.QUIET)
+        if chosen:
+            text.pad_right(max(0, width - text.cell_len))
+            text.stylize(Style(bgcolor=palette.SELECTED))
+        return text
+
+    def _names_within(self, width: int) -> list[str]:
+        if width != self._names_for:
+            self._names = short_names([one.trial.id for one in self._trials], width)
+            self._names_for = width
+        return self._names
+
+    @staticmethod
+    def _outcome(one: TrialProgress) -> tuple[str, str]:
+        if one.state is TrialState.RUNNING:
+            return "running", palette.BLUE
+        if one.rerun_asked:
+            return "once more", palette.BLUE
+        if one.outcome is None:
+            return "to come", palette.QUIET
+        return OUTCOME_WORDS[one.outcome], palette.OUTCOMES[one.outcome]
