@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.model.judgment import Category, ProposalRule, ProposalShown, RatingRound
+from harness.model.judgment import Category, JudgmentStatus, ProposalRule, ProposalShown, RatingRound
 from harness.model.record import JudgmentGiven
-from harness.rating.items import Sitting
+from harness.rating.items import new_row
 from harness.rating.rating_room import open_room
 from harness.session.log.judgment_log import JudgmentLog
 from tests.rating_sessions import rating_session
@@ -21,7 +21,9 @@ def judged_source(folder: Path, count: int = 32, *, session_id: str = "s0") -> P
     room = open_room([folder])
     log = JudgmentLog(folder)
     for item in room.items:
-        log.append(JudgmentGiven(Sitting("bob", item.subject).submit(right_for(item.hidden.query_id))))
+        log.append(
+            JudgmentGiven(new_row(item.subject, "bob", JudgmentStatus.SUBMITTED, right_for(item.hidden.query_id)))
+        )
     log.close()
     room.close()
     return folder

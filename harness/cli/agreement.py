@@ -35,12 +35,7 @@ TOO_LOW = 1
     help="Status 1 when Krippendorff's alpha is below X, or there is none.",
 )
 def command(
-    named: tuple[str, ...],
-    round_id: str | None,
-    disputed: bool,
-    as_json: bool,
-    as_csv: bool,
-    min_alpha: float | None,
+    named: tuple[str, ...], round_id: str | None, disputed: bool, as_json: bool, as_csv: bool, min_alpha: float | None
 ) -> None:
     """Say how far raters agree: raw, beyond chance, by category, with the consensus and with gold items.
 

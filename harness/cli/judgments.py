@@ -32,11 +32,7 @@ def command() -> None:
 @click.option("--jsonl", "jsonl_file", metavar="FILE", help="An object in each line; - is standard output.")
 @click.option("--parquet", "parquet_file", metavar="FILE", help="Typed columns (needs the extra `parquet`).")
 @click.option("--in-force", is_flag=True, help="Only judgments that stand: none that was changed or taken back.")
-@click.option(
-    "--blind",
-    is_flag=True,
-    help="Without trials, devices and conditions: a response is known by its clip.",
-)
+@click.option("--blind", is_flag=True, help="Without trials, devices and conditions: a response is known by its clip.")
 def export(
     sessions: tuple[str, ...],
     csv_file: str | None,

@@ -31,12 +31,7 @@ POLICIES = [one.value for one in TranscriptPolicy]
 @click.option("--rater", help="Your pseudonym, which stands in every judgment. Default: your user name.")
 @click.option("--round", "round_id", help="Name of the round, when no file says it.")
 @click.option("--seed", type=click.IntRange(min=0), help="Of the orders and of what is drawn.")
-@click.option(
-    "--device",
-    "devices",
-    multiple=True,
-    help="Only this device; may be repeated, as all of these filters.",
-)
+@click.option("--device", "devices", multiple=True, help="Only this device; may be repeated, as all of these filters.")
 @click.option("--class", "classes", multiple=True, help="Only this query class.")
 @click.option("--query", "queries", multiple=True, help="Only this query, by its id.")
 @click.option("--trial", "trials", multiple=True, help="Only this trial, by its id.")

@@ -201,12 +201,7 @@ QUESTIONS: tuple[Question, ...] = (
         "How does the response give the answer?",
         (
             Answer("complete", "a", "In full, and nothing beyond it", _ends(Category.CORRECT)),
-            Answer(
-                "little",
-                "b",
-                "Only a part of it",
-                _ends(Category.PARTIALLY_CORRECT, SubFlag.TOO_LITTLE),
-            ),
+            Answer("little", "b", "Only a part of it", _ends(Category.PARTIALLY_CORRECT, SubFlag.TOO_LITTLE)),
             Answer("much", "c", "With more than was asked for", _ends(Category.PARTIALLY_CORRECT, SubFlag.TOO_MUCH)),
             Answer(
                 "inferred",

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Any
 
 from harness.base.presence import Presence
 from harness.model.effect import EffectWord
@@ -15,6 +16,7 @@ from harness.model.judgment import (
     Exercise,
     Flag,
     Judgment,
+    JudgmentStatus,
     ProposalShown,
     RatingRound,
     SubFlag,
@@ -23,7 +25,7 @@ from harness.model.judgment import (
 from harness.model.row_ids import RowIds
 from harness.rating.aid import AID, AidState, Known
 from harness.rating.guide import LABELS
-from harness.rating.items import Item, Proposal, Seen, Sitting, seen_in, withdrawal
+from harness.rating.items import Item, Proposal, Seen, new_row, seen_in, withdrawal
 from harness.rating.standing import Count, Given, OwnRows, Standing
 
 
@@ -203,11 +205,16 @@ class Desk:
         wanted = tuple(self._draft.sub_flags)
         for flag in sub_flags:
             wanted = (*_without(flag, wanted), flag)
-        sitting = replace(self._sitting(item), aid_path=aid_path or self._draft.aid_path)
         told = self._told_after(item, category)
+        row = self._row(
+            item,
+            JudgmentStatus.SUBMITTED,
+            category,
+            sub_flags=tuple(flag.value for flag in wanted if flag in allowed),
+            aid_path=aid_path or self._draft.aid_path,
+        )
         if told:
-            sitting = replace(sitting, proposal_shown=ProposalShown.AFTER)
-        row = sitting.submit(category, tuple(flag.value for flag in wanted if flag in allowed))
+            row = replace(row, proposal_shown=ProposalShown.AFTER)
         left_out = [flag.value.replace("_", " ") for flag in wanted if flag not in allowed]
         said = f"{told}saved as {LABELS[category]}"
         self._save(item, row, f"{said}; not of that category: {', '.join(left_out)}" if left_out else said)
@@ -232,7 +239,7 @@ class Desk:
         """Leaves the item for the end; one that was opened again as it is."""
         if self._again:
             return self.leave()
-        return self._aside(lambda sitting: sitting.skip(), "left for the end")
+        return self._aside(JudgmentStatus.SKIPPED, "left for the end")
 
     def hold(self, *, aid_path: tuple[str, ...] = ()) -> bool:
         """Leaves it until somebody has said what the device did; refused when somebody has: nothing would free it."""
@@ -240,12 +247,12 @@ class Desk:
         if item is not None and item.effect is not None and item.effect.word is not EffectWord.UNKNOWN:
             self._said = "what the device did is known; judge it, or put it aside if you doubt that"
             return False
-        return self._aside(lambda sitting: sitting.hold(), "held until it is known what the device did", aid_path)
+        return self._aside(JudgmentStatus.HELD, "held until it is known what the device did", aid_path=aid_path)
 
     def flag(self, flag: Flag, *, aid_path: tuple[str, ...] = ()) -> bool:
         """Puts it aside, with the reason."""
         said = f"put aside: {flag.value.replace('_', ' ')}"
-        return self._aside(lambda sitting: sitting.flag((flag,)), said, aid_path)
+        return self._aside(JudgmentStatus.FLAGGED, said, aid_path=aid_path, flags=(flag.value,))
 
     def undo(self) -> bool:
         """Takes back the rater's latest row of this round, whenever it was given; its item is in sight again."""
@@ -382,24 +389,27 @@ class Desk:
         self._presence.sign()
         return None if self._explained is not None else self._item
 
-    def _aside(self, make: Callable[[Sitting], Judgment], said: str, aid_path: tuple[str, ...] = ()) -> bool:
+    def _aside(self, status: JudgmentStatus, said: str, **more: Any) -> bool:
         item = self._ready()
         if item is None or item.exercise is not None:
             self._said = "an exercise wants a category" if item is not None else ""
             return False
-        self._save(item, make(replace(self._sitting(item), aid_path=aid_path)), said)
+        self._save(item, self._row(item, status, **more), said)
         self._next()
         return True
 
-    def _sitting(self, item: Item) -> Sitting:
+    def _row(self, item: Item, status: JudgmentStatus, category: Category | None = None, **more: Any) -> Judgment:
         own = self._standing.rows.standing(item)
         effect = item.effect
         proposal, seen = self._proposal(item), self._seen(item)
         shown = self._in_sight(item) or (None if seen is None else seen.proposal)
         written = shown or proposal
-        return Sitting(
-            rater=self.rater,
-            subject=item.subject,
+        return new_row(
+            item.subject,
+            self.rater,
+            status,
+            category,
+            id_=self.ids.next(),
             replaces=own.id if own else None,
             comment=self._draft.comment,
             plays=self._draft.plays,
@@ -418,8 +428,8 @@ class Desk:
             proposed=None if written is None else written.category,
             proposed_probability=None if written is None else written.probability,
             proposal_shown=ProposalShown.NEVER if shown is None else ProposalShown.BEFORE,
-            unaided=None if seen is None else seen.unaided,
-            id=self.ids.next(),
+            unaided=None if seen is None or category is None else seen.unaided,
+            **more,
         )
 
     # What a classifier says: of no exercise, and nothing to who settles what raters disagree on

@@ -5,9 +5,6 @@ Source of the rules: Dahl & Doran, Response Assessment for Voice Assistant Test 
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable
-
 from harness.model.judgment import Category, Exercise
 
 BUILT_IN_EXERCISES: tuple[Exercise, ...] = (
@@ -215,12 +212,3 @@ BUILT_IN_EXERCISES: tuple[Exercise, ...] = (
     ),
 )
 """At least two for each category, the tricky cases of the guide among them."""
-
-
-def shuffled(exercises: Iterable[Exercise], seed: int, rater: str) -> tuple[Exercise, ...]:
-    """In the order in which a rater meets them: the same for the same seed and rater, on every machine."""
-
-    def place(exercise: Exercise) -> str:
-        return hashlib.sha256(f"{seed}\n{rater}\n{exercise.id}".encode()).hexdigest()
-
-    return tuple(sorted(exercises, key=place))

@@ -33,11 +33,6 @@ LABELS: dict[Category, str] = {
 }
 
 
-def category_of(key: str) -> Category | None:
-    """The category that a key stands for; None for any other key."""
-    return dict(KEYS).get(key)
-
-
 @dataclass(frozen=True, slots=True)
 class GuideExample:
     """A query, what the device said, and, where it matters, what was seen to happen."""

@@ -262,7 +262,7 @@ def _judgment(row: WrittenJudgment, place: _Place, file: str) -> Judgment:
 _SAME = (
     "item_id", "sub_flags", "flags", "confidence", "comment", "effect_claimed", "aid_path", "plays", "heard_ms",
     "time_to_answer_s", "transcript_shown", "round", "position", "shown_wall_s", "given_wall_s", "adjudicates",
-    "guideline_version", "tool_version", "proposed_probability",
+    "guideline_version", "tool_version", "proposed_probability"
 )  # fmt: skip
 """Columns that are fields of a judgment as they stand."""
 

@@ -284,13 +284,7 @@ class SeatedSite(Entrance, Generic[AnySeat, AnyPost]):
             *(Route(place, self._post, methods=["POST"]) for place in self._seats),
         ]
         super().__init__(
-            invitations,
-            templates,
-            [*shared, *routes],
-            names=names,
-            port=port,
-            secure=secure,
-            most_fields=most_fields,
+            invitations, templates, [*shared, *routes], names=names, port=port, secure=secure, most_fields=most_fields
         )
 
     def close(self) -> None:

@@ -137,9 +137,7 @@ def serve_site(make: MakeSite, options: WebOptions, called: str) -> int:
     scheme = "https" if tls else "http"
     host = f"[{options.address}]" if ":" in options.address else options.address
     print(  # noqa: T201
-        f"{called} at {options.public_url or f'{scheme}://{host}:{port}'} (Ctrl-C ends it)",
-        file=sys.stderr,
-        flush=True,
+        f"{called} at {options.public_url or f'{scheme}://{host}:{port}'} (Ctrl-C ends it)", file=sys.stderr, flush=True
     )
     _run(server.run, listening, called)
     site.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from rich.text import Text
 from textual import events
@@ -25,7 +25,7 @@ from harness.dashboard.wording import measured, query_text, seconds
 from harness.model.feed import Answered, Judge, Replay
 from harness.model.judgment import Category, Judgment, JudgmentStatus
 from harness.rating.guide import FLAG_TEXTS, GUIDE, KEYS, LABELS, RULES
-from harness.rating.items import Sitting, Subject, withdrawal
+from harness.rating.items import Subject, new_row, withdrawal
 from harness.session.figures.progress import Progress
 from harness.session.figures.trials import FirstResponse
 
@@ -219,19 +219,23 @@ class RatingScreen(Sheet):
             text.append("   saving …", style=palette.YELLOW)
         self.query_one("#rated", Line).write(text)
 
-    def _sitting(self) -> Sitting | None:
-        """None when there is nothing to judge, or the last key is not saved yet."""
+    def _give(self, said: str, status: JudgmentStatus, category: Category | None = None, **more: Any) -> None:
+        """Saves a row; none when there is nothing to judge, or the last key is not saved yet."""
         if self._item is None or self._saving is not None:
-            return None
+            return
         own = own_judgment(self._item, self._rater)
-        return Sitting(
-            rater=self._rater,
-            subject=Subject(self._item.trial.id, self._item.attempt, self._item.clip.sha256),
+        row = new_row(
+            Subject(self._item.trial.id, self._item.attempt, self._item.clip.sha256),
+            self._rater,
+            status,
+            category,
             replaces=own.id if own else None,
             comment=self._comment,
             plays=self._plays,
             time_to_answer_s=round(time.monotonic() - self._shown_at_s, 3),
+            **more,
         )
+        self._save(row, said)
 
     def on_key(self, event: events.Key) -> None:
         """Keys that label, here and not as bindings: an action runs later, when another response may be in sight."""
@@ -258,27 +262,22 @@ class RatingScreen(Sheet):
         self.post_message(Told(said))
 
     def _judge(self, category: Category) -> None:
-        sitting = self._sitting()
         if self._saving is not None:
             # The response in sight is not yet the next one: a key given now would be meant for neither.
             self.app.bell()
-        if sitting is not None:
-            self._save(sitting.submit(category), f"saved as “{LABELS[category]}”")
+        self._give(f"saved as “{LABELS[category]}”", JudgmentStatus.SUBMITTED, category)
 
     def action_skip(self) -> None:
-        sitting = self._sitting()
-        if sitting is not None:
-            self._save(sitting.skip(), "left for later")
+        self._give("left for later", JudgmentStatus.SKIPPED)
 
     def action_flag(self) -> None:
         asked = _key(self._item)
 
         def chosen(index: int | None) -> None:
-            sitting = self._sitting()
-            if index is None or sitting is None:
+            if index is None or self._item is None or self._saving is not None:
                 return
             if _key(self._item) == asked:
-                self._save(sitting.flag((FLAGS[index][0],)), "put aside")
+                self._give("put aside", JudgmentStatus.FLAGGED, flags=(FLAGS[index][0].value,))
             else:
                 self._tell("that response is no longer in sight; nothing was done")
 

@@ -25,9 +25,7 @@ TOGETHER = 1 - (1 - CONFIDENCE) / len(Category)
 
 MEMBERS: dict[Derived, frozenset[Category]] = {
     Derived.SATISFIED: frozenset({Category.CORRECT}),
-    Derived.HELPFUL: frozenset(
-        {Category.CORRECT, Category.PARTIALLY_CORRECT, Category.INFERRABLE, Category.FINDABLE},
-    ),
+    Derived.HELPFUL: frozenset({Category.CORRECT, Category.PARTIALLY_CORRECT, Category.INFERRABLE, Category.FINDABLE}),
     Derived.ASKS_BACK: frozenset({Category.CLARIFICATION, Category.SLOT_REQUEST}),
 }
 Figure = Category | Derived

@@ -196,9 +196,7 @@ def rows_asked_for(
 
 
 def rated_in(
-    progress: Progress,
-    judged: Iterable[JudgedResponse],
-    consensus: Mapping[ResponseKey, Category] | None = None,
+    progress: Progress, judged: Iterable[JudgedResponse], consensus: Mapping[ResponseKey, Category] | None = None
 ) -> tuple[RatedTrial, ...]:
     """A session's queries in the order of playing; other kinds of trials, and devices without a voice, are left out.
 

@@ -288,7 +288,7 @@ LONGEST_NAME = 100
 _AT_LEAST = {"take": 1, "attempt": 1, "position": 1, "plays": 0, "heard_ms": 0, "time_to_answer_s": 0}
 _WORDS: dict[str, type[StrEnum]] = {
     "status": JudgmentStatus, "effect": EffectWord, "proposed": Category, "proposal_shown": ProposalShown,
-    "unaided": Category,
+    "unaided": Category
 }  # fmt: skip
 _LISTS: dict[str, type[StrEnum]] = {"sub_flags": SubFlag, "flags": Flag}
 

@@ -137,7 +137,7 @@ def _comparisons(trials: Sequence[RatedTrial], selection: Selection) -> tuple[Ca
 COLUMNS = (
     "by", "label", "by_2", "label_2", "category", "reading", "count", "total", "share", "low", "high", "low_together",
     "high_together", "interval_over", "interval_method", "planned", "asked", "recognised", "answered", "judged",
-    "disputed", "held", "flagged",
+    "disputed", "held", "flagged"
 )  # fmt: skip
 
 

@@ -129,7 +129,7 @@ def test_drafts_notes_aid_and_undo_by_keys(site: SiteProcess, window: Callable[[
     assert page.locator("#comment").input_value() == row.comment
     dora.press("1")
     assert [one.status for one in site.rows("dora")] == [
-        JudgmentStatus.SUBMITTED, JudgmentStatus.WITHDRAWN, JudgmentStatus.SUBMITTED,
+        JudgmentStatus.SUBMITTED, JudgmentStatus.WITHDRAWN, JudgmentStatus.SUBMITTED
     ]  # fmt: skip
     page.keyboard.press("f")
     dora.press("d")

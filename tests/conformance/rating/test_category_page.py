@@ -16,8 +16,7 @@ from tests.unit.rating.reports.reports import reported, two_devices
 def test_nothing_but_tables_is_wider_than_the_window(browser: Browser, tmp_path: Path, width: int, scheme: str) -> None:
     write_html(reported(two_devices()), tmp_path / "page.html")
     context = browser.new_context(
-        viewport={"width": width, "height": 800},
-        color_scheme="dark" if scheme == "dark" else "light",
+        viewport={"width": width, "height": 800}, color_scheme="dark" if scheme == "dark" else "light"
     )
     page = context.new_page()
     told: list[str] = []

@@ -33,7 +33,7 @@ def certificate(tmp_path: Path) -> tuple[Path, Path]:
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
          "-days", "1", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", key,
          "-out", cert],
-        check=True, capture_output=True,
+        check=True, capture_output=True
     )  # fmt: skip
     return cert, key
 

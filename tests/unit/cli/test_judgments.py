@@ -63,7 +63,7 @@ def folder(tmp_path: Path) -> Path:
             plays=2, heard_ms=900, time_to_answer_s=0.1 + at, transcript_shown=False, item_id=f"item{at}", round="r1",
             position=at + 1, aid_path=("whole=yes", "which; one=no"), span_s=(1.25, 2.5), effect_claimed=True,
             effect=EffectWord.PARTIAL, shown_wall_s=1e9, tool_version="0.1.0", proposed=Category.INFERRABLE,
-            proposed_probability=0.25, proposal_shown=ProposalShown.BEFORE, unaided=Category.CLARIFICATION,
+            proposed_probability=0.25, proposal_shown=ProposalShown.BEFORE, unaided=Category.CLARIFICATION
         )  # fmt: skip
         rows.append(full)
     rows.append(judged("q1-kitchen", clips["q1-kitchen"][1], "bob", Category.WRONG, session_id="s1", id="b0"))
@@ -323,7 +323,7 @@ def judgments(draw: st.DrawFn) -> Callable[[str, str, str], Judgment]:
         confidence=draw(st.sampled_from([None, 1, 2, 3])), plays=draw(st.integers(0, 99)),
         time_to_answer_s=draw(seconds), position=draw(st.none() | st.integers(1, 999)),
         effect_claimed=draw(st.sampled_from([None, True, False])), effect=draw(st.sampled_from([None, *EffectWord])),
-        transcript_shown=draw(st.booleans()), given_wall_s=draw(seconds),
+        transcript_shown=draw(st.booleans()), given_wall_s=draw(seconds)
     )  # fmt: skip
     return lambda id_, trial, clip: replace(made, id=id_, trial_id=trial, clip_sha256=clip)
 

@@ -80,11 +80,7 @@ def test_ends_are_told_with_their_key_and_what_is_noted() -> None:
     state = AID.begin(HEARD)
     for answer in ("no", "no", "clear", "none", "gap", "much"):
         state = state.answer(answer)
-    assert lines(state) == [
-        "Partially correct. Key 2.",
-        "Noted: too much.",
-        "Noted: a fact is wrong or missing.",
-    ]
+    assert lines(state) == ["Partially correct. Key 2.", "Noted: too much.", "Noted: a fact is wrong or missing."]
     assert lines(AID.begin(Known(Recognition.YES, truncated=True)))[-1] == (
         "Put aside: the response is cut or not the first."
     )

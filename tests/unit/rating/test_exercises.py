@@ -10,7 +10,7 @@ import pytest
 from harness.model.judgment import Category, Exercise, SubFlag
 from harness.model.trial import Recognition
 from harness.rating.aid import AID, Known
-from harness.rating.exercises import BUILT_IN_EXERCISES, shuffled
+from harness.rating.exercises import BUILT_IN_EXERCISES
 from harness.rating.guide import GUIDE
 from tests.unit.rating.test_aid_examples import EXAMPLES
 
@@ -96,14 +96,3 @@ def test_exercises_give_away_nothing_that_the_guide_shows_and_are_our_own() -> N
     theirs = {plain(one.query) for one in EXAMPLES}
     ours = [one.query for one in BUILT_IN_EXERCISES] + [one.query for text in GUIDE.values() for one in text.examples]
     assert not theirs & {plain(one) for one in ours}
-
-
-def test_the_order_is_that_of_the_seed_and_the_rater_and_of_nothing_else() -> None:
-    order = shuffled(BUILT_IN_EXERCISES, 7, "ann")
-    assert Counter(order) == Counter(BUILT_IN_EXERCISES)
-    assert [one.id for one in order][:3] == ["call_alex", "call_bank", "doctor_number"]
-    assert shuffled(reversed(BUILT_IN_EXERCISES), 7, "ann") == order
-    assert shuffled(BUILT_IN_EXERCISES, 8, "ann") != order
-    assert shuffled(BUILT_IN_EXERCISES, 7, "bob") != order
-    # An exercise more, or less, leaves the order of the others.
-    assert shuffled(BUILT_IN_EXERCISES[5:], 7, "ann") == tuple(one for one in order if one in BUILT_IN_EXERCISES[5:])

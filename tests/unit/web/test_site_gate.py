@@ -61,7 +61,7 @@ def test_own_names_and_addresses_in_digits_are_taken(premises: Premises, host: s
 
 def test_host_name_without_its_port() -> None:
     assert [host_name(one) for one in ("A.b:80", "a.b", "[::1]:80", "[::1]", "a:b", "a:1:2")] == [
-        "a.b", "a.b", "::1", "::1", "", "",
+        "a.b", "a.b", "::1", "::1", "", ""
     ]  # fmt: skip
 
 

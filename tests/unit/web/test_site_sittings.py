@@ -267,7 +267,7 @@ def test_sounds_come_in_ranges(premises: Premises) -> None:
     assert whole.content[:4] == b"RIFF"
     length = len(whole.content)
     for wanted, first, last in (
-        ("0-", 0, length - 1), ("10-19", 10, 19), ("-5", length - 5, length - 1), (f"5-{length * 9}", 5, length - 1),
+        ("0-", 0, length - 1), ("10-19", 10, 19), ("-5", length - 5, length - 1), (f"5-{length * 9}", 5, length - 1)
     ):  # fmt: skip
         part = ann.client.get(path, headers={"range": f"bytes={wanted}"})
         assert part.status_code == 206

@@ -56,7 +56,7 @@ class Case:
         status = JudgmentStatus.SUBMITTED if isinstance(said, Category) else said
         return Judgment(
             id_, self.id, self.attempts, rater, status, category, clip_of(self.id).sha256, round=self.round,
-            sub_flags=self.sub_flags if category is not None else (),
+            sub_flags=self.sub_flags if category is not None else ()
         )  # fmt: skip
 
 

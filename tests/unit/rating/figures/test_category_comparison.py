@@ -50,7 +50,7 @@ def test_repetitions_are_compared_as_shares_within_query_and_conditions() -> Non
         case("b", "q", W, conditions=ann),
         case("a", "q", W, conditions=bob), case("b", "q", W, conditions=bob),
         case("a", "r", C, conditions=bob), case("b", "r", C, conditions=ann),
-        case("b", "s", C),
+        case("b", "s", C)
     )  # fmt: skip
     found = compare_categories(trials, "a", "b", C)
     assert (found.queries, found.strata, found.discordance) == (1, 2, None)

@@ -59,7 +59,7 @@ def test_a_row_of_every_column(tmp_path: Path) -> None:
         "session": "s1", "trial": "t1", "attempt": 2, "take": 1, "rater": "ann",
         "sub_flags": ("too_little", "world_knowledge_gap"), "flags": ("cut_response",), "confidence": 3,
         "comment": 'says, "no"', "heard_ms": 1500, "time_to_answer_s": 2.5, "transcript_shown": False,
-        "given_wall_s": 1769850000.0, "adjudicates": ("a;b", "c"),
+        "given_wall_s": 1769850000.0, "adjudicates": ("a;b", "c")
     }  # fmt: skip
 
 
@@ -183,7 +183,7 @@ def test_json_lines(tmp_path: Path) -> None:
     )
     assert row.values == {
         "trial": "t1", "rater": "ann", "sub_flags": ("recoverable",), "plays": 2, "heard_ms": 1000,
-        "comment": "a\x1bb", "transcript_shown": True,
+        "comment": "a\x1bb", "transcript_shown": True
     }  # fmt: skip
 
 
@@ -215,7 +215,7 @@ def test_wrong_json(tmp_path: Path, line: str, what: str) -> None:
 def test_parquet_of_others(tmp_path: Path) -> None:
     path = tmp_path / "f.parquet"
     table = pyarrow.table({
-        "trial": ["t1", "t2"], "rater": ["ann", None], "category": ["wrong", "wrong"], "plays": [2.0, float("nan")],
+        "trial": ["t1", "t2"], "rater": ["ann", None], "category": ["wrong", "wrong"], "plays": [2.0, float("nan")]
     })  # fmt: skip
     pyarrow.parquet.write_table(table, path)
     found = read_judgments(path, Format.PARQUET, WORDS)
