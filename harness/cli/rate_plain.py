@@ -15,10 +15,9 @@ from harness.dashboard.rating_words import effect_words, found_words, given_word
 from harness.model.errors import DeviceError, HarnessError, LogError
 from harness.model.judgment import Category, Flag, RaterAction, RaterKeys, SubFlag, TranscriptPolicy
 from harness.model.trial import Recognition
-from harness.rating.aid import AidState
+from harness.rating.aid import AidState, aid_lines
 from harness.rating.desk import Desk, Explained, Phase, SittingView
 from harness.rating.guide import GUIDE, LABELS, RULES
-from harness.rating.guide import lines as aid_lines
 from harness.rating.items import Item
 from harness.rating.rater_player import HeardAloud, RaterPlayer
 from harness.rating.rating_room import RatingRoom

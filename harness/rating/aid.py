@@ -9,12 +9,14 @@ what the harness fills in counts as a question.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+import textwrap
 from dataclasses import dataclass
 
 from harness.model.effect import EffectEvidence, EffectSource, EffectWord
 from harness.model.judgment import SUB_FLAGS_OF, Category, Flag, JudgmentStatus, SubFlag
 from harness.model.trial import Recognition
+from harness.rating.guide import FLAG_TEXTS, KEYS, LABELS, SUB_FLAG_TEXTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,6 +290,15 @@ FILLED = "@harness"
 """Ends the words of a path that the harness filled in: "recognised=yes@harness"."""
 
 
+_EFFECT_ANSWERS = {
+    None: None,
+    EffectWord.RIGHT: "right",
+    EffectWord.PARTIAL: "part",
+    EffectWord.WRONG: "wrong",
+    EffectWord.UNKNOWN: "unknown",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Known:
     """What the harness knows of a response before anybody is asked; what it knows it fills in.
@@ -337,22 +348,9 @@ class Known:
                 # It acted, whatever it said of itself: odd words must not hide a right effect.
                 return "no" if self.effect in (EffectWord.RIGHT, EffectWord.PARTIAL) else None
             case "effect":
-                return "not_yet" if self.awaited else self._effect_answer()
+                return "not_yet" if self.awaited else _EFFECT_ANSWERS[self.effect]
             case _:
                 return None
-
-    def _effect_answer(self) -> str | None:
-        match self.effect:
-            case None:
-                return None
-            case EffectWord.RIGHT:
-                return "right"
-            case EffectWord.PARTIAL:
-                return "part"
-            case EffectWord.WRONG:
-                return "wrong"
-            case EffectWord.UNKNOWN:
-                return "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,10 +387,7 @@ class AidState:
         leads = self._leads
         if isinstance(leads, str):
             return None
-        noted: list[SubFlag] = []
-        for step in self.steps:
-            noted.extend(step.answer.notes)
-        return leads.noting(tuple(noted))
+        return leads.noting(tuple(note for step in self.steps for note in step.answer.notes))
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -516,23 +511,45 @@ class Aid:
         """The first question that a person must answer; at its end already when the harness knows enough."""
         return AidState(self, known).filled_in()
 
-    def resume(self, known: Known, path: Sequence[str]) -> AidState:
-        """The state with this path, as it was stored; nothing more is filled in.
-
-        Raises ValueError for a path that the questions, or what is known, do not allow.
-        """
-        state = AidState(self, known)
-        for word in path:
-            filled = word.endswith(FILLED)
-            question_id, _, answer_id = word.removesuffix(FILLED).partition("=")
-            question = state.question
-            answer = question.answer(answer_id) if question else None
-            if question is None or question.id != question_id or answer is None:
-                raise ValueError(f"“{word}” does not follow in the path {list(path)}")
-            if filled and answer != state.suggested:
-                raise ValueError(f"“{word}” was not filled in from what is known")
-            state = state._with(Step(question, answer, filled))
-        return state
-
 
 AID = Aid()
+
+
+def ending_text(ending: Ending) -> str:
+    """An ending in words: the category and what is noted beside it, or why the item is put aside."""
+    match ending.status:
+        case JudgmentStatus.HELD:
+            return "held: it is not known yet what was done"
+        case JudgmentStatus.FLAGGED if ending.flag is not None:
+            return f"put aside: {FLAG_TEXTS[ending.flag]}"
+        case _ if ending.category is not None:
+            noted = ", ".join(SUB_FLAG_TEXTS[one] for one in ending.sub_flags)
+            return LABELS[ending.category] + (f" ({noted})" if noted else "")
+        case _:
+            raise AssertionError(f"an ending without a meaning: {ending}")
+
+
+def aid_lines(state: AidState, width: int = 76) -> list[str]:
+    """What a rater is to read now, in lines of at most `width` columns: what was filled in, then question or ending."""
+    wrapped = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)
+    text: list[str] = []
+    just_filled = list(itertools.takewhile(lambda step: step.filled, reversed(state.steps)))
+    for step in reversed(just_filled):
+        text += wrapped.wrap(f"Known already: {step.question.topic}. {step.answer.text}.")
+    if state.question is not None:
+        text.append(f"Question {state.number} of at most {state.most}.")
+        text += wrapped.wrap(state.question.text)
+        hanging = textwrap.TextWrapper(width, subsequent_indent="   ", break_on_hyphens=False)
+        for answer in state.question.answers:
+            known = " (known so far)" if answer == state.suggested else ""
+            text += hanging.wrap(f"{answer.key}: {answer.text}{known}")
+        return text
+    ending = state.ending
+    if ending is not None:
+        keys = {category: key for key, category in KEYS}
+        if ending.category is None:
+            text += wrapped.wrap(ending_text(ending).capitalize() + ".")
+        else:
+            text += wrapped.wrap(f"{LABELS[ending.category]}. Key {keys[ending.category]}.")
+            text += [f"Noted: {SUB_FLAG_TEXTS[one]}." for one in ending.sub_flags]
+    return text

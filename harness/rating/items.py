@@ -43,7 +43,7 @@ def new_row(
     id_: str = "",
     **said: Any,
 ) -> Judgment:
-    """A row on a response. id_: "" for a random one. more: the other fields of `Judgment`."""
+    """A row on a response. id_: "" for a random one. said: the other fields of `Judgment`."""
     return Judgment(
         id=id_ or str(uuid.uuid4()),
         trial_id=subject.trial_id,
@@ -57,7 +57,7 @@ def new_row(
         session_id=subject.session_id,
         take=subject.take,
         span_s=subject.span_s,
-        **more,
+        **said,
     )
 
 

@@ -130,13 +130,6 @@ def test_going_back_step_by_step_leads_to_the_start_from_every_end() -> None:
             assert state.back() == state
 
 
-def test_every_stored_path_is_taken_up_again_as_it_was() -> None:
-    for known in (HEARD, Known(core_capability=True), replace(HEARD, awaited=True)):
-        for state in ends(AID.begin(known)):
-            assert AID.resume(known, state.path) == state
-            assert AID.resume(known, state.path[:-1]) == state.back()
-
-
 def test_what_the_harness_knows_is_filled_in_counted_and_marked() -> None:
     state = AID.begin(HEARD)
     assert state.path == ("recognised=yes@harness", "whole=yes@harness")
@@ -266,15 +259,6 @@ def test_wrong_answers_and_wrong_paths_are_refused() -> None:
         state.answer("perhaps")
     with pytest.raises(ValueError, match="come to its end"):
         state.answer("detail").answer("detail")
-    for path in (
-        ["whole=yes"],
-        ["recognised"],
-        ["recognised=maybe"],
-        ["recognised=yes", "whole=cut@harness"],
-        ["recognised=yes", "whole=yes", "asks_back=detail", "cannot=no"],
-    ):
-        with pytest.raises(ValueError, match=r"does not follow|not filled in"):
-            AID.resume(HEARD, path)
 
 
 def _line(length: int) -> tuple[Question, ...]:
@@ -320,10 +304,9 @@ def test_an_ending_is_one_thing() -> None:
     known=st.sampled_from(ALL_KNOWN),
     moves=st.lists(st.sampled_from(["a", "b", "c", "d", "e", "f", "back", "stray"]), max_size=40),
 )
-def test_whatever_keys_are_pressed_the_state_is_that_of_its_path(known: Known, moves: list[str]) -> None:
+def test_whatever_keys_are_pressed_the_aid_asks_or_ends(known: Known, moves: list[str]) -> None:
     state = AID.begin(known)
     for move in moves:
         state = state.back() if move == "back" else state.press(move) or state
         assert (state.question is None) != (state.ending is None)
         assert state.number <= state.most <= MOST
-        assert AID.resume(known, state.path) == state

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import textwrap
 from collections.abc import Iterator
@@ -12,8 +13,8 @@ import pytest
 from harness.model.effect import EffectWord
 from harness.model.judgment import Category
 from harness.model.trial import Recognition
-from harness.rating.aid import AID, QUESTIONS, AidState, Ending, Known
-from harness.rating.guide import GUIDE, KEYS, LABELS, RULES, drawing, ending_text, lines, listing
+from harness.rating.aid import AID, QUESTIONS, Aid, AidState, Answer, Ending, Known, Question, aid_lines, ending_text
+from harness.rating.guide import GUIDE, KEYS, LABELS, RULES, SUB_FLAG_TEXTS
 
 PAGE = Path(__file__).parents[3] / "docs" / "rating-guide.md"
 HEARD = Known(Recognition.YES, truncated=False)
@@ -51,7 +52,7 @@ def test_questions_are_asked_in_everyday_words() -> None:
 def test_every_state_is_told_within_the_width_and_says_what_can_be_answered(width: int) -> None:
     for known in (Known(core_capability=True), HEARD, Known(Recognition.YES, False, EffectWord.PARTIAL)):
         for state in states(AID.begin(known)):
-            text = lines(state, width)
+            text = aid_lines(state, width)
             assert text
             assert max(map(len, text)) <= width
             whole = " ".join(line.strip() for line in text)
@@ -66,32 +67,83 @@ def test_every_state_is_told_within_the_width_and_says_what_can_be_answered(widt
 
 def test_what_was_filled_in_is_told_once() -> None:
     state = AID.begin(HEARD)
-    assert lines(state)[:3] == [
+    assert aid_lines(state)[:3] == [
         "Known already: query heard. Yes, or nothing speaks against it.",
         "Known already: first response, whole. Yes.",
         "Question 3 of at most 8.",
     ]
-    assert lines(state.answer("no"))[0] == "Question 4 of at most 8."
+    assert aid_lines(state.answer("no"))[0] == "Question 4 of at most 8."
     back = AID.begin(Known(Recognition.YES, truncated=True)).back()
-    assert "b: No, a part is missing, or it is not the first (known so far)" in lines(back)
+    assert "b: No, a part is missing, or it is not the first (known so far)" in aid_lines(back)
 
 
 def test_ends_are_told_with_their_key_and_what_is_noted() -> None:
     state = AID.begin(HEARD)
     for answer in ("no", "no", "clear", "none", "gap", "much"):
         state = state.answer(answer)
-    assert lines(state) == ["Partially correct. Key 2.", "Noted: too much.", "Noted: a fact is wrong or missing."]
-    assert lines(AID.begin(Known(Recognition.YES, truncated=True)))[-1] == (
+    assert aid_lines(state) == ["Partially correct. Key 2.", "Noted: too much.", "Noted: a fact is wrong or missing."]
+    assert aid_lines(AID.begin(Known(Recognition.YES, truncated=True)))[-1] == (
         "Put aside: the response is cut or not the first."
     )
     held = AID.begin(Known(Recognition.YES, False, awaited=True)).answer("no").answer("no").answer("clear")
-    assert lines(held)[-1] == "Held: it is not known yet what was done."
+    assert aid_lines(held)[-1] == "Held: it is not known yet what was done."
 
 
 def test_endings_in_words_are_all_different() -> None:
     found = {state.ending for state in states(AID.begin(Known(core_capability=True))) if state.ending}
     assert len({ending_text(one) for one in found}) == len(found) >= len(Category) + 4
     assert ending_text(Ending(Category.WRONG)) == "Wrong"
+
+
+NAME_WIDTH = 12
+
+
+def drawing(aid: Aid) -> str:
+    """The questions as a tree, by their ids and those of the answers; ▼ leads to the question drawn below.
+
+    "if basic" tells where an answer leads, or what is noted, when the scenario marks the query as a core capability.
+    """
+    return "\n".join(
+        line
+        for question, below in itertools.zip_longest(aid.questions, aid.questions[1:])
+        for line in _drawn(question, below)
+    )
+
+
+def _drawn(question: Question, below: Question | None) -> list[str]:
+    onward = next((one for one in question.answers if below is not None and one.leads == below.id), None)
+    sideways = [one for one in question.answers if one is not onward]
+    text = []
+    for number, answer in enumerate(sideways):
+        head = f"{question.id} ".ljust(NAME_WIDTH, "─") if number == 0 else " " * NAME_WIDTH
+        last = onward is None and number == len(sideways) - 1
+        turn = "┬" if number == 0 else ("└" if last else "├")
+        text.append(f"{head}{turn}─ {answer.id} ".ljust(NAME_WIDTH + 13, "─") + f"► {_target(answer)}")
+    text.append(" " * NAME_WIDTH + f"▼ {onward.id}" if onward else "")
+    return text
+
+
+def listing(aid: Aid) -> str:
+    """All questions with their answers and where these lead, as Markdown."""
+    text = []
+    for question in aid.questions:
+        text += [f"**{question.id}** {question.text}", ""]
+        text += [f"- `{one.key}` {one.text} → {_target(one)} (`{one.id}`)" for one in question.answers]
+        text.append("")
+    return "\n".join(text).strip()
+
+
+def _target(answer: Answer) -> str:
+    leads = answer.leads if isinstance(answer.leads, str) else ending_text(answer.leads)
+    noted = "".join(f", noting: {SUB_FLAG_TEXTS[one]}" for one in answer.notes)
+    match answer.leads_if_core:
+        case None:
+            return leads + noted
+        case Ending() as ending:
+            more = ", ".join(SUB_FLAG_TEXTS[one] for one in ending.sub_flags)
+            return f"{leads}{noted}; if basic: {more}"
+        case question_id:
+            return f"{leads}{noted}; if basic: {question_id}"
 
 
 def test_the_drawing_shows_every_answer_once_in_80_columns() -> None:
