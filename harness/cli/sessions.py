@@ -15,6 +15,7 @@ from harness.model.errors import InputError
 from harness.model.judgment import RatingRound
 
 if TYPE_CHECKING:
+    from harness.cli.options import RatedAsked
     from harness.session.figures.progress import Progress
     from harness.wake.wake import WakeFigures
 
@@ -86,8 +87,9 @@ def named_round(named: Sequence[str]) -> RatingRound | None:
     return read_round(Path(files[0]))
 
 
-def rated_sessions(named: Sequence[str], round_id: str | None) -> RatedSessions:
-    """Of `SESSION… | ROUND.yaml` and `--round ID`: the judgments of that round count, else those of the round file."""
+def rated_sessions(asked: RatedAsked) -> RatedSessions:
+    """The judgments of the round that is asked for count, else those of the round file."""
+    named, round_id = asked.named, asked.round_id
     round_ = named_round(named)
     if round_ is None:
         return RatedSessions(tuple(session_folder(one) for one in named), None, round_id)

@@ -39,6 +39,15 @@ class Reading(StrEnum):
     WRONG = "b"
 
 
+class Bound(StrEnum):
+    """What a limit is on. SAFE: the end of the interval that makes it harder to keep."""
+
+    POINT = "point"
+    LOWER = "lower"
+    UPPER = "upper"
+    SAFE = "safe"
+
+
 class Parting(StrEnum):
     """What queries can be parted by, beside the axes of conditions. ATTEMPTS: until the query was recognised."""
 

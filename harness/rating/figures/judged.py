@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
@@ -328,14 +328,21 @@ def read_sessions(folders: Sequence[Path]) -> tuple[SessionRead, ...]:
     return tuple(found.values())
 
 
-def of_round(found: Sequence[SessionRead], round_id: str) -> tuple[SessionRead, ...]:
-    """The same sessions with the judgments of one round alone, and what corrects and settles them."""
-    return tuple(_with_rows(one, rows_asked_for(one.rated.rows, round_id=round_id)) for one in found)
+def with_rows_of(
+    found: Sequence[SessionRead], round_id: str | None, raters: tuple[str, ...] = ()
+) -> tuple[SessionRead, ...]:
+    """The same sessions with the judgments of one round, or of some raters, alone (`rows_asked_for`)."""
+    if round_id is None and not raters:
+        return tuple(found)
+    return tuple(
+        _with_rows(one.folder, one.progress, rows_asked_for(one.rated.rows, raters, round_id)) for one in found
+    )
 
 
-def _with_rows(one: SessionRead, rows: Sequence[Judgment]) -> SessionRead:
-    responses = judged_in(one.progress, rows)
-    return replace(one, rated=replace(one.rated, responses=responses, rows=tuple(rows)))
+def rated_trials(found: Sequence[SessionRead]) -> tuple[RatedTrial, ...]:
+    """What became of the queries of all these sessions."""
+    together = consensus_of(one for each in found for one in each.rated.responses)
+    return tuple(trial for one in found for trial in rated_in(one.progress, one.rated.responses, together))
 
 
 def _read(folder: Path) -> SessionRead:
@@ -344,6 +351,10 @@ def _read(folder: Path) -> SessionRead:
         for entry in reader.entries():
             figures.add(entry)
     progress = figures.snapshot()
-    rows = tuple(entry.record.judgment for entry in rating_rows(folder) if isinstance(entry.record, JudgmentGiven))
+    rows = [entry.record.judgment for entry in rating_rows(folder) if isinstance(entry.record, JudgmentGiven)]
+    return _with_rows(folder, progress, rows)
+
+
+def _with_rows(folder: Path, progress: Progress, rows: Sequence[Judgment]) -> SessionRead:
     session_id = progress.session.session_id if progress.session else folder.resolve().name
-    return SessionRead(folder, progress, RatedSession(session_id, judged_in(progress, rows), rows))
+    return SessionRead(folder, progress, RatedSession(session_id, judged_in(progress, rows), tuple(rows)))

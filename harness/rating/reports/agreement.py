@@ -1,4 +1,4 @@
-"""How far raters agree, as one JSON object, and its items as a table."""
+"""How far raters agree: as lines of at most 80 columns, as one JSON object, and its items as a table."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from harness.base.cells import counted, fit, shown
+from harness.base.cells import counted, shown
+from harness.base.text_table import Column, text_table
 from harness.model.judgment import Category
 from harness.rating.figures.agreement import CATEGORIES, AgreedItem, AgreementFigures, RaterFigures
 from harness.rating.figures.consensus import SURE_ENOUGH
 from harness.rating.guide import LABELS
 from harness.statistics.agreement import Figure, confusions
-from harness.statistics.intervals import Interval, Share
+from harness.statistics.intervals import Share
+from harness.statistics.text import NOTHING, percent, percent_interval, share
 
 Json = dict[str, Any]
 
@@ -80,8 +82,25 @@ def as_json(figures: AgreementFigures) -> Json:
         "sub_flags": {
             flag.value: {"both": one.both, "one": one.one, "neither": one.neither} for flag, one in figures.sub_flags
         },
-        "items": [_item(one) for one in figures.items],
+        "items": [
+            {
+                "session": one.session_id,
+                "trial": one.trial_id,
+                "labels": {rater: category.value for rater, category in one.labels},
+                **{name: getattr(one, name) for name in _OF_ITEM},
+            }
+            for one in figures.items
+        ],
     }
+
+
+_OF_ITEM = ("majority", "consensus", "probability", "settled", "gold", "disputed")
+_OF_RATER = ("submitted", "skipped", "flagged", "held", "withdrawn", "outdated")
+_SHARES_OF_RATER = {
+    "too_fast": "too_fast", "heard_whole": "heard_whole", "transcript_shown": "transcript_shown", "gold": "gold",
+    "exercises": "exercises", "as_the_others": "others", "as_the_others_first_half": "first_half",
+    "as_the_others_second_half": "second_half",
+}  # fmt: skip
 
 
 def table_of(figures: AgreementFigures) -> list[list[str]]:
@@ -125,47 +144,18 @@ def _cells(confusion: Any, *, symmetric: bool = False) -> list[Json]:
 
 
 def _rater(one: RaterFigures) -> Json:
-    quartiles = one.pace.quartiles
+    at = one.pace.quartiles
+    pace = at and {"low": at.low_s, "median": at.median_s, "high": at.high_s, "of": one.pace.times}
     return {
         "rater": one.rater,
-        "submitted": one.submitted,
-        "skipped": one.skipped,
-        "flagged": one.flagged,
-        "held": one.held,
-        "withdrawn": one.withdrawn,
-        "outdated": one.outdated,
-        "time_to_answer_s": None
-        if quartiles is None
-        else {"low": quartiles.low_s, "median": quartiles.median_s, "high": quartiles.high_s, "of": one.pace.times},
+        **{name: getattr(one, name) for name in _OF_RATER},
+        "time_to_answer_s": pace,
         "per_hour": one.pace.per_hour,
-        "too_fast": _share(one.too_fast),
-        "heard_whole": _share(one.heard_whole),
-        "transcript_shown": _share(one.transcript_shown),
-        "gold": _share(one.gold),
-        "exercises": _share(one.exercises),
-        "as_the_others": _share(one.others),
-        "as_the_others_first_half": _share(one.first_half),
-        "as_the_others_second_half": _share(one.second_half),
+        **{name: _share(getattr(one, field)) for name, field in _SHARES_OF_RATER.items()},
     }
 
 
-def _item(one: AgreedItem) -> Json:
-    return {
-        "session": one.session_id,
-        "trial": one.trial_id,
-        "labels": {rater: category.value for rater, category in one.labels},
-        "majority": one.majority,
-        "consensus": one.consensus,
-        "probability": one.probability,
-        "settled": one.settled,
-        "gold": one.gold,
-        "disputed": one.disputed,
-    }
-
-
-NOTHING = "n/a"
 WIDTH = 80
-NAME = 12
 LISTED_CONFUSIONS = 10
 LISTED_PAIRS = 15
 HIGH_RAW, LOW_ALPHA = 0.8, 0.4
@@ -191,6 +181,9 @@ def lines(figures: AgreementFigures) -> Iterator[str]:
     if any(one.both + one.one for _, one in figures.sub_flags):
         yield ""
         yield from _sub_flags(figures)
+    if figures.disputed:
+        yield ""
+        yield "Disputed items: add --disputed. Settle them: harness rate SESSION… --adjudicate"
 
 
 def disputed(figures: AgreementFigures) -> Iterator[str]:
@@ -209,11 +202,6 @@ def disputed(figures: AgreementFigures) -> Iterator[str]:
             yield shown(f"    {told}", WIDTH)
 
 
-def share(of: Share, digits: int = 0) -> str:
-    """`9 of 10 = 90 %`; n/a of nothing."""
-    return NOTHING if of.value is None else f"{of.count} of {of.total} = {100 * of.value:.{digits}f} %"
-
-
 def _by_category(item: AgreedItem) -> Iterator[tuple[Category, list[str]]]:
     often = Counter(category for _, category in item.labels)
     for category, _ in often.most_common():
@@ -223,7 +211,7 @@ def _by_category(item: AgreedItem) -> Iterator[tuple[Category, list[str]]]:
 def _together(item: AgreedItem) -> str:
     told = []
     if item.consensus is not None and item.probability is not None:
-        told.append(f"consensus {LABELS[item.consensus]}, {100 * item.probability:.0f} %")
+        told.append(f"consensus {LABELS[item.consensus]}, {percent(item.probability, 0)}")
     if item.gold is not None:
         told.append(f"known to be {LABELS[item.gold]}")
     return " · ".join(told)
@@ -245,11 +233,11 @@ def _head(figures: AgreementFigures) -> Iterator[str]:
 
 def _overall(figures: AgreementFigures) -> Iterator[str]:
     table = figures.agreement
-    yield _row(("agreement", "value", "95 % interval"), (20, 8, 18))
-    yield _row(("raw", _per_cent(table.raw.value), _interval(table.raw.interval, 100)), (20, 8, 18))
+    rows = [("raw", percent(table.raw.value), percent_interval(table.raw.interval))]
     for name, figure in (("Krippendorff's alpha", table.alpha), ("Gwet's AC1", table.ac1)):
-        value = NOTHING if figure.value is None else f"{figure.value:.3f}"
-        yield _row((name, value, _interval(figure.interval)), (20, 8, 18))
+        ends = NOTHING if figure.interval is None else "–".join(f"{end:.3f}" for end in figure.interval)
+        rows.append((name, _coefficient(figure), ends))
+    yield from _table(("agreement", "value", "95 % interval"), rows)
     for why, names in _reasons(table.raw, table.alpha, table.ac1).items():
         yield f"n/a of {', '.join(names)}: {why}"
     if table.shared:
@@ -260,11 +248,11 @@ def _overall(figures: AgreementFigures) -> Iterator[str]:
         yield f"{LABELS[most]} is {100 * often / total:.0f} % of the labels: by chance alone most pairs agree, which"
         yield "alpha takes out. Read it beside AC1 and the categories below."
     together = figures.consensus
-    if figures.agreement.shared:
+    if table.shared:
         rest = str(together.rounds) if together.converged else f"NOT at rest after {together.rounds}"
         labelled = [item for item in figures.items if len(item.labels) >= 3 and item.gold is None]
         decided = sum(item.consensus is not None for item in labelled)
-        sure = f"{100 * SURE_ENOUGH:.0f} %"
+        sure = percent(SURE_ENOUGH, 0)
         yield f"consensus (Dawid-Skene, {rest} rounds), {sure} sure: {decided} of {len(labelled)} with three labels"
 
 
@@ -281,52 +269,57 @@ def _paradox(raw: Figure, alpha: Figure) -> bool:
 
 
 def _raters(raters: Sequence[RaterFigures]) -> Iterator[str]:
-    widths = (NAME, 6, 5, 5, 5, 6, 5, 8, 11, 7)
     heads = ("rater", "judged", "skip", "flag", "held", "undone", "old", "median", "quartiles", "per h")
-    yield _row(heads, widths)
+    rows = []
     for one in raters:
-        quartiles = one.pace.quartiles
-        yield _row(
-            (
-                one.rater,
-                *map(str, (one.submitted, one.skipped, one.flagged, one.held, one.withdrawn, one.outdated)),
-                NOTHING if quartiles is None else f"{quartiles.median_s:.1f} s",
-                NOTHING if quartiles is None else f"{quartiles.low_s:.1f}–{quartiles.high_s:.1f}",
-                NOTHING if one.pace.per_hour is None else f"{one.pace.per_hour:.0f}",
-            ),
-            widths,
-        )
+        at = one.pace.quartiles
+        pace = (NOTHING, NOTHING) if at is None else (f"{at.median_s:.1f} s", f"{at.low_s:.1f}–{at.high_s:.1f}")
+        per_hour = NOTHING if one.pace.per_hour is None else f"{one.pace.per_hour:.0f}"
+        rows.append((one.rater, *(str(getattr(one, name)) for name in _OF_RATER), *pace, per_hour))
+    yield from _table(heads, rows)
     if any(one.outdated for one in raters):
         yield "old: on responses that no longer count, as their trial was run again"
 
 
 def _care(raters: Sequence[RaterFigures]) -> Iterator[str]:
-    known = (NAME, 21, 21, 15)
-    yield _row(("rater", "as the others say", "gold right", "exercises right"), known)
-    for one in raters:
-        yield _row((one.rater, _with_interval(one.others), _with_interval(one.gold), _of(one.exercises)), known)
+    yield from _table(
+        ("rater", "as the others say", "gold right", "exercises right"),
+        [(one.rater, _with_interval(one.others), _with_interval(one.gold), _of(one.exercises)) for one in raters],
+    )
     yield ""
-    widths = (NAME, 10, 11, 17, 17, 8)
-    yield _row(("rater", "1st half", "2nd half", "too fast", "heard whole", "read"), widths)
-    for one in raters:
-        halves = (_per_cent(one.first_half.value), _per_cent(one.second_half.value))
-        yield _row(
-            (one.rater, *halves, _of(one.too_fast), _of(one.heard_whole), _per_cent(one.transcript_shown.value)), widths
-        )
+    yield from _table(
+        ("rater", "1st half", "2nd half", "too fast", "heard whole", "read"),
+        [
+            (
+                one.rater,
+                percent(one.first_half.value),
+                percent(one.second_half.value),
+                _of(one.too_fast),
+                _of(one.heard_whole),
+                percent(one.transcript_shown.value),
+            )
+            for one in raters
+        ],
+    )
     yield "1st, 2nd half: as the others say, in the order of judging. too fast: answered in"
     yield "less time than the response lasts. read: its transcript was shown."
 
 
 def _categories(figures: AgreementFigures) -> Iterator[str]:
-    widths = (30, 8, 8, 10, 15)
-    yield _row(("category", "labels", "items", "said again", "95 %"), widths)
-    for category, one in zip(CATEGORIES, figures.agreement.categories, strict=True):
-        if one.labels:
-            value = _per_cent(one.agreement.value)
-            yield _row(
-                (LABELS[category], str(one.labels), str(one.items), value, _interval(one.agreement.interval, 100)),
-                widths,
+    yield from _table(
+        ("category", "labels", "items", "said again", "95 %"),
+        [
+            (
+                LABELS[category],
+                str(one.labels),
+                str(one.items),
+                percent(one.agreement.value),
+                percent_interval(one.agreement.interval),
             )
+            for category, one in zip(CATEGORIES, figures.agreement.categories, strict=True)
+            if one.labels
+        ],
+    )
     yield "said again: when one rater says it, how often another one says it, too"
 
 
@@ -345,13 +338,12 @@ def _confusions(figures: AgreementFigures) -> Iterator[str]:
 
 
 def _pairs(figures: AgreementFigures) -> Iterator[str]:
-    widths = (NAME, NAME, 8, 22, 8)
-    yield _row(("two raters", "", "shared", "agree", "kappa"), widths, left=2)
     least = sorted(figures.pairs, key=lambda one: one.agreed.value or 0.0)
+    rows = []
     for one in least[:LISTED_PAIRS]:
-        kappa = NOTHING if one.kappa.value is None else f"{one.kappa.value:.3f}"
-        names = figures.names[one.first], figures.names[one.second]
-        yield _row((*names, str(one.agreed.total), _with_interval(one.agreed), kappa), widths, left=2)
+        names = f"{shown(figures.names[one.first], 20)}, {shown(figures.names[one.second], 20)}"
+        rows.append((names, str(one.agreed.total), _with_interval(one.agreed), _coefficient(one.kappa)))
+    yield from _table(("two raters", "shared", "agree", "kappa"), rows)
     if len(least) > LISTED_PAIRS:
         yield f"and {len(least) - LISTED_PAIRS} pairs that agree more"
 
@@ -363,36 +355,17 @@ def _sub_flags(figures: AgreementFigures) -> Iterator[str]:
             yield f"  {flag.value:<24}{share(one.set_again)}"
 
 
+def _coefficient(figure: Figure) -> str:
+    return NOTHING if figure.value is None else f"{figure.value:.3f}"
+
+
 def _with_interval(of: Share) -> str:
-    """`90 %  (77–96)`, of how many is told by the counts elsewhere."""
-    if of.value is None or of.interval is None:
-        return NOTHING
-    return f"{of.count}/{of.total} {_per_cent(of.value)} {_span(of.interval, 100)}"
+    return NOTHING if of.value is None else f"{_of(of)}, {percent_interval(of.interval)}"
 
 
 def _of(of: Share) -> str:
-    return NOTHING if of.value is None else f"{of.count}/{of.total} {_per_cent(of.value)}"
+    return NOTHING if of.value is None else f"{of.count}/{of.total} {percent(of.value)}"
 
 
-def _per_cent(value: float | None) -> str:
-    return NOTHING if value is None else f"{100 * value:.0f} %"
-
-
-def _interval(interval: Interval | None, times: float = 1.0) -> str:
-    if interval is None:
-        return NOTHING
-    if times == 1.0:
-        return f"{interval[0]:.3f} to {interval[1]:.3f}"
-    return f"{times * interval[0]:.1f} to {times * interval[1]:.1f} %"
-
-
-def _span(interval: Interval, times: float) -> str:
-    return f"{times * interval[0]:.0f}–{times * interval[1]:.0f}"
-
-
-def _row(cells: Sequence[str], widths: Sequence[int], left: int = 1) -> str:
-    sized = list(zip(cells, widths, strict=True))
-    # A figure that is too wide moves its line: cut, it would be another figure.
-    return " ".join(
-        [*(fit(*one) for one in sized[:left]), *(cell.rjust(width) for cell, width in sized[left:])]
-    ).rstrip()
+def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    yield from text_table([Column(title, left=not at) for at, title in enumerate(titles)], rows, WIDTH)

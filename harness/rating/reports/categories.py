@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness import __version__
+from harness.base.cells import shown
 from harness.base.foreign import plain_text
-from harness.model.choices import Derived, Grouping, Parting, Reading
+from harness.model.choices import Bound, Derived, Grouping, Parting, Reading
 from harness.model.judgment import Category
 from harness.rating.figures.categories import (
     PARTINGS,
@@ -31,6 +32,7 @@ from harness.rating.figures.category_comparison import CategoryComparison, compa
 from harness.rating.figures.judged import Fate, RatedTrial
 from harness.rating.guide import LABELS
 from harness.statistics.significance import Swapping
+from harness.transcripts.reports.summary import per_cent
 
 DERIVED_LABELS = {"satisfied": "Satisfied", "helpful": "Helpful", "asks_back": "Asks back"}
 NO_LABEL = "(none)"
@@ -132,6 +134,47 @@ def _comparisons(trials: Sequence[RatedTrial], selection: Selection) -> tuple[Ca
     differs = selection.on in (Category.WRONG, Category.ADMITTED_DEFEAT)
     readings = tuple(Reading) if differs else (Reading.ADMITTED,)
     return tuple(compare_categories(trials, *selection.compare, selection.on, reading) for reading in readings)
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """The most that a share may be, or the least. wanted: 0–1; None: not asked for."""
+
+    option: str
+    category: Category
+    wanted: float | None
+    least: bool
+    reading: Reading
+
+
+def failures(report: CategoryReport, limit: Limit, bound: Bound) -> Iterator[str]:
+    """A sentence for each device that does not hold a limit; one that has no share holds none."""
+    if limit.wanted is None:
+        return
+    groups = report.devices()
+    if not groups:
+        yield f"{limit.option}: {report.figures.why_not or 'there is no device'}, which no limit allows"
+    for one in groups:
+        share = one.figures.share(limit.category, limit.reading)
+        value = _value(share, limit, bound)
+        if value is not None and (value >= limit.wanted if limit.least else value <= limit.wanted):
+            continue
+        what = f"{name_of(limit.category)} of {shown(one.label, 60) or '(no name)'}"
+        if value is None:
+            why = one.figures.why_not or "too few queries for an interval"
+            yield f"{limit.option}: {what} is n/a ({why}), which no limit allows"
+            continue
+        end = "safe end" if bound is Bound.SAFE else f"{bound} end of the 95 % interval"
+        of = "" if bound is Bound.POINT else f" ({end})"
+        than = "below" if limit.least else "above"
+        yield f"{limit.option}: {what} is {per_cent(value)}{of}, {than} {per_cent(limit.wanted)}"
+
+
+def _value(share: CountedShare, limit: Limit, bound: Bound) -> float | None:
+    if bound is Bound.POINT or share.interval is None:
+        return share.value if bound is Bound.POINT else None
+    low, high = share.interval
+    return low if bound is Bound.LOWER or (bound is Bound.SAFE and limit.least) else high
 
 
 COLUMNS = (

@@ -1,11 +1,13 @@
-"""Tables of figures in columns of a terminal, and the words of shares."""
+"""A category report as lines for people: the funnel, the eleven under both readings, groups, comparisons."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
-from harness.base.cells import padded, shown, width_of
-from harness.model.choices import Derived, Reading
+from harness.base.cells import counted, shown, width_of
+from harness.base.text_table import GAP, LEAST_LABEL, Column, text_table
+from harness.model.choices import Derived, Parting, Reading
 from harness.model.judgment import Category
 from harness.rating.figures.categories import (
     By,
@@ -23,10 +25,12 @@ from harness.rating.guide import KEYS
 from harness.rating.reports.categories import CategoryReport, Group, label_in_words, name_of
 from harness.statistics.intervals import Interval
 from harness.statistics.significance import DRAWS, Swapping
+from harness.statistics.text import NOTHING
 from harness.transcripts.reports.summary import points, probability
 
-NOTHING = "n/a"
-LEAST_LABEL, WIDEST_LABEL = 8, 34
+WIDEST_LABEL = 34
+LEAST_BAR, WIDEST_BAR = 5, 24
+MOST_ROWS = 100
 TOO_FEW = "too few"
 TOO_FEW_WHY = f"{TOO_FEW}: one query, asked several times, says nothing of others"
 FULL, THIN = "█", "▏"
@@ -54,40 +58,23 @@ def bar(value: float | None, width: int) -> str:
     return FULL * round(value * width) or THIN
 
 
-def table(
-    heads: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]], width: int, bars: Sequence[str] = ()
+def _table(
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    width: int,
+    shares: Sequence[float | None] | None = None,
+    ends: Sequence[Sequence[str]] = (),
 ) -> Iterator[str]:
-    """A head, a rule, and the rows; the first column is a label, shortened as needed. bars: one for each row.
-
-    Columns of figures are never cut: where there is no room at all, lines are longer.
-    """
-    widths = _widths(heads, rows)
-    figures = sum(widths) + len(widths)
-    room = max(LEAST_LABEL, min(WIDEST_LABEL, width - figures))
-    names = [shown(label, room) for label, _ in rows]
-    room = max([LEAST_LABEL, *map(width_of, names), min(room, width_of(heads[0]))])
-    yield (
-        padded(shown(heads[0], room), room)
-        + "".join(f" {head:>{of}}" for head, of in zip(heads[1:], widths, strict=True))
-    ).rstrip()
-    yield "─" * (room + figures)
-    for at, (name, (_, cells)) in enumerate(zip(names, rows, strict=True)):
-        line = padded(name, room) + "".join(f" {cell:>{of}}" for cell, of in zip(cells, widths, strict=True))
-        yield f"{line} {bars[at]}".rstrip() if bars else line.rstrip()
-
-
-def room_for_bars(heads: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]], width: int, most: int = 24) -> int:
-    """Columns that a table leaves for bars; 0 where it leaves too few to tell shares apart."""
-    widths = _widths(heads, rows)
-    names = [min(WIDEST_LABEL, width_of(shown(name, WIDEST_LABEL))) for name, _ in rows]
-    label = max([LEAST_LABEL, width_of(heads[0]), *names])
-    left = width - label - sum(widths) - len(widths) - 1
-    return min(most, left) if left >= 5 else 0
-
-
-def _widths(heads: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> list[int]:
-    """Of the columns of figures."""
-    return [max([len(head), *(len(cells[at]) for _, cells in rows)]) for at, head in enumerate(heads[1:])]
+    """A table of labels and numbers. shares: drawn as bars beside rows and ends, where the terminal leaves room."""
+    columns = [Column(head) for head in heads]
+    rows, ends = ([(shown(row[0], WIDEST_LABEL), *row[1:]) for row in of] for of in (rows, ends))
+    made = list(text_table(columns, rows, width, ends=ends, most=MOST_ROWS))
+    room = min(WIDEST_BAR, width - width_of(made[1]) - 2)
+    if shares is not None and room >= LEAST_BAR:
+        drawn = [(*row, bar(value, room)) for row, value in zip([*rows, *ends], shares, strict=True)]
+        bars = Column("", left=True)
+        made = list(text_table([*columns, bars], drawn[: len(rows)], width, ends=drawn[len(rows) :], most=MOST_ROWS))
+    yield from made
 
 
 MOST_LISTED = 20
@@ -117,10 +104,10 @@ READINGS = {
 BASES = {Basis.ALONE: "by one rater alone"}
 
 
-def summary_lines(report: CategoryReport, width: int) -> Iterator[str]:
-    """The summary of all queries, blank lines between its parts."""
+def report_lines(report: CategoryReport, width: int) -> Iterator[str]:
+    """The summary of all queries, then a block for each grouping, crossed table and comparison."""
     figures = report.figures
-    yield shown(f"categories of first responses, {_counted(len(report.sessions), 'session')}{_only(report)}", width)
+    yield shown(f"categories of first responses, {counted(len(report.sessions), 'session')}{_only(report)}", width)
     yield ""
     yield from funnel(figures)
     yield ""
@@ -130,6 +117,7 @@ def summary_lines(report: CategoryReport, width: int) -> Iterator[str]:
     if disputed := report.of(Fate.DISPUTED):
         yield ""
         yield from _disputed(disputed, width)
+    yield from _of_groups(report, width)
 
 
 def stages(figures: CategoryFigures) -> Iterator[tuple[str, int, str]]:
@@ -160,16 +148,13 @@ def eleven(figures: CategoryFigures, width: int) -> Iterator[str]:
     if figures.why_not:
         yield from _note("categories", f"{NOTHING}: {figures.why_not}", width)
         return
-    keys = {category: key for key, category in KEYS}
-    heads = ("category", "A: n", "%", "95 %", "B: n", "%")
-    rows = [(f"{keys[one]} {name_of(one)}", _cells(figures, one)) for one in Category]
-    derived = [(f"  {name_of(one)}", _cells(figures, one)) for one in Derived]
-    room = room_for_bars(heads, [*rows, *derived], width)
-    bars = [bar(figures.share(one).value, room) for one in (*Category, *Derived)]
-    made = list(table(heads, [*rows, *derived], width, bars))
-    yield from made[: 2 + len(rows)]
-    yield made[1]
-    yield from made[2 + len(rows) :]
+    yield from _table(
+        ("category", "A: n", "%", "95 %", "B: n", "%"),
+        [(f"{key} {name_of(one)}", *_cells(figures, one)) for key, one in KEYS],
+        width,
+        [figures.share(one).value for one in (*Category, *Derived)],
+        [(f"  {name_of(one)}", *_cells(figures, one)) for one in Derived],
+    )
 
 
 def notes(figures: CategoryFigures, width: int) -> Iterator[str]:
@@ -196,7 +181,8 @@ def interval_in_words(figures: CategoryFigures) -> str:
         case Method.CLUSTERED:
             return f"{each}; over {figures.queries} queries, repetitions counting as far as they differ"
         case Method.WILSON:
-            return f"{each}; Wilson, over {_counted(figures.queries, 'query', 'queries')}, each asked once"
+            queries = "1 query" if figures.queries == 1 else f"{figures.queries} queries"
+            return f"{each}; Wilson, over {queries}, each asked once"
         case Method.TOO_FEW:
             return f"none: too few queries. One, asked {figures.total} times, says nothing of others"
 
@@ -225,15 +211,11 @@ def _disputed(trials: Iterable[RatedTrial], width: int) -> Iterator[str]:
         yield f"  and {len(held) - MOST_LISTED} more, which the JSON has"
 
 
-def _note(name: str, text: str, width: int) -> Iterator[str]:
-    """Wraps at words, since these notes are sentences."""
-    line = name.ljust(NOTES)
-    for word in text.split():
-        if len(line) + 1 + len(word) > width and line.strip():
-            yield line
-            line = " " * NOTES
-        line += f" {word}"
-    yield line
+def _note(name: str, text: str, width: int) -> list[str]:
+    head = f"{name:<{NOTES}} "
+    wrapper = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)
+    wrapper.initial_indent, wrapper.subsequent_indent = head, " " * len(head)
+    return wrapper.wrap(text)
 
 
 def _only(report: CategoryReport) -> str:
@@ -242,17 +224,11 @@ def _only(report: CategoryReport) -> str:
     return raters + (f", round {shown(of.round_id, 40)}" if of.round_id is not None else "")
 
 
-def _counted(count: int, one: str, many: str = "") -> str:
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
-
-
-MOST_ROWS = 100
 MOST_DIFFERING = 15
 WIDEST_COLUMN = 18
 
 
-def group_lines(report: CategoryReport, width: int) -> Iterator[str]:
-    """A block for each grouping, the crossed tables, re-prompts, comparisons; blank lines between."""
+def _of_groups(report: CategoryReport, width: int) -> Iterator[str]:
     for by, groups in report.groups:
         yield ""
         yield from _counts(by, groups, width)
@@ -301,10 +277,7 @@ def mean_span(figures: RepromptFigures) -> str:
 
 def _counts(by: By, groups: Sequence[Group], width: int) -> Iterator[str]:
     heads = (f"by {by.value}", "n", *(key for key, _ in KEYS), "9b", "?")
-    rows = [(label_in_words(one.label, by), _counts_of(one.figures)) for one in groups[:MOST_ROWS]]
-    yield from table(heads, rows, width)
-    if len(groups) > MOST_ROWS:
-        yield f"… and {len(groups) - MOST_ROWS:,} more, which the JSON has"
+    yield from _table(heads, [(label_in_words(one.label, by), *_counts_of(one.figures)) for one in groups], width)
 
 
 def _counts_of(figures: CategoryFigures) -> tuple[str, ...]:
@@ -315,10 +288,8 @@ def _counts_of(figures: CategoryFigures) -> tuple[str, ...]:
 
 def _shares(by: By, groups: Sequence[Group], width: int) -> Iterator[str]:
     heads = (f"by {by.value}", "correct %", "95 %", "wrong A %", "95 %", "wrong B %", "95 %")
-    rows = [(label_in_words(one.label, by), _shares_of(one.figures)) for one in groups[:MOST_ROWS]]
-    room = room_for_bars(heads, rows, width)
-    bars = [bar(one.figures.share(Category.CORRECT).value, room) for one in groups[:MOST_ROWS]]
-    yield from table(heads, rows, width, bars)
+    rows = [(label_in_words(one.label, by), *_shares_of(one.figures)) for one in groups]
+    yield from _table(heads, rows, width, [one.figures.share(Category.CORRECT).value for one in groups])
 
 
 def _shares_of(figures: CategoryFigures) -> tuple[str, ...]:
@@ -335,18 +306,18 @@ def _crossed(found: CrossedFigures, report: CategoryReport, width: int) -> Itera
     names = [shown(label_in_words(label, found.by[0]), WIDEST_COLUMN) for label in found.rows]
     heads = [shown(label_in_words(label, found.by[1]), WIDEST_COLUMN) for label in found.columns]
     cells = [[_crossed_cell(one, report) for one in row] for row in found.cells]
-    side = max(8, width_of(found.by[0].value), *map(width_of, names))
+    side = max(LEAST_LABEL, width_of(found.by[0].value), *map(width_of, names))
     each = max(*map(width_of, heads), *(len(text) for row in cells for cell in row for text in cell))
-    at_once = max(1, (width - side) // (each + 1))
+    at_once = max(1, (width - side) // (each + len(GAP)))
     yield f"{found.by[0].value} by {found.by[1].value}: {name_of(on)} in % of so many responses, 95 % interval below"
     for begin in range(0, len(heads), at_once):
         part = slice(begin, begin + at_once)
-        yield padded(found.by[0].value, side) + "".join(" " * (1 + each - width_of(one)) + one for one in heads[part])
-        yield "─" * (side + (each + 1) * len(heads[part]))
+        rows = []
         for name, row in zip(names, cells, strict=True):
-            yield padded(name, side) + "".join(f" {above:>{each}}" for above, _ in row[part])
+            rows.append((name, *(above for above, _ in row[part])))
             if any(below for _, below in row[part]):
-                yield (" " * side + "".join(f" {below:>{each}}" for _, below in row[part])).rstrip()
+                rows.append(("", *(below for _, below in row[part])))
+        yield from text_table([Column(one) for one in (found.by[0].value, *heads[part])], rows, width)
 
 
 def _crossed_cell(figures: CategoryFigures | None, report: CategoryReport) -> tuple[str, str]:
@@ -358,12 +329,12 @@ def _crossed_cell(figures: CategoryFigures | None, report: CategoryReport) -> tu
 
 def _reprompts(report: CategoryReport, width: int) -> Iterator[str]:
     heads = ("said until recognised", "queries", "first %", "95 %", "mean", "95 %", "never")
-    yield from table(heads, [("all", _reprompts_of(report.reprompts))], width)
+    yield from _table(heads, [("all", *_reprompts_of(report.reprompts))], width)
     for by, groups in report.groups:
-        if by.value != "attempts":
+        if by is not Parting.ATTEMPTS:
             yield ""
-            rows = [(label_in_words(one.label, by), _reprompts_of(one.reprompts)) for one in groups[:MOST_ROWS]]
-            yield from table((f"by {by.value}", *heads[1:]), rows, width)
+            rows = [(label_in_words(one.label, by), *_reprompts_of(one.reprompts)) for one in groups]
+            yield from _table((f"by {by.value}", *heads[1:]), rows, width)
     yield ""
     all_ = report.reprompts
     needed = ", ".join(f"{attempts}: {queries}" for attempts, queries in all_.needed) or "none"

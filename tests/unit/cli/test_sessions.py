@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from harness.cli import group
+from harness.cli.options import RatedAsked
 from harness.cli.sessions import figures_of, rated_sessions
 from harness.model.errors import InputError
 from harness.model.judgment import Category, JudgmentStatus
@@ -59,7 +60,7 @@ def round_file(folder: Path) -> Path:
 
 
 def test_a_round_file_says_which_sessions_answers_and_judgments(folder: Path, round_file: Path) -> None:
-    asked = rated_sessions([str(round_file)], None)
+    asked = rated_sessions(RatedAsked((str(round_file),), None))
     assert [one.resolve() for one in asked.folders] == [folder.resolve()]
     assert asked.round_id == "spring"
     assert asked.round is not None

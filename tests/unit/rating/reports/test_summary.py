@@ -12,13 +12,13 @@ from harness.model.judgment import Category
 from harness.rating.figures.judged import Fate
 from harness.rating.reports.categories import CategoryReport, Selection
 from harness.rating.reports.category_page import page
-from harness.rating.reports.category_text import FUNNEL, TOO_FEW_WHY, bar, group_lines, stages, summary_lines
+from harness.rating.reports.category_text import FUNNEL, TOO_FEW_WHY, bar, report_lines, stages
 from tests.unit.rating.figures.rated_rows import Case
 from tests.unit.rating.reports.reports import A, C, W, every_sort, reported, two_devices
 
 
 def lines(report: CategoryReport, width: int = 80) -> list[str]:
-    return [*summary_lines(report, width), *group_lines(report, width)]
+    return list(report_lines(report, width))
 
 
 @pytest.mark.parametrize("at", range(len(every_sort())))
@@ -47,8 +47,8 @@ def test_both_readings_stand_beside_each_other() -> None:
     )
     (defeats,) = [line for line in text if line.startswith("8 ")]
     (wrong,) = [line for line in text if line.startswith("9 ")]
-    assert re.search(r"Admitted defeat +2 66\.7 +\S+ +1 33\.3", defeats)
-    assert re.search(r"Wrong +1 33\.3 +\S+ +2 66\.7", wrong)
+    assert re.search(r"Admitted defeat +2 +66\.7 +\S+ +1 +33\.3", defeats)
+    assert re.search(r"Wrong +1 +33\.3 +\S+ +2 +66\.7", wrong)
     assert "they differ on 1: 0 said by raters, 1 by the scenario, 0 by both" in " ".join(" ".join(text).split())
 
 
