@@ -66,8 +66,8 @@ def test_a_round_file_says_which_sessions_answers_and_judgments(folder: Path, ro
     assert asked.round is not None
     assert [one.trial for one in asked.round.gold] == ["q2-kitchen"]
     assert asked.round.exercises != BUILT_IN_EXERCISES
-    assert rated_sessions([str(round_file)], "other").round_id == "other"
-    assert rated_sessions([str(folder)], None).round_id is None
+    assert rated_sessions(RatedAsked((str(round_file),), "other")).round_id == "other"
+    assert rated_sessions(RatedAsked((str(folder),), None)).round_id is None
 
 
 def test_agreement_of_a_round_file_leaves_out_gold_and_judgments_of_elsewhere(folder: Path, round_file: Path) -> None:
