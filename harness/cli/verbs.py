@@ -32,7 +32,7 @@ def command(ctx: click.Context, words: tuple[str, ...]) -> None:
 class Verbs(click.Group):
     """Verbs by name, imported on use; a wrong one is answered with the nearest right one.
 
-    verbs: name → module that has it as `command`, and what stands in the list.
+    verbs: name → module that has it as `command`, or `module:name`, and what stands in the list.
     """
 
     def __init__(self, verbs: dict[str, tuple[str, str]], **attributes: Any) -> None:
@@ -45,7 +45,8 @@ class Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self._verbs:
             return None
-        command: click.Command = import_module(self._verbs[cmd_name][0]).command
+        module, _, name = self._verbs[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(module), name or "command")
         return command
 
     def resolve_command(

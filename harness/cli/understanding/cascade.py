@@ -2,113 +2,118 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from harness.base.foreign import plain_text
-from harness.cli.options import Command, share, target_option
-from harness.cli.read_once import STDIN, refuse_overwriting
-from harness.cli.understanding.cascade_inputs import Reads
-from harness.cli.understanding.declared_labels import declared_labels
-from harness.cli.understanding.rule_options import (
-    attributes_option,
-    by_option,
-    chunking_option,
-    labels_option,
-    separator_option,
-    zero_option,
+from harness.cli.options import Command, Word, options_as, share
+from harness.cli.read_once import readable
+from harness.cli.understanding.options import (
+    NOT_HELD,
+    FramesAsked,
+    Targets,
+    frames_options,
+    refuse_stdin_twice,
+    target_options,
 )
 from harness.model.choices import LISTED_UTTERANCES as LISTED
-from harness.model.choices import Which
-from harness.model.errors import InputError
+from harness.model.choices import Grouping, Marks, Which
+from harness.model.errors import InputError, Place
 from harness.model.transcript import Normalisation
-from harness.model.understanding import Chunking, Detail
-from harness.understanding.counts import Rule, Values
-from harness.understanding.figures import ZeroDivision
-from harness.understanding.reports.score_text import per_cent
+from harness.model.understanding import Corpus, Utterance
+from harness.statistics.text import percent
+from harness.understanding.counts import Values
 
-NOT_HELD = 1
+if TYPE_CHECKING:
+    from harness.session.figures.trials import HeardTrial
+    from harness.understanding.cascade import Heard
+
+MARKS = '.,!?;:…"«»“”„¿¡()[]'
+COLUMNS = (Grouping.DEVICE, Grouping.QUERY_CLASS, Grouping.CONDITION)
+
+
+class Reads(StrEnum):
+    """What a model is given of transcripts. AS_GOLD: without capitals, or marks at words, where gold has none."""
+
+    AS_GOLD = "as-gold"
+    HEARD = "heard"
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What the command line names. InputError for what does not go together."""
+
+    sessions: tuple[str, ...]
+    gold: str | None
+    split: str | None
+    heard: str | None
+    model: Path | None
+    pred_reference: str | None
+    pred_heard: str | None
+    attempt: Which
+    reads: Reads
+    missing_is_silence: bool
+
+    def __post_init__(self) -> None:
+        if bool(self.sessions) == bool(self.heard):
+            what = "transcripts come from a session or from --heard" + (", not both" if self.heard else "")
+            raise InputError(what, remedy="Name a session, or give --heard FILE")
+        if self.heard and not self.gold:
+            raise InputError("there is no gold", remedy="Give --gold FILE|FOLDER: annotated utterances, with text")
+        if self.model is None and not (self.pred_reference and self.pred_heard):
+            remedy = "Give --model FOLDER, or --pred-reference and --pred-heard"
+            raise InputError("there is nothing that understands", remedy=remedy)
+        if self.model is not None and (self.pred_reference or self.pred_heard):
+            raise InputError("a model makes its own predictions", remedy="Give --model, or predictions, not both")
+
+    @property
+    def files(self) -> list[str]:
+        return [one for one in (self.gold, self.heard, self.pred_reference, self.pred_heard) if one]
 
 
 @click.command("cascade", cls=Command)
-@click.argument("sessions", nargs=-1, metavar="[SESSION…]")
-@click.option("--gold", metavar="FILE|FOLDER", help="What was said, annotated. Without it a session's own.")
-@click.option("--split", metavar="NAME", help="The split of a folder of gold: train, dev, test.")
-@click.option("--heard", metavar="FILE", help="What was heard, by id: JSONL, trn or CSV. Or name a session.")
-@click.option("--model", type=click.Path(path_type=Path), metavar="FOLDER", help="What `understanding train` made.")
-@click.option("--pred-reference", metavar="FILE|FOLDER", help="In place of a model: what one found in the reference,")
-@click.option("--pred-heard", metavar="FILE|FOLDER", help="and what it found in the transcripts.")
+@options_as(
+    "sources",
+    Sources,
+    click.argument("sessions", nargs=-1, metavar="[SESSION…]"),
+    click.option("--gold", metavar="FILE|FOLDER", help="What was said, annotated. Without it a session's own."),
+    click.option("--split", metavar="NAME", help="The split of a folder of gold: train, dev, test."),
+    click.option("--heard", metavar="FILE", help="What was heard, by id: JSONL, trn or CSV. Or name a session."),
+    click.option("--model", type=click.Path(path_type=Path), metavar="FOLDER", help="What `understanding train` made."),
+    click.option(
+        "--pred-reference", metavar="FILE|FOLDER", help="In place of a model: what one found in the reference,"
+    ),
+    click.option("--pred-heard", metavar="FILE|FOLDER", help="and what it found in the transcripts."),
+    click.option(
+        "--attempt", type=Word(Which), default=Which.FIRST.value, show_default=True,
+        help="Whose transcript, of a session's trials.",
+    ),
+    click.option(
+        "--reads", type=Word(Reads), default=Reads.AS_GOLD.value, show_default=True,
+        help="What the model is given: transcripts as heard, or without capitals and marks where gold has none.",
+    ),
+    click.option("--missing-is-silence", is_flag=True, help="Without a transcript nothing was heard; else left out."),
+)  # fmt: skip
 @click.option(
-    "--attempt",
-    type=click.Choice([one.value for one in Which]),
-    default=Which.FIRST.value,
-    show_default=True,
-    help="Whose transcript, of a session's trials.",
-)
-@click.option(
-    "--normalise",
-    type=click.Choice([one.value for one in Normalisation]),
-    default=Normalisation.PLAIN.value,
-    show_default=True,
+    "--normalise", type=Word(Normalisation), default=Normalisation.PLAIN.value, show_default=True,
     help="What makes words comparable for the WER.",
-)
-@click.option(
-    "--reads",
-    type=click.Choice([one.value for one in Reads]),
-    default=Reads.AS_GOLD.value,
-    show_default=True,
-    help="What the model is given: transcripts as heard, or without capitals and marks where gold has none.",
-)
-@click.option("--missing-is-silence", is_flag=True, help="Without a transcript nothing was heard; else left out.")
-@chunking_option
-@click.option(
-    "--detail",
-    type=click.Choice([one.value for one in Detail]),
-    default=Detail.FULL.value,
-    show_default=True,
-    help="Concepts as they stand, or without their specifiers.",
-)
-@separator_option
-@attributes_option
-@click.option(
-    "--values",
-    type=click.Choice([one.value for one in Values]),
-    default=Values.PLAIN.value,
-    show_default=True,
-    help="How values of slots are compared; those of tags are their words.",
-)
-@zero_option
-@labels_option
-@by_option
+)  # fmt: skip
+@frames_options(Values.PLAIN, of_files=False)
 @click.option("--list", "listed", type=click.IntRange(min=0), default=LISTED, show_default=True, help="0 for all.")
-@target_option("--json", "json_target", "Print JSON and no text.")
-@click.option("--html", "html_target", metavar="FILE", help="Write a page with every utterance that changed.")
+@target_options("Write a page with every utterance that changed.")
 @click.option("--max-sfa-loss", callback=share, metavar="X", help="Status 1 when SFA falls by more (0.05 or 5%).")
 def command(
-    sessions: tuple[str, ...],
-    gold: str | None,
-    split: str | None,
-    heard: str | None,
-    model: Path | None,
-    pred_reference: str | None,
-    pred_heard: str | None,
-    attempt: str,
-    normalise: str,
-    reads: str,
-    missing_is_silence: bool,
-    chunking: Chunking,
-    detail: str,
-    separator: str,
-    attributes: tuple[str, ...],
-    values: str,
-    zero: ZeroDivision,
-    labels: str | None,
-    by: tuple[str, ...],
+    sources: Sources,
+    normalise: Normalisation,
+    asked: FramesAsked,
     listed: int,
-    json_target: str | None,
-    html_target: str | None,
+    targets: Targets,
     max_sfa_loss: float | None,
 ) -> None:
     """Say what recognition cost: intents and slots found in the reference, beside those found in what was heard.
@@ -118,60 +123,194 @@ def command(
 
     Exit status: 0 scored · 1 --max-sfa-loss does not hold · 2 wrong usage or input · 3 a report cannot be written.
     """
-    from harness.cli import score_output as output
-    from harness.cli.understanding.cascade_inputs import Inputs, Sources, inputs
-    from harness.model.choices import Marks
+    from harness.cli.score_output import width
     from harness.transcripts.words import Wording
     from harness.understanding.cascade import cascade
     from harness.understanding.comparison import Figure
     from harness.understanding.reports.cascade import cascade_json, lines
 
-    sources = Sources(sessions, gold, split, heard, model, pred_reference, pred_heard, Which(attempt))
-    sources.check()
-    for target in filter(None, (json_target, html_target)):
-        refuse_overwriting(target, sources.files)
-    declared = declared_labels(labels).ids if labels else None
-    wording = Wording(Normalisation(normalise), marks=Marks.NONE)
+    refuse_stdin_twice(sources.files)
+    targets.refuse(sources.files)
+    declared = asked.declared
     with ExitStack() as stack:
-        found: Inputs = inputs(sources, Reads(reads), stack, missing_is_silence=missing_is_silence)
-    columns = {name for one in found.pairs.gold.utterances for name, _ in one.groups}
-    if unknown := next((one for one in by if one not in columns), None):
-        there = f"There are {', '.join(sorted(columns))}" if columns else "Leave --by out"
-        raise InputError(f"--by: gold has no group {plain_text(unknown, 60)!r}", remedy=plain_text(there, 200))
-    rule = Rule(
-        chunking,
-        Detail(detail),
-        separator,
-        attributes,
-        Values(values),
-        spoken=True,
-        ordered=found.ordered,
-        places=found.placed,
-    )
+        found = _inputs(sources, stack)
+    asked.demand_groups(found.pairs.gold)
     scored = cascade(
         found.pairs,
         found.on_reference,
         found.on_transcript,
-        rule,
-        wording,
-        zero=zero,
+        asked.rule(ordered=found.ordered, places=found.placed),
+        Wording(normalise, marks=Marks.NONE),
+        zero=asked.zero,
         labels=declared,
-        by=by or None,
+        by=asked.by or None,
     )
-    if json_target == STDIN:
-        output.print_pieces([cascade_json(scored)])
-    elif json_target is not None:
-        output.write_pieces(Path(json_target), [cascade_json(scored)])
-    if html_target is not None:
-        from harness.understanding.reports.cascade import write_html  # here, since few want a page
+    as_json = None if targets.json_target is None else cascade_json(scored)
+    html = None
+    if targets.html_target is not None:
+        from harness.understanding.reports.cascade import page
 
-        write_html(scored, Path(html_target), found.notes)
-    if json_target != STDIN:
-        output.print_lines(lines(scored, output.width(), notes=found.notes, listed=listed))
+        html = page(scored, found.notes).encode()
+    targets.put(as_json, html, lines(scored, width(), notes=found.notes, listed=listed))
     if max_sfa_loss is None:
         return
     loss = scored.total.differences[Figure.SFA].value
     if loss is None or -loss > max_sfa_loss + 1e-9:
-        why = "n/a, which no limit allows" if loss is None else f"{per_cent(-loss)}, above {per_cent(max_sfa_loss)}"
-        click.echo(f"harness: what recognition cost of SFA is {why}", err=True)
+        above = None if loss is None else f"{percent(-loss, 2)}, above {percent(max_sfa_loss, 2)}"
+        click.echo(f"harness: what recognition cost of SFA is {above or 'n/a, which no limit allows'}", err=True)
         raise SystemExit(NOT_HELD)
+
+
+@dataclass(frozen=True, slots=True)
+class _Inputs:
+    """All that is scored. placed: words of gold and of predictions on it are the same. notes: lines for people."""
+
+    pairs: Heard
+    on_reference: Corpus
+    on_transcript: Corpus
+    ordered: bool
+    placed: bool
+    notes: tuple[str, ...]
+
+
+def _inputs(sources: Sources, stack: ExitStack) -> _Inputs:
+    """Everything read, and a model's predictions made; InputError for files that do not go together."""
+    from harness.understanding.cascade import Understand, joined, understood
+
+    gold = _gold(sources, stack) if sources.gold else None
+    if sources.sessions:
+        gold, heard, notes = _session_texts(sources.sessions, sources.attempt, gold)
+    else:
+        heard, notes = _read(sources.heard or "", stack), []
+    if gold is None:
+        raise InputError("there is no gold", remedy="Give --gold FILE|FOLDER: annotated utterances, with text")
+    pairs = joined(gold, heard, missing_is_silence=sources.missing_is_silence)
+    _demand_pairs(gold, heard, pairs)
+    listed_only = all(one.tags is None for one in pairs.gold.utterances)
+    ordered = not (sources.sessions and listed_only)
+    if sources.model is None:
+        predictions = (_read(one or "", stack) for one in (sources.pred_reference, sources.pred_heard))
+        before, after = (_known(one, pairs) for one in predictions)
+        return _Inputs(pairs, before, after, ordered, not listed_only, tuple(notes))
+    from harness.understanding.models.model_folder import load_model  # here, since a model takes long to import
+
+    model = load_model(sources.model)
+    notes.append(f"model         {plain_text(str(sources.model), 200)} ({model.name})")
+    given, how = _given(pairs, sources.reads)
+    notes.append(f"model reads   {how}")
+    understand: Understand = model.understander.predict
+    before, after = (understood(one, understand, str(sources.model)) for one in (pairs.gold, given))
+    return _Inputs(pairs, before, after, ordered, not listed_only, tuple(notes))
+
+
+def _gold(sources: Sources, stack: ExitStack) -> Corpus:
+    from harness.cli.understanding.score import read_gold
+
+    gold, _ = read_gold(stack.enter_context(readable(sources.gold or "")), None, sources.split)
+    if not any(one.words for one in gold.utterances):
+        remedy = "Name a BIO folder or JSONL; a CSV of intents has no text"
+        raise InputError("gold has no text, so nothing can be found in it", place=Place(gold.path), remedy=remedy)
+    return gold
+
+
+def _read(named: str, stack: ExitStack) -> Corpus:
+    from harness.understanding.files.corpus_file import read_corpus
+
+    file = stack.enter_context(readable(named))
+    return read_corpus(file.path, name=file.name)
+
+
+def _known(predicted: Corpus, pairs: Heard) -> Corpus:
+    """Predictions for what is compared; InputError where there is none of it."""
+    ids = {one.id for one in pairs.gold.utterances}
+    kept = tuple(one for one in predicted.utterances if one.id in ids)
+    if not kept:
+        what = "no id of these predictions is one of gold that has a transcript"
+        raise InputError(what, place=Place(predicted.path), remedy="Write ids as gold does")
+    return Corpus(predicted.path, kept)
+
+
+def _demand_pairs(gold: Corpus, heard: Corpus, pairs: Heard) -> None:
+    if len(pairs.without_transcript) < len(gold.utterances) - len(pairs.unannotated):
+        return
+    first = heard.utterances[0].id if heard.utterances else ""
+    like = gold.utterances[0].id if gold.utterances else ""
+    what = f"no transcript is of an annotated utterance: the first is {plain_text(first, 60)!r}"
+    remedy = f"Write ids as {plain_text(gold.path, 200)} does, such as {plain_text(like, 60)!r}"
+    raise InputError(what, place=Place(heard.path), remedy=remedy)
+
+
+def _given(pairs: Heard, reads: Reads) -> tuple[Corpus, str]:
+    """The transcripts as a model is given them, and how that is, in words."""
+    if reads is Reads.HEARD:
+        return pairs.heard, "transcripts as heard"
+    words = [word for one in pairs.gold.utterances for word in one.words]
+    lower = not any(word != word.lower() for word in words)
+    bare = not any(word.strip(MARKS) != word for word in words)
+    if not (lower or bare):
+        return pairs.heard, "transcripts as heard: gold has capitals and marks as well"
+    said = tuple(replace(one, words=_written(one.words, lower=lower, bare=bare)) for one in pairs.heard.utterances)
+    how = " and ".join(["without capitals"] * lower + ["without marks at words"] * bare)
+    return Corpus(pairs.heard.path, said), f"transcripts {how}, as gold is written"
+
+
+def _written(words: Sequence[str], *, lower: bool, bare: bool) -> tuple[str, ...]:
+    found = (word.strip(MARKS) if bare else word for word in words)
+    return tuple(word.lower() if lower else word for word in found if word)
+
+
+def _session_texts(named: Sequence[str], attempt: Which, gold: Corpus | None) -> tuple[Corpus, Corpus, list[str]]:
+    """Of each trial its transcript, and gold by the id of its query, or what the trial itself expects to be understood.
+
+    Gold has an utterance for each trial, with groups; then lines for people. InputError where no trial has gold.
+    """
+    from harness.cli.sessions import figures_of, session_folder  # here, since they take long to import
+    from harness.session.figures.trials import group_of, heard_in
+
+    folders = [session_folder(one) for one in named]
+    by_query = {one.id: one for one in gold.utterances} if gold else {}
+    of, heard, foreign = [], [], 0
+    for folder in folders:
+        progress, wake = figures_of(folder)
+        prefix = f"{folder.name}/" if len(folders) > 1 else ""
+        for one in heard_in(progress.trials, wake):
+            id_ = f"{prefix}{one.trial.id}/{one.device}"
+            meant = by_query.get(one.trial.query_id) if gold else _expected(one)
+            if meant is None:
+                foreign += 1
+                continue
+            groups = tuple((column.value, label) for column in COLUMNS if (label := group_of(one, column)))
+            of.append(replace(meant, id=id_, groups=(*meant.groups, *groups)))
+            said = one.first if attempt is Which.FIRST else one.final
+            if said is not None and said.heard is not None:
+                words = without_wake_phrase(tuple(said.heard.split()), one.trial.wake_phrases)
+                heard.append(Utterance(id_, words))
+    names = " ".join(map(str, folders))
+    if not of:
+        remedy = "Name annotated utterances whose ids are those of the scenario's queries: --gold FILE"
+        raise InputError(f"no trial of {names} has gold", remedy=remedy)
+    notes = [f"attempt       {attempt} of each trial"]
+    if foreign:
+        notes.append(f"no gold       {foreign:,} trials, which count nowhere")
+    return Corpus(gold.path if gold else names, tuple(of)), Corpus(names, tuple(heard)), notes
+
+
+def _expected(one: HeardTrial) -> Utterance | None:
+    """What a trial expects to be understood, where it is one of understanding."""
+    expected = one.trial.expects
+    if expected is None:
+        return None
+    return Utterance(one.trial.id, tuple(one.trial.reference.split()), expected.intents, slots=expected.slots)
+
+
+def without_wake_phrase(words: tuple[str, ...], phrases: Sequence[str]) -> tuple[str, ...]:
+    """What was heard, without a wake phrase at its front, which is no part of the query."""
+    from harness.transcripts.words import normalise
+
+    plain = [normalise(word, Normalisation.PLAIN) for word in words]
+    for phrase in sorted(phrases, key=len, reverse=True):
+        wanted = normalise(phrase, Normalisation.PLAIN)
+        for end in range(1, len(words) + 1) if wanted else ():
+            if tuple(part for word in plain[:end] for part in word) == wanted:
+                return words[end:]
+    return words

@@ -1,140 +1,95 @@
-"""`harness understanding score`: predicted intents and slots, or what devices understood, against gold."""
+"""`harness understanding score` and `merge`: predicted intents and slots, or what devices understood, against gold."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli.options import Command, target_option
-from harness.cli.read_once import STDIN, Readable, named, readable, refuse_overwriting
-from harness.cli.understanding.declared_labels import declared_labels
-from harness.cli.understanding.limits import Limits, limit_options
-from harness.cli.understanding.rule_options import (
-    attributes_option,
-    by_option,
-    chunking_option,
-    labels_option,
-    separator_option,
-    zero_option,
+from harness.base.cells import shown, width_of
+from harness.base.foreign import plain_text
+from harness.cli.options import Command, Word, options_as
+from harness.cli.read_once import Readable, named, readable
+from harness.cli.understanding.options import (
+    FramesAsked,
+    Limits,
+    Targets,
+    frames_options,
+    limit_options,
+    target_options,
 )
-from harness.cli.understanding.writing import write_reports
-from harness.model.choices import CorpusFormat, Which
-from harness.model.errors import InputError
-from harness.model.understanding import Chunking, Corpus, Detail
-from harness.understanding.counts import Rule, Values
-from harness.understanding.figures import ZeroDivision
+from harness.model.choices import MOST_CONFUSIONS, CorpusFormat, Which
+from harness.model.errors import InputError, Place
+from harness.model.understanding import Corpus
+from harness.understanding.counts import Values
 
-BOTH = "both"
-FORMATS = click.Choice([one.value for one in CorpusFormat])
+if TYPE_CHECKING:
+    from harness.understanding.comparison import FrameComparison
+    from harness.understanding.reports.score_json import ScoreFile
+    from harness.understanding.reports.score_text import Reported
+    from harness.understanding.scoring import Scoring, SystemCounts
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
-    """What is scored: files, or sessions. attempt: of sessions."""
+class Scored:
+    """What is scored: files, or sessions. attempt: of sessions. InputError for what does not go together."""
 
+    sessions: tuple[str, ...]
     gold: str | None
     predicted: tuple[str, ...]
-    sessions: tuple[str, ...]
-    groups: str | None
     gold_format: CorpusFormat | None
-    predicted_format: CorpusFormat | None
+    pred_format: CorpusFormat | None
     split: str | None
+    groups: str | None
     attempt: Which
 
-    def check(self, targets: Sequence[str]) -> None:
-        """InputError for options that do not go together."""
-        files = [*filter(None, [self.gold, self.groups]), *self.predicted]
+    def __post_init__(self) -> None:
         if self.sessions and (self.gold or self.predicted):
             raise InputError("sessions have their own gold", remedy="Name sessions, or give --gold and --pred")
         if not self.sessions and not (self.gold and self.predicted):
             remedy = "Give --gold FILE|FOLDER and --pred FILE|FOLDER, or name a session"
             raise InputError("there is nothing to score", remedy=remedy)
-        for target in targets:
-            refuse_overwriting(target, files)
-        if files.count(STDIN) > 1:
-            raise InputError("only one file can come from standard input", remedy="Name the others")
+
+    @property
+    def files(self) -> list[str]:
+        return [*filter(None, [self.gold, self.groups]), *self.predicted]
+
+
+_FORM = "Where the suffix, or what lies in the folder, does not say it."
 
 
 @click.command("score", cls=Command)
-@click.argument("sessions", nargs=-1, metavar="[SESSION…]")
-@click.option("--gold", metavar="FILE|FOLDER", help="What is meant; - is standard input.")
-@click.option(
-    "--pred",
-    "predicted",
-    multiple=True,
-    metavar="FILE|FOLDER",
-    help="What was predicted; - is standard input. Give several to compare systems.",
-)
-@click.option("--gold-format", type=FORMATS, help="Where the suffix, or what lies in the folder, does not say it.")
-@click.option("--pred-format", type=FORMATS, help="Where the suffix, or what lies in the folder, does not say it.")
-@click.option("--split", metavar="NAME", help="The split of folders that is scored: train, dev, test.")
-@chunking_option
-@click.option(
-    "--detail",
-    type=click.Choice([*(one.value for one in Detail), BOTH]),
-    default=Detail.FULL.value,
-    show_default=True,
-    help="Concepts as they stand, without their specifiers, or both.",
-)
-@separator_option
-@attributes_option
-@click.option(
-    "--values",
-    type=click.Choice([one.value for one in Values]),
-    default=Values.VERBATIM.value,
-    show_default=True,
-    help="How values of slots are compared, beside the figures without them, where both sides give them.",
-)
-@click.option("--spoken", is_flag=True, help="The words of a slot are its value, where tags say which they are.")
-@click.option("--without-places", is_flag=True, help="The words are not the same on both sides, as in transcripts.")
-@zero_option
-@labels_option
-@by_option
-@click.option(
-    "--groups",
-    metavar="FILE.csv",
-    help="A list with a header, id,voice,level_dbfs and so on: more groups.",
-)
-@click.option(
-    "--attempt",
-    type=click.Choice([one.value for one in Which]),
-    default=Which.DECIDING.value,
-    show_default=True,
-    help="Of a session's trials: the first attempt, or the one that decided.",
-)
+@options_as(
+    "wanted",
+    Scored,
+    click.argument("sessions", nargs=-1, metavar="[SESSION…]"),
+    click.option("--gold", metavar="FILE|FOLDER", help="What is meant; - is standard input."),
+    click.option(
+        "--pred", "predicted", multiple=True, metavar="FILE|FOLDER",
+        help="What was predicted; - is standard input. Give several to compare systems.",
+    ),
+    click.option("--gold-format", type=Word(CorpusFormat), help=_FORM),
+    click.option("--pred-format", type=Word(CorpusFormat), help=_FORM),
+    click.option("--split", metavar="NAME", help="The split of folders that is scored: train, dev, test."),
+    click.option(
+        "--groups", metavar="FILE.csv", help="A list with a header, id,voice,level_dbfs and so on: more groups."
+    ),
+    click.option(
+        "--attempt", type=Word(Which), default=Which.DECIDING.value, show_default=True,
+        help="Of a session's trials: the first attempt, or the one that decided.",
+    ),
+)  # fmt: skip
+@frames_options(Values.VERBATIM, of_files=True)
 @click.option("--confusions", type=click.IntRange(min=0), default=20, show_default=True, help="How many; 0 for all.")
-@target_option("--json", "json_target", "Print JSON and no text.")
-@click.option("--html", "html_target", metavar="FILE", help="Write a page with the utterances.")
-@limit_options
-def command(
-    sessions: tuple[str, ...],
-    gold: str | None,
-    predicted: tuple[str, ...],
-    gold_format: str | None,
-    pred_format: str | None,
-    split: str | None,
-    chunking: Chunking,
-    detail: str,
-    separator: str,
-    attributes: tuple[str, ...],
-    values: str,
-    spoken: bool,
-    without_places: bool,
-    zero: ZeroDivision,
-    labels: str | None,
-    by: tuple[str, ...],
-    groups: str | None,
-    attempt: str,
-    confusions: int,
-    json_target: str | None,
-    html_target: str | None,
-    limits: Limits,
-) -> None:
+@target_options("Write a page with the utterances.")
+@limit_options()
+def score(wanted: Scored, asked: FramesAsked, confusions: int, targets: Targets, limits: Limits) -> None:
     """Score predicted intents and slots against gold ones, or what the devices of a session understood.
 
     Files: BIO folders, JSONL, and CSV files of intents (docs/understanding.md). A missing prediction counts as
@@ -142,76 +97,216 @@ def command(
 
     Exit status: 0 scored · 1 a limit does not hold · 2 wrong usage or input · 3 a report cannot be written.
     """
-    from harness.cli.understanding.scored_files import scored
-    from harness.understanding.comparison import compare
     from harness.understanding.reports.score_text import Reported
+    from harness.understanding.scoring import counted
+    from harness.understanding.scoring import score as scoring_of
 
-    wanted = _Wanted(
-        gold,
-        predicted,
-        sessions,
-        groups,
-        CorpusFormat(gold_format) if gold_format else None,
-        CorpusFormat(pred_format) if pred_format else None,
-        split,
-        Which(attempt),
-    )
-    wanted.check([one for one in (json_target, html_target) if one])
-    declared = declared_labels(labels).ids if labels else None
-    rule = Rule(
-        chunking=chunking,
-        separator=separator,
-        attributes=attributes,
-        values=Values(values),
-        spoken=spoken,
-        ordered=not sessions,
-        places=not without_places and not sessions,
-    )
-    details = tuple(Detail) if detail == BOTH else (Detail(detail),)
+    targets.refuse(wanted.files)
+    choices = asked.zero, asked.declared
+    of_files = not wanted.sessions
+    rule = asked.rule(ordered=of_files, places=of_files and not asked.without_places)
+    by = asked.by or None
     with ExitStack() as stack:
         corpora, notes = _corpora(wanted, stack)
-        systems = [scored(of, said, rule, details, by or None) for of, said in corpora]
-    choices = zero, declared
-    comparisons = [compare(one.scorings[0], other.scorings[0], *choices) for one, other in combinations(systems, 2)]
-    reported = [Reported(one.counts, *choices) for one in systems]
-    write_reports(
-        reported,
-        json_target=json_target,
-        html_target=html_target,
-        scorings=[one.scorings[0] for one in systems],
-        comparisons=comparisons,
-        confusions=confusions,
-        notes=notes,
-    )
+        for gold, _ in corpora[:1]:
+            asked.demand_groups(gold)
+        rules = [replace(rule, detail=one) for one in asked.details]
+        scorings = [[scoring_of(gold, said, one, by) for one in rules] for gold, said in corpora]
+    reported = [Reported(counted(of_one), *choices) for of_one in scorings]
+    first = [of_one[0] for of_one in scorings]
+    comparisons: list[FrameComparison] = []
+    if len(first) > 1:
+        from harness.understanding.comparison import compare  # here, since one system needs no arrays
+
+        comparisons = [compare(one, other, *choices) for one, other in combinations(first, 2)]
+    _write(targets, reported, first, comparisons, confusions, notes)
     limits.demand(reported)
 
 
-def _corpora(wanted: _Wanted, stack: ExitStack) -> tuple[list[tuple[Corpus, Corpus]], list[str]]:
-    """Gold with each prediction, and what is to be told of them."""
-    from harness.cli.understanding.scored_files import read_gold, read_predicted
+@click.command("merge", cls=Command)
+@click.argument("files", nargs=-1, required=True, metavar="A.json B.json…")
+@target_options("Write a page; it has no utterances, which JSON lacks.")
+@limit_options()
+def merge(files: tuple[str, ...], targets: Targets, limits: Limits) -> None:
+    """Add what `harness understanding score --json` wrote of parts of a corpus.
 
+    The figures and intervals are those of all utterances together, to the last digit. Parts must have been scored
+    alike: the same rule, labels and 0/0, and as many systems in the same order.
+
+    Exit status: 0 added · 1 a limit does not hold · 2 wrong usage or input · 3 a report cannot be written.
+    """
+    from harness.understanding.reports.score_json import read_score_json
+    from harness.understanding.reports.score_text import Reported
+
+    targets.refuse(files)
+    parts = []
+    with ExitStack() as stack:
+        for one in files:
+            file = stack.enter_context(readable(one))
+            try:
+                parts.append(read_score_json(file.path, file.name))
+            except InputError as error:
+                raise named(error, file) from error
+    systems = [Reported(one, parts[0].zero, parts[0].labels) for one in _merged(parts)]
+    _write(targets, systems)
+    limits.demand(systems)
+
+
+def _merged(parts: list[ScoreFile]) -> Iterator[SystemCounts]:
+    from harness.understanding.scoring import added
+
+    first = parts[0]
+
+    def refuse(one: ScoreFile, what: str) -> InputError:
+        return InputError(what, place=Place(one.name), remedy="Score all parts alike")
+
+    for one in parts[1:]:
+        if len(one.systems) != len(first.systems):
+            raise refuse(one, f"{len(one.systems)} systems were scored, and {len(first.systems)} in {first.name}")
+        if one.zero != first.zero:
+            raise refuse(one, f"0/0 was {one.zero.name}, and {first.zero.name} in {first.name}")
+        if one.labels != first.labels:
+            raise refuse(one, f"other labels were declared than in {first.name}")
+    for at in range(len(first.systems)):
+        for one in parts[1:]:
+            try:
+                added([first.systems[at], one.systems[at]])
+            except ValueError as error:
+                raise refuse(one, f"{error}: it cannot be added to {first.name}") from error
+        yield added([one.systems[at] for one in parts])
+
+
+def _write(
+    targets: Targets,
+    systems: Sequence[Reported],
+    scorings: Sequence[Scoring] = (),
+    comparisons: Sequence[FrameComparison] = (),
+    confusions: int = MOST_CONFUSIONS,
+    notes: Sequence[str] = (),
+) -> None:
+    """scorings: of each system, under the first rule, where their utterances are there. notes: lines at the end."""
+    from harness.cli.score_output import in_colour, width
+    from harness.understanding.reports.score_text import comparison_json, comparison_lines, system_lines
+
+    as_json = page = None
+    if targets.json_target is not None:
+        from harness.understanding.reports.score_json import score_json
+
+        as_json = score_json(systems, [comparison_json(one) for one in comparisons])
+    if targets.html_target is not None:
+        from harness.understanding.reports import score_html  # here, since few want a page
+
+        page = score_html.page(systems, scorings, comparisons).encode()
+    columns = width()
+
+    def lines() -> Iterator[str]:
+        for number, one in enumerate(systems):
+            if len(systems) > 1:
+                title = f"── {shown(one.counts.predicted, max(8, columns - 8))} "
+                heading = title + "─" * (columns - width_of(title))
+                yield from ([""] if number else [])
+                yield f"\x1b[1m{heading}\x1b[0m" if in_colour(sys.stdout) else heading
+            yield from system_lines(one, columns, confusions=confusions)
+        yield from comparison_lines(comparisons, columns)
+        yield from notes
+
+    targets.put(as_json, page, lines())
+
+
+def _corpora(wanted: Scored, stack: ExitStack) -> tuple[list[tuple[Corpus, Corpus]], list[str]]:
+    """Gold with each prediction, and what is to be told of them."""
     listed = stack.enter_context(readable(wanted.groups)) if wanted.groups else None
     if wanted.sessions:
-        from harness.cli.understanding.scored_sessions import session_pair  # here, since it takes long to import
-
-        of, said, notes = session_pair(wanted.sessions, wanted.attempt)
-        return [(_with_groups(of, listed), said)], notes
+        of, said, notes = _session_pair(wanted.sessions, wanted.attempt)
+        return [(_grouped(of, listed), said)], notes
     gold_file = stack.enter_context(readable(wanted.gold or ""))
     files = [stack.enter_context(readable(one)) for one in wanted.predicted]
     try:
         gold, split = read_gold(gold_file, wanted.gold_format, wanted.split)
-        gold = _with_groups(gold, listed)
-        return [(gold, read_predicted(one, wanted.predicted_format, split, gold)) for one in files], []
+        gold = _grouped(gold, listed)
+        return [(gold, _read_predicted(one, wanted.pred_format, split, gold)) for one in files], []
     except InputError as error:
         raise named(error, gold_file, *files) from error
 
 
-def _with_groups(gold: Corpus, listed: Readable | None) -> Corpus:
-    from harness.cli.understanding.scored_files import grouped
+def _session_pair(sessions: Sequence[str], attempt: Which) -> tuple[Corpus, Corpus, list[str]]:
+    """Gold, predicted, and lines on what is not scored; InputError where no trial expects an intent."""
+    from harness.cli.sessions import progress_of, session_folder
+    from harness.session.figures.frames_of_session import session_corpora
+    from harness.understanding.reports.score_text import listed
 
-    if listed is None:
+    folders = [session_folder(one) for one in sessions]
+    found = session_corpora([progress_of(one) for one in folders], attempt)
+    if not found.gold.utterances:
+        why = f": of {listed(found.unknown)} nothing says what was understood" if found.unknown else ""
+        remedy = "Name a session with trials of kind understand (docs/trials.md)"
+        raise InputError(f"no trial of this has an intent to score{why}", remedy=remedy)
+    names = " ".join(map(str, folders))
+    notes = [f"attempt       {attempt} of each trial"]
+    if found.unknown:
+        notes.append(f"unknown       {listed(found.unknown)}: nothing says what was understood; counted nowhere")
+    return Corpus(names, found.gold.utterances), Corpus(f"devices in {names}", found.predicted.utterances), notes
+
+
+def read_gold(file: Readable, form: CorpusFormat | None, split: str | None) -> tuple[Corpus, str | None]:
+    """Gold, and the name of the split that it is of, as its ids have it."""
+    from harness.understanding.files.corpus_file import read_corpus
+    from harness.understanding.files.corpus_formats import SPLIT
+
+    gold = read_corpus(file.path, form, split, name=file.name, option="--gold-format")
+    if not any(one.intents is not None or one.tags is not None or one.slots is not None for one in gold.utterances):
+        raise InputError("nothing of it is annotated", place=Place(file.name), remedy="Name annotated utterances")
+    return gold, None if split is None else dict(gold.utterances[0].groups)[SPLIT]
+
+
+def _read_predicted(file: Readable, form: CorpusFormat | None, split: str | None, gold: Corpus) -> Corpus:
+    """Predictions for gold; InputError where not one id is there in both.
+
+    split: of gold. A BIO folder without splits is then of that split.
+    """
+    from harness.understanding.files.corpus_file import corpus_format_of, read_corpus
+    from harness.understanding.files.corpus_formats import SEQ_IN
+
+    form = form or corpus_format_of(file.path, file.name, "--pred-format")
+    of_split = form is CorpusFormat.BIO and (file.path / SEQ_IN).exists()
+    whole = of_split or not file.path.is_dir()
+    predicted = read_corpus(file.path, form, None if whole else split, name=file.name)
+    if of_split and split is not None:
+        renamed = (replace(one, id=f"{split}/{one.id}") for one in predicted.utterances)
+        predicted = Corpus(predicted.path, tuple(renamed))
+    ids = [one.id for one in predicted.utterances]
+    _demand_an_id(ids, gold, "these predictions", file.name)
+    return predicted
+
+
+def _demand_an_id(ids: Sequence[str], gold: Corpus, of: str, name: str) -> None:
+    known = {one.id for one in gold.utterances}
+    if ids and known.isdisjoint(ids):
+        what = f"no id of {of} is one of gold: the first is {plain_text(ids[0], 60)!r}"
+        like = plain_text(gold.utterances[0].id, 60)
+        remedy = f"Write ids as {plain_text(gold.path)} does, such as {like!r}"
+        raise InputError(what, place=Place(name), remedy=remedy)
+
+
+def _grouped(gold: Corpus, file: Readable | None) -> Corpus:
+    """Gold with more groups, by a list; InputError for a list of other utterances."""
+    if file is None:
         return gold
+    from harness.transcripts.files.lists import read_groups
+
     try:
-        return grouped(gold, Path(listed.path), listed.name)
+        listed = read_groups(Path(file.path), case_counts=True)
     except InputError as error:
-        raise named(error, listed) from error
+        raise named(error, file) from error
+    _demand_an_id(listed.ids, gold, "this list", file.name)
+    rows = {id_: at for at, id_ in enumerate(listed.ids)}
+    taken = {column for one in gold.utterances for column, _ in one.groups}
+    if twice := next((one.name for one in listed.groupings if one.name in taken), None):
+        what = f"gold has a group {plain_text(twice, 60)!r} already"
+        raise InputError(what, place=Place(file.name), remedy="Rename the column")
+    found = []
+    for one in gold.utterances:
+        at = rows.get(one.id)
+        more = tuple((column.name, "" if at is None else column.labels[at]) for column in listed.groupings)
+        found.append(replace(one, groups=(*one.groups, *more)))
+    return Corpus(gold.path, tuple(found))

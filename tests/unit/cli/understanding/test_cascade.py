@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from harness.base.ports import Understander
 from harness.cli import group
-from harness.cli.understanding.cascade_sessions import without_wake_phrase
+from harness.cli.understanding.cascade import without_wake_phrase
 from harness.model.bench import ObservationKind
 from harness.model.errors import InputError
 from harness.model.record import AttemptFinished, AttemptStarted, Record, SessionStarted, TrialFinished, TrialStarted

@@ -176,7 +176,7 @@ def test_bench_prints_a_row_with_intervals_and_yardsticks(place: Path, tmp_path:
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()
     assert "SFA" in lines[1]
-    assert lines[2].startswith("crf ")
+    assert lines[3].startswith("crf ")
     assert any(line.startswith("JointBERT, published *") for line in lines)
     ((ours, *others),) = (one["rows"] for one in json.loads(told.read_text()))
     assert ours["utterances"] == 30
@@ -206,7 +206,7 @@ def test_bench_goes_on_without_an_understander_that_is_not_installed(
     done = ran("bench", "--data", place / "data", "-s", "crf:iterations=2")
     assert done.exit_code == 0, done.output
     assert "transformer is left out: torch is not installed" in done.stderr
-    assert [line.split()[0] for line in done.stdout.splitlines()[1:3]] == ["understander", "crf"]
+    assert [line.split()[0] for line in done.stdout.splitlines()[1:4:2]] == ["understander", "crf"]
     with pytest.raises(PluginError, match="torch is not installed"):
         ran("bench", "--data", place / "data", "--understander", "crf,transformer")
 

@@ -1,0 +1,342 @@
+"""`harness understanding train`, `predict` and `bench`: models of intents and slots made, used and compared."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from harness.base.foreign import plain_text
+from harness.base.ports import Understander
+from harness.base.text_table import Column, text_table
+from harness.base.whole_file import WholeFile
+from harness.cli.options import Command, Option, Word, output_option, seed_option, setting_option, target_option
+from harness.cli.read_once import STDIN, named, readable, refuse_overwriting
+from harness.cli.understanding.options import put_text
+from harness.model.choices import YARDSTICKS_KNOWN, CorpusFormat
+from harness.model.errors import InputError, Place, PluginError
+from harness.model.understanding import Corpus, Utterance
+from harness.statistics.text import number, percent, percent_interval
+
+if TYPE_CHECKING:
+    from harness.understanding.models.training import BenchRow, Contender
+
+Scores = Sequence[tuple[str, float]]
+DEFAULT = "crf"
+BENCHED = "crf,transformer"
+LEAST_WIDTH = 140
+"""Columns of the table of a bench, so that no name is cut."""
+MOST_SEED = 2**31 - 1
+AT_ONCE = 256
+JSONL, BIO = "jsonl", "bio"
+HELD_OUT = ("dev", "valid", "validation")
+FOLDER = click.Path(path_type=Path)
+
+
+@click.command("train", cls=Command)
+@click.option("--data", required=True, metavar="FOLDER", type=FOLDER, help="With train, and dev.")
+@output_option("Folder of the model.", metavar="MODEL", folder=True, required=True)
+@click.option("--understander", default=DEFAULT, show_default=True, metavar="NAME", help="A plug-in: crf, transformer.")
+@setting_option("settings", "A setting of it; more than once for several.")
+@seed_option("The same, the same model.", 1, most=MOST_SEED)
+@click.option(
+    "--format", "form", type=click.Choice([CorpusFormat.BIO, CorpusFormat.JSONL]),
+    help="Where what lies in the folder does not say it.",
+)  # fmt: skip
+@click.option("--force", is_flag=True, help="Replace a model that is there.")
+def train(
+    data: Path, out: Path, understander: str, settings: tuple[str, ...], seed: int, form: str | None, force: bool
+) -> None:
+    """Train an understander on the split train of a folder; the split dev, if there is one, decides when to end.
+
+    The model's folder is there whole or not at all. docs/understanders.md
+
+    Exit status: 0 trained · 2 wrong usage or input · 3 the model cannot be written.
+    """
+    from harness.understanding.models.model_folder import demand_place, save_model
+    from harness.understanding.models.training import make_understander
+    from harness.understanding.models.training import train as train_one
+
+    demand_place(out, force=force)
+    given = _settings_of(settings)
+    make_understander(understander, given, seed)  # what is wrong is said before anything is read
+    splits = _splits_of(data, form)
+    trained = train_one(understander, given, seed, splits.train, splits.held_out, _tell)
+    save_model(understander, trained.understander, out, trained.facts, force=force)
+    facts = trained.facts
+    figures = ", ".join(f"{name} {percent(value, 2)}" for name, value in facts.held_out)
+    on = f"; held-out ({facts.held_out_utterances:,}): {figures}" if figures else ""
+    for note in facts.notes:
+        _tell(note)
+    shown = plain_text(str(out))
+    click.echo(f"{shown}: {understander}, {facts.utterances:,} utterances, {facts.cpu_s:.1f} CPU s{on}")
+
+
+@click.command("predict", cls=Command)
+@click.argument("file", default=STDIN, metavar="[FILE|FOLDER|-]")
+@click.option("--model", required=True, metavar="MODEL", type=FOLDER, help="Folder of a model.")
+@click.option(
+    "--format", "form", type=Word(CorpusFormat),
+    help="Where the suffix does not say it; standard input is txt, one text a line.",
+)  # fmt: skip
+@click.option("--split", metavar="NAME", help="Only this split of a folder.")
+@click.option(
+    "--output", "out", cls=Option, former=("--out",), default=STDIN, show_default=True, metavar="FILE",
+    help="Where to; - is standard output.",
+)  # fmt: skip
+@click.option(
+    "--as", "written", type=click.Choice([JSONL, BIO]), default=JSONL, show_default=True, help="bio is a new folder."
+)
+@click.option("--scores", is_flag=True, help="With the probability of every intent; JSONL only.")
+def predict(
+    file: str, model: Path, form: CorpusFormat | None, split: str | None, out: str, written: str, scores: bool
+) -> None:
+    """Turn texts into intents and slots with a model of `harness understanding train`.
+
+    Texts: one a line (txt), or JSONL, a BIO folder, trn or CSV, whose annotations are not looked at. A line on standard
+    input is answered before the next is waited for when --out is standard output.
+
+    Exit status: 0 done · 2 wrong usage or input · 3 the result cannot be written.
+    """
+    from harness.understanding.files.corpus_file import read_corpus
+    from harness.understanding.models.model_folder import load_model
+
+    if written == BIO and (scores or out == STDIN):
+        raise InputError("--as bio makes a folder, without scores", remedy="Give --out FOLDER, and leave --scores out")
+    refuse_overwriting(out, [file])
+    form = form or (CorpusFormat.TXT if file == STDIN else None)
+    loaded = load_model(model).understander
+    if file == STDIN and form is CorpusFormat.TXT and written == JSONL and out == STDIN and split is None:
+        _answer_lines(loaded, scores)
+        return
+    with readable(file) as source:
+        try:
+            corpus = read_corpus(source.path, form, split, name=source.name)
+        except InputError as error:
+            raise named(error, source) from error
+    if written == BIO:
+        from harness.understanding.files.corpus_writing import write_bio
+
+        understood = tuple(one for one, _ in _understood(loaded, corpus.utterances))
+        write_bio(Corpus(corpus.path, understood), Path(out))
+    elif out == STDIN:
+        for one, pairs in _understood(loaded, corpus.utterances):
+            click.echo(_line(one, pairs if scores else None))
+    else:
+        with WholeFile(out) as target:
+            for one, pairs in _understood(loaded, corpus.utterances):
+                target.write((_line(one, pairs if scores else None) + "\n").encode())
+            target.keep()
+    _tell(f"{len(corpus.utterances):,} utterances")
+
+
+@click.command("bench", cls=Command)
+@click.option(
+    "--data", multiple=True, required=True, metavar="FOLDER", type=FOLDER,
+    help="With splits train, dev (or valid) and test; more than once for several.",
+)  # fmt: skip
+@click.option(
+    "--understander", metavar="NAME,…", help=f"Plug-ins.  [default: {BENCHED}, as far as what they need is installed]"
+)
+@setting_option("settings", "A setting of one: crf:l1=0.1.", "NAME:SETTING=VALUE")
+@seed_option("Of the training.", 1, most=MOST_SEED)
+@click.option(
+    "--yardstick", type=click.Choice([*YARDSTICKS_KNOWN, "none"]),
+    help="Rows of that corpus beside ours; without it where a folder's name has atis or snips in it.",
+)  # fmt: skip
+@target_option("--json", "json_target", "Print JSON and no table.")
+def bench(
+    data: tuple[Path, ...],
+    understander: str | None,
+    settings: tuple[str, ...],
+    seed: int,
+    yardstick: str | None,
+    json_target: str | None,
+) -> None:
+    """Train and score understanders on a corpus: a row of figures each, with 95 % intervals and processor seconds.
+
+    Slots: conlleval chunks of full concepts. What other models reach on ATIS and SNIPS stands below, marked *.
+
+    Exit status: 0 done · 2 wrong usage or input · 3 a report cannot be written.
+    """
+    from harness.understanding.models.training import bench as bench_one
+
+    contenders = _ready(_contenders(understander or BENCHED, settings), seed, all_wanted=understander is not None)
+    corpora = [(folder, _splits_of(folder)) for folder in data]
+    for folder, splits in corpora:
+        if splits.test is None:
+            raise InputError("there is no split test", place=Place(str(folder)), remedy="Call the one to score on test")
+    told = []
+    for folder, splits in corpora:
+        assert splits.test is not None
+        rows = []
+        for one in contenders:
+            _tell(f"{folder}: {one.name}")
+            rows.append(bench_one(one, (splits.train, splits.held_out, splits.test), seed, _tell))
+        rows += _yardsticks(folder, yardstick)
+        told.append({"data": str(folder), "seed": seed, "rows": [_as_json(row) for row in rows]})
+        if json_target != STDIN:
+            click.echo(plain_text(f"{folder}: {len(splits.test.utterances):,} test utterances, seed {seed}"))
+            click.echo("\n".join(_table(rows)))
+    if json_target is not None:
+        put_text(json_target, json.dumps(told, indent=1) + "\n")
+
+
+@dataclass(frozen=True, slots=True)
+class _Splits:
+    """Of a folder of data. held_out, test: None where the folder has none."""
+
+    train: Corpus
+    held_out: Corpus | None
+    test: Corpus | None
+
+
+def _tell(line: str) -> None:
+    """A line on how far it is."""
+    click.echo(plain_text(line), err=True)
+
+
+def _settings_of(written: Sequence[str]) -> list[tuple[str, str]]:
+    """Pairs of `name=value`; InputError for something else."""
+    found = []
+    for one in written:
+        name, sign, value = one.partition("=")
+        if not sign or not name.strip():
+            raise InputError(f"{one!r} is no setting", remedy="Write -s name=value")
+        found.append((name.strip(), value.strip()))
+    return found
+
+
+def _splits_of(folder: Path, form: str | None = None) -> _Splits:
+    """The splits of a folder, with tags made of slots that have places; InputError without a split `train`."""
+    from harness.model.choices import CorpusFormat
+    from harness.understanding.files.corpus_file import read_splits
+
+    found = read_splits(folder, CorpusFormat(form) if form else None)
+    train = found.get("train", found.get(""))
+    if train is None:
+        what = f"there is no split train; splits: {', '.join(found)}"
+        raise InputError(what, place=Place(str(folder)), remedy="Call the folder or file to train on train")
+    held_out = next((found[name] for name in HELD_OUT if name in found), None)
+    return _Splits(_tagged(train), held_out and _tagged(held_out), found.get("test"))
+
+
+def _tagged(corpus: Corpus) -> Corpus:
+    from harness.understanding.files.corpus_writing import tags_of
+
+    return replace(corpus, utterances=tuple(replace(one, tags=tags_of(one)) for one in corpus.utterances))
+
+
+def _answer_lines(model: Understander, scores: bool) -> None:
+    """A line of standard input is a text, whose number is its id."""
+    from harness.understanding.files.corpus_formats import split_words
+
+    if sys.stdin is None:
+        raise InputError("standard input is closed", remedy="Name a file")
+    for at, line in enumerate(sys.stdin.buffer, 1):
+        try:
+            text = line.decode("utf-8-sig" if at == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            place = Place("<stdin>", at)
+            raise InputError("the line is not UTF-8", place=place, remedy="Send UTF-8") from error
+        asked = Utterance(str(at), tuple(split_words(text.rstrip("\r\n"))))
+        for one, pairs in _understood(model, (asked,)):
+            click.echo(_line(one, pairs if scores else None))
+
+
+def _understood(model: Understander, utterances: Sequence[Utterance]) -> Iterator[tuple[Utterance, Scores]]:
+    """Utterances with what the model makes of them, in their order, some hundred at a time."""
+    left = iter(utterances)
+    while part := list(islice(left, AT_ONCE)):
+        for one, said in zip(part, model.predict([one.words for one in part]), strict=True):
+            yield replace(one, intents=said.intents, tags=said.tags, slots=None), said.scores
+
+
+def _line(one: Utterance, scores: Scores | None) -> str:
+    from harness.understanding.files.corpus_writing import jsonl_line, slots_of
+
+    line = jsonl_line(replace(one, slots=slots_of(one)))
+    if scores is None:
+        return line
+    return json.dumps({**json.loads(line), "scores": {label: round(score, 6) for label, score in scores}})
+
+
+def _contenders(names: str, settings: Sequence[str]) -> list[Contender]:
+    """Understanders with their settings; InputError for a setting of none of them."""
+    from harness.understanding.models.training import Contender
+
+    wanted = list(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
+    if not wanted:
+        raise InputError("--understander names none", remedy="Write crf, or crf,transformer")
+    given: dict[str, list[tuple[str, str]]] = {name: [] for name in wanted}
+    for name, value in _settings_of(settings):
+        of, sign, setting = name.partition(":")
+        if not sign or of not in given:
+            remedy = f"Write -s {wanted[0]}:name=value; understanders here: {', '.join(wanted)}"
+            raise InputError(f"{name!r} is no setting of an understander here", remedy=remedy)
+        given[of].append((setting, value))
+    return [Contender(name, tuple(pairs)) for name, pairs in given.items()]
+
+
+def _ready(contenders: Sequence[Contender], seed: int, *, all_wanted: bool) -> list[Contender]:
+    """Those that can run, so that what is wrong is said before anything is trained. all_wanted: PluginError for one
+    that cannot; else it is told, and PluginError is for none.
+    """
+
+    from harness.understanding.models.training import make_understander
+
+    found: list[Contender] = []
+    for one in contenders:
+        try:
+            make_understander(one.name, one.settings, seed)
+        except PluginError as error:
+            if all_wanted or (one is contenders[-1] and not found):
+                raise
+            _tell(f"{one.name} is left out: {error.what}. {error.remedy}")
+        else:
+            found.append(one)
+    return found
+
+
+def _yardsticks(folder: Path, named: str | None) -> Iterable[BenchRow]:
+    from harness.understanding.models.training import YARDSTICKS
+
+    if named is not None:
+        return YARDSTICKS.get(named, ())
+    return next((rows for name, rows in YARDSTICKS.items() if name in folder.absolute().name.lower()), ())
+
+
+def _table(rows: Sequence[BenchRow]) -> Iterator[str]:
+    """Each figure, and below it how far it may be off."""
+    from harness.cli.score_output import width
+    from harness.understanding.models.training import FIGURES
+
+    cells: list[tuple[str, ...]] = []
+    for row in rows:
+        found = {figure: (percent(value, 2), percent_interval(interval, 1)) for figure, value, interval in row.figures}
+        values = [found.get(figure, (percent(None), "")) for figure in FIGURES]
+        name = f"{row.name} *" if row.from_elsewhere else row.name
+        cells.append((name, *(value for value, _ in values), number(row.train_cpu_s), number(row.predict_cpu_s)))
+        if not row.from_elsewhere:
+            cells.append(("", *(interval for _, interval in values), "", ""))
+    heads = ("understander", "intent accuracy", "EMR", "slot F1", "F1mh", "CER", "SFA", "CPU s", "CPU s / 1,000")
+    yield from text_table(list(map(Column, heads)), cells, max(width(), LEAST_WIDTH))
+    if any(row.from_elsewhere for row in rows):
+        yield "* reached elsewhere on the corpus's own splits; not measured in this run"
+
+
+def _as_json(row: BenchRow) -> dict[str, object]:
+    figures = {
+        figure.value: {"value": value, "interval_95": None if interval is None else list(interval)}
+        for figure, value, interval in row.figures
+    }
+    return {
+        "understander": row.name, "from_elsewhere": row.from_elsewhere, "utterances": row.utterances,
+        "figures": figures, "train_cpu_s": row.train_cpu_s, "predict_cpu_s_per_1000": row.predict_cpu_s,
+    }  # fmt: skip
