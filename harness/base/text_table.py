@@ -1,7 +1,8 @@
-"""A table in the columns of a terminal: the one way to lay out rows of names and numbers."""
+"""Tables and notes in the columns of a terminal: the one way to lay out rows of names and numbers."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -69,3 +70,21 @@ def text_table(
         yield from map(line, ends)
     if gone := [one.title for at, one in enumerate(columns) if at and at not in kept]:
         yield f"(no room for: {', '.join(gone)})"
+
+
+NOTES = 21
+"""Columns of the names of notes."""
+_PARTS = re.compile(r" (?=\()|(?<=;) ")
+
+
+def note(name: str, text: str, width: int, at: int = NOTES) -> Iterator[str]:
+    """A name and what it says; what is wider than `width` columns goes on below, parted where it has parts."""
+    line = padded(name, at)
+    begun = False
+    for part in _PARTS.split(text):
+        if begun and width_of(line) + 1 + width_of(part) > width:
+            yield line
+            line, begun = " " * at, False
+        line += f" {part}" if begun else part
+        begun = True
+    yield line

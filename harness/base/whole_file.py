@@ -97,13 +97,21 @@ def whole_stream(target: Path, *, safe: bool = True) -> Iterator[BinaryIO]:
         sync_folder(target.parent)
 
 
+def _meant_by(target: Path) -> Path:
+    """What a link leads to; OSError for links that lead in a circle."""
+    found = Path(os.path.realpath(target))
+    if found.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    return found
+
+
 def write_whole(target: Path, content: bytes) -> None:
     """Writes a file, with the rights of a new one; LogFull, LogError."""
     with disk_errors(f"{target} cannot be written", MORE_ROOM):
         if target.exists() and not target.is_file():
             target.write_bytes(content)
             return
-        with whole_stream(Path(os.path.realpath(target))) as stream:
+        with whole_stream(_meant_by(target)) as stream:
             stream.write(content)
 
 
@@ -154,7 +162,7 @@ class WholeFile(io.RawIOBase):
             if self._path.exists() and not self._path.is_file():
                 self._file = open(self._path, "wb")  # noqa: SIM115 (closed by close)
             else:
-                self._path = Path(os.path.realpath(self._path))
+                self._path = _meant_by(self._path)
                 self._part = part_name(self._path)
                 self._file = open(self._part, "xb")  # noqa: SIM115
         return self._file

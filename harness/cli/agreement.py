@@ -40,7 +40,7 @@ def command(asked: RatedAsked, disputed: bool, printed: Printed, min_alpha: floa
     Exit status: 0 done · 1 alpha is below --min-alpha, or there is none · 2 wrong usage or input · 3 a log cannot be
     read.
     """
-    from harness.cli.score_output import print_lines
+    from harness.cli.streams import print_lines
     from harness.rating.figures.agreement import agreement_figures
     from harness.rating.figures.judged import read_sessions, with_rows_of
     from harness.rating.reports import agreement as report

@@ -94,7 +94,7 @@ def command(
     Exit status: 0 done · 1 a limit fails, or there is nothing to hold it to · 2 wrong usage or input · 3 a session
     cannot be read, or a report cannot be written.
     """
-    from harness.cli.score_output import print_lines
+    from harness.cli.streams import print_lines
     from harness.rating.figures.judged import rated_trials, read_sessions, with_rows_of
     from harness.rating.reports.categories import Limit, Selection, failures, report_of
 
@@ -128,7 +128,7 @@ def command(
 
 
 def _lines(report: CategoryReport, printed: Printed) -> Iterable[str]:
-    from harness.cli.score_output import in_colour, width
+    from harness.cli.streams import in_colour, width
     from harness.rating.reports.categories import csv_of, text_of
 
     if printed.as_json:

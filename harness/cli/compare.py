@@ -9,7 +9,7 @@ import click
 
 from harness.base.whole_file import WholeFile
 from harness.cli.options import STREAM, Command, json_option, target_option
-from harness.cli.read_once import readable, refuse_overwriting
+from harness.cli.streams import readable, refuse_overwriting
 
 
 @click.command("compare", cls=Command)

@@ -59,7 +59,7 @@ def command(
     Exit status: 0 nothing is open (any more) · 1 something still is · 2 wrong usage or input · 3 a log cannot be read.
     """
     from harness.cli.effect_lines import described
-    from harness.cli.score_output import print_lines
+    from harness.cli.streams import print_lines
 
     if as_json + watch + (answer is not None) > 1:
         raise InputError("--json, --watch and --answer exclude each other", remedy="Choose one")
@@ -143,7 +143,7 @@ def _answered(item: EffectItem, word: EffectWord, detail: str, by: str) -> str:
 def _ask(items: Sequence[EffectItem], by: str) -> bool:
     """Asks for each in turn; False when the person is done with it."""
     from harness.cli.effect_lines import described
-    from harness.cli.score_output import print_lines
+    from harness.cli.streams import print_lines
 
     several = len({one.folder for one in items}) > 1
     for number, item in enumerate(items, start=1):
@@ -167,7 +167,7 @@ def _ask(items: Sequence[EffectItem], by: str) -> bool:
 def _watch(folders: Sequence[Path], by: str, asks: bool) -> None:
     """Until nothing can become due any more, or the person is done with it."""
     from harness.cli.effect_lines import described
-    from harness.cli.score_output import print_lines
+    from harness.cli.streams import print_lines
     from harness.rating.effects import effects_of
 
     met: set[tuple[Path, str, int, int]] = set()

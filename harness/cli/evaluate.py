@@ -167,7 +167,7 @@ def command(
     sweep.demand_sense(asked)
     task = engine.checked()
 
-    from harness.cli.read_once import refuse_overwriting
+    from harness.cli.streams import refuse_overwriting
     from harness.offline.evaluating import EvaluationFiles, EvaluationSitting
 
     written = EvaluationFiles(Path(asked.log if asked.log is not None else f"{log_name(engine.task, task)}.log"))
@@ -198,7 +198,7 @@ class EvaluationTerminal:
         self._last = ""
 
     def say(self, line: str) -> None:
-        from harness.cli.score_output import print_lines
+        from harness.cli.streams import print_lines
 
         print_lines([line])
 

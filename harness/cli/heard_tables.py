@@ -9,7 +9,8 @@ from harness.base.cells import fit
 from harness.base.foreign import plain_text
 from harness.model.choices import Grouping
 from harness.session.figures.trials import Heard, HeardTrial, by_group, words_of
-from harness.transcripts.recognition import LEAST_QUERIES, HeardUnit, WordsHeard
+from harness.statistics.word_intervals import LEAST_QUERIES
+from harness.transcripts.recognition import HeardUnit, WordsHeard
 
 NOTHING = "n/a"
 NO_LABEL = "(none)"

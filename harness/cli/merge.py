@@ -29,7 +29,7 @@ def command(logs: tuple[str, ...], log: str, partial: bool, force: bool, verbose
     They are what one run over the lists would have written, apart from times. The journals beside the parts' logs
     are read (PART.log.jsonl). Exit status: 0 done · 2 parts are missing, partial, or of different evaluations.
     """
-    from harness.cli.read_once import refuse_overwriting
+    from harness.cli.streams import refuse_overwriting
     from harness.offline.evaluating import EvaluationFiles
     from harness.offline.journal import read_journal
     from harness.offline.reports.log import summary_line, writing_line

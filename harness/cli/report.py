@@ -13,7 +13,7 @@ import click
 
 from harness.base.cells import shown
 from harness.cli.options import Command, json_option
-from harness.cli.read_once import readable
+from harness.cli.streams import readable
 from harness.model.errors import InputError, Place
 from harness.wake.reports.wake_log_reading import demand_numbers
 
@@ -35,7 +35,7 @@ def command(log: str, json_wanted: bool) -> None:
 
     Exit status: 0 its totals are what its lines add up to · 2 it cannot be read · 3 they are not.
     """
-    from harness.cli.score_output import print_lines
+    from harness.cli.streams import print_lines
     from harness.offline.reports.told_log import as_json, lines
 
     found = _told(log)

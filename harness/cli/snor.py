@@ -14,8 +14,7 @@ from harness.base.cells import counted
 from harness.base.foreign import plain_text
 from harness.base.line_stream import checked_encoding, is_comment
 from harness.base.whole_file import WholeFile
-from harness.cli.read_once import is_one_place, refuse_overwriting
-from harness.cli.streams import demand_reader
+from harness.cli.streams import demand_reader, is_one_place, refuse_overwriting
 from harness.model.errors import HarnessError, InputError, Place
 from harness.transcripts.snor import Form, homophone
 

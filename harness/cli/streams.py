@@ -1,18 +1,101 @@
-"""Where lines for people go."""
+"""Standard input and output, and the files that stand in their place: what is read once, and where results go."""
 
 from __future__ import annotations
 
 import codecs
 import io
 import os
+import shutil
 import sys
-from typing import Any, TextIO
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO, TextIO
 
-from harness.model.errors import HarnessError
+from harness.base.cells import shown, width_of
+from harness.base.whole_file import WholeFile
+from harness.model.errors import HarnessError, InputError, InputProblems, Place
+
+STDIN = "-"
+STDIN_NAME = "<stdin>"
+
+
+@dataclass(frozen=True, slots=True)
+class Readable:
+    """A file to read, and what a person calls it."""
+
+    path: Path
+    name: str
+
+
+@contextmanager
+def readable(written: str) -> Iterator[Readable]:
+    """The file that a person named, `-` for standard input; a pipe is kept in a temporary file meanwhile."""
+    path = Path(written)
+    # Unlike those of Path, these say no of names that are too long and of folders that are closed to us.
+    if written != STDIN and (os.path.isfile(path) or os.path.isdir(path) or not os.path.exists(path)):
+        yield Readable(path, written)
+        return
+    import tempfile  # here, since it takes long to import and few need it
+
+    with tempfile.TemporaryDirectory(prefix="harness-score-") as folder:
+        kept = Path(folder) / "input"
+        if written == STDIN:
+            if sys.stdin is None:
+                raise InputError("standard input is closed", remedy="Name a file")
+            _keep(sys.stdin.buffer, kept, STDIN_NAME)
+        else:
+            try:
+                stream = path.open("rb")
+            except OSError as error:
+                what = f"the file cannot be read: {error.strerror or error}"
+                raise InputError(what, place=Place(written), remedy="Check the path and its rights") from error
+            with stream:
+                _keep(stream, kept, written)
+        yield Readable(kept, STDIN_NAME if written == STDIN else written)
+
+
+def refuse_overwriting(target: str, sources: Sequence[str]) -> None:
+    """InputError when a file to write is one of those to read."""
+    for source in sources:
+        both = STDIN not in (source, target) and os.path.isfile(target) and os.path.exists(source)
+        if both and os.path.samefile(source, target):
+            raise InputError("this file is to be read and to be written", place=Place(target), remedy="Name another")
+
+
+def is_one_place(target: str, other: str) -> bool:
+    """Whether two outputs would be written over each other."""
+    return target == other or (STDIN not in (target, other) and os.path.realpath(target) == os.path.realpath(other))
+
+
+def _keep(stream: BinaryIO, path: Path, name: str) -> None:
+    try:
+        with path.open("wb") as copy:
+            shutil.copyfileobj(stream, copy)
+    except OSError as error:
+        what = f"it cannot be kept in {path.parent.parent} meanwhile: {error.strerror or error}"
+        raise HarnessError(what, place=Place(name), remedy="Make room there, or name a file") from error
+
+
+def named(error: InputError, *files: Readable) -> InputError:
+    """The error with the names that people know in place of those of temporary files."""
+    names = {str(file.path): file.name for file in files}
+    if isinstance(error, InputProblems):
+        return InputProblems([named(problem, *files) for problem in error.problems])
+    place = error.place
+    if place is None or place.file not in names:
+        return error
+    return InputError(error.what, place=Place(names[place.file], place.line, place.column), remedy=error.remedy)
+
 
 _DRAWN = {"─": "-", "│": "|", "┼": "+", "→": ">", "·": "-", "–": "-", "…": "~", "█": "#", "▏": "|"}
 """What we draw and write ourselves, one sign for one, for terminals that know ASCII alone."""
 _LEGIBLE = "harness.legible"
+NO_TERMINAL = (120, 24)
+LEAST_WIDTH = 20
+CHUNK_LINES = 500
 
 
 def safe_stream(stream: TextIO) -> TextIO:
@@ -94,3 +177,68 @@ def _legible(error: UnicodeError) -> tuple[str | bytes, int]:
 
 
 codecs.register_error(_LEGIBLE, _legible)
+
+
+def width() -> int:
+    """Columns of the terminal; 120 where there is none."""
+    return max(LEAST_WIDTH, shutil.get_terminal_size(NO_TERMINAL).columns)
+
+
+def in_colour(stream: TextIO | None) -> bool:
+    """Whether a stream is a terminal that shows colours, and nobody asked for none (no-color.org)."""
+    if stream is None:
+        return False
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "") not in ("", "dumb")
+
+
+def bold(line: str, colour: bool) -> str:
+    """The line, in bold where there are colours."""
+    return f"\x1b[1m{line}\x1b[0m" if colour else line
+
+
+def heading(title: str, columns: int, colour: bool) -> str:
+    """A line above all that is said of one of several systems."""
+    text = f"── {shown(title, max(8, columns - 8))} "
+    return bold(text + "─" * (columns - width_of(text)), colour)
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Prints lines to standard output as they come; who stops reading, as `head` does, is no error."""
+    with _to_reader() as stream:
+        rest = iter(lines)
+        while chunk := list(islice(rest, CHUNK_LINES)):
+            stream.write("\n".join(chunk) + "\n")
+
+
+def print_pieces(pieces: Iterable[str]) -> None:
+    """Prints a text in pieces to standard output."""
+    with _to_reader() as stream:
+        stream.writelines(pieces)
+
+
+def write_pieces(path: Path, pieces: Iterable[str]) -> None:
+    """Puts a text in ASCII into a file, whole or not at all (a pipe or a device takes it as it comes); HarnessError."""
+    with WholeFile(str(path)) as file:
+        for piece in pieces:
+            file.write(piece.encode("ascii"))
+        file.keep()
+
+
+def put(target: str, pieces: Iterable[str]) -> None:
+    """Prints a text in pieces where the target is `-`; else see `write_pieces`."""
+    if target == STDIN:
+        print_pieces(pieces)
+    else:
+        write_pieces(Path(target), pieces)
+
+
+@contextmanager
+def _to_reader() -> Iterator[TextIO]:
+    stream = standard_output()
+    try:
+        yield stream
+        stream.flush()
+    except OSError as error:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (for the interpreter's last flush)
+        what = f"standard output cannot be written: {error.strerror or error}"
+        raise HarnessError(what, remedy="Make room, or send it elsewhere") from error

@@ -86,6 +86,13 @@ class JudgmentFormat(StrEnum):
     PARQUET = "parquet"
 
 
+class Aligned(StrEnum):
+    """Which utterances of a scoring are shown word below word."""
+
+    ERRORS = "errors"
+    ALL = "all"
+
+
 class TranscriptFormat(StrEnum):
     """How a file of transcripts is written; the values are the suffixes."""
 

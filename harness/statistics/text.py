@@ -50,6 +50,29 @@ def number_interval(ends: Interval | None) -> str:
     return NOTHING if ends is None else f"{number(ends[0])}–{number(ends[1])}"
 
 
+def points(difference: float | None) -> str:
+    """The difference of two shares: `+1.25`, in points of a percentage."""
+    return NOTHING if difference is None else f"{100 * difference:+.2f}"
+
+
+def points_interval(ends: Interval | None) -> str:
+    """The ends of an interval of differences, which may be negative: `-0.39 to +2.18`."""
+    return NOTHING if ends is None else f"{points(ends[0])} to {points(ends[1])}"
+
+
+def probability(value: float | None) -> str:
+    """A p: `0.433`; what three decimals cannot show is `< 0.001`."""
+    if value is None:
+        return NOTHING
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def p_is(value: float | None) -> str:
+    """The same behind its name: `p = 0.433`, `p < 0.001`, `p n/a`."""
+    found = probability(value)
+    return f"p {found}" if value is None or found.startswith("<") else f"p = {found}"
+
+
 def share(of: Share, digits: int | None = None) -> str:
     """`3 of 120 = 2.50 %`; n/a of nothing."""
     return NOTHING if of.value is None else f"{of.count} of {of.total} = {percent(of.value, digits)}"

@@ -27,6 +27,8 @@ Sums = NDArray[Any]
 
 MOST_EXACT = 100
 """Units that differ up to which a difference is tested exactly, where at least as many do not differ."""
+LEAST_QUERIES = 6
+"""With fewer, how they differ says too little of how further ones would."""
 FEWEST_UNITS = 10
 """Of fewer units Student's t is wide enough by itself."""
 

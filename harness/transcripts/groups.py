@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import combinations
@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.model.errors import InputError
 from harness.model.transcript import Grouping, Groupings, WordCounts
-from harness.transcripts.recognition import LEAST_QUERIES
+from harness.statistics.intervals import Interval
+from harness.statistics.word_intervals import LEAST_QUERIES
 from harness.transcripts.scoring import Scoring
 
-Interval = tuple[float, float]
 Rows = NDArray[np.intp]
 LEAST_SPEAKERS = 5
 """Fewer say next to nothing about further ones."""
@@ -211,7 +212,7 @@ class GroupFigures:
 def group_figures(
     scoring: Scoring, sources: Sequence[Groupings], crosses: Sequence[tuple[str, str]] = ()
 ) -> GroupFigures:
-    """A scoring by every grouping of some files. crosses: names of groupings, by twos; ValueError for unknown ones."""
+    """A scoring by every grouping of some files. crosses: names of groupings, by twos; InputError for unknown ones."""
     found: list[Parting] = []
     without: dict[str, None] = {}
     strangers: dict[str, None] = {}
@@ -222,8 +223,7 @@ def group_figures(
         strangers.update(dict.fromkeys(id_ for id_ in left if id_.lower() not in known))
         found += [_parting(one, rows) for one in source.groupings]
     few = {one.name: one for one in found if len(one.labels) <= MOST_LABELS}
-    if unknown := {name for both in crosses for name in both if name not in few}:
-        raise ValueError(f"no groupings of at most {MOST_LABELS} labels: {unknown}")
+    _check_crosses(crosses, {one.name: len(one.labels) for one in found})
     return GroupFigures(
         tuple(by_group(scoring, one) for one in few.values()),
         tuple(crossed(scoring, few[first], few[second]) for first, second in crosses),
@@ -232,6 +232,18 @@ def group_figures(
         tuple(strangers),
         tuple(few.values()),
     )
+
+
+def _check_crosses(crosses: Sequence[tuple[str, str]], known: Mapping[str, int]) -> None:
+    """InputError for a grouping that there is not, or that has too many labels. known: how many each has."""
+    for name in (name for both in crosses for name in both):
+        if name not in known:
+            from harness.base.findings import nearest  # here, since it takes long to import
+
+            remedy = nearest(name, list(known)) if known else "Name a list of them: --groups FILE.csv"
+            raise InputError(f"--cross: there is no grouping {name!r}", remedy=remedy)
+        if known[name] > MOST_LABELS:
+            raise InputError(f"--cross: {name!r} has {known[name]:,} different labels", remedy="Cross conditions")
 
 
 def by_group(scoring: Scoring, parting: Parting) -> Grouped:
@@ -266,6 +278,17 @@ def compared_by_group(first: Scoring, second: Scoring, parting: Parting) -> Grou
         for label, rows in zip(parting.labels, parts, strict=True)
     )
     return GroupedComparison(parting.name, tuple(found))
+
+
+def compared_by_groups(
+    systems: Sequence[tuple[Scoring, GroupFigures | None]],
+) -> tuple[tuple[GroupedComparison, ...], ...]:
+    """Each two systems within each group, in the order of `compare`; () where there are no groups."""
+    return tuple(
+        tuple(compared_by_group(first, second, parting) for parting in groups.partings)
+        for (first, groups), (second, _) in combinations(systems, 2)
+        if groups is not None
+    )
 
 
 def words_on(scoring: Scoring, rows: Rows) -> GroupWords:

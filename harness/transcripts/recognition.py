@@ -12,7 +12,7 @@ from harness.model.record import AttemptFinished
 from harness.model.scenario import Normalisation, Recognised
 from harness.model.transcript import AlignedWord, Edit, WordCounts
 from harness.model.trial import Trial
-from harness.statistics.word_intervals import wer_interval
+from harness.statistics.word_intervals import LEAST_QUERIES, wer_interval
 from harness.transcripts.alignment import count
 from harness.transcripts.networks import align_readings
 from harness.transcripts.readings import Readings, first, rewrite, same, without
@@ -82,10 +82,6 @@ def _aligned(reference: Readings, said: Readings, rule: Recognised) -> tuple[Ali
 
 def _phrases(trial: Trial) -> tuple[str, ...]:
     return trial.wake_phrases if trial.listening is None else (*trial.wake_phrases, trial.listening.phrase)
-
-
-LEAST_QUERIES = 6
-"""With fewer, how they differ says too little of how further ones would."""
 
 
 class HeardUnit(StrEnum):

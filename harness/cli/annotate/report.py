@@ -27,7 +27,7 @@ def command(project: Path, as_object: bool, as_csv: bool) -> None:
     Exit status: 0 done · 2 wrong usage or input · 3 the project cannot be read.
     """
     from harness.annotation.report import annotation_report, as_json, as_table, lines
-    from harness.cli.score_output import print_lines
+    from harness.cli.streams import print_lines
 
     if as_object and as_csv:
         raise InputError("--json and --csv exclude each other", remedy="Choose one")

@@ -13,7 +13,7 @@ import click
 
 from harness.base.foreign import plain_text
 from harness.cli.options import Command, Word, options_as, share
-from harness.cli.read_once import readable
+from harness.cli.streams import readable
 from harness.cli.understanding.options import (
     NOT_HELD,
     FramesAsked,
@@ -123,7 +123,7 @@ def command(
 
     Exit status: 0 scored · 1 --max-sfa-loss does not hold · 2 wrong usage or input · 3 a report cannot be written.
     """
-    from harness.cli.score_output import width
+    from harness.cli.streams import width
     from harness.transcripts.words import Wording
     from harness.understanding.cascade import cascade
     from harness.understanding.comparison import Figure

@@ -12,7 +12,7 @@ import click
 
 from harness.base.cells import shown
 from harness.cli.options import Command, Word, output_option, seed_option, target_option
-from harness.cli.read_once import STDIN, named, readable, refuse_overwriting
+from harness.cli.streams import STDIN, named, readable, refuse_overwriting
 from harness.cli.understanding.options import (
     NOT_HELD,
     chunking_option,
@@ -72,7 +72,7 @@ def distribution(
     Exit status: 0 counted · 1 a label is not declared in --labels · 2 wrong usage or input · 3 a report cannot be
     written.
     """
-    from harness.cli.score_output import print_lines, width
+    from harness.cli.streams import print_lines, width
     from harness.understanding.reports.distribution import Distribution, as_csv, as_json, count_labels, lines
 
     declared = declared_labels(labels) if labels else None

@@ -17,7 +17,7 @@ from harness.base.ports import Understander
 from harness.base.text_table import Column, text_table
 from harness.base.whole_file import WholeFile
 from harness.cli.options import Command, Option, Word, output_option, seed_option, setting_option, target_option
-from harness.cli.read_once import STDIN, named, readable, refuse_overwriting
+from harness.cli.streams import STDIN, named, readable, refuse_overwriting
 from harness.cli.understanding.options import put_text
 from harness.model.choices import YARDSTICKS_KNOWN, CorpusFormat
 from harness.model.errors import InputError, Place, PluginError
@@ -314,7 +314,7 @@ def _yardsticks(folder: Path, named: str | None) -> Iterable[BenchRow]:
 
 def _table(rows: Sequence[BenchRow]) -> Iterator[str]:
     """Each figure, and below it how far it may be off."""
-    from harness.cli.score_output import width
+    from harness.cli.streams import width
     from harness.understanding.models.training import FIGURES
 
     cells: list[tuple[str, ...]] = []

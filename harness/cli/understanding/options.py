@@ -13,7 +13,7 @@ import click
 from harness.base.cells import shown
 from harness.base.foreign import plain_text
 from harness.cli.options import Word, options_as, share, target_option
-from harness.cli.read_once import STDIN, refuse_overwriting
+from harness.cli.streams import STDIN, refuse_overwriting
 from harness.model.annotation import Label, LabelSet
 from harness.model.choices import LimitsOn
 from harness.model.errors import InputError
@@ -164,7 +164,7 @@ class Targets:
 
     def put(self, as_json: str | None, page: bytes | None, lines: Iterable[str]) -> None:
         """JSON and page, where they are wanted; then the lines, unless JSON is on standard output."""
-        from harness.cli.score_output import print_lines
+        from harness.cli.streams import print_lines
 
         if as_json is not None:
             put_text(self.json_target or STDIN, as_json)
@@ -189,7 +189,7 @@ def target_options(html: str) -> Declared:
 def put_text(target: str, text: str) -> None:
     """Into a file, whole or not at all, or to standard output."""
     if target == STDIN:
-        from harness.cli.score_output import print_pieces
+        from harness.cli.streams import print_pieces
 
         print_pieces([text])
         return

@@ -15,7 +15,7 @@ import click
 from harness.base.cells import shown, width_of
 from harness.base.foreign import plain_text
 from harness.cli.options import Command, Word, options_as
-from harness.cli.read_once import Readable, named, readable
+from harness.cli.streams import Readable, named, readable
 from harness.cli.understanding.options import (
     FramesAsked,
     Limits,
@@ -185,7 +185,7 @@ def _write(
     notes: Sequence[str] = (),
 ) -> None:
     """scorings: of each system, under the first rule, where their utterances are there. notes: lines at the end."""
-    from harness.cli.score_output import in_colour, width
+    from harness.cli.streams import in_colour, width
     from harness.understanding.reports.score_text import comparison_json, comparison_lines, system_lines
 
     as_json = page = None

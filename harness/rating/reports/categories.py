@@ -32,7 +32,7 @@ from harness.rating.figures.category_comparison import CategoryComparison, compa
 from harness.rating.figures.judged import Fate, RatedTrial
 from harness.rating.guide import LABELS
 from harness.statistics.significance import Swapping
-from harness.transcripts.reports.summary import per_cent
+from harness.statistics.text import percent
 
 DERIVED_LABELS = {"satisfied": "Satisfied", "helpful": "Helpful", "asks_back": "Asks back"}
 NO_LABEL = "(none)"
@@ -167,7 +167,7 @@ def failures(report: CategoryReport, limit: Limit, bound: Bound) -> Iterator[str
         end = "safe end" if bound is Bound.SAFE else f"{bound} end of the 95 % interval"
         of = "" if bound is Bound.POINT else f" ({end})"
         than = "below" if limit.least else "above"
-        yield f"{limit.option}: {what} is {per_cent(value)}{of}, {than} {per_cent(limit.wanted)}"
+        yield f"{limit.option}: {what} is {percent(value, 2)}{of}, {than} {percent(limit.wanted, 2)}"
 
 
 def _value(share: CountedShare, limit: Limit, bound: Bound) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from harness.base.foreign import plain_text
@@ -30,7 +31,7 @@ from harness.rating.reports.category_text import (
     stages,
     waits_in_words,
 )
-from harness.transcripts.reports.summary import per_cent, points, probability
+from harness.statistics.text import percent, points, probability
 
 MOST_LISTED = 500
 MOST_ROWS = 500
@@ -110,7 +111,7 @@ def page(report: CategoryReport) -> str:
         span=share_span,
         wide_span=span,
         hundredths=hundredths,
-        per_cent=per_cent,
+        per_cent=partial(percent, digits=2),
         points=points,
         probability=probability,
         mean_in_words=mean_in_words,
@@ -136,7 +137,7 @@ def _stack(figures: CategoryFigures, reading: Reading) -> Stack:
         Part(key if (share.value or 0.0) >= WIDE_ENOUGH else "", number, 100 * (share.value or 0.0))
         for key, number, _, share in held
     )
-    words = ", ".join(f"{name_of(category)} {per_cent(share.value, 0)}" for _, _, category, share in held)
+    words = ", ".join(f"{name_of(category)} {percent(share.value, 0)}" for _, _, category, share in held)
     return Stack(reading.value.upper(), parts, words)
 
 

@@ -25,8 +25,7 @@ from harness.rating.guide import KEYS
 from harness.rating.reports.categories import CategoryReport, Group, label_in_words, name_of
 from harness.statistics.intervals import Interval
 from harness.statistics.significance import DRAWS, Swapping
-from harness.statistics.text import NOTHING
-from harness.transcripts.reports.summary import points, probability
+from harness.statistics.text import NOTHING, p_is, points, points_interval
 
 WIDEST_LABEL = 34
 LEAST_BAR, WIDEST_BAR = 5, 24
@@ -388,7 +387,7 @@ def differing_in_words(one: DifferingQuery) -> str:
 def all_in_words(found: CategoryComparison) -> str:
     if found.all_swap is None:
         return f"p {NOTHING}: both have the same categories everywhere"
-    return f"p {_p(found.all_swap.p)}, devices swapped in whole queries ({_how(found.all_swap)})"
+    return f"{p_is(found.all_swap.p)}, devices swapped in whole queries ({_how(found.all_swap)})"
 
 
 def p_in_words(found: CategoryComparison) -> str:
@@ -403,11 +402,10 @@ def _how(swap: Swapping) -> str:
 
 
 def _p(value: float | None) -> str:
-    found = probability(value)
-    return found if found.startswith("<") else f"= {found}"
+    return p_is(value).removeprefix("p ")
 
 
 def _apart(interval: tuple[float, float] | None) -> str:
     if interval is None:
         return f"95 % interval {NOTHING}, of one query"
-    return f"95 % interval {points(interval[0])} to {points(interval[1])}, over queries"
+    return f"95 % interval {points_interval(interval)}, over queries"

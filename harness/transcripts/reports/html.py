@@ -2,22 +2,298 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from functools import partial
+from itertools import combinations, islice
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from harness.base.foreign import plain_text
 from harness.base.pages import filled_page
 from harness.base.whole_file import write_whole
-from harness.model.transcript import Edit, WordCounts
-from harness.transcripts.groups import LEAST_SPEAKERS, GroupFigures, Interval, compare, interval_of, unit_of
-from harness.transcripts.reports import html_alignment, html_groups
-from harness.transcripts.reports.groups import interval_in_words
-from harness.transcripts.reports.html_alignment import Block, blocks
-from harness.transcripts.reports.html_selection import Selection, Shown
-from harness.transcripts.reports.summary import NOTHING, per_cent, probability
-from harness.transcripts.scoring import Confusions, Scoring, confusions
+from harness.model.transcript import AlignedWord, Edit, WordCounts
+from harness.statistics.intervals import Interval
+from harness.statistics.text import NOTHING, percent, percent_interval, probability
+from harness.transcripts.groups import (
+    LEAST_SPEAKERS,
+    Crossed,
+    Grouped,
+    GroupFigures,
+    GroupWords,
+    SystemComparison,
+    compare,
+    compared_by_groups,
+    sorted_labels,
+    unit_of,
+)
+from harness.transcripts.reports.scoring_json import Scored
+from harness.transcripts.reports.text import NO_LABEL
+from harness.transcripts.scoring import Confusions, ScoredUtterance, Scoring, confusions
+
+MOST_STEPS = 1000
+"""Words of an utterance that are shown; a line of a megabyte is not."""
+LONGEST_WORD = 80
+_Split = tuple[list[list[AlignedWord]], list[AlignedWord]]
+
+
+@dataclass(frozen=True, slots=True)
+class AlignedCell:
+    """A hypothesis at one column. edit: None where only another hypothesis has a word."""
+
+    edit: Edit | None = None
+    text: str = ""
+    same: bool = True
+    """For a correct one: it is written as the reference is."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlignedColumn:
+    """A word of the reference ("" where words were put in) over a cell for each hypothesis."""
+
+    reference: str
+    cells: tuple[AlignedCell, ...]
+
+    @property
+    def is_lost(self) -> bool:
+        """No hypothesis has the word of the reference."""
+        return all(cell.edit in (Edit.SUBSTITUTION, Edit.DELETION) for cell in self.cells)
+
+    @property
+    def is_deleted(self) -> bool:
+        """No hypothesis has any word there."""
+        return all(cell.edit is Edit.DELETION for cell in self.cells)
+
+
+@dataclass(frozen=True, slots=True)
+class AlignedBlock:
+    """Columns to be drawn; left_out: how many more there are."""
+
+    labels: tuple[str, ...]
+    columns: tuple[AlignedColumn, ...]
+    left_out: int
+
+
+def blocks(utterances: Sequence[ScoredUtterance], labels: Sequence[str]) -> list[AlignedBlock]:
+    """One block when all have the same reference, else one for each."""
+    if len({_reference(one.words) for one in utterances}) == 1:
+        return [_block(utterances, labels)]
+    return [_block((one,), (label,)) for label, one in zip(labels, utterances, strict=True)]
+
+
+def _block(utterances: Sequence[ScoredUtterance], labels: Sequence[str]) -> AlignedBlock:
+    reference = _reference(utterances[0].words)
+    split = [_at_reference(one.words) for one in utterances]
+    gaps = [max(len(inserted[at]) for inserted, _ in split) for at in range(len(reference) + 1)]
+    names = tuple(plain_text(label, 40) for label in labels)
+    total = len(reference) + sum(gaps)
+    return AlignedBlock(
+        names, tuple(islice(_block_columns(reference, gaps, split), MOST_STEPS)), max(0, total - MOST_STEPS)
+    )
+
+
+def _block_columns(reference: Sequence[str], gaps: Sequence[int], split: Sequence[_Split]) -> Iterator[AlignedColumn]:
+    for at, gap in enumerate(gaps):
+        for place in range(gap):
+            put_in = (inserted[at] for inserted, _ in split)
+            yield AlignedColumn(
+                "", tuple(_aligned_cell(words[place]) if place < len(words) else AlignedCell() for words in put_in)
+            )
+        if at < len(reference):
+            yield AlignedColumn(_word(reference[at]), tuple(_aligned_cell(steps[at]) for _, steps in split))
+
+
+def _reference(words: Sequence[AlignedWord]) -> tuple[str, ...]:
+    return tuple(word.reference for word in words if word.edit is not Edit.INSERTION)
+
+
+def _at_reference(words: Sequence[AlignedWord]) -> _Split:
+    """Insertions before each word of the reference and after the last; the other steps."""
+    inserted: list[list[AlignedWord]] = [[]]
+    steps: list[AlignedWord] = []
+    for word in words:
+        if word.edit is Edit.INSERTION:
+            inserted[-1].append(word)
+        else:
+            steps.append(word)
+            inserted.append([])
+    return inserted, steps
+
+
+def _aligned_cell(word: AlignedWord) -> AlignedCell:
+    return AlignedCell(word.edit, _word(word.hypothesis), word.reference == word.hypothesis)
+
+
+def _word(word: str) -> str:
+    return plain_text(word, LONGEST_WORD)
+
+
+MOST_GROUPS = 500
+LONGEST_LABEL = 80
+ALL = "all"
+Whisker = tuple[float, float, float]
+"""Where the low end, the value and the high end lie on a scale, per cent."""
+GroupRow = tuple[str, WordCounts, tuple[GroupWords | None, ...], tuple[SystemComparison | None, ...]]
+"""A label, counts of one system, the words of each system that has the label, and each two systems compared."""
+MatrixRow = tuple[str, tuple[GroupWords | None, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupTable:
+    """A grouping. left_out: how many labels are not among the rows."""
+
+    by: str
+    rows: tuple[GroupRow, ...]
+    left_out: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMatrix:
+    """Two groupings crossed for one system. The last column and the last row are of all."""
+
+    by: tuple[str, str]
+    columns: tuple[str, ...]
+    rows: tuple[MatrixRow, ...]
+
+
+def whisker(wer: float | None, interval: Interval | None, scale: float) -> Whisker | None:
+    """A WER with its interval on a scale from 0 to `scale`."""
+    if wer is None:
+        return None
+    low, high = interval or (wer, wer)
+    return 100 * low / scale, 100 * wer / scale, 100 * high / scale
+
+
+def _highest(found: Iterable[tuple[float | None, Interval | None]]) -> float:
+    """The right end of a scale on which all these whiskers compare."""
+    return max((max(of[1] if of else 0.0, wer or 0.0) for wer, of in found), default=0.0) or 1.0
+
+
+def group_tables(systems: Sequence[Scored]) -> list[GroupTable]:
+    """A table for each grouping of more than one label, the systems beside each other."""
+    figures = [one.groups for one in systems if one.groups is not None]
+    if len(figures) < len(systems):
+        return []
+    pairs = [
+        {one.by: dict(one.values) for one in found}
+        for found in compared_by_groups([(one.scoring, one.groups) for one in systems])
+    ]
+    tables = []
+    for by in [one.by for one in figures[0].grouped]:
+        found = [one for each in figures for one in each.grouped if one.by == by]
+        if len(found) == len(figures) and any(len(one.values) > 1 for one in found):
+            tables.append(_group_table(found, [pair[by] for pair in pairs]))
+    return tables
+
+
+def _group_table(systems: Sequence[Grouped], pairs: Sequence[Mapping[str, SystemComparison]]) -> GroupTable:
+    by_system = [dict(one.values) for one in systems]
+    # The first system's order, which may be a declared one.
+    first = [label for label, _ in systems[0].values]
+    labels = sorted_labels(list({label for one in by_system for label in one}), [label for label in first if label])
+    rows = []
+    for label in labels[:MOST_GROUPS]:
+        cells = tuple(one.get(label) for one in by_system)
+        some = next(words for words in cells if words is not None)
+        rows.append((_label(label), some.counts, cells, tuple(one.get(label) for one in pairs)))
+    return GroupTable(_label(systems[0].by), tuple(rows), len(labels) - len(rows))
+
+
+def _group_matrix(one: Crossed) -> GroupMatrix:
+    rows = zip((*map(_label, one.rows), ALL), (*one.cells, one.column_sums), (*one.row_sums, one.total), strict=True)
+    return GroupMatrix(
+        (_label(one.by[0]), _label(one.by[1])),
+        (*map(_label, one.columns), ALL),
+        tuple((label, (*cells, total)) for label, cells, total in rows),
+    )
+
+
+def _group_notes(one: GroupFigures | None) -> Iterator[str]:
+    """Sentences on groupings without a table, and on what belongs to no group."""
+    if one is None:
+        return
+    for of in one.grouped:
+        if len(of.values) == 1:
+            yield f"{_label(of.by)} is {_label(of.values[0][0])} in every utterance."
+    for name, labels in one.left_out:
+        yield f"{_label(name)} has {labels:,} different labels, and no table."
+    if one.without_row:
+        yield f"The list has no row for {len(one.without_row):,} of the utterances, which are {NO_LABEL}."
+    if one.strangers:
+        yield f"Rows of no utterance, which count nowhere: {len(one.strangers):,}."
+
+
+def _label(label: str) -> str:
+    return plain_text(label, LONGEST_LABEL) or NO_LABEL
+
+
+MOST_STEPS_IN_ALL = 150_000
+"""Words that a page shows: about 15 MB, which a browser still opens at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownUtterance:
+    """An utterance with the systems that have it (by their place); place: in the order of the references, from 0."""
+
+    place: int
+    id: str
+    systems: tuple[int, ...]
+    utterances: tuple[ScoredUtterance, ...]
+
+
+class ShownUtterances:
+    """The utterances of all scorings, by id; the first scoring's order, then those that only later ones have."""
+
+    def __init__(self, scorings: Sequence[Scoring], most: int, steps_each: int) -> None:
+        self._scorings = scorings
+        self.ids: Sequence[str] = list(dict.fromkeys(id_ for one in scorings for id_ in one.ids))
+        self._rows = [self._rows_of(one) for one in scorings]
+        errors, words, steps = self._sums(steps_each)
+        rate = errors / np.maximum(words, 1)
+        order = np.lexsort((np.arange(len(errors)), -rate, -errors))
+        within = np.cumsum(steps[order]) <= MOST_STEPS_IN_ALL
+        fit = max(1, int(within.sum()))
+        self._order = order[: min(most, fit)]
+        self.with_errors = int((errors > 0).sum())
+        self.shown_with_errors = int((errors[self._order] > 0).sum())
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    @property
+    def left_out(self) -> int:
+        return len(self.ids) - len(self._order)
+
+    def utterances(self) -> Iterator[ShownUtterance]:
+        """Most errors first (of all systems together), then the higher rate, then in order."""
+        made = [
+            one.some([row for row in rows[self._order].tolist() if row >= 0])
+            for one, rows in zip(self._scorings, self._rows, strict=True)
+        ]
+        for place in self._order.tolist():
+            systems = tuple(index for index, rows in enumerate(self._rows) if rows[place] >= 0)
+            yield ShownUtterance(place, self.ids[place], systems, tuple(next(made[index]) for index in systems))
+
+    def _rows_of(self, scoring: Scoring) -> NDArray[np.intp]:
+        """The row of each id in a scoring, −1 where it has none."""
+        if len(scoring) == len(self.ids) and list(scoring.ids) == self.ids:
+            return np.arange(len(self.ids))
+        row = {id_: index for index, id_ in enumerate(scoring.ids)}
+        return np.fromiter((row.get(id_, -1) for id_ in self.ids), np.intp, len(self.ids))
+
+    def _sums(self, steps_each: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Errors, words and words to be shown of each utterance, all systems together."""
+        errors, words, steps = (np.zeros(len(self.ids), np.int64) for _ in range(3))
+        for scoring, rows in zip(self._scorings, self._rows, strict=True):
+            has = rows >= 0
+            columns = scoring.columns
+            errors[has] += columns.errors[rows[has]]
+            words[has] += columns.words[rows[has]]
+            steps[has] += np.minimum((columns.words + columns.insertions)[rows[has]], steps_each)
+        return errors, words, steps
+
 
 MOST_UTTERANCES = 2000
 MOST_SPEAKERS = 500
@@ -29,94 +305,76 @@ NO_SPEAKER = "(no speaker)"
 
 
 @dataclass(frozen=True, slots=True)
-class _System:
-    """A row of the systems. whisker: where the WER and its interval lie on a scale that all systems share, per cent."""
+class _PageSystem:
+    """A row of the systems. unit: whether the interval speaks of further utterances or of further speakers."""
 
     label: str
     title: str
     scoring: Scoring
     interval: Interval | None
     unit: str
-    """Whether the interval speaks of further utterances or of further speakers."""
-    whisker: tuple[float, float, float] | None
+    whisker: Whisker | None
 
 
 @dataclass(frozen=True, slots=True)
-class _Utterance:
+class _PageUtterance:
+    """counts: of all systems together. kinds: letters of its errors, M where a hypothesis is missing, 0 without any."""
+
     place: int
     id: str
     speaker: str
     wer: str
     counts: WordCounts
-    """Of all systems together."""
     kinds: str
-    """Letters of the errors that it has, M where a hypothesis is missing, 0 without errors."""
     systems: tuple[tuple[str, WordCounts, bool], ...]
-    blocks: list[Block]
+    blocks: list[AlignedBlock]
 
 
-def write_html(
-    scorings: Sequence[Scoring],
-    path: Path,
-    *,
-    title: str,
-    references: str = "",
-    intervals: Sequence[Interval | None] | None = None,
-    groups: Sequence[GroupFigures | None] = (),
-    most_utterances: int = MOST_UTTERANCES,
-) -> None:
-    """Writes a page on one system or several, whole or not at all; LogError when it cannot be written.
+def write_html(systems: Sequence[Scored], path: Path, *, title: str, references: str = "") -> None:
+    """Writes the page, whole or not at all; LogError when it cannot be written."""
+    write_whole(path, page(systems, title, references).encode("utf-8"))
 
-    references: the name of their file. intervals: 95 % intervals of the WERs, where they are known already. groups: of
-    each system, where there are any.
-    most_utterances: the worst are shown; the page says how many are not. ValueError without any scoring.
+
+def page(systems: Sequence[Scored], title: str, references: str = "", most_utterances: int = MOST_UTTERANCES) -> str:
+    """A page on one system or several as text; ValueError without any.
+
+    references: the name of their file. most_utterances: the worst are shown; the page says how many are not.
     """
-    write_whole(path, page(scorings, title, references, intervals, most_utterances, groups).encode("utf-8"))
-
-
-def page(
-    scorings: Sequence[Scoring],
-    title: str,
-    references: str = "",
-    intervals: Sequence[Interval | None] | None = None,
-    most_utterances: int = MOST_UTTERANCES,
-    groups: Sequence[GroupFigures | None] = (),
-) -> str:
-    """The page as text; see write_html."""
-    if not scorings:
+    if not systems:
         raise ValueError("a page of no scoring")
-    if intervals is None:
-        intervals = [interval_of(one) for one in scorings]
-    systems = _systems(scorings, intervals)
-    selection = Selection(scorings, most_utterances, html_alignment.MOST_STEPS)
+    scorings = [one.scoring for one in systems]
+    rows = _systems(systems)
+    selection = ShownUtterances(scorings, most_utterances, MOST_STEPS)
     speakers = _speakers(scorings)
-    group_scale = html_groups.scale_of(groups)
-    group_tables = html_groups.tables(scorings, groups, group_scale)
-    utterances = [_utterance(one, systems) for one in selection.utterances()]
+    groups = [one.groups for one in systems]
+    every = [words for one in groups if one for by in one.grouped for _, words in by.values]
+    scale = _highest((words.counts.wer, words.interval) for words in every)
+    utterances = [_utterance(one, rows) for one in selection.utterances()]
     return filled_page(
         "harness.transcripts.reports",
         "scoring.html",
         title=plain_text(title, LONGEST_NAME),
         references=plain_text(references, LONGEST_NAME),
         normalisations=list(dict.fromkeys(one.normalisation for one in scorings)),
-        systems=systems,
-        comparisons=list(zip(combinations(systems, 2), compare(scorings), strict=True)),
+        systems=rows,
+        comparisons=list(zip(combinations(rows, 2), compare(scorings), strict=True)),
         has_groups=any(groups),
-        group_tables=group_tables,
-        group_scale=group_scale,
-        span=interval_in_words,
-        group_matrices=html_groups.matrices(groups),
-        group_notes=html_groups.notes(groups),
+        group_tables=group_tables(systems),
+        group_scale=scale,
+        group_whisker=lambda words: whisker(words.counts.wer, words.interval, scale),
+        span=partial(percent_interval, digits=1),
+        group_matrices=[[_group_matrix(one) for one in each.crossed] if each else [] for each in groups],
+        group_notes=list(_group_notes(groups[0])),
         least_speakers=LEAST_SPEAKERS,
         speakers=speakers[:MOST_SPEAKERS],
         speakers_left_out=max(0, len(speakers) - MOST_SPEAKERS),
-        confusions=[(system.label, _confusion_lists(confusions(system.scoring))) for system in systems],
+        confusions=[(system.label, _confusion_lists(confusions(system.scoring))) for system in rows],
         first_confusions=FIRST_CONFUSIONS,
         selection=selection,
         utterances=utterances,
         other_forms=any(_has_other_form(block) for one in utterances for block in one.blocks),
         most_ids=MOST_IDS,
-        per_cent=per_cent,
+        per_cent=lambda value, digits=2: percent(value, digits),
         signed=_signed,
         probability=probability,
     )
@@ -126,18 +384,14 @@ def _signed(value: float | None, digits: int = 2) -> str:
     return NOTHING if value is None else f"{100 * value:+.{digits}f} %".replace("-", "−")
 
 
-def _systems(scorings: Sequence[Scoring], intervals: Sequence[Interval | None]) -> list[_System]:
-    """The scale of the whiskers begins at 0 and ends at the highest end of an interval."""
-    ends = [max(of[1] if of else 0.0, one.totals.wer or 0.0) for one, of in zip(scorings, intervals, strict=True)]
-    scale = max(ends) or 1.0
+def _systems(systems: Sequence[Scored]) -> list[_PageSystem]:
+    scale = _highest((one.scoring.totals.wer, one.interval) for one in systems)
     found = []
-    for number, (one, of) in enumerate(zip(scorings, intervals, strict=True), 1):
-        name = plain_text(one.title, LONGEST_NAME) or f"system {number}"
-        wer = one.totals.wer
-        low, high = of or (wer or 0.0, wer or 0.0)
-        whisker = None if wer is None else (100 * low / scale, 100 * wer / scale, 100 * high / scale)
-        label = "HYP" if len(scorings) == 1 else f"{number} {Path(name).stem or name}"
-        found.append(_System(label, name, one, of, unit_of(one).value, whisker))
+    for number, one in enumerate(systems, 1):
+        name = plain_text(one.scoring.title, LONGEST_NAME) or f"system {number}"
+        label = "HYP" if len(systems) == 1 else f"{number} {Path(name).stem or name}"
+        at = whisker(one.scoring.totals.wer, one.interval, scale)
+        found.append(_PageSystem(label, name, one.scoring, one.interval, unit_of(one.scoring).value, at))
     return found
 
 
@@ -154,48 +408,45 @@ def _speaker(name: str) -> str:
 
 def _confusion_lists(found: Confusions) -> list[tuple[str, int, int, list[tuple[str, str, int]]]]:
     """Name, how many in all, how many different, and the most frequent as (reference, hypothesis, times)."""
-    pairs = [(of, said, count) for (of, said), count in found.pairs]
     lists = (
-        ("Substitutions", pairs),
+        ("Substitutions", [(of, said, count) for (of, said), count in found.pairs]),
         ("Deletions", [(word, "", count) for word, count in found.deleted]),
         ("Insertions", [("", word, count) for word, count in found.inserted]),
     )
-    return [(name, sum(row[2] for row in rows), len(rows), _harmless(rows)) for name, rows in lists]
+    return [
+        (
+            name,
+            sum(row[2] for row in rows),
+            len(rows),
+            [(plain_text(of, 60), plain_text(said, 60), count) for of, said, count in rows[:MOST_CONFUSIONS]],
+        )
+        for name, rows in lists
+    ]
 
 
-def _harmless(rows: Sequence[tuple[str, str, int]]) -> list[tuple[str, str, int]]:
-    return [(plain_text(of, 60), plain_text(said, 60), count) for of, said, count in rows[:MOST_CONFUSIONS]]
-
-
-def _utterance(shown: Shown, systems: Sequence[_System]) -> _Utterance:
+def _utterance(shown: ShownUtterance, systems: Sequence[_PageSystem]) -> _PageUtterance:
     labels = [systems[index].label for index in shown.systems]
     counts = sum((one.counts for one in shown.utterances), WordCounts())
-    return _Utterance(
+    kinds = {
+        "S": counts.substitutions,
+        "D": counts.deletions,
+        "I": counts.insertions,
+        "M": any(one.missing for one in shown.utterances),
+        "0": not counts.errors,
+    }
+    return _PageUtterance(
         shown.place,
         plain_text(shown.id, LONGEST_NAME),
         _speaker(shown.utterances[0].speaker),
-        per_cent(counts.wer, 0),
+        percent(counts.wer, 0),
         counts,
-        "".join(_kinds(counts, any(one.missing for one in shown.utterances))),
+        "".join(kind for kind, holds in kinds.items() if holds),
         tuple((label, one.counts, one.missing) for label, one in zip(labels, shown.utterances, strict=True)),
         blocks(shown.utterances, labels),
     )
 
 
-def _has_other_form(block: Block) -> bool:
+def _has_other_form(block: AlignedBlock) -> bool:
     """Whether a word is correct that is not written as the reference is."""
     cells = (cell for column in block.columns for cell in column.cells)
     return any(cell.edit is Edit.CORRECT and not cell.same for cell in cells)
-
-
-def _kinds(counts: WordCounts, missing: bool) -> Iterator[str]:
-    if counts.substitutions:
-        yield "S"
-    if counts.deletions:
-        yield "D"
-    if counts.insertions:
-        yield "I"
-    if missing:
-        yield "M"
-    if not counts.errors:
-        yield "0"

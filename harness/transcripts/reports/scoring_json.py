@@ -12,13 +12,13 @@ from typing import Any
 
 from harness import __version__
 from harness.model.transcript import WordCounts
+from harness.statistics.intervals import Interval
 from harness.transcripts.groups import (
     Crossed,
     Grouped,
     GroupedComparison,
     GroupFigures,
     GroupWords,
-    Interval,
     SystemComparison,
     unit_of,
 )

@@ -14,12 +14,14 @@ from harness import __version__
 from harness.base.cells import counted, shown
 from harness.base.foreign import plain_text
 from harness.base.pages import filled_page
+from harness.base.text_table import note
 from harness.base.whole_file import write_whole
 from harness.model.choices import LISTED_UTTERANCES as LISTED
 from harness.model.understanding import Utterance, joined
+from harness.statistics.text import percent, points, points_interval, probability
 from harness.transcripts.groups import interval_of
 from harness.transcripts.reports.scoring_json import counts_of
-from harness.transcripts.reports.summary import note, per_cent, points, probability, wer_in_words
+from harness.transcripts.reports.text import wer_in_words
 from harness.understanding.cascade import Cascade, CascadeGroup, CascadeUtterance, Fate
 from harness.understanding.comparison import Difference, Figure
 from harness.understanding.counts import Rule, items
@@ -120,7 +122,7 @@ def lines(of: Cascade, width: int, *, notes: Sequence[str] = (), listed: int = L
     words = of.total.words
     wer = f"{wer_in_words(words, interval_of(of.words))}; words compared as {of.words.normalisation}"
     yield from note("WER", wer, width, NOTES)
-    yield from note("slot F1", f"{per_cent(slot_f1(of))} by places on the reference; {_PLACES}", width, NOTES)
+    yield from note("slot F1", f"{percent(slot_f1(of), 2)} by places on the reference; {_PLACES}", width, NOTES)
     fates = ", ".join(f"{len(of.of(fate)):,} {name}" for fate, name in FATES.items())
     yield from note("frames", fates, width, NOTES)
     yield from excluded(of, width)
@@ -179,8 +181,8 @@ def _cells(of: Cascade) -> list[tuple[str, Sequence[str]]]:
         (
             row.name,
             (
-                per_cent(row.of.second),
-                per_cent(row.of.first),
+                percent(row.of.second, 2),
+                percent(row.of.first, 2),
                 points(row.of.value),
                 between(row.of),
                 probability(row.of.p),
@@ -197,7 +199,7 @@ def too_many_in_words(column: str, labels: int) -> str:
 
 def between(one: Difference) -> str:
     """`−4.10 to −1.20`, in points; n/a without an interval."""
-    return "n/a" if one.interval is None else f"{points(one.interval[0])} to {points(one.interval[1])}"
+    return points_interval(one.interval)
 
 
 def _group_table(column: str, labels: Sequence[tuple[str, CascadeGroup]], width: int) -> Iterator[str]:
@@ -206,10 +208,10 @@ def _group_table(column: str, labels: Sequence[tuple[str, CascadeGroup]], width:
         heads += [f"{figure.name}", "heard", "diff."]
     cells: list[tuple[str, Sequence[str]]] = []
     for label, group in labels:
-        row = [f"{group.words.sentences:,}", per_cent(group.words.wer)]
+        row = [f"{group.words.sentences:,}", percent(group.words.wer, 2)]
         for figure in IN_GROUPS:
             one = group.differences[figure]
-            row += [per_cent(one.second), per_cent(one.first), points(one.value)]
+            row += [percent(one.second, 2), percent(one.first, 2), points(one.value)]
         cells.append((label or NO_LABEL, row))
     yield from table(column, heads, cells, width)
 
@@ -332,7 +334,7 @@ def page(of: Cascade, notes: Sequence[str] = (), most: int = MOST_UTTERANCES) ->
         change=partial(changes, rule=of.rule),
         frame=partial(frame_in_words, rule=of.rule),
         most_ids=MOST_IDS_OF_PAGE,
-        per_cent=per_cent,
+        per_cent=partial(percent, digits=2),
         points=points,
         between=between,
         probability=probability,

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from harness.cli import group, score_output
-from harness.cli.score_options import Shown
+from harness.cli import group, streams
+from harness.model.choices import Aligned
 from harness.model.errors import HarnessError, InputError
-from tests.unit.transcripts.reports.scorings import HOSTILE, every_sort
+from harness.transcripts.reports.text import report
+from tests.unit.transcripts.reports.scorings import HOSTILE, every_sort, reported
 
 REFERENCE = "show me the flights (amy_1)\nto Boston (amy_2)\n(bob_1)\nnever heard (bob_2)\n"
 TOO_LONG = f"{'a' * 300}.trn"
@@ -48,7 +49,7 @@ def test_the_summary_is_what_is_printed(files: tuple[Path, Path]) -> None:
     assert lines[0] == f"system: {files[1]}"[:100]
     assert "amy                2      6     66.7  16.7   16.7   0.0   33.3     100.0" in lines
     assert "Sum / avg          4      8     50.0  12.5   37.5  12.5   62.5     100.0" in lines
-    assert any(re.fullmatch(r"WER +5 of 8 = 62\.50 % \(95 % interval [\d.]+ % to [\d.]+ %\)", line) for line in lines)
+    assert any(re.fullmatch(r"WER +5 of 8 = 62\.50 % \(95 % interval [\d.]+–[\d.]+ %\)", line) for line in lines)
     assert "normalisation        verbatim" in lines
     assert "missing hypotheses   1 (bob_2); each word counts as deleted" in lines
     assert "surplus hypotheses   1 (dog_1); counted nowhere" in lines
@@ -270,7 +271,7 @@ def test_hostile_text_reaches_no_terminal(tmp_path: Path) -> None:
     done = harness("-r", path, "-h", path, "--alignments", "all", "--confusions")
     assert done.exit_code == 0
     assert all(line.isprintable() for line in done.stdout.splitlines())
-    lines = score_output.report(every_sort(HOSTILE), None, None, Shown.ALL, 0, colour=False)
+    lines = report(reported(every_sort(HOSTILE)), Aligned.ALL, 0, 100, colour=False)
     assert all(line.isprintable() for line in lines)
 
 
@@ -322,7 +323,7 @@ def test_colour_is_for_terminals_that_want_it(
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert score_output.in_colour(Terminal(terminal)) is coloured  # type: ignore[arg-type]
+    assert streams.in_colour(Terminal(terminal)) is coloured  # type: ignore[arg-type]
 
 
 def test_a_pipe_takes_the_json_as_it_comes(files: tuple[Path, Path], tmp_path: Path) -> None:

@@ -55,3 +55,9 @@ def test_durations() -> None:
 
 def test_a_quantile_of_few_values_has_an_open_end() -> None:
     assert text.quantile(Quantile(0.95, 0.512, 0.480, None, 0.001)) == "512 ms (480–?)"
+
+
+def test_differences_have_their_sign_and_a_p_its_name() -> None:
+    assert [text.points(one) for one in (0.0125, -0.5, None)] == ["+1.25", "-50.00", "n/a"]
+    assert text.points_interval((-0.0039, 0.0218)) == "-0.39 to +2.18"
+    assert [text.p_is(one) for one in (0.4331, 0.0004, None)] == ["p = 0.433", "p < 0.001", "p n/a"]

@@ -1,6 +1,9 @@
 """Scorings to report on."""
 
 from harness.model.transcript import Normalisation, Transcripts
+from harness.statistics.intervals import Interval
+from harness.transcripts.groups import GroupFigures
+from harness.transcripts.reports.scoring_json import Scored, Source, SourceFile
 from harness.transcripts.scoring import Scoring, score
 from harness.transcripts.words import Wording
 
@@ -46,3 +49,9 @@ def foreign() -> Scoring:
     """Wide and hostile ids, speakers and words."""
     references = {f"{WIDE * 9}_1": f"{WIDE} {HOSTILE}", f"{HOSTILE}_2": "a " * 40, "\u0301" * 80 + "_3": "x" * 900}
     return scored(references, {f"{WIDE * 9}_1": f"{HOSTILE} b", f"{HOSTILE}_2": "b " * 39}, title=HOSTILE + WIDE * 30)
+
+
+def reported(scoring: Scoring, interval: Interval | None = None, groups: GroupFigures | None = None) -> Scored:
+    """As the verb hands it to the reports."""
+    source = Source(*2 * (SourceFile("ref.trn", "trn", "utf-8", "00"),), False, False, False)
+    return Scored(scoring, source, interval, groups)

@@ -19,10 +19,11 @@ from harness.transcripts.groups import (
     compared_by_group,
     group_figures,
 )
-from harness.transcripts.reports import comparison, groups, html, html_groups
-from harness.transcripts.reports.scoring_json import Scored, Source, SourceFile, pieces
+from harness.transcripts.reports import html, text
+from harness.transcripts.reports.html import group_tables
+from harness.transcripts.reports.scoring_json import pieces
 from harness.transcripts.scoring import Scoring
-from tests.unit.transcripts.reports.scorings import HOSTILE, WIDE, scored
+from tests.unit.transcripts.reports.scorings import HOSTILE, WIDE, reported, scored
 from tests.unit.transcripts.reports.test_html import Page
 
 SPOKEN = {
@@ -61,7 +62,7 @@ def hostile() -> Groupings:
 
 
 def test_a_table_for_each_column_then_the_two_that_are_crossed() -> None:
-    assert "\n".join(groups.lines(figures(scored(SPOKEN, HEARD)), 100)) == TABLES.strip("\n")
+    assert "\n".join(text.groups(figures(scored(SPOKEN, HEARD)), 100)) == TABLES.strip("\n")
 
 
 TABLES = """
@@ -78,10 +79,10 @@ fan               3      9       2   22.22 %     0.1–84.6 %      66.7
 hum               2      1       2  200.00 %   0.0–1996.9 %     100.0
 (none)            1      2       0    0.00 %            n/a       0.0
 
-by room   sentences  words  errors      WER  95 % interval  sent.err
-────────────────────────────────────────────────────────────────────
-lab               5     10       4  40.00 %     0.4–97.4 %      80.0
-(none)            1      2       0   0.00 %            n/a       0.0
+by room  sentences  words  errors      WER  95 % interval  sent.err
+───────────────────────────────────────────────────────────────────
+lab              5     10       4  40.00 %     0.4–97.4 %      80.0
+(none)           1      2       0   0.00 %            n/a       0.0
 
 level_dbfs by noise: WER in % of so many words, 95 % interval below
 
@@ -107,24 +108,24 @@ rows of no utterance 1 (zed_1); counted nowhere
 
 def test_a_column_with_one_value_is_a_line() -> None:
     one = Groupings("g.csv", tuple(SPOKEN), (Grouping("room", ("lab",) * 6), Grouping("hall", ("",) * 6)))
-    assert list(groups.lines(group_figures(scored(SPOKEN, HEARD), [one]), 100))[:2] == [
+    assert list(text.groups(group_figures(scored(SPOKEN, HEARD), [one]), 100))[:2] == [
         "room: lab in every utterance",
         "hall: (none) in every utterance",
     ]
 
 
 def test_long_tables_say_what_is_left_out() -> None:
-    texts = {f"amy_{number}": "x" for number in range(groups.MOST_ROWS + 7)}
+    texts = {f"amy_{number}": "x" for number in range(text.MOST_ROWS + 7)}
     listed = Groupings("g.csv", tuple(texts), (Grouping("at", tuple(texts)),))
-    lines = list(groups.lines(group_figures(scored(texts, texts), [listed]), 80))
-    assert "… and 7 more, which the JSON has" in lines
-    assert sum(line.startswith("amy_") for line in lines) == groups.MOST_ROWS
+    lines = list(text.groups(group_figures(scored(texts, texts), [listed]), 80))
+    assert "… and 7 more" in lines
+    assert sum(line.startswith("amy_") for line in lines) == text.MOST_ROWS
 
 
 def test_notes_on_single_utterances_have_no_table() -> None:
     texts = {f"amy_{number}": "x" for number in range(1001)}
     listed = Groupings("g.csv", tuple(texts), (Grouping("file", tuple(texts)),))
-    assert list(groups.lines(group_figures(scored(texts, texts), [listed]), 80)) == [
+    assert list(text.groups(group_figures(scored(texts, texts), [listed]), 80)) == [
         "file: 1,001 different labels, which are no conditions; no table"
     ]
 
@@ -134,8 +135,8 @@ def test_columns_hold_whatever_the_labels_are(width: int) -> None:
     one, two = scored(SPOKEN, HEARD, title="one"), scored(SPOKEN, BETTER, title="two")
     for listed in (LISTED, hostile()):
         found = figures(one, listed)
-        lines = list(groups.lines(found, width))
-        lines += groups.differences([compared_by_group(one, two, parting) for parting in found.partings], width)
+        lines = list(text.groups(found, width))
+        lines += text._differences([compared_by_group(one, two, parting) for parting in found.partings], width)
         assert all(line.isprintable() for line in lines)
         heads = [(head, rule) for head, rule in pairwise(lines) if rule.startswith("─") and head.startswith("by ")]
         assert len(heads) == 2 * len(found.grouped)
@@ -144,19 +145,20 @@ def test_columns_hold_whatever_the_labels_are(width: int) -> None:
 
 def test_two_systems_are_compared_within_each_value() -> None:
     one, two = scored(SPOKEN, HEARD, title="one"), scored(SPOKEN, BETTER, title="two")
-    lines = list(comparison.lines([one, two], [None, None], compare([one, two]), 100, [within(one, two)]))
+    lines = list(text.compared([reported(one), reported(two)], compare([one, two]), 100, [within(one, two)]))
     at = lines.index("by noise  sentences     first    second  difference         95 % interval      p")
     assert lines[at + 2 : at + 5] == [
         "fan               3   22.22 %   11.11 %      +11.11      -42.39 to +64.61  0.433",
         "hum               2  200.00 %  100.00 %     +100.00  -1170.62 to +1370.62  0.500",
         "(none)            1    0.00 %    0.00 %         n/a                   n/a    n/a",
     ]
-    assert not any(line.startswith("by ") for line in comparison.lines([one, two], [None] * 2, compare([one, two]), 80))
+    assert not any(
+        line.startswith("by ") for line in text.compared([reported(one), reported(two)], compare([one, two]), 80)
+    )
 
 
 def as_json(*systems: Scoring) -> Any:
-    source = Source(*2 * (SourceFile("ref.trn", "trn", "utf-8", "00"),), False, False, False)
-    found = [Scored(one, source, None, figures(one)) for one in systems]
+    found = [reported(one, groups=figures(one)) for one in systems]
     pairs = [within(first, second) for first, second in combinations(systems, 2)]
     return json.loads("".join(pieces(found, compare(systems), pairs)))
 
@@ -191,8 +193,7 @@ def test_json_has_the_differences_of_each_value() -> None:
 
 
 def page_of(*systems: Scoring, listed: Groupings = LISTED) -> Page:
-    found = [figures(one, listed) for one in systems]
-    return Page(html.page(systems, "Kitchen", intervals=[None] * len(systems), groups=found))
+    return Page(html.page([reported(one, groups=figures(one, listed)) for one in systems], "Kitchen"))
 
 
 def test_the_page_has_the_tables_with_their_intervals() -> None:
@@ -218,7 +219,7 @@ def test_a_page_on_several_systems_compares_them_within_each_value() -> None:
 def test_a_column_with_one_value_is_a_sentence_on_the_page() -> None:
     one = Groupings("g.csv", tuple(SPOKEN), (Grouping("room", ("lab",) * 6),))
     scoring = scored(SPOKEN, HEARD)
-    found = Page(html.page([scoring], "Kitchen", intervals=[None], groups=[group_figures(scoring, [one])]))
+    found = Page(html.page([reported(scoring, groups=group_figures(scoring, [one]))], "Kitchen"))
     assert not found.open
     assert "room is lab in every utterance." in found.text
 
@@ -232,6 +233,6 @@ def test_foreign_labels_are_only_text_on_the_page() -> None:
 
 
 def test_a_page_without_groups_has_no_such_part() -> None:
-    found = Page(html.page([scored(SPOKEN, HEARD)], "Kitchen", intervals=[None]))
+    found = Page(html.page([reported(scored(SPOKEN, HEARD))], "Kitchen"))
     assert "Groups" not in found.text
-    assert html_groups.tables([scored(SPOKEN, HEARD)], [], 1.0) == []
+    assert group_tables([reported(scored(SPOKEN, HEARD))]) == []

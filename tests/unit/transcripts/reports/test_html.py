@@ -13,10 +13,12 @@ from harness.base.pages import templates_of
 from harness.model.errors import LogError
 from harness.model.scenario import Normalisation
 from harness.model.transcript import AlignedWord, Edit, Transcripts, WordCounts
-from harness.transcripts.reports.html import MOST_UTTERANCES, page, write_html
-from harness.transcripts.reports.html_alignment import MOST_STEPS, blocks
+from harness.statistics.intervals import Interval
+from harness.transcripts.reports import html
+from harness.transcripts.reports.html import MOST_STEPS, MOST_UTTERANCES, blocks, write_html
 from harness.transcripts.scoring import ScoredUtterance, Scoring, score
 from harness.transcripts.words import Wording
+from tests.unit.transcripts.reports.scorings import reported
 
 CLOSED_BY_ITSELF = {"meta", "link", "input", "br"}
 CLOSED_BY_NEXT = {"li", "td", "th", "option"}
@@ -80,6 +82,14 @@ def scored(
         speaker_of=lambda id_: id_.partition("_")[0],
         drop_missing=drop_missing,
     )
+
+
+def page(
+    scorings: Sequence[Scoring], title: str, references: str = "", intervals: Sequence[Interval | None] = ()
+) -> str:
+    """Of scorings with their intervals."""
+    given = [*intervals, *[None] * len(scorings)]
+    return html.page([reported(one, of) for one, of in zip(scorings, given, strict=False)], title, references)
 
 
 def utterance(path: str, reference: Sequence[str], hypothesis: Sequence[str]) -> ScoredUtterance:
@@ -290,11 +300,9 @@ def test_a_very_long_line_stays_small() -> None:
     assert len(text) < 200_000
 
 
-def test_many_speakers_and_ids_are_cut(tmp_path: Path) -> None:
+def test_many_speakers_and_ids_are_cut() -> None:
     references = {f"s{number}_1": "a" for number in range(3000)}
-    target = tmp_path / "page.html"
-    write_html([scored(references, {"x_1": "a"})], target, title="t", intervals=[None], most_utterances=10)
-    text = Page(target.read_text(encoding="utf-8")).text
+    text = Page(html.page([reported(scored(references, {"x_1": "a"}))], "t", most_utterances=10)).text
     assert "2,500 more speakers are not listed" in text
     assert "and 2,970 more." in text
     assert "2,990 are left out" in text
@@ -302,7 +310,7 @@ def test_many_speakers_and_ids_are_cut(tmp_path: Path) -> None:
 
 def test_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     with pytest.raises(LogError):
-        write_html([scored(SPOKEN, HEARD)], tmp_path / "none" / "page.html", title="t", intervals=[None])
+        write_html([reported(scored(SPOKEN, HEARD))], tmp_path / "none" / "page.html", title="t")
     with pytest.raises(ValueError):
         write_html([], tmp_path / "page.html", title="t")
     assert not list(tmp_path.iterdir())
@@ -310,5 +318,5 @@ def test_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
 
 def test_lone_surrogates_do_not_stop_a_page(tmp_path: Path) -> None:
     target = tmp_path / "page.html"
-    write_html([scored({"a_1": "caf\udce9"}, {"a_1": "caf"})], target, title="\udce9", intervals=[None])
+    write_html([reported(scored({"a_1": "caf\udce9"}, {"a_1": "caf"}))], target, title="\udce9")
     assert r"caf\udce9" in target.read_text(encoding="utf-8")
