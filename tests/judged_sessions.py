@@ -94,7 +94,8 @@ def judged_responses(folder: Path) -> tuple[JudgedResponse, ...]:
         for entry in reader.entries():
             figures.add(entry)
     rows = [entry.record.judgment for entry in rating_rows(folder) if isinstance(entry.record, JudgmentGiven)]
-    return judged_in(figures.snapshot(), rows)
+    progress = figures.snapshot()
+    return judged_in(progress.session.session_id if progress.session else "", progress.trials, rows)
 
 
 def clips_of(folder: Path) -> dict[str, tuple[int, Clip]]:

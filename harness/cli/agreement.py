@@ -49,11 +49,11 @@ def command(asked: RatedAsked, disputed: bool, printed: Printed, min_alpha: floa
     sessions = rated_sessions(asked)
     found = read_sessions(sessions.folders)
     if asked.round_id is not None:
-        demand_known(asked.round_id, {row.round for one in found for row in one.rated.rows}, "round")
+        demand_known(asked.round_id, {row.round for one in found for row in one.rows}, "round")
     found = with_rows_of(found, sessions.round_id)
     # Without a round file the built-in exercises are known all the same.
     round_ = sessions.round or RatingRound(exercises=BUILT_IN_EXERCISES)
-    figures = agreement_figures([one.rated for one in found], round_.gold, round_.exercises)
+    figures = agreement_figures(found, round_.gold, round_.exercises)
     if printed.as_json:
         standard_output().write(json.dumps(report.as_json(figures), ensure_ascii=True) + "\n")
     elif printed.as_csv:

@@ -100,12 +100,12 @@ def command(
 
     sessions = rated_sessions(asked)
     found = read_sessions(sessions.folders)
-    rows = [row for one in found for row in one.rated.rows]
+    rows = [row for one in found for row in one.rows]
     for rater in raters:
         demand_known(rater, {row.rater for row in rows}, "rater")
     if asked.round_id is not None:
         demand_known(asked.round_id, {row.round for row in rows}, "round")
-    ids = tuple(one.rated.session_id for one in found)
+    ids = tuple(one.session_id for one in found)
     trials = rated_trials(with_rows_of(found, sessions.round_id, raters))
     for side in compare or ():
         demand_known(side, {one.trial.device for one in trials}.union(ids), "device or session")

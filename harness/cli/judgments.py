@@ -62,7 +62,7 @@ def export(
     if parquet_file is not None:
         demand_parquet()
     found = read_sessions([session_folder(one) for one in sessions])
-    table = judgment_table([(one.progress, one.rated) for one in found], only_in_force=in_force, blind=blind)
+    table = judgment_table(found, only_in_force=in_force, blind=blind)
     wanted: list[tuple[str | None, Callable[[JudgmentTable], bytes]]] = [
         (csv_file, csv_of), (jsonl_file, jsonl_of), (parquet_file, parquet_of)
     ]  # fmt: skip

@@ -84,7 +84,7 @@ def effects_of(folder: Path) -> SessionEffects:
     answers = _answers(given)
     items = []
     judgments = [entry.record.judgment for entry in given if isinstance(entry.record, JudgmentGiven)]
-    for judged in judged_in(progress, judgments):
+    for judged in judged_in(progress.session.session_id if progress.session else "", progress.trials, judgments):
         response, trial = judged.response, judged.response.trial
         key = (trial.id, response.take, response.attempt)
         holds = [one for one in judged.judgments if one.status is JudgmentStatus.HELD]

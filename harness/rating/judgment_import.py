@@ -17,7 +17,7 @@ from harness.model.effect import EffectWord
 from harness.model.errors import InputError, InputProblems
 from harness.model.judgment import EXERCISE, Category, Judgment, JudgmentStatus, ProposalShown
 from harness.model.record import JudgmentGiven
-from harness.rating.figures.judged import SessionRead
+from harness.rating.figures.judged import RatedSession
 from harness.rating.files.reading import ReadJudgments, WrittenJudgment
 from harness.rating.guide import KEYS, LABELS
 from harness.session.figures.trials import TrialProgress
@@ -52,7 +52,7 @@ class ImportPlan:
 class _Place:
     """A response: session, trial, and the take and attempt in which its clip was frozen."""
 
-    session: SessionRead
+    session: RatedSession
     trial: str
     take: int
     attempt: int
@@ -66,7 +66,7 @@ class _Unplaced(Exception):
         self.remedy = remedy
 
 
-def plan_import(sessions: Sequence[SessionRead], read: ReadJudgments, path: Path, *, replacing: bool) -> ImportPlan:
+def plan_import(sessions: Sequence[RatedSession], read: ReadJudgments, path: Path, *, replacing: bool) -> ImportPlan:
     """What an import would write. replacing: a rater's earlier judgment gives way, else the row is refused."""
     plan = _Plan(sessions, path, replacing)
     for row in read.rows:
@@ -88,10 +88,10 @@ def write_import(plan: ImportPlan) -> None:
 
 
 class _Plan:
-    def __init__(self, sessions: Sequence[SessionRead], path: Path, replacing: bool) -> None:
+    def __init__(self, sessions: Sequence[RatedSession], path: Path, replacing: bool) -> None:
         self._path = path
         self._replacing = replacing
-        self._sessions = {one.rated.session_id: _Responses(one) for one in sessions}
+        self._sessions = {one.session_id: _Responses(one) for one in sessions}
         self._problems = Problems(str(path))
         self._bad = self._known = 0
         self._fresh: list[tuple[Path, Judgment]] = []
@@ -100,7 +100,7 @@ class _Plan:
     def take(self, row: WrittenJudgment) -> None:
         try:
             place = self._place(row)
-            self._put(row, place, self._sessions[place.session.rated.session_id])
+            self._put(row, place, self._sessions[place.session.session_id])
         except _Unplaced as wrong:
             self._bad += 1
             self._problems.add(row.line, 0, wrong.what, wrong.remedy)
@@ -171,11 +171,11 @@ class _Plan:
 class _Responses:
     """The responses of one session, by trial and by clip, and the judgments on them."""
 
-    def __init__(self, session: SessionRead) -> None:
+    def __init__(self, session: RatedSession) -> None:
         self._session = session
-        self._trials: Mapping[str, TrialProgress] = {one.trial.id: one for one in session.progress.trials}
+        self._trials: Mapping[str, TrialProgress] = {one.trial.id: one for one in session.trials}
         self._by_clip: dict[str, list[_Place]] = defaultdict(list)
-        for trial in session.progress.trials:
+        for trial in session.trials:
             for take in trial.takes:
                 for attempt in take.attempts:
                     if attempt.frozen is not None:
@@ -183,7 +183,7 @@ class _Responses:
                         self._by_clip[sha].append(_Place(session, trial.trial.id, take.take, attempt.attempt, sha))
         self.rows: dict[str, Judgment] = {}
         self.standing: dict[tuple[str, str, str, bool], Judgment] = {}
-        for row in session.rated.rows:
+        for row in session.rows:
             self.add(row)
 
     def add(self, judgment: Judgment) -> None:
@@ -247,7 +247,7 @@ def _judgment(row: WrittenJudgment, place: _Place, file: str) -> Judgment:
         category=row.category,
         clip_sha256=place.clip_sha256,
         replaces=row.text("replaces") or None,
-        session_id=place.session.rated.session_id,
+        session_id=place.session.session_id,
         take=place.take,
         span_s=None if span[0] is None or span[1] is None else (float(str(span[0])), float(str(span[1]))),
         effect=EffectWord(effect) if effect else None,
@@ -271,7 +271,7 @@ def _id_of(row: WrittenJudgment, place: _Place) -> str:
     """The same for the same content, wherever in whichever file it stands."""
     content = {
         **{column: value for column, value in row.values.items() if column not in ("replaces", "imported_from")},
-        "session": place.session.rated.session_id,
+        "session": place.session.session_id,
         "trial": place.trial,
         "take": place.take,
         "attempt": place.attempt,

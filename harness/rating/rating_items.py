@@ -18,8 +18,8 @@ from harness.model.record import EffectAnswered, Entry, JudgmentGiven, Observed,
 from harness.model.trial import Recognition, Trial
 from harness.rating.figures.judged import JudgedResponse, judged_in
 from harness.rating.items import Hidden, Item, Proposal, Subject, blind_id
-from harness.session.figures.effects import Key
-from harness.session.figures.progress import Progress, SessionFigures
+from harness.session.figures.effects import EffectRows, Key
+from harness.session.figures.trials import SessionTrials
 from harness.session.log.database import open_for_reading, rows
 from harness.session.log.reader import LogReader
 
@@ -47,7 +47,9 @@ class RatingSource:
         self._folder = folder
         self._seed = round_.seed
         self._gold = round_.gold
-        self._figures = SessionFigures()
+        self._played = SessionTrials()
+        self._effects = EffectRows()
+        self._effects_said: list[Entry] = []
         self._said: dict[Key, list[str]] = {}
         self._seq = self._judgments_seq = 0
         self._at_bench: list[Entry] = []
@@ -77,7 +79,8 @@ class RatingSource:
         return self._found
 
     def _take(self, entry: Entry) -> None:
-        self._figures.add(entry)
+        self._played.take(entry.record)
+        self._effects.add(entry)
         match entry.record:
             case Observed(ResponseText(text=text), str(trial_id), int(take), int(attempt)):
                 self._said.setdefault((trial_id, take, attempt), []).append(text)
@@ -90,36 +93,33 @@ class RatingSource:
         if isinstance(entry.record, JudgmentGiven):
             self._later.append(entry)
         elif isinstance(entry.record, EffectAnswered):
-            self._figures.add_later(entry)
+            self._effects_said.append(entry)
         elif isinstance(entry.record, SharesMoved):
             self._moves.append(entry.record)
 
     def _items(self) -> SessionItems:
-        progress = self._figures.snapshot()
-        session_id = progress.session.session_id if progress.session else ""
+        session_id = self._played.session.session_id if self._played.session else ""
+        trials = [one.trial for one in self._played.trials]
+        effects = self._effects.evidence(self._effects_said)
         given = tuple(
             entry.record.judgment
             for entry in chronological(self._at_bench, self._later)
             if isinstance(entry.record, JudgmentGiven)
         )
-        responses = judged_in(progress, given)
+        responses = judged_in(session_id, self._played.trials, given)
         gold = {one.trial: one for one in self._gold if one.session == session_id}
-        names = self._profiles | _names_of_devices(progress)
+        names = self._profiles | _names_of_devices(trials)
         items = tuple(
-            blinded(_item(one, self._seed, self._said, progress.effects, gold), names)
+            blinded(_item(one, self._seed, self._said, effects, gold), names)
             for one in responses
             if one.trial.trial.memory is None
         )
-        return SessionItems(self._folder, session_id, items, given, responses, _trials(progress), tuple(self._moves))
+        by_id = {one.id: one for one in trials}
+        return SessionItems(self._folder, session_id, items, given, responses, by_id, tuple(self._moves))
 
 
-def _trials(progress: Progress) -> dict[str, Trial]:
-    return {one.trial.id: one.trial for one in progress.trials}
-
-
-def _names_of_devices(progress: Progress) -> frozenset[str]:
+def _names_of_devices(trials: Sequence[Trial]) -> frozenset[str]:
     """What texts of evidence may call a device: its own id, or that of what it tells us by."""
-    trials = [one.trial for one in progress.trials]
     targets = [target for one in trials if one.listening is not None for target in one.listening.targets]
     ids = [(one.device, one.connection) for one in trials] + [(one.device, one.connection) for one in targets]
     return frozenset(name for pair in ids for name in pair)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -16,8 +16,7 @@ from harness.model.judgment import Category, Judgment, JudgmentStatus, SubFlag, 
 from harness.model.record import JudgmentGiven
 from harness.model.trial import Outcome, Recognition, Trial
 from harness.rating.figures.consensus import consensus
-from harness.session.figures.progress import Progress, SessionFigures
-from harness.session.figures.trials import FirstResponse, TrialProgress, label_of
+from harness.session.figures.trials import FirstResponse, SessionTrials, TrialProgress, label_of
 from harness.session.log.judgment_log import rating_rows
 from harness.session.log.reader import LogReader
 from harness.statistics.agreement import MISSING
@@ -57,14 +56,16 @@ class JudgedResponse:
 
 @dataclass(frozen=True, slots=True)
 class RatedSession:
-    """A session's responses (`judged_in`) and all its judgment rows, oldest first."""
+    """A session: its responses (`judged_in`), and all judgment rows, oldest first. Probes of memory are not judged."""
 
+    folder: Path
     session_id: str
+    trials: tuple[TrialProgress, ...]
     responses: tuple[JudgedResponse, ...]
     rows: tuple[Judgment, ...]
 
 
-def judged_in(progress: Progress, rows: Iterable[Judgment]) -> tuple[JudgedResponse, ...]:
+def judged_in(session_id: str, trials: Iterable[TrialProgress], rows: Iterable[Judgment]) -> tuple[JudgedResponse, ...]:
     """A session's first responses in the order of playing, judged or not.
 
     rows: every judgment row of the session, oldest first (`log.judgment_log.rating_rows`), those in the log included.
@@ -76,9 +77,8 @@ def judged_in(progress: Progress, rows: Iterable[Judgment]) -> tuple[JudgedRespo
         if row.id not in seen:
             seen.add(row.id)
             by_clip[row.trial_id, row.clip_sha256].append(row)
-    session_id = progress.session.session_id if progress.session else ""
     found = []
-    for trial in progress.trials:
+    for trial in trials:
         response = trial.response
         if response is None:
             continue
@@ -196,17 +196,19 @@ def rows_asked_for(
 
 
 def rated_in(
-    progress: Progress, judged: Iterable[JudgedResponse], consensus: Mapping[ResponseKey, Category] | None = None
+    session_id: str,
+    trials: Iterable[TrialProgress],
+    judged: Iterable[JudgedResponse],
+    consensus: Mapping[ResponseKey, Category] | None = None,
 ) -> tuple[RatedTrial, ...]:
     """A session's queries in the order of playing; other kinds of trials, and devices without a voice, are left out.
 
     judged: `judged_in` of the same session. consensus: of the raters, used where LEAST_RATERS or more of them differ.
     """
     by_trial = {one.trial.trial.id: one for one in judged}
-    session_id = progress.session.session_id if progress.session else ""
     return tuple(
         _rated(session_id, one, by_trial.get(one.trial.id), consensus or {})
-        for one in progress.trials
+        for one in trials
         if one.trial.listening is None and one.trial.memory is None and one.trial.responds
     )
 
@@ -305,56 +307,44 @@ def _half_of(given: list[frozenset[SubFlag]]) -> Iterator[SubFlag]:
             yield flag
 
 
-@dataclass(frozen=True, slots=True)
-class SessionRead:
-    """A session as it stands. rated: its responses and judgment rows; probes of memory are not judged."""
-
-    folder: Path
-    progress: Progress
-    rated: RatedSession
-
-
-def read_sessions(folders: Sequence[Path]) -> tuple[SessionRead, ...]:
+def read_sessions(folders: Sequence[Path]) -> tuple[RatedSession, ...]:
     """Every session, in the order given; LogError. InputError when two folders hold the same session."""
-    found: dict[str, SessionRead] = {}
+    found: dict[str, RatedSession] = {}
     for folder in folders:
         one = _read(folder)
-        known = found.setdefault(one.rated.session_id, one)
+        known = found.setdefault(one.session_id, one)
         if known is not one:
             raise InputError(
-                f"{known.folder} and {folder} hold the same session, {one.rated.session_id}",
+                f"{known.folder} and {folder} hold the same session, {one.session_id}",
                 remedy="Name one of them: the other is a copy, and would count twice",
             )
     return tuple(found.values())
 
 
 def with_rows_of(
-    found: Sequence[SessionRead], round_id: str | None, raters: tuple[str, ...] = ()
-) -> tuple[SessionRead, ...]:
+    found: Sequence[RatedSession], round_id: str | None, raters: tuple[str, ...] = ()
+) -> tuple[RatedSession, ...]:
     """The same sessions with the judgments of one round, or of some raters, alone (`rows_asked_for`)."""
     if round_id is None and not raters:
         return tuple(found)
-    return tuple(
-        _with_rows(one.folder, one.progress, rows_asked_for(one.rated.rows, raters, round_id)) for one in found
-    )
+    return tuple(_with_rows(one, rows_asked_for(one.rows, raters, round_id)) for one in found)
 
 
-def rated_trials(found: Sequence[SessionRead]) -> tuple[RatedTrial, ...]:
+def rated_trials(found: Sequence[RatedSession]) -> tuple[RatedTrial, ...]:
     """What became of the queries of all these sessions."""
-    together = consensus_of(one for each in found for one in each.rated.responses)
-    return tuple(trial for one in found for trial in rated_in(one.progress, one.rated.responses, together))
+    together = consensus_of(one for each in found for one in each.responses)
+    return tuple(trial for one in found for trial in rated_in(one.session_id, one.trials, one.responses, together))
 
 
-def _read(folder: Path) -> SessionRead:
-    figures = SessionFigures()
+def _read(folder: Path) -> RatedSession:
+    played = SessionTrials()
     with LogReader(folder) as reader:
-        for entry in reader.entries():
-            figures.add(entry)
-    progress = figures.snapshot()
+        for record in reader.records():
+            played.take(record)
+    session_id = played.session.session_id if played.session else folder.resolve().name
     rows = [entry.record.judgment for entry in rating_rows(folder) if isinstance(entry.record, JudgmentGiven)]
-    return _with_rows(folder, progress, rows)
+    return _with_rows(RatedSession(folder, session_id, played.trials, (), ()), rows)
 
 
-def _with_rows(folder: Path, progress: Progress, rows: Sequence[Judgment]) -> SessionRead:
-    session_id = progress.session.session_id if progress.session else folder.resolve().name
-    return SessionRead(folder, progress, RatedSession(session_id, judged_in(progress, rows), tuple(rows)))
+def _with_rows(one: RatedSession, rows: Sequence[Judgment]) -> RatedSession:
+    return replace(one, responses=judged_in(one.session_id, one.trials, rows), rows=tuple(rows))

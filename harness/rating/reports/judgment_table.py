@@ -14,7 +14,6 @@ from harness.base.safe_csv import safe_csv
 from harness.model.errors import HarnessError
 from harness.model.judgment import Judgment, in_force
 from harness.rating.figures.judged import RatedSession, RatedTrial, consensus_of, rated_in
-from harness.session.figures.progress import Progress
 
 
 class Content(StrEnum):
@@ -99,21 +98,21 @@ class JudgmentTable:
 
 
 def judgment_table(
-    sessions: Sequence[tuple[Progress, RatedSession]], *, only_in_force: bool = False, blind: bool = False
+    sessions: Sequence[RatedSession], *, only_in_force: bool = False, blind: bool = False
 ) -> JudgmentTable:
     """Every judgment row of these sessions, oldest first in each.
 
     only_in_force: those that stand; they are then said to replace nothing, since that is not there.
     blind: without what tells whose response it is; the response is then known by its clip.
     """
-    finals = consensus_of(one for _, session in sessions for one in session.responses)
-    axes = sorted({axis for progress, _ in sessions for one in progress.trials for axis, _ in one.trial.conditions})
+    finals = consensus_of(one for session in sessions for one in session.responses)
+    axes = sorted({axis for session in sessions for one in session.trials for axis, _ in one.trial.conditions})
     columns = {**COLUMNS, **CONTEXT, **dict.fromkeys((CONDITION + axis for axis in axes), Content.TEXT)}
     if blind:
         columns = {n: c for n, c in columns.items() if n not in TELLING and not n.startswith(CONDITION)}
     rows = []
-    for progress, session in sessions:
-        rated = {one.trial.id: one for one in rated_in(progress, session.responses, finals)}
+    for session in sessions:
+        rated = {one.trial.id: one for one in rated_in(session.session_id, session.trials, session.responses, finals)}
         judgments = list({one.id: one for one in session.rows}.values())
         standing = {one.id for one in in_force(judgments)}
         for one in judgments:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from harness.model.effect import EffectEvidence
-from harness.model.judgment import Judgment, JudgmentStatus, in_force
+from harness.model.judgment import JudgmentStatus
 from harness.model.observation import DeviceDescribed, Overrun, Unread
 from harness.model.record import (
     AttemptFinished,
@@ -31,13 +31,12 @@ from harness.model.record import (
 )
 from harness.model.scenario import Limits, OnUndecided, Stopping
 from harness.model.time import Measured
-from harness.model.trial import LIFE_CHECK, Outcome, Recognition
+from harness.model.trial import Outcome, Recognition
 from harness.session.figures.effects import EffectRows, Key, right_of_known
 from harness.session.figures.trials import (
     DECIDED,
-    AttemptProgress,
     HeardTrial,
-    TakeProgress,
+    SessionTrials,
     TrialProgress,
     UnderstoodFigures,
     heard_trial,
@@ -310,9 +309,7 @@ class SessionFigures:
     def __init__(self) -> None:
         self._seq = 0
         self._head = Progress()
-        self._trials: dict[str, TrialProgress] = {}
-        self._judgments: dict[str, list[Judgment]] = {}
-        self._judgment_ids: set[str] = set()
+        self._played = SessionTrials(words_heard)
         self._totals: Totals | None = Totals()
         self._effects = EffectRows()
         self._later: list[Entry] = []
@@ -329,7 +326,7 @@ class SessionFigures:
         self._effects.add(entry)
         match entry.record:
             case SessionStarted() as started:
-                self._trials = {trial.id: TrialProgress(trial) for trial in started.trials}
+                self._played.take(started)
                 self._head = replace(self._head, session=started)
                 self._totals = None
             case EngineStarted():
@@ -350,20 +347,18 @@ class SessionFigures:
                 self._head = replace(self._head, overruns=self._head.overruns + count)
             case SessionFinished(reason=reason):
                 self._head = replace(self._head, finished=reason, running=None, paused=None)
-            case JudgmentGiven(judgment=judgment):
-                self._judge(judgment)
-            case RerunAsked(trial_id=trial_id):
-                if (found := self._find(trial_id)) is not None:
-                    self._trials[trial_id] = replace(found, rerun_asked=True)
+            case JudgmentGiven():
+                self._judge(entry.record)
+            case RerunAsked():
+                self._played.take(entry.record)
             case Observed(observation=DeviceDescribed() as described):
                 self._head = replace(self._head, boards=_known(self._head.boards, described))
             case Observed(observation=Unread(count=count)):
                 self._head = replace(self._head, unread=self._head.unread + count)
-            case TrialStarted(trial_id=trial_id, take=take):
+            case TrialStarted(trial_id=trial_id):
                 self._trial_since, self._paused_s = entry.wall_s, 0.0
                 self._head = replace(self._head, running=trial_id)
-                if (found := self._find(trial_id)) is not None:
-                    self._trials[trial_id] = replace(_with(found, _take(found, take)), rerun_asked=False)
+                self._played.take(entry.record)
             case TrialFinished() as finished:
                 self._finish(finished, entry.wall_s)
             case AttemptStarted() | AttemptFinished() | ResponseFrozen() | ResponseTranscribed() as of_attempt:
@@ -377,8 +372,8 @@ class SessionFigures:
         Judgments of exercises are of no trial, and are left out.
         """
         match entry.record:
-            case JudgmentGiven(judgment=judgment) if judgment.trial_id in self._trials:
-                self._judge(judgment)
+            case JudgmentGiven(judgment=judgment) if self._played.plans(judgment.trial_id):
+                self._judge(entry.record)
             case EffectAnswered():
                 self._later.append(entry)
             case _:
@@ -387,12 +382,13 @@ class SessionFigures:
     def snapshot(self) -> Progress:
         """What the rows so far say."""
         if self._totals is None:
-            self._totals = total(self._trials.values())
+            self._totals = total(self._played.trials)
         effects = self._effects.evidence(self._later)  # each time, since time alone may decide one
         return replace(
             self._head,
             seq=self._seq,
-            trials=tuple(self._trials.values()),
+            trials=self._played.trials,
+            unplaced=self._played.unplaced,
             totals=replace(self._totals, effects=self._right_of(effects)),
             pace_s=sum(self._pace) / len(self._pace) if self._pace else None,
             effects=effects,
@@ -400,79 +396,42 @@ class SessionFigures:
 
     def _right_of(self, effects: Mapping[Key, EffectEvidence]) -> Share:
         """Of first responses to what the scenario checks."""
-        responses = [one.response for one in self._trials.values() if one.trial.effect is not None]
+        responses = [one.response for one in self._played.trials if one.trial.effect is not None]
         keys = [(one.trial.id, one.take, one.attempt) for one in responses if one is not None]
         return right_of_known(effects[key] for key in keys if key in effects)
-
-    def _find(self, trial_id: str) -> TrialProgress | None:
-        found = self._trials.get(trial_id)
-        if found is None and not trial_id.startswith(LIFE_CHECK):
-            self._head = replace(self._head, unplaced=self._head.unplaced + 1)
-        return found
 
     def _finish(self, row: TrialFinished, wall_s: float) -> None:
         if self._trial_since is not None:
             self._pace.append(max(0.0, wall_s - self._trial_since - self._paused_s))
         self._trial_since = None
         self._head = replace(self._head, running=None)
-        found = self._find(row.trial_id)
-        if found is None:
-            return
-        take = replace(
-            _take(found, row.take), outcome=row.outcome, deciding_attempt=row.deciding_attempt, cause=row.cause
-        )
-        # A trial may end before it began (skipped because the bench lacks something), re-runs included.
-        self._trials[row.trial_id] = replace(_with(found, take), rerun_asked=False)
-        self._totals = None
+        if self._played.take(row):
+            self._totals = None
 
     def _attempt(self, row: AttemptStarted | AttemptFinished | ResponseFrozen | ResponseTranscribed) -> None:
-        found = self._find(row.trial_id)
-        if found is None:
+        if not self._played.take(row):
             return
-        take = _take(found, row.take)
-        attempt = take.attempt(row.attempt) or AttemptProgress(row.attempt)
         match row:
-            case AttemptStarted(waited_s=waited_s):
-                attempt = replace(attempt, waited_s=waited_s)
+            case AttemptStarted():
                 # A resumed run goes on within a trial that had begun before.
                 self._head = replace(self._head, running=row.trial_id)
             case AttemptFinished():
-                attempt = replace(attempt, verdict=row, words=words_heard(found.trial, row))
                 self._totals = None
                 if row.understood is not None:
                     self._head = replace(self._head, last_frame=(row.trial_id, row.take, row.attempt))
             case ResponseFrozen():
-                attempt = replace(attempt, frozen=row)
                 self._head = replace(self._head, last_response=(row.trial_id, row.take, row.attempt))
             case ResponseTranscribed():
-                attempt = replace(attempt, transcribed=row)
-        others = tuple(one for one in take.attempts if one.attempt != attempt.attempt)
-        ordered = tuple(sorted((*others, attempt), key=lambda one: one.attempt))
-        self._trials[row.trial_id] = _with(found, replace(take, attempts=ordered))
+                pass
 
-    def _judge(self, judgment: Judgment) -> None:
-        found = self._find(judgment.trial_id)
-        if found is None or judgment.id in self._judgment_ids:
-            return
-        self._judgment_ids.add(judgment.id)
-        rows = self._judgments.setdefault(judgment.trial_id, [])
-        rows.append(judgment)
-        self._trials[judgment.trial_id] = replace(found, judgments=in_force(rows))
-        self._totals = None
+    def _judge(self, row: JudgmentGiven) -> None:
+        if self._played.take(row):
+            self._totals = None
 
 
 def normalisation_of(progress: Progress) -> str:
     """The name of the normalisation under which words are compared; "" of a session without trials."""
     return progress.trials[0].trial.recognised.name if progress.trials else ""
-
-
-def _take(trial: TrialProgress, number: int) -> TakeProgress:
-    return next((take for take in trial.takes if take.take == number), TakeProgress(number))
-
-
-def _with(trial: TrialProgress, take: TakeProgress) -> TrialProgress:
-    others = tuple(one for one in trial.takes if one.take != take.take)
-    return replace(trial, takes=tuple(sorted((*others, take), key=lambda one: one.take)))
 
 
 def _known(boards: tuple[DeviceDescribed, ...], new: DeviceDescribed) -> tuple[DeviceDescribed, ...]:

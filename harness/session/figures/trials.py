@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NamedTuple
 
 from harness.model.bench import ObservationKind
 from harness.model.choices import Grouping
-from harness.model.judgment import Judgment
-from harness.model.record import AttemptFinished, Clip, ResponseFrozen, ResponseTranscribed
+from harness.model.judgment import Judgment, in_force
+from harness.model.record import (
+    AttemptFinished,
+    AttemptStarted,
+    Clip,
+    JudgmentGiven,
+    Record,
+    RerunAsked,
+    ResponseFrozen,
+    ResponseTranscribed,
+    SessionStarted,
+    TrialFinished,
+    TrialStarted,
+)
 from harness.model.scenario import TrialKind
 from harness.model.stimulus import QUIET, Recording
 from harness.model.time import Measured
 from harness.model.transcript import WordCounts
-from harness.model.trial import EvidenceSource, Outcome, Recognition, Trial
+from harness.model.trial import LIFE_CHECK, EvidenceSource, Outcome, Recognition, Trial
 from harness.statistics.intervals import Share
 from harness.transcripts.recognition import WordsHeard
 from harness.wake.wake import WakeFigures
@@ -197,6 +209,103 @@ class TrialProgress:
                 one for one in self.judgments if one.clip_sha256 == clip.sha256 and one.attempt == attempt.attempt
             ),
         )
+
+
+TrialRow = (
+    RerunAsked | TrialStarted | TrialFinished | AttemptStarted | AttemptFinished | ResponseFrozen | ResponseTranscribed
+)
+
+
+class SessionTrials:
+    """Takes a log's rows in their order, and keeps what became of each trial; not thread-safe.
+
+    words: counts the words of an attempt; None where nobody asks for them, since that is most of the work.
+    """
+
+    def __init__(self, words: Callable[[Trial, AttemptFinished], WordCounts | None] | None = None) -> None:
+        self.session: SessionStarted | None = None
+        self.unplaced = 0
+        """Rows that name a trial that is not planned."""
+        self._words = words
+        self._trials: dict[str, TrialProgress] = {}
+        self._judgments: dict[str, list[Judgment]] = {}
+        self._judgment_ids: set[str] = set()
+
+    @property
+    def trials(self) -> tuple[TrialProgress, ...]:
+        """In the order of playing."""
+        return tuple(self._trials.values())
+
+    def plans(self, trial_id: str) -> bool:
+        return trial_id in self._trials
+
+    def take(self, record: Record) -> bool:
+        """Takes one row; False when it changes no trial."""
+        match record:
+            case SessionStarted():
+                self.session = record
+                self._trials = {trial.id: TrialProgress(trial) for trial in record.trials}
+                return True
+            case JudgmentGiven(judgment=judgment):
+                found = self._find(judgment.trial_id)
+                if found is None or judgment.id in self._judgment_ids:
+                    return False
+                self._judgment_ids.add(judgment.id)
+                rows = self._judgments.setdefault(judgment.trial_id, [])
+                rows.append(judgment)
+                self._trials[judgment.trial_id] = replace(found, judgments=in_force(rows))
+                return True
+            case (
+                RerunAsked()
+                | TrialStarted()
+                | TrialFinished()
+                | AttemptStarted()
+                | AttemptFinished()
+                | ResponseFrozen()
+                | ResponseTranscribed()
+            ):
+                found = self._find(record.trial_id)
+                if found is not None:
+                    self._trials[record.trial_id] = self._changed(found, record)
+                return found is not None
+            case _:
+                return False
+
+    def _find(self, trial_id: str) -> TrialProgress | None:
+        found = self._trials.get(trial_id)
+        self.unplaced += found is None and not trial_id.startswith(LIFE_CHECK)
+        return found
+
+    def _changed(self, trial: TrialProgress, row: TrialRow) -> TrialProgress:
+        if isinstance(row, RerunAsked):
+            return replace(trial, rerun_asked=True)
+        take = next((one for one in trial.takes if one.take == row.take), TakeProgress(row.take))
+        match row:
+            case TrialStarted():
+                return replace(_with(trial, take), rerun_asked=False)
+            case TrialFinished():
+                # A trial may end before it began (skipped because the bench lacks something), re-runs included.
+                take = replace(take, outcome=row.outcome, deciding_attempt=row.deciding_attempt, cause=row.cause)
+                return replace(_with(trial, take), rerun_asked=False)
+        attempt = take.attempt(row.attempt) or AttemptProgress(row.attempt)
+        match row:
+            case AttemptStarted():
+                attempt = replace(attempt, waited_s=row.waited_s)
+            case AttemptFinished():
+                words = None if self._words is None else self._words(trial.trial, row)
+                attempt = replace(attempt, verdict=row, words=words)
+            case ResponseFrozen():
+                attempt = replace(attempt, frozen=row)
+            case ResponseTranscribed():
+                attempt = replace(attempt, transcribed=row)
+        others = tuple(one for one in take.attempts if one.attempt != attempt.attempt)
+        ordered = tuple(sorted((*others, attempt), key=lambda one: one.attempt))
+        return _with(trial, replace(take, attempts=ordered))
+
+
+def _with(trial: TrialProgress, take: TakeProgress) -> TrialProgress:
+    others = tuple(one for one in trial.takes if one.take != take.take)
+    return replace(trial, takes=tuple(sorted((*others, take), key=lambda one: one.take)))
 
 
 TESTED = DECIDED | {Outcome.INCONCLUSIVE}

@@ -81,5 +81,5 @@ def rated(
     """The queries with all that was said of them."""
     progress = progress_of(cases, session_id)
     rows = rows_asked_for([row for case in cases for row in case.judgments()], raters, round_id)
-    judged = judged_in(progress, rows)
-    return rated_in(progress, judged, consensus_of(judged))
+    judged = judged_in(session_id, progress.trials, rows)
+    return rated_in(session_id, progress.trials, judged, consensus_of(judged))

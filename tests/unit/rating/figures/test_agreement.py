@@ -21,7 +21,7 @@ C = Category
 
 
 def figures(*folders: Path, gold: tuple[GoldItem, ...] = (), exercises: tuple[Exercise, ...] = ()) -> AgreementFigures:
-    return agreement_figures([one.rated for one in read_sessions(folders)], gold, exercises)
+    return agreement_figures(read_sessions(folders), gold, exercises)
 
 
 def rater(found: AgreementFigures, name: str) -> RaterFigures:

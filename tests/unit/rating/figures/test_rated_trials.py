@@ -77,7 +77,7 @@ def test_a_sub_flag_is_one_when_half_of_those_who_gave_the_category_set_it() -> 
     for setters, held in ((0, False), (1, False), (2, True), (3, True)):
         given = [replace(row, sub_flags=lacks) if at < setters else row for at, row in enumerate(rows)]
         progress = progress_of([case])
-        (one,) = rated_in(progress, judged_in(progress, given))
+        (one,) = rated_in("s", progress.trials, judged_in("s", progress.trials, given))
         assert (SubFlag.CORE_CAPABILITY_MISSING in one.sub_flags) is held
 
 
@@ -102,4 +102,4 @@ def test_rows_of_a_round_keep_its_corrections_and_adjudications() -> None:
 def test_memory_probes_and_wake_trials_are_no_queries_to_judge() -> None:
     progress = progress_of([Case("t", {"ann": C})])
     probe = replace(progress.trials[0], trial=replace(progress.trials[0].trial, memory=MemoryPart()))
-    assert rated_in(replace(progress, trials=(probe,)), ()) == ()
+    assert rated_in("s", (probe,), ()) == ()

@@ -128,7 +128,7 @@ def test_understanding_is_in_no_figure_about_words_or_answers() -> None:
     assert totals.recognised == totals.first_attempt == totals.answered == Share()
     assert totals.count(Outcome.UNDERSTOOD) == 3
     assert heard_in(progress.trials) == ()
-    assert rated_in(progress, ()) == ()
+    assert rated_in("s", progress.trials, ()) == ()
 
 
 def test_words_that_a_device_tells_too_are_scored_beside() -> None:
