@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import selectors
 import shlex
-import signal
-import subprocess
-import sys
 import time
 import weakref
 from collections import deque
-from pathlib import Path
 
+from harness.base.child_process import PIPE, ChildProcess, ended_words
 from harness.base.foreign import plain_text
-from harness.engines import process_warden
 from harness.model.errors import EngineError
 
 LONGEST_LINE = 1 << 20
@@ -43,36 +38,25 @@ class EnginePipe:
         self._said_part = b""
         self._ended_output = False
         try:
-            self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(Path(process_warden.__file__)), str(os.getpid()), *command],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                bufsize=0,
-                start_new_session=True,  # a Ctrl-C is for us to deal with, and the whole group can be ended
-            )
+            self._child = ChildProcess(command, stderr=PIPE, guarded=True)
         except OSError as error:
             raise EngineError(f"the engine {shown(command)} cannot be started: {error.strerror}") from error
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        assert self._process.stderr is not None
-        self._in, self._out, self._err = self._process.stdin, self._process.stdout, self._process.stderr
+        self._in, self._out, self._err = self._child.stdin, self._child.stdout, self._child.stderr
         self._selector = selectors.DefaultSelector()
-        for stream in (self._in, self._out, self._err):
-            os.set_blocking(stream.fileno(), False)
         for stream in (self._out, self._err):
+            os.set_blocking(stream.fileno(), False)
             self._selector.register(stream, selectors.EVENT_READ)
-        self._finalizer = weakref.finalize(self, _end, self._process, self._selector)
+        self._finalizer = weakref.finalize(self, _end, self._child, self._selector)
 
     @property
     def pid(self) -> int:
         """Of the process that leads the engine's group."""
-        return self._process.pid
+        return self._child.pid
 
     @property
     def alive(self) -> bool:
         """False once it has been ended, by us or by itself."""
-        return self._finalizer.alive and self._status() is None
+        return self._finalizer.alive and self._child.status is None
 
     def send(self, content: bytes) -> None:
         """Returns when all of it is in the pipe; what the engine writes meanwhile is kept."""
@@ -120,7 +104,7 @@ class EnginePipe:
     def exit_status(self) -> int:
         """Waits for the end of the process, whose output has ended; negative is a signal."""
         deadline = time.monotonic() + self._hang_s
-        while (status := self._status()) is None:
+        while (status := self._child.status) is None:
             if time.monotonic() > deadline:
                 raise self.fault(f"has closed its output and not ended in {self._hang_s:g} s", HANG_REMEDY)
             self._pause(0.02)
@@ -144,7 +128,7 @@ class EnginePipe:
         if self._finalizer.alive:
             self._in.close()
             deadline = time.monotonic() + _GRACE_S
-            while self._status() is None and time.monotonic() < deadline:
+            while self._child.status is None and time.monotonic() < deadline:
                 self._pause(0.01)
         self.end()
 
@@ -163,15 +147,6 @@ class EnginePipe:
         """Reads what comes in that time, also when nothing can come any more."""
         if not self._selector.get_map() or not self._turn(limit_s):
             time.sleep(limit_s / 4)
-
-    def _status(self) -> int | None:
-        """Exit status, negative for a signal; leaves it to be waited for, so that its group keeps its number."""
-        if self._process.returncode is not None:
-            return self._process.returncode
-        found = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-        if found is None:
-            return None
-        return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
 
     def _turn(self, limit_s: float) -> bool:
         """Reads what there is to read; False when nothing moved in that time."""
@@ -219,18 +194,14 @@ class EnginePipe:
     def _last_moments(self) -> None:
         """Its last words and its exit status are there a moment after its pipes have closed."""
         deadline = time.monotonic() + _EXIT_S
-        while self._status() is None and time.monotonic() < deadline:
+        while self._child.status is None and time.monotonic() < deadline:
             self._pause(0.02)
         while self._turn(0) and self._selector.get_map():
             pass
 
     def _end_words(self) -> str:
-        status = self._status()
-        if status is None:
-            return "closed its streams"
-        if status >= 0:
-            return f"ended with status {status}"
-        return f"was ended by {signal.Signals(-status).name}"
+        status = self._child.status
+        return "closed its streams" if status is None else ended_words(status)
 
 
 HANG_REMEDY = "See whether it waits for something; -s hang-limit-s=N gives it longer"
@@ -246,12 +217,6 @@ def _readable(line: bytes) -> str:
     return plain_text(line.decode("utf-8", errors="backslashreplace").strip(), 200)
 
 
-def _end(process: subprocess.Popen[bytes], selector: selectors.BaseSelector) -> None:
-    """Takes down the whole group; before its leader is waited for, so that its number is still its own."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
+def _end(child: ChildProcess, selector: selectors.BaseSelector) -> None:
     selector.close()
-    process.wait()
-    for stream in (process.stdin, process.stdout, process.stderr):
-        if stream is not None:
-            stream.close()
+    child.end()

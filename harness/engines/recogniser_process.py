@@ -1,4 +1,8 @@
-"""A recogniser in a process of its own: it may crash or hang, and what is timed here does not wait for it."""
+"""A recogniser in a process of its own: it may crash or hang, and what is timed here does not wait for it.
+
+A frame is a head (network byte order: rate in Hz as u32, length in bytes as u32) and its bytes. To the child: float32
+samples. From the child: UTF-8 text; a "rate" of OK or FAILED says what the text is.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,6 @@ import os
 import queue
 import select
 import struct
-import subprocess
 import sys
 import threading
 import time
@@ -15,6 +18,7 @@ from typing import BinaryIO
 
 import numpy as np
 
+from harness.base.child_process import ChildProcess, python
 from harness.base.plugins import Group, load
 from harness.base.ports import Recogniser
 from harness.model.errors import EngineError, HarnessError
@@ -22,56 +26,8 @@ from harness.model.stimulus import Waveform
 
 HEAD = struct.Struct("!II")
 OK, FAILED = 0, 1
-
-
-def read_exactly(stream: BinaryIO, size: int) -> bytes | None:
-    """That many bytes; None at the end of the stream."""
-    found = stream.read(size)
-    return found if len(found) == size else None
-
-
-def serve(recogniser: Recogniser, source: BinaryIO, sink: BinaryIO) -> None:
-    """Answers until the source ends."""
-    while (head := read_exactly(source, HEAD.size)) is not None:
-        rate_hz, size = HEAD.unpack(head)
-        content = read_exactly(source, size)
-        if content is None:
-            return
-        samples = np.frombuffer(content, dtype=np.float32)
-        try:
-            _say(sink, OK, recogniser.transcribe(Waveform(samples, rate_hz)))
-        except (HarnessError, RuntimeError, ValueError) as error:
-            _say(sink, FAILED, str(error))
-
-
-def _say(sink: BinaryIO, outcome: int, text: str) -> None:
-    content = text.encode("utf-8", errors="replace")
-    sink.write(HEAD.pack(outcome, len(content)) + content)
-    sink.flush()
-
-
-def main(name: str, nice: int) -> None:
-    """Loads the recogniser of that name, says its own name (or why not), and serves."""
-    os.nice(nice)
-    # What a library prints must not end up between the frames.
-    sink = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    try:
-        recogniser: Recogniser = load(Group.RECOGNISERS, name)()
-    except HarnessError as error:
-        _say(sink, FAILED, str(error))
-        return
-    _say(sink, OK, recogniser.name)
-    serve(recogniser, sys.stdin.buffer, sink)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
-
-
 Done = Callable[[str | HarnessError], None]
 _Job = tuple[Waveform, Done]
-_MODULE = "harness.engines.recogniser_process"
 
 
 class RecogniserProcess:
@@ -87,7 +43,7 @@ class RecogniserProcess:
         self._nice = nice
         self._limit_s = limit_s
         self._load_limit_s = load_limit_s
-        self._child: subprocess.Popen[bytes] | None = None
+        self._child: ChildProcess | None = None
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._work, name=f"recogniser {name}", daemon=True)
@@ -97,7 +53,7 @@ class RecogniserProcess:
     def pid(self) -> int | None:
         """The child that runs now."""
         child = self._child
-        return child.pid if child is not None and child.poll() is None else None
+        return child.pid if child is not None and child.alive else None
 
     def transcribe_later(self, waveform: Waveform, done: Done) -> None:
         """Returns at once; `done` is called once, in the order of asking."""
@@ -155,46 +111,38 @@ class RecogniserProcess:
             raise EngineError(f"the recogniser {self._entry} failed: {text}")
         return text
 
-    def _running(self) -> subprocess.Popen[bytes]:
-        if self._child is not None and self._child.poll() is None:
+    def _running(self) -> ChildProcess:
+        if self._child is not None and self._child.alive:
             return self._child
         if self._closing.is_set():
             raise EngineError("the recogniser was closed")
         self._end_child()
-        self._child = subprocess.Popen(
-            [sys.executable, "-m", _MODULE, self._entry, str(self._nice)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            bufsize=0,
-            env={**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"},
-            start_new_session=True,  # A Ctrl-C at the terminal is for us to deal with.
+        self._child = ChildProcess(
+            python("harness.engines.recogniser_process", self._entry, str(self._nice)),
+            environment={**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"},
         )
-        assert self._child.stdin is not None
-        os.set_blocking(self._child.stdin.fileno(), False)
         try:
             outcome, text = self._receive(self._child, time.monotonic() + self._load_limit_s)
         except OSError as error:
-            self._end_child()
-            raise EngineError(f"the recogniser {self._entry} does not start: {error}") from error
+            said = self._end_child() or error
+            raise EngineError(f"the recogniser {self._entry} does not start: {said}") from error
         if outcome != OK:
             self._end_child()
             raise EngineError(f"the recogniser {self._entry} does not start: {text}")
         self.name = text
         return self._child
 
-    def _send(self, child: subprocess.Popen[bytes], content: bytes, deadline: float) -> None:
-        assert child.stdin is not None
+    def _send(self, child: ChildProcess, content: bytes, deadline: float) -> None:
         rest = memoryview(content)
         while rest:
             self._await(child, child.stdin.fileno(), deadline, write=True)
             rest = rest[os.write(child.stdin.fileno(), rest) :]
 
-    def _receive(self, child: subprocess.Popen[bytes], deadline: float) -> tuple[int, str]:
+    def _receive(self, child: ChildProcess, deadline: float) -> tuple[int, str]:
         outcome, size = HEAD.unpack(self._read(child, HEAD.size, deadline))
         return outcome, self._read(child, size, deadline).decode("utf-8")
 
-    def _read(self, child: subprocess.Popen[bytes], size: int, deadline: float) -> bytes:
-        assert child.stdout is not None
+    def _read(self, child: ChildProcess, size: int, deadline: float) -> bytes:
         found = b""
         while len(found) < size:
             self._await(child, child.stdout.fileno(), deadline, write=False)
@@ -204,24 +152,56 @@ class RecogniserProcess:
             found += piece
         return found
 
-    def _await(self, child: subprocess.Popen[bytes], descriptor: int, deadline: float, *, write: bool) -> None:
+    def _await(self, child: ChildProcess, descriptor: int, deadline: float, *, write: bool) -> None:
         left = max(0.0, deadline - time.monotonic())
         ready = select.select([] if write else [descriptor], [descriptor] if write else [], [], left)
         if not any(ready):
-            child.kill()
             self._end_child()
             raise EngineError(f"the recogniser {self._entry} did not answer in time and was ended")
 
-    def _end_child(self) -> None:
+    def _end_child(self) -> str:
+        """Its last words."""
         child, self._child = self._child, None
-        if child is None:
-            return
-        child.kill()
-        child.wait()
-        for stream in (child.stdin, child.stdout):
-            if stream is not None:
-                stream.close()
+        return "" if child is None else child.end()
 
 
 class _ChildDied(Exception):
     """The child ended while it had a waveform."""
+
+
+def serve(recogniser: Recogniser, source: BinaryIO, sink: BinaryIO) -> None:
+    """The child: answers until the source ends."""
+    while len(head := source.read(HEAD.size)) == HEAD.size:
+        rate_hz, size = HEAD.unpack(head)
+        content = source.read(size)
+        if len(content) < size:
+            return
+        try:
+            _say(sink, OK, recogniser.transcribe(Waveform(np.frombuffer(content, dtype=np.float32), rate_hz)))
+        except (HarnessError, RuntimeError, ValueError) as error:
+            _say(sink, FAILED, str(error))
+
+
+def _say(sink: BinaryIO, outcome: int, text: str) -> None:
+    content = text.encode("utf-8", errors="replace")
+    sink.write(HEAD.pack(outcome, len(content)) + content)
+    sink.flush()
+
+
+def main(name: str, nice: int) -> None:
+    """Loads the recogniser of that name, says its own name (or why not), and serves."""
+    os.nice(nice)
+    # What a library prints must not end up between the frames.
+    sink = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    try:
+        recogniser: Recogniser = load(Group.RECOGNISERS, name)()
+    except HarnessError as error:
+        _say(sink, FAILED, str(error))
+        return
+    _say(sink, OK, recogniser.name)
+    serve(recogniser, sys.stdin.buffer, sink)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

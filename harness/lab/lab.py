@@ -9,21 +9,23 @@ import json
 import os
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.base.child_process import last_line, python
+from harness.base.known_process import KnownProcess, describe, read_process, save_process, start_detached
 from harness.base.places import lab_folder
-from harness.lab import broker, process_file
+from harness.base.whole_file import write_whole
+from harness.devices.mqtt.broker import HOST
 from harness.lab.assistant.settings import AssistantSettings, read_settings
-from harness.lab.sound_server import ROOMS, LabSoundServer, Room
+from harness.lab.sound_server import ROOMS, LabSoundServer, Room, named_room
 from harness.model.choices import ASSISTANT as ASSISTANT
 from harness.model.choices import BROKER as BROKER
 from harness.model.choices import LAB_PARTS as PARTS
 from harness.model.choices import SOUND as SOUND
-from harness.model.errors import InputError, LabError, did_you_mean
+from harness.model.errors import InputError, LabError
 
 DEFAULT_ROOM = "living_room"
 _READY_LIMIT_S = 60.0
@@ -66,7 +68,7 @@ class Lab:
         is left alone: a session that uses it goes on.
         InputError when it is up with other settings, or in another room, than those that are asked for.
         """
-        chosen = _room(room or DEFAULT_ROOM)
+        chosen = named_room(room or DEFAULT_ROOM)
         settings = AssistantSettings() if settings_path is None else read_settings(settings_path)
         with self._locked():
             self.started = ()
@@ -79,7 +81,7 @@ class Lab:
                     return False
                 known = state.get("settings")
                 settings_path = Path(str(known)) if known else None
-                chosen = _room(str(state["room"]))
+                chosen = named_room(str(state["room"]))
                 if settings_path is not None and ASSISTANT in missing:
                     settings = read_settings(settings_path)
             else:
@@ -140,7 +142,7 @@ class Lab:
             self._start_assistant(settings_path, {**os.environ, **environment}, port)
         told = {
             "environment": environment,
-            "mqtt_host": broker.HOST,
+            "mqtt_host": HOST,
             "mqtt_port": port,
             "pids": {part: started.pid for part in PARTS if (started := self._started(part)) is not None},
             "room": room.name,
@@ -154,9 +156,7 @@ class Lab:
                 else _sha256(settings_path)
             ),
         }
-        fresh = self._state_path.with_suffix(".new")
-        fresh.write_text(json.dumps(told, indent=1), encoding="utf-8")
-        fresh.replace(self._state_path)
+        write_whole(self._state_path, json.dumps(told, indent=1).encode())
 
     def _start_sound(self, room: Room) -> None:
         if self._server is not None:
@@ -196,22 +196,23 @@ class Lab:
     def _start_broker(self, port: int) -> int:
         port_file = self.folder / "broker.port"
         port_file.unlink(missing_ok=True)
-        self._start(BROKER, [sys.executable, "-m", "harness.lab.broker", str(port_file), str(port)], dict(os.environ))
+        self._start(
+            BROKER, python("harness.devices.mqtt.broker", "--outlive", str(port_file), f"{HOST}:{port}"), os.environ
+        )
         self._await(BROKER, port_file.exists, 15.0)
         return int(port_file.read_text(encoding="ascii"))
 
     def _start_assistant(self, settings_path: Path | None, environment: dict[str, str], port: int) -> None:
         self._assistant_path.unlink(missing_ok=True)
-        arguments = [sys.executable, "-m", "harness.lab.assistant", "--state", str(self._assistant_path)]
-        arguments += ["--mqtt", f"{broker.HOST}:{port}"]
+        arguments = python("harness.lab.assistant", "--state", str(self._assistant_path), "--mqtt", f"{HOST}:{port}")
         if settings_path is not None:
             arguments += ["--settings", str(settings_path.resolve())]
         self._start(ASSISTANT, arguments, environment)
         self._await(ASSISTANT, lambda: self._told().get("state") == "idle", _READY_LIMIT_S)
 
-    def _start(self, part: str, arguments: list[str], environment: dict[str, str]) -> None:
+    def _start(self, part: str, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
         self.log_path(part).unlink(missing_ok=True)
-        self._remember(part, process_file.start_detached(arguments, environment, self.log_path(part)))
+        self._remember(part, start_detached(arguments, environment, self.log_path(part)))
 
     def _await(self, part: str, ready: Callable[[], bool], limit_s: float) -> None:
         deadline = time.monotonic() + limit_s
@@ -223,10 +224,10 @@ class Lab:
             time.sleep(_POLL_S)
 
     def _remember(self, part: str, pid: int) -> None:
-        started = process_file.describe(pid)
+        started = describe(pid)
         if started is None:
             raise LabError(f"the {part} ended at once: {self._last_line(part)}", remedy=f"Read {self.log_path(part)}")
-        process_file.save(self._pid_path(part), started)
+        save_process(self._pid_path(part), started)
 
     def _end_all(self) -> tuple[str, ...]:
         self._state_path.unlink(missing_ok=True)
@@ -278,8 +279,8 @@ class Lab:
     def _broker_health(self) -> tuple[str, bool]:
         try:
             port = int((self.folder / "broker.port").read_text(encoding="ascii"))
-            with socket.create_connection((broker.HOST, port), timeout=1.0):
-                return f"{broker.HOST}:{port}", True
+            with socket.create_connection((HOST, port), timeout=1.0):
+                return f"{HOST}:{port}", True
         except (OSError, ValueError):
             return "does not answer", False
 
@@ -297,8 +298,8 @@ class Lab:
     def _pid_path(self, part: str) -> Path:
         return self.folder / f"{_stem(part)}.pid"
 
-    def _started(self, part: str) -> process_file.Started | None:
-        return process_file.read(self._pid_path(part))
+    def _started(self, part: str) -> KnownProcess | None:
+        return read_process(self._pid_path(part))
 
     def _alive(self, part: str) -> bool:
         started = self._started(part)
@@ -312,11 +313,8 @@ class Lab:
                 started.outlast()
 
     def _last_line(self, part: str) -> str:
-        try:
-            lines = self.log_path(part).read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        except OSError:
-            lines = []
-        return lines[-1] if lines else "it said nothing"
+        path = self.log_path(part)
+        return (last_line(path.read_bytes()) if path.exists() else "") or "it said nothing"
 
 
 def _sha256(path: Path) -> str:
@@ -325,10 +323,3 @@ def _sha256(path: Path) -> str:
 
 def _stem(part: str) -> str:
     return part.replace(" ", "_")
-
-
-def _room(name: str) -> Room:
-    if name not in ROOMS:
-        meant = did_you_mean(name, ROOMS)
-        raise InputError(f"there is no room {name!r}", remedy=f"{meant}Rooms: {', '.join(ROOMS)}")
-    return ROOMS[name]

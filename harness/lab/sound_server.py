@@ -111,7 +111,7 @@ ROOMS: dict[str, Room] = {
 }
 
 
-def room(name: str) -> Room:
+def named_room(name: str) -> Room:
     """The room of that name; InputError that lists the rooms otherwise."""
     if name in ROOMS:
         return ROOMS[name]

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import mmap
 import os
 import selectors
-import signal
 import subprocess
-import sys
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from harness.base.child_process import ChildProcess, ended_words, last_line, python
 from harness.base.plain_json import plain, restored
 from harness.model import errors
 from harness.model.choices import HANG_AFTER_S
@@ -24,6 +22,7 @@ from harness.offline.messages import BEGUN, ONE_THREAD, FileAnswer, WorkerFrame,
 
 _MODULE = "harness.offline.worker"
 _LAST_WORDS = 2000
+_KILLED_WITHIN_S = 10.0
 _PIECE = 1 << 18
 
 
@@ -52,28 +51,25 @@ class WorkerProcess:
         memory = os.memfd_create("begun")
         tasks, self.tasks = os.pipe()
         self.answers, answers = os.pipe()
-        self.words, words = os.pipe()
-        theirs = (tasks, answers, words, memory)
         try:
             os.ftruncate(memory, BEGUN.size)
             self._memory = mmap.mmap(memory, BEGUN.size)
             told = [str(one) for one in (tasks, answers, memory, os.getpid(), nice)]
-            self._child = subprocess.Popen(
-                [sys.executable, "-m", _MODULE, *told],
+            self._child = ChildProcess(
+                python(_MODULE, *told),
                 stdin=subprocess.DEVNULL,
-                stdout=words,
-                stderr=words,
+                stderr=subprocess.STDOUT,
+                environment={**dict.fromkeys(ONE_THREAD, "1"), **os.environ},
                 pass_fds=(tasks, answers, memory),
-                env={**dict.fromkeys(ONE_THREAD, "1"), **os.environ},
-                start_new_session=True,  # A Ctrl-C at the terminal is for the run to deal with.
             )
         except BaseException:
-            for descriptor in (self.tasks, self.answers, self.words):
-                os.close(descriptor)
+            os.close(self.tasks)
+            os.close(self.answers)
             raise
         finally:
-            for descriptor in theirs:
+            for descriptor in (tasks, answers, memory):
                 os.close(descriptor)
+        self.words = self._child.stdout.fileno()
         for descriptor in (self.tasks, self.answers, self.words):
             os.set_blocking(descriptor, False)
 
@@ -84,7 +80,7 @@ class WorkerProcess:
     @property
     def exited(self) -> bool:
         """Whether its process has ended."""
-        return self._child.poll() is not None
+        return not self._child.alive
 
     @property
     def wants_writing(self) -> bool:
@@ -142,29 +138,21 @@ class WorkerProcess:
     @property
     def last_words(self) -> str:
         """The last line that it printed, if any: a crash often says why there."""
-        lines = [line.strip() for line in self._words.decode("utf-8", "replace").splitlines() if line.strip()]
-        return lines[-1] if lines else ""
+        return last_line(self._words)
 
     def ended(self) -> str:
         """Kills what is left of it and says how it ended."""
         self.standing = WorkerStanding.GONE
-        by_us = self._child.poll() is None
-        try:
-            os.killpg(self._child.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            by_us = False
-        status = self._child.wait()
+        status = self._child.status
+        self._child.kill()
+        self._child.wait(_KILLED_WITHIN_S)
         while self.read_words():
             pass
+        self._child.end()
         self.no_more()
-        for descriptor in (self.answers, self.words):
-            os.close(descriptor)
+        os.close(self.answers)
         self._memory.close()
-        if by_us:
-            return "was ended"
-        if status < 0:
-            return f"was ended by {_signal_name(-status)}"
-        return f"ended with status {status}"
+        return "was ended" if status is None else ended_words(status)
 
     def no_more(self) -> None:
         """It ends by itself once it has done what it has."""
@@ -174,15 +162,7 @@ class WorkerProcess:
 
     def wait(self, limit_s: float) -> None:
         """Until it ends, or that long."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._child.wait(max(0.0, limit_s))
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
+        self._child.wait(limit_s)
 
 
 STARTS = 3

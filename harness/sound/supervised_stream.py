@@ -10,16 +10,14 @@ import contextlib
 import json
 import os
 import selectors
-import subprocess
-import sys
-import tempfile
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import IO, Protocol
+from typing import Protocol
 
 from harness.base import places
+from harness.base.child_process import ChildProcess, ended_words, python
 from harness.model.errors import DeviceError, LabError, SoundError
 from harness.model.time import Stamp
 from harness.sound.child import Packet, PacketReader, Word
@@ -58,8 +56,7 @@ class SupervisedStream:
         self._sound_server = sound_server
         self._frames_per_buffer = frames_per_buffer
         self._owner = owner
-        self._child: subprocess.Popen[bytes] | None = None
-        self._complaints: IO[bytes] | None = None
+        self._child: ChildProcess | None = None
         self._outbox: deque[memoryview] = deque()
         self._outbox_lock = threading.Lock()
         self._closing = threading.Event()
@@ -142,50 +139,19 @@ class SupervisedStream:
         except LabError as error:
             raise SoundError(error.what, remedy=error.remedy) from error
 
-    def _spawn(self) -> subprocess.Popen[bytes]:
-        environment = self._environment()
-        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as the child
-        child = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "harness.sound.child",
-                self._what,
-                f"--device={self._device}",
-                f"--frames-per-buffer={self._frames_per_buffer}",
-            ],
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._complaints,
-            start_new_session=True,
-        )
-        assert child.stdin is not None
-        assert child.stdout is not None
-        os.set_blocking(child.stdin.fileno(), False)
-        self._child = child
-        return child
+    def _spawn(self) -> ChildProcess:
+        """The child; DeviceError, OSError."""
+        told = (f"--device={self._device}", f"--frames-per-buffer={self._frames_per_buffer}")
+        self._child = ChildProcess(python("harness.sound.child", self._what, *told), environment=self._environment())
+        return self._child
 
     def _reap(self) -> str:
         """Ends the child; returns the last line that it wrote to standard error."""
-        child, complaints = self._child, self._complaints
         with self._outbox_lock:
             self._running = False
             self._outbox.clear()
-        self._child, self._complaints = None, None
-        if child is None or complaints is None:
-            return ""
-        assert child.stdin is not None
-        assert child.stdout is not None
-        child.kill()
-        child.wait()
-        for pipe in (child.stdin, child.stdout):
-            with contextlib.suppress(OSError):
-                pipe.close()
-        complaints.seek(0)
-        said = complaints.read().decode("utf-8", "replace").strip().splitlines()
-        complaints.close()
-        return said[-1] if said else ""
+        child, self._child = self._child, None
+        return "" if child is None else child.end()
 
     def _watch(self) -> None:
         """The watching thread: one child after the other, until the stream is closed."""
@@ -214,7 +180,6 @@ class SupervisedStream:
             child = self._spawn()
         except (DeviceError, OSError) as error:
             return str(error), False
-        assert child.stdout is not None
         packets = PacketReader()
         last_s = time.monotonic()
         limit_s = OPEN_LIMIT_S
@@ -230,7 +195,8 @@ class SupervisedStream:
                 if child.stdout in ready:
                     chunk = os.read(child.stdout.fileno(), 1 << 18)
                     if not chunk:
-                        why = f"the sound process ended with status {child.wait()}"
+                        child.wait(CLOSE_LIMIT_S)
+                        why = f"the sound process {ended_words(child.status or 0)}"
                     for packet in packets.feed(chunk):
                         if packet.word is Word.FAILED:
                             why = self._failed(packet)
@@ -253,9 +219,8 @@ class SupervisedStream:
             why = f"{why} ({said})"
         return why, ran
 
-    def _patience(self, selector: selectors.BaseSelector, child: subprocess.Popen[bytes], until_s: float) -> float:
+    def _patience(self, selector: selectors.BaseSelector, child: ChildProcess, until_s: float) -> float:
         """Seconds to wait for; while something is to be written, also for room in the pipe to the child."""
-        assert child.stdin is not None
         writing = child.stdin in selector.get_map()
         if self._outbox and not writing:
             selector.register(child.stdin, selectors.EVENT_WRITE)
@@ -274,8 +239,7 @@ class SupervisedStream:
         self._failure = SoundError(told["what"], remedy=told["remedy"])
         return str(self._failure)
 
-    def _write_outbox(self, child: subprocess.Popen[bytes]) -> None:
-        assert child.stdin is not None
+    def _write_outbox(self, child: ChildProcess) -> None:
         while True:
             with self._outbox_lock:
                 if not self._outbox:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from pathlib import Path
 import paho.mqtt.client as mqtt
 from paho.mqtt.enums import CallbackAPIVersion
 
+from harness.base.child_process import python
 from harness.base.clocks import HostClock
 from harness.devices.mqtt.device import MqttDevice
 from harness.devices.mqtt.options import MqttOptions
@@ -54,7 +54,9 @@ class Broker:
             written.write_text("\n".join((f"listener {self.port} 127.0.0.1", *rules, "")), encoding="utf-8")
             arguments = ["mosquitto", "-c", str(written)]
         else:
-            arguments = [sys.executable, "-m", "harness.lab.broker", str(self.folder / "port"), str(self.port)]
+            arguments = python(
+                "harness.devices.mqtt.broker", "--outlive", str(self.folder / "port"), f"127.0.0.1:{self.port}"
+            )
         with (self.folder / "broker.log").open("ab") as log:
             self.process = subprocess.Popen(arguments, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         until(self._answers, 20)

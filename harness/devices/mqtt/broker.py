@@ -1,7 +1,7 @@
 """A broker of our own, amqtt on its own in a process, for benches and labs that have none. It keeps nothing on disk.
 
-As a program: `python -m harness.devices.mqtt.broker ADDRESS_FILE HOST:PORT [USER PASSWORD_ENV]`. It ends with SIGTERM,
-or when its standard input ends: with whoever started it, however that died.
+As a program: `python -m harness.devices.mqtt.broker [--outlive] PORT_FILE HOST:PORT [USER PASSWORD_ENV]`. It ends with
+SIGTERM, and unless it is to outlive who started it, when its standard input ends: with them, however they died.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import logging
 import os
 import signal
 import socket
-import subprocess
 import sys
 import threading
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from harness.base.child_process import ChildProcess, python
+from harness.base.whole_file import write_whole
 from harness.devices.mqtt.options import host_and_port
 from harness.model.errors import DeviceError
 
@@ -27,7 +27,6 @@ _PROGRAM = "harness.devices.mqtt.broker"
 _REMEDY = "Install the extra: pip install 'voice-harness[broker]'"
 _START_LIMIT_S = 20.0
 _END_LIMIT_S = 1.0
-_POLL_S = 0.02
 
 
 class EmbeddedBroker:
@@ -44,7 +43,7 @@ class EmbeddedBroker:
         self._listen = listen
         self._login = login
         self._folder = folder
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: ChildProcess | None = None
         self._leases = 0
 
     @classmethod
@@ -84,7 +83,7 @@ class EmbeddedBroker:
     def revive(self) -> None:
         """Starts it again when it has died, without waiting for it."""
         with self._lock:
-            if self._leases > 0 and (self._process is None or self._process.poll() is not None):
+            if self._leases > 0 and (self._process is None or not self._process.alive):
                 self._end()
                 self._start()
 
@@ -103,44 +102,25 @@ class EmbeddedBroker:
     def _start(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._port_file.unlink(missing_ok=True)
-        arguments = [sys.executable, "-m", _PROGRAM, str(self._port_file), f"{self.host}:{self.port}", *self._login]
-        with self._log_path.open("ab") as log:
-            # A group of its own: Ctrl-C at the terminal is for the engine, which then ends us.
-            self._process = subprocess.Popen(
-                arguments, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True
-            )
+        arguments = python(_PROGRAM, str(self._port_file), f"{self.host}:{self.port}", *self._login)
+        self._process = ChildProcess(arguments, stdout=None, stderr=self._log_path)
 
     def _await(self) -> None:
         """Until clients may come; its address is then in a file `broker.address` of the folder."""
-        deadline_s = time.monotonic() + _START_LIMIT_S
-        process = self._process
-        while not self._port_file.exists():
-            if process is None or process.poll() is not None or time.monotonic() > deadline_s:
-                self._end()
-                raise DeviceError(f"the embedded broker did not start: {self._last_line()}", remedy=self._advice())
-            time.sleep(_POLL_S)
+        assert self._process is not None
+        if why := self._process.await_ready(self._port_file.exists, _START_LIMIT_S):
+            self._end()
+            raise DeviceError(f"the embedded broker {why.replace('broker: ', '', 1)}", remedy=self._advice())
         self.port = int(self._port_file.read_text(encoding="ascii"))
         (self._folder / "broker.address").write_text(f"{self.host}:{self.port}\n", encoding="ascii")
 
     def _advice(self) -> str:
         return f"Choose another `listen`, or read {self._log_path}"
 
-    def _last_line(self) -> str:
-        lines = self._log_path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        return lines[-1].removeprefix("broker: ") if lines else "it said nothing"
-
     def _end(self) -> None:
         process, self._process = self._process, None
-        if process is None:
-            return
-        if process.stdin is not None:
-            process.stdin.close()
-        process.terminate()
-        try:
-            process.wait(_END_LIMIT_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        if process is not None:
+            process.end(_END_LIMIT_S)
 
 
 HOST = "127.0.0.1"
@@ -175,9 +155,7 @@ async def serve(
         await broker.start()
     except (BrokerError, OSError) as error:
         raise DeviceError(f"no broker can listen at {host}:{port}: {error.__cause__ or error}") from error
-    fresh = port_file.with_suffix(".new")
-    fresh.write_text(str(port), encoding="ascii")
-    fresh.replace(port_file)
+    write_whole(port_file, str(port).encode())
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -215,9 +193,11 @@ def run(port_file: Path, port: int, host: str = HOST, *, while_input: bool = Fal
 
 
 def main(arguments: list[str]) -> None:
-    host, port = host_and_port(arguments[1], free=True)
+    outlive = arguments[0] == "--outlive"
+    path, address, *login = arguments[outlive:]
+    host, port = host_and_port(address, free=True)
     # Threads that wait for input would keep a normal exit waiting.
-    status = run(Path(arguments[0]), port, host, while_input=True, login=arguments[2:4])
+    status = run(Path(path), port, host, while_input=not outlive, login=login)
     sys.stderr.flush()
     os._exit(status)
 

@@ -21,6 +21,7 @@ from uuid import uuid4
 
 from harness import __version__
 from harness.base.folder import SessionFolder
+from harness.base.known_process import boot_id
 from harness.base.plugins import Group, names
 from harness.base.ports import Clock, Driver, Hears, Stimulates
 from harness.devices.declared import simulated
@@ -44,7 +45,7 @@ from harness.model.stimulus import Waveform
 from harness.session.conductor import Conductor
 from harness.session.engine.assemble import assemble, clock_of, renderer, script_words
 from harness.session.engine.feed import FeedServer, Reply
-from harness.session.engine.launch import boot_id, publish, this_process, withdraw
+from harness.session.engine.launch import publish, this_process, withdraw
 from harness.session.engine.resolved import Resolved, equipment_of, read_resolved
 from harness.session.figures.progress import SessionFigures, check_limits
 from harness.session.log.clips import read_clip

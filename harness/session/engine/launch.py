@@ -8,15 +8,15 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from harness.base.child_process import ChildProcess, python
 from harness.base.folder import SessionFolder
+from harness.base.known_process import boot_id, start_ticks
 from harness.base.places import runtime_folder
 from harness.base.whole_file import disk_errors, write_whole
 from harness.model.errors import EngineError
@@ -35,12 +35,12 @@ class EnginePlace:
     @property
     def alive(self) -> bool:
         """Whether that very process still runs."""
-        return self.boot_id == boot_id() and _started(self.pid) == self.started
+        return self.boot_id == boot_id() and start_ticks(self.pid) == self.started
 
 
 def this_process(folder: Path) -> EnginePlace:
     """The place of the engine that this process is."""
-    started = _started(os.getpid())
+    started = start_ticks(os.getpid())
     if started is None:
         raise EngineError("/proc does not show this process", remedy="Mount /proc")
     path = folder.resolve()
@@ -80,23 +80,9 @@ def running() -> tuple[EnginePlace, ...]:
     return tuple(found)
 
 
-def boot_id() -> str:
-    """Names this boot of the host: monotonic times of different boots cannot be compared."""
-    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-
-
 def _beside(folder: Path, ending: str) -> Path:
     # A session's folder may have a long path, and a socket's has 107 bytes at most.
     return runtime_folder() / f"engine-{hashlib.sha256(str(folder).encode()).hexdigest()[:12]}.{ending}"
-
-
-def _started(pid: int) -> int | None:
-    try:
-        status = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return None
-    fields = status.rpartition(")")[2].split()  # the name before it may hold anything
-    return None if fields[0] in "ZX" else int(fields[19])
 
 
 def _read(path: Path) -> EnginePlace | None:
@@ -108,7 +94,6 @@ def _read(path: Path) -> EnginePlace | None:
 
 ANSWERS_WITHIN_S = 60.0
 """A host that is busy takes long to load an engine; one that fails is noticed at once all the same."""
-POLL_S = 0.02
 
 
 def start_engine(folder: Path, within_s: float = ANSWERS_WITHIN_S, *, unattended: bool = False) -> EnginePlace:
@@ -120,40 +105,41 @@ def start_engine(folder: Path, within_s: float = ANSWERS_WITHIN_S, *, unattended
     session = SessionFolder(folder).demand()
     if (place := find(folder)) is not None:
         return place
-    with disk_errors(f"{session.engine_output} cannot be written"):
-        output = session.engine_output.open("ab")
-    process: subprocess.Popen[bytes] | None = None
+    arguments = python(
+        "harness.session.engine.engine", str(folder.resolve()), *(["--unattended"] if unattended else [])
+    )
+    engine: ChildProcess | None = None
     try:
-        with output, _interrupted_afterwards():
-            process = subprocess.Popen(
-                [
-                    *(sys.executable, "-m", "harness.session.engine.engine", str(folder.resolve())),
-                    *(["--unattended"] if unattended else []),
-                ],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-                close_fds=True,
+        with disk_errors(f"{session.engine_output} cannot be written"), _interrupted_afterwards():
+            engine = ChildProcess(arguments, stdin=subprocess.DEVNULL, stdout=None, stderr=session.engine_output)
+        if why := engine.await_ready(lambda: _answering(folder) is not None, within_s):
+            alive = engine.alive
+            engine.terminate()
+            raise EngineError(
+                f"the engine (pid {engine.pid}) {why}",
+                remedy=f"See {session.engine_output}, then: harness resume {folder}" if alive else "",
             )
-        place = _answering(folder, process, session.engine_output, within_s)
     except KeyboardInterrupt as interrupt:
-        if process is None:
+        if engine is None:
             raise
         # Whoever leaves now has seen no name of the session yet: it is not to play behind their back.
-        process.terminate()
+        engine.terminate()
         raise EngineError(
-            f"interrupted while the engine started; it was told to stop (pid {process.pid})",
+            f"interrupted while the engine started; it was told to stop (pid {engine.pid})",
             remedy=f"Go on with: harness resume {folder}",
         ) from interrupt
-    except EngineError:
-        if process is not None:
-            process.terminate()
-        raise
     finally:
-        if process is not None:
-            _leave_to_init(process)
+        if engine is not None:
+            engine.leave()
+    place = _answering(folder)
+    if place is None:
+        raise EngineError("the engine has ended already", remedy=f"See {session.engine_output}")
     return place
+
+
+def _answering(folder: Path) -> EnginePlace | None:
+    place = find(folder)
+    return place if place is not None and Path(place.socket).exists() else None
 
 
 @contextmanager
@@ -171,31 +157,3 @@ def _interrupted_afterwards() -> Iterator[None]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if kept:
         raise KeyboardInterrupt
-
-
-def _answering(folder: Path, process: subprocess.Popen[bytes], output: Path, within_s: float) -> EnginePlace:
-    deadline = time.monotonic() + within_s
-    while time.monotonic() < deadline:
-        place = find(folder)
-        if place is not None and Path(place.socket).exists():
-            return place
-        if process.poll() is not None:
-            raise EngineError(f"the engine ended at once: {_last_words(output)}")
-        time.sleep(POLL_S)
-    raise EngineError(
-        f"the engine (pid {process.pid}) did not answer within {within_s:g} s, and was told to stop",
-        remedy=f"See {output}, then: harness resume {folder}",
-    )
-
-
-def _leave_to_init(process: subprocess.Popen[bytes]) -> None:
-    """The engine outlives us: nobody is to warn that it was not waited for."""
-    process.returncode = process.returncode or 0
-
-
-def _last_words(path: Path) -> str:
-    try:
-        written = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    except OSError:
-        written = []
-    return written[-1] if written else f"it wrote nothing to {path}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.lab.sound_server import LEGS, ROOMS, Ear, Mouth, room
+from harness.lab.sound_server import LEGS, ROOMS, Ear, Mouth, named_room
 from harness.model.errors import InputError
 
 
@@ -31,7 +31,7 @@ def test_noise_is_at_the_device_only() -> None:
 
 
 def test_a_wrong_room_lists_the_rooms() -> None:
-    assert room("desk") is ROOMS["desk"]
+    assert named_room("desk") is ROOMS["desk"]
     with pytest.raises(InputError, match="no room is called 'livingroom'") as caught:
-        room("livingroom")
+        named_room("livingroom")
     assert caught.value.remedy.startswith("Did you mean 'living_room'?")

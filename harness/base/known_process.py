@@ -6,11 +6,13 @@ import contextlib
 import json
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.base.child_process import ChildProcess
 from harness.base.whole_file import write_whole
 
 _POLL_S = 0.02
@@ -20,7 +22,7 @@ _KILLED = 1 << (signal.SIGKILL - 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class KnownProcess:
     """A process: pids are used again, but never with the same start time (clock ticks) in the same boot."""
 
     pid: int
@@ -29,7 +31,7 @@ class Started:
 
     def alive(self) -> bool:
         """True while this very process runs."""
-        return self.boot_id == _boot_id() and _start_ticks(self.pid) == self.start_ticks
+        return self.boot_id == boot_id() and start_ticks(self.pid) == self.start_ticks
 
     def ending(self) -> bool:
         """True when it was killed and is not gone yet: a busy host takes a while to take it apart."""
@@ -60,49 +62,40 @@ class Started:
         return not self.alive()
 
 
-def describe(pid: int) -> Started | None:
+def describe(pid: int) -> KnownProcess | None:
     """The process that has that pid now."""
-    ticks = _start_ticks(pid)
-    return None if ticks is None else Started(pid, ticks, _boot_id())
+    ticks = start_ticks(pid)
+    return None if ticks is None else KnownProcess(pid, ticks, boot_id())
 
 
-def save(path: Path, started: Started) -> None:
+def save_process(path: Path, started: KnownProcess) -> None:
     """Written whole or not at all."""
     told = {"pid": started.pid, "start_ticks": started.start_ticks, "boot_id": started.boot_id}
     write_whole(path, json.dumps(told).encode())
 
 
-def read(path: Path) -> Started | None:
+def read_process(path: Path) -> KnownProcess | None:
     """The process in a file; None when there is no file or it is damaged."""
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
-        return Started(int(told["pid"]), int(told["start_ticks"]), str(told["boot_id"]))
+        return KnownProcess(int(told["pid"]), int(told["start_ticks"]), str(told["boot_id"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
 def start_detached(arguments: Sequence[str], environment: Mapping[str, str], log: Path) -> int:
-    """The pid of a process in a session of its own: a Ctrl-C or a closed terminal does not reach it."""
-    with log.open("ab") as sink:
-        # No Popen: it would be reproached for a child that is meant to outlive it.
-        return os.posix_spawn(
-            arguments[0],
-            list(arguments),
-            environment,
-            file_actions=[
-                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-                (os.POSIX_SPAWN_DUP2, sink.fileno(), 1),
-                (os.POSIX_SPAWN_DUP2, sink.fileno(), 2),
-            ],
-            setsid=True,
-        )
+    """The pid of a process that outlives us: a Ctrl-C or a closed terminal does not reach it."""
+    child = ChildProcess(arguments, stdin=subprocess.DEVNULL, stdout=None, stderr=log, environment=environment)
+    child.leave()
+    return child.pid
 
 
-def _boot_id() -> str:
+def boot_id() -> str:
+    """Names this boot of the host: monotonic times of different boots cannot be compared."""
     return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 
 
-def _start_ticks(pid: int) -> int | None:
+def start_ticks(pid: int) -> int | None:
     """Field 22 of /proc/<pid>/stat; None for a process that is gone or a zombie."""
     fields = _stat(pid)
     return None if fields is None or fields[0] == "Z" else int(fields[19])

@@ -8,17 +8,17 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from harness.lab import process_file
+from harness.base.known_process import describe, read_process, save_process, start_detached
 
 SLEEPER = [sys.executable, "-c", "import time; time.sleep(60)"]
 
 
 def test_a_process_is_known_again_and_ended(tmp_path: Path) -> None:
-    child = process_file.start_detached(SLEEPER, os.environ, tmp_path / "log")
-    started = process_file.describe(child)
+    child = start_detached(SLEEPER, os.environ, tmp_path / "log")
+    started = describe(child)
     assert started is not None
-    process_file.save(tmp_path / "x.pid", started)
-    again = process_file.read(tmp_path / "x.pid")
+    save_process(tmp_path / "x.pid", started)
+    again = read_process(tmp_path / "x.pid")
     assert again == started
     assert again.alive()
     assert 0 <= again.uptime_s() < 60
@@ -28,7 +28,7 @@ def test_a_process_is_known_again_and_ended(tmp_path: Path) -> None:
 
 def test_a_pid_that_somebody_else_has_now_is_left_alone(tmp_path: Path) -> None:
     with subprocess.Popen(SLEEPER) as stranger:
-        found = process_file.describe(stranger.pid)
+        found = describe(stranger.pid)
         assert found is not None
         for stale in (replace(found, start_ticks=found.start_ticks - 1), replace(found, boot_id="another boot")):
             assert not stale.alive()
@@ -43,12 +43,12 @@ def test_one_that_ignores_the_request_is_made_to_end(tmp_path: Path) -> None:
         "import pathlib, signal, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN);"
         "pathlib.Path(sys.argv[1]).touch(); time.sleep(60)"
     )
-    child = process_file.start_detached([sys.executable, "-c", stubborn, str(told)], os.environ, tmp_path / "log")
+    child = start_detached([sys.executable, "-c", stubborn, str(told)], os.environ, tmp_path / "log")
     deadline = time.monotonic() + 10
     while not told.exists():
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    started = process_file.describe(child)
+    started = describe(child)
     assert started is not None
     assert started.end(patience_s=0.2)
 
@@ -58,13 +58,13 @@ def test_one_that_was_killed_a_moment_ago_is_outlasted(tmp_path: Path) -> None:
     # To give its memory back takes longer than to come here.
     large = "import pathlib, sys, time; held = b'x' * 200_000_000; pathlib.Path(sys.argv[1]).touch(); time.sleep(60)"
     for _ in range(3):
-        child = process_file.start_detached([sys.executable, "-c", large, str(ready)], os.environ, tmp_path / "log")
+        child = start_detached([sys.executable, "-c", large, str(ready)], os.environ, tmp_path / "log")
         deadline = time.monotonic() + 30
         while not ready.exists():
             assert time.monotonic() < deadline
             time.sleep(0.01)
         ready.unlink()
-        started = process_file.describe(child)
+        started = describe(child)
         assert started is not None
         assert not started.ending()
         started.outlast()
@@ -77,7 +77,7 @@ def test_one_that_was_killed_a_moment_ago_is_outlasted(tmp_path: Path) -> None:
 
 def test_damaged_files_are_nobody(tmp_path: Path) -> None:
     path = tmp_path / "x.pid"
-    assert process_file.read(path) is None
+    assert read_process(path) is None
     for text in ("", "{}", "[1]", '{"pid": "x", "start_ticks": 1, "boot_id": "b"}'):
         path.write_text(text, encoding="utf-8")
-        assert process_file.read(path) is None
+        assert read_process(path) is None

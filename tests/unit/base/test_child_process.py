@@ -1,0 +1,100 @@
+"""Children that answer, end, hang, leave others behind, or lose their parent."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness.base.child_process import NOT_STARTED, ChildProcess, ended_words
+
+LIMIT_S = 20.0
+
+
+def program(text: str, *arguments: str) -> list[str]:
+    return [sys.executable, "-c", f"import os, signal, sys, time\n{text}", *arguments]
+
+
+def until(true: Callable[[], bool]) -> None:
+    deadline_s = time.monotonic() + LIMIT_S
+    while not true():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.01)
+
+
+def gone(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def test_what_it_said_last_is_kept_whoever_ends_it(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text("from a run before\n")
+    for stderr in (None, log):
+        child = ChildProcess(program("sys.stderr.write('one\\ntwo\\n'); sys.exit(3)"), stderr=stderr)
+        until(lambda of=child: not of.alive)
+        assert (child.status, ended_words(3), child.end(), child.end()) == (3, "ended with status 3", "two", "")
+    assert log.read_text() == "from a run before\none\ntwo\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "limit_s", "told"),
+    [
+        ("open(sys.argv[1], 'w'); time.sleep(60)", LIMIT_S, ""),
+        ("sys.exit('no such model')", LIMIT_S, "ended at once: no such model"),
+        ("time.sleep(60)", 0.1, "did not answer within 0.1 s: it said nothing"),
+    ],
+)
+def test_it_is_waited_for_until_it_is_ready(text: str, limit_s: float, told: str, tmp_path: Path) -> None:
+    child = ChildProcess(program(text, str(tmp_path / "ready")))
+    assert child.await_ready((tmp_path / "ready").exists, limit_s) == told
+    child.end()
+
+
+def test_all_that_it_started_ends_with_it_by_force_where_it_must() -> None:
+    stubborn = (
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN); below = os.fork()\nprint(below, flush=True) if below else 0"
+    )
+    child = ChildProcess(program(f"{stubborn}\ntime.sleep(60)"))
+    below = int(child.stdout.readline())
+    child.end(grace_s=0.1)
+    until(lambda: gone(below))
+    assert (child.status, ended_words(-9)) == (-signal.SIGKILL, "was ended by SIGKILL")
+
+
+def test_one_that_is_left_outlives_us() -> None:
+    child = ChildProcess(program("time.sleep(60)"), stdin=subprocess.DEVNULL, stdout=None)
+    child.leave()
+    child.end()
+    assert not gone(child.pid)
+    os.kill(child.pid, signal.SIGKILL)
+    os.waitpid(child.pid, 0)
+
+
+def test_a_guarded_program_ends_with_its_parent_however_that_dies() -> None:
+    parent = ChildProcess(
+        program(
+            "from harness.base.child_process import ChildProcess\n"
+            "child = ChildProcess([sys.executable,'-c', 'import os, time; print(os.getpid(), flush=1); time.sleep(9)'],"
+            " guarded=True)\n"
+            "print(child.stdout.readline().decode(), flush=True); time.sleep(60)"
+        )
+    )
+    below = int(parent.stdout.readline())
+    os.kill(parent.pid, signal.SIGKILL)
+    until(lambda: gone(below))
+    parent.end()
+
+
+def test_a_guarded_program_that_is_not_there_is_told() -> None:
+    child = ChildProcess(["/no/such/program"], guarded=True)
+    until(lambda: not child.alive)
+    assert (child.status, child.end()) == (NOT_STARTED, "/no/such/program: No such file or directory")
