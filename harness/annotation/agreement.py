@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
 from harness.annotation.ledger import Ledger
-from harness.model.annotation import LabelSet
-from harness.model.understanding import Utterance
+from harness.base.cells import counted
+from harness.base.foreign import plain_text
+from harness.base.plain_json import plain
+from harness.base.text_table import Column, text_table
+from harness.model.annotation import Intents, LabelSet
+from harness.model.understanding import Utterance, joined
 from harness.statistics.agreement import (
     ALL_EQUAL,
     MISSING,
@@ -28,6 +33,7 @@ from harness.statistics.agreement import (
     without_disagreement,
 )
 from harness.statistics.intervals import Share
+from harness.statistics.text import NOTHING, percent, percent_interval
 
 LabelSets = Sequence[frozenset[str]]
 
@@ -262,3 +268,118 @@ def pairs_of_annotators(
         differing = tuple(id_ for id_, one, other in zip(shared, left, right, strict=True) if one != other)
         found.append(PairOfAnnotators(first, second, set_agreement(left, right, label_set.ids), differing))
     return tuple(sorted(found, key=lambda one: -one.figures.shared))
+
+
+LISTED = 15
+
+
+def agreement_lines(pairs: Sequence[PairOfAnnotators], together: AllAnnotators | None) -> Iterator[str]:
+    """Every two, then all at once."""
+    if not pairs:
+        yield "no utterance was labelled by two annotators"
+    for number, pair in enumerate(pairs):
+        if number:
+            yield ""
+        figures = pair.figures
+        yield f"{_name(pair.first)} and {_name(pair.second)}: {counted(figures.shared, 'utterance')} labelled by both"
+        yield _row("", "value", "95 % interval")
+        yield _row("same labels", *_share(figures.exact))
+        yield _row("mean Jaccard", *_figure(figures.jaccard))
+        yield _row("alpha, MASI", *_figure(figures.masi))
+        yield _row("alpha, whole sets", *_figure(figures.nominal))
+        if figures.exact.count == figures.exact.total == figures.shared:
+            yield "they agree on every utterance"
+        yield ""
+        yield from _labels(figures.labels)
+        if figures.confusion:
+            yield ""
+            yield f"where they differ, {counted(len(pair.differing), 'utterance')}: the first said / the second said"
+            for one, other, often in figures.confusion[:LISTED]:
+                yield f"{often:>6}  {_labelled(tuple(sorted(one)))} / {_labelled(tuple(sorted(other)))}"
+            rest = figures.confusion[LISTED:]
+            if rest:
+                yield f"{sum(often for _, _, often in rest):>6}  in {len(rest)} other ways"
+    if together is not None and together.shared:
+        yield ""
+        names = ", ".join(map(_name, together.annotators))
+        many = counted(together.shared, "utterance")
+        yield f"all {len(together.annotators)} together ({names}): {many} labelled by two or more"
+        yield _row("alpha, MASI", *_figure(together.masi))
+        yield _row("alpha, whole sets", *_figure(together.nominal))
+
+
+def _labels(labels: Sequence[LabelAgreement]) -> Iterator[str]:
+    columns = [Column("label"), *map(Column, ("both", "1st", "2nd", "kappa")), Column("95 % interval", left=True)]
+    given = [one for one in labels if one.both + one.first + one.second]
+    rows = [(one.label, str(one.both), str(one.first), str(one.second), *_figure(one.kappa)) for one in given]
+    yield from text_table(columns, rows, 120)
+    yield "1st, 2nd: that annotator alone gave it"
+
+
+def differing_lines(pairs: Sequence[PairOfAnnotators], texts: Mapping[str, str], ledger: Ledger) -> Iterator[str]:
+    """The utterances that two gave different labels."""
+    for pair in pairs:
+        yield f"{_name(pair.first)} and {_name(pair.second)}: {counted(len(pair.differing), 'utterance')}"
+        for id_ in pair.differing:
+            given = ledger.independent(id_)
+            yield f"{plain_text(id_, 80)}: {plain_text(texts[id_], 400)}"
+            for name in (pair.first, pair.second):
+                yield f"    {_name(name)}: {_labelled(given[name].intents)}"
+
+
+def agreement_object(pairs: Sequence[PairOfAnnotators], together: AllAnnotators | None) -> dict[str, Any]:
+    """All figures as JSON."""
+    of_all = together and {
+        "annotators": list(together.annotators),
+        "shared": together.shared,
+        "alpha_masi": plain(together.masi),
+        "alpha_nominal": plain(together.nominal),
+    }
+    return {"pairs": [_object(one) for one in pairs], "all": of_all}
+
+
+def _object(pair: PairOfAnnotators) -> dict[str, Any]:
+    figures, exact = pair.figures, pair.figures.exact
+    return {
+        "annotators": [pair.first, pair.second],
+        "shared": figures.shared,
+        "exact": {"count": exact.count, "total": exact.total, "value": exact.value, "interval": exact.interval},
+        "jaccard": plain(figures.jaccard),
+        "alpha_masi": plain(figures.masi),
+        "alpha_nominal": plain(figures.nominal),
+        "labels": {one.label: {key: of for key, of in plain(one).items() if key != "label"} for one in figures.labels},
+        "confusion": [
+            {"first": sorted(one), "second": sorted(other), "utterances": often}
+            for one, other, often in figures.confusion
+        ],
+        "differing": list(pair.differing),
+    }
+
+
+def _figure(figure: Figure) -> tuple[str, str]:
+    value = NOTHING if figure.value is None else _three(figure.value)
+    if figure.interval is None:
+        return value, f"{NOTHING}: {figure.why_not}" if figure.why_not else NOTHING
+    return value, f"{_three(figure.interval[0])} to {_three(figure.interval[1])}"
+
+
+def _three(value: float) -> str:
+    return f"{round(value, 3) + 0.0:.3f}"  # without a minus before nothing
+
+
+def _share(of: Share) -> tuple[str, str]:
+    if of.interval is None:
+        return NOTHING, NOTHING
+    return percent(of.value), f"{percent_interval(of.interval)} ({of.count} of {of.total})"
+
+
+def _row(name: str, value: str, interval: str) -> str:
+    return f"{name:<20}{value:>8}  {interval}".rstrip()
+
+
+def _name(name: str) -> str:
+    return plain_text(name, 64)
+
+
+def _labelled(intents: Intents) -> str:
+    return plain_text(joined(intents) or "no label", 2000)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.annotation.ledger import drawn
+from harness.base.cells import counted, shown
 from harness.model.annotation import Intents, LabelSet, Proposal, Proposed
+from harness.model.choices import Ending
 from harness.model.errors import InputError
 from harness.model.understanding import Utterance
-from harness.understanding.models.tritraining import TriTraining
+from harness.statistics.text import percent
+from harness.understanding.figures import Averages
+from harness.understanding.models.tritraining import Episode, TriTraining
 
 LEAST_LABELLED = 30
 LEAST_HELD_OUT = 5
@@ -116,3 +120,67 @@ def batch(found: TriTraining, used: Material, *, id_: str, classifier: str, wall
         wall_s,
         tuple(facts.items()),
     )
+
+
+ENDINGS = {
+    Ending.SETTLED: "as good as nothing changed any more",
+    Ending.CIRCLING: "what they teach each other came round to that of an earlier episode",
+    Ending.MOST: "the most episodes",
+}
+
+
+def material_lines(used: Material, classifier: str) -> Iterator[str]:
+    """What is trained on."""
+    yield (
+        f"{shown(classifier, 60)}: trained on {len(used.train)}, held out {len(used.held_out)}, "
+        f"{counted(len(used.unlabelled), 'utterance')} to propose for"
+    )
+    if used.wordless:
+        yield f"{counted(used.wordless, 'utterance')} without words left out"
+
+
+def episode_line(one: Episode, triads: int) -> str:
+    """What an episode came to. triads: how many are tried."""
+    triad = f"triad {one.triad + 1}, " if triads > 1 else ""
+    exact = f"{one.exact.count} of {one.exact.total} held-out right"
+    if not one.number:
+        return f"{triad}on the samples alone: {exact}, {one.cpu_s:.1f} CPU s"
+    taught = " + ".join(map(str, one.taught))
+    return f"{triad}episode {one.number}: taught {taught} texts, {one.changed} changed, {exact}, {one.cpu_s:.1f} CPU s"
+
+
+def training_lines(found: TriTraining) -> Iterator[str]:
+    """What came of all of it."""
+    figures = found.figures
+    if found.rule.triads > 1:
+        yield f"kept triad {found.kept.number + 1}, the best on the held-out utterances"
+    yield f"ended: {ENDINGS[found.kept.ending]}"
+    exact = figures.exact
+    yield (
+        f"held out: EMR {percent(exact.value, 2)} ({exact.count} of {exact.total}, "
+        f"{found.held_out_without_consensus} without consensus, counted as wrong)"
+    )
+    yield f"  averaged over utterances: {_averages(figures.samples)}"
+    yield f"  averaged over {len(figures.labels)} declared labels: {_averages(figures.macro)}"
+    never = [name for name in figures.never_predicted if name not in found.absent]
+    if never:
+        yield f"  never given there: {', '.join(shown(one, 60) for one in never)}"
+    if found.absent:
+        yield f"no labelled utterance has, so never proposed: {', '.join(shown(one, 60) for one in found.absent)}"
+    if found.known_texts:
+        yield f"{found.known_texts} of those proposed for have a text that a labelled utterance has, too"
+    if found.shared_texts:
+        yield f"{found.shared_texts} of the held-out have a text that a training utterance has: figures flatter"
+    labelled = [one for one in found.voted if one.intents is not None]
+    number = len(found.voted)
+    yield (
+        f"proposed for {len(labelled)} of {number} by consensus ({percent(len(labelled) / number, 2)}), "
+        f"all three agree on {sum(one.unanimous for one in labelled)}; without consensus {number - len(labelled)}"
+    )
+    for why, many in Counter(one.refused for one in found.voted if one.refused).most_common(3):
+        yield f"  of these {many} agree on what the label set refuses: {shown(why, 120)}"
+    yield f"{found.cpu_s:.1f} CPU s"
+
+
+def _averages(one: Averages) -> str:
+    return f"precision {percent(one.precision, 2)}, recall {percent(one.recall, 2)}, F1 {percent(one.f1, 2)}"

@@ -10,7 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.base.cells import fit, shown, width_of
+from harness.annotation.ledger import Outcome, State
+from harness.base.cells import counted, fit, shown, width_of
+from harness.base.foreign import plain_text
+from harness.base.plain_json import plain
 from harness.model.annotation import (
     IMPORTED,
     Accepted,
@@ -298,3 +301,55 @@ def _share(share: Share) -> str:
 
 def _time(seconds: float) -> str:
     return f"{seconds / 60:.1f} min"
+
+
+SAID = {
+    State.OPEN: "nobody has labelled them, and no labels are proposed",
+    State.PROPOSED: "labels are proposed, to be reviewed",
+    State.STRUCK: "the proposal was struck, to be labelled by hand",
+    State.WAITING: "labelled once, and wait for a second annotator",
+    State.DISPUTED: "annotators disagree, to be settled with --adjudicate",
+    State.SINGLE: "final: labelled by the one who was wanted",
+    State.AGREED: "final: two annotators agree",
+    State.ADJUDICATED: "final: settled",
+}
+MOST_IDS = 3
+
+
+def outcome_lines(project: str, label_set: str, found: Outcome) -> Iterator[str]:
+    """How far a project is."""
+    labels = plain_text(label_set, 64)
+    yield f"project {plain_text(project, 100)}: {counted(found.total, 'utterance')}, label set {labels}"
+    if found.double:
+        yield f"{counted(found.double, 'utterance')} for two annotators"
+    yield f"{found.final} of {found.total} final"
+    for state, many in found.states.items():
+        if many:
+            yield f"{many:>8}  {state.value:<12}{SAID[state]}"
+    if found.changed:
+        yield _changed(found.changed)
+    yield f"batches of proposals: {found.batches}"
+    for one in found.annotators:
+        yield f"{plain_text(one.annotator, 64)}: {one.accepted} accepted, {one.by_hand} by hand"
+
+
+def _changed(ids: tuple[str, ...]) -> str:
+    shown = ", ".join(plain_text(one, 60) for one in ids[:MOST_IDS]) + ", …" * (len(ids) > MOST_IDS)
+    was = "was" if len(ids) == 1 else "were"
+    told = f"{len(ids)} of them {was} labelled otherwise since: {shown}; what was settled holds"
+    return f"{'':10}{told}. Look again with: harness annotate review --adjudicate --utterance {plain_text(ids[0], 60)}"
+
+
+def outcome_object(project: str, label_set: str, found: Outcome) -> dict[str, Any]:
+    """The same as JSON."""
+    return {
+        "project": project,
+        "label_set": label_set,
+        "utterances": found.total,
+        "final": found.final,
+        "double": found.double,
+        "batches": found.batches,
+        "states": {state.value: many for state, many in found.states.items()},
+        "changed_since_settled": list(found.changed),
+        "annotators": plain(found.annotators),
+    }

@@ -2,17 +2,226 @@
 
 from __future__ import annotations
 
+import difflib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import TextIO
 
 from harness.annotation.desk import AnnotationDesk
 from harness.annotation.project import AnnotationRoom
 from harness.annotation.view import AnnotationPhase, AnnotationView
-from harness.cli.annotate.plain_lines import guide_lines, label_lines, shown, sight_lines, status_lines
-from harness.cli.annotate.plain_words import HELP, Labels, Said, Unknown, Word, labels_of, parse
+from harness.base.cells import counted
+from harness.base.foreign import plain_text
 from harness.cli.typed_lines import TypedLines
+from harness.model.annotation import Example, Intents, Label, LabelSet
 from harness.model.errors import LogError
+from harness.model.understanding import JOINT, joined
+
+LONGEST_TOLD = 60
+
+
+class PlainWord(StrEnum):
+    """The commands of plain annotation."""
+
+    ACCEPT = "accept"
+    STRIKE = "strike"
+    NONE = "none"
+    KEEP = "keep"
+    SKIP = "skip"
+    UNDO = "undo"
+    COMMENT = "comment"
+    REVIEW = "review"
+    LABEL = "label"
+    GUIDE = "guide"
+    STATUS = "status"
+    AGAIN = "again"
+    HELP = "help"
+    QUIT = "quit"
+
+
+HELP: dict[PlainWord, str] = {
+    PlainWord.ACCEPT: "accept all of the page that is not struck, and go on; `a` for short",
+    PlainWord.STRIKE: "strike what is wrong on the page, by number, again takes it back: strike 2 5; 2 5 for short",
+    PlainWord.NONE: "label the utterance: it has no label (where the label set allows that)",
+    PlainWord.KEEP: "keep the labels that were saved, after what is proposed was shown",
+    PlainWord.SKIP: "leave the utterance for the end; of proposals, the group for later",
+    PlainWord.UNDO: "take back the last page or utterance, again and again",
+    PlainWord.COMMENT: "comment TEXT; it is kept with the labels that follow",
+    PlainWord.REVIEW: "go to the proposals",
+    PlainWord.LABEL: "go to what is to be labelled by hand",
+    PlainWord.GUIDE: "the labels with their guide; guide LABEL: one of them",
+    PlainWord.STATUS: "how far you are",
+    PlainWord.AGAIN: "print the page or the utterance again",
+    PlainWord.HELP: "print this",
+    PlainWord.QUIT: "leave; everything is saved",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A command, and what stands behind it."""
+
+    word: PlainWord
+    rest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """All labels of the utterance in sight."""
+
+    intents: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """What is wrong with a line, and the nearest right one."""
+
+    what: str
+
+
+def parse(line: str, labels: LabelSet, *, reviewing: bool) -> Said | Labels | Unknown:
+    """What a line means. Commands are whole words; labels are ids, keys or titles, with blanks or # between them."""
+    line = line.strip()
+    first, _, rest = line.partition(" ")
+    if reviewing:
+        if first.lower() == "a" and not rest:
+            return Said(PlainWord.ACCEPT)
+        if all(part.isdecimal() for part in line.replace(",", " ").split()):
+            return Said(PlainWord.STRIKE, line)
+    else:
+        found = labels_of(line, labels)
+        if isinstance(found, Labels):
+            return found
+        if first.lower() not in list(PlainWord):
+            return found
+    if first.lower() in list(PlainWord):
+        return Said(PlainWord(first.lower()), rest.strip())
+    near = difflib.get_close_matches(first.lower()[:LONGEST_TOLD], list(PlainWord), n=1)
+    hint = f"Did you mean {near[0]!r}?" if near else "help lists the commands"
+    return Unknown(f"'{plain_text(line, LONGEST_TOLD)}' is no command. {hint}")
+
+
+def labels_of(line: str, labels: LabelSet) -> Labels | Unknown:
+    """The labels that a line names."""
+    whole = _meant(line, labels)
+    if whole is not None:
+        return Labels((whole,))
+    found: list[str] = []
+    for part in line.replace(JOINT, " ").replace(",", " ").split():
+        one = _meant(part, labels)
+        if one is None:
+            known = [*labels.ids, *PlainWord]
+            near = difflib.get_close_matches(part[:LONGEST_TOLD], known, n=1)
+            hint = f"Did you mean {near[0]!r}?" if near else "guide lists the labels, help the commands"
+            return Unknown(f"'{plain_text(part, LONGEST_TOLD)}' is no label. {hint}")
+        found.append(one)
+    return Labels(tuple(dict.fromkeys(found)))
+
+
+def _meant(written: str, labels: LabelSet) -> str | None:
+    """The label that is meant; what is written exactly so goes before what differs in case."""
+    written = written.strip()
+    for one in labels.labels:
+        if written in (one.id, one.key) and written:
+            return one.id
+    for one in labels.labels:
+        if written.casefold() in (one.id.casefold(), one.title.casefold()) and written:
+            return one.id
+    return None
+
+
+LONGEST = 2000
+
+
+def sight_lines(view: AnnotationView, labels: LabelSet) -> Iterator[str]:
+    """The page or the utterance in sight."""
+    match view.phase:
+        case AnnotationPhase.REVIEWING:
+            yield from _lines_of_page(view)
+        case AnnotationPhase.LABELLING:
+            yield from _lines_of_item(view, labels)
+        case AnnotationPhase.FINISHED:
+            yield "nothing is left to settle" if view.adjudicating else "nothing is left to do"
+
+
+def status_lines(view: AnnotationView) -> Iterator[str]:
+    """How far the annotator is."""
+    count = view.count
+    yield f"{plain_text(view.annotator)}: {count.done} of {count.total} done, {count.left} left"
+    if not view.adjudicating:
+        yield f"of those left: {count.to_review} to review, {count.to_label} to label; struck so far: {count.struck}"
+    yield f"left for the end: {count.skipped}"
+    if view.pace_s is not None and view.left_s is not None:
+        yield f"pace: {view.pace_s:.1f} s an utterance, about {max(1, round(view.left_s / 60))} min left"
+
+
+def guide_lines(labels: LabelSet) -> Iterator[str]:
+    """The label set in short."""
+    yield shown(labels.title)
+    if labels.intro:
+        yield shown(labels.intro)
+    for label in labels.labels:
+        key = f" (key {label.key})" if label.key else ""
+        alone = ", stands alone" if label.alone else ""
+        yield shown(f"{label.id}{key}{alone}: {label.description or label.title}")
+    for first, second in labels.never_together:
+        yield shown(f"never together: {first} and {second}")
+
+
+def label_lines(label: Label) -> Iterator[str]:
+    """One label with its examples."""
+    yield shown(f"{label.id}: {label.title}")
+    if label.description:
+        yield shown(label.description)
+    for one in label.examples:
+        yield shown(f"yes: {_example(one, (label.id,))}")
+    for one in label.counterexamples:
+        yield shown(f"not: {_example(one, ())}")
+
+
+def shown(text: str) -> str:
+    return plain_text(text, LONGEST)
+
+
+def labelled(intents: Intents) -> str:
+    """Labels of an utterance as they stand in files, or that there are none."""
+    return plain_text(joined(intents) or "no label", LONGEST)
+
+
+def _lines_of_page(view: AnnotationView) -> Iterator[str]:
+    group = view.group
+    if group is not None:
+        left = f"{group.left} of {group.total} left"
+        yield f"group {group.number} of {group.groups}, proposed: {labelled(group.intents)} ({left})"
+    for line in view.page:
+        yield f"{line.number}{' struck' if line.struck else ''}: {shown(line.text)}"
+    yield "accept, or numbers of what is wrong"
+
+
+def _lines_of_item(view: AnnotationView, labels: LabelSet) -> Iterator[str]:
+    item, count = view.item, view.count
+    if item is None:
+        return
+    yield f"utterance {count.done + 1} of {count.total}: {shown(item.text)}"
+    for number, given in enumerate(item.inputs, 1):
+        comment = f", comment: {shown(given.comment)}" if given.comment else ""
+        yield f"given {number}: {labelled(given.intents)}{comment}"
+    if item.struck:
+        yield f"struck: {labelled(item.proposal or ())}"
+    elif item.proposal is not None:
+        yield f"proposed: {labelled(item.proposal)}"
+    if item.saved:
+        yield f"yours: {labelled(item.chosen)}; `keep`, or labels again"
+    else:
+        yield f"labels? ({counted(len(labels.labels), 'label')}, `guide` lists them)"
+
+
+def _example(one: Example, own: Intents) -> str:
+    labels = "" if one.labels in ((), own) else f" [{joined(one.labels)}]"
+    return f"{one.text}{labels}{f' ({one.why})' if one.why else ''}"
+
 
 DONE, WRONG_LINE, NOT_SAVED = 0, 2, 3
 READ_AGAIN_S = 10.0
@@ -59,7 +268,7 @@ class _Sitting:
         """Does what a line says; False when the sitting is to end."""
         self._desk.present()
         meant = parse(line, self._labels, reviewing=self._desk.view.phase is AnnotationPhase.REVIEWING)
-        if isinstance(meant, Said) and meant.word is Word.QUIT:
+        if isinstance(meant, Said) and meant.word is PlainWord.QUIT:
             return False
         try:
             wrong = self._label(meant.intents) if isinstance(meant, Labels) else self._do(meant)
@@ -103,32 +312,32 @@ class _Sitting:
         if isinstance(said, Unknown):
             return said.what
         match said.word:
-            case Word.ACCEPT:
+            case PlainWord.ACCEPT:
                 return self._does(desk.accept_page)
-            case Word.STRIKE:
+            case PlainWord.STRIKE:
                 return self._strike(said.rest)
-            case Word.NONE:
+            case PlainWord.NONE:
                 return self._label(())
-            case Word.KEEP:
+            case PlainWord.KEEP:
                 return self._keep(desk.view)
-            case Word.SKIP:
+            case PlainWord.SKIP:
                 return self._does(desk.skip)
-            case Word.UNDO:
+            case PlainWord.UNDO:
                 return self._does(desk.undo)
-            case Word.REVIEW:
+            case PlainWord.REVIEW:
                 return self._does(lambda: desk.go_to(AnnotationPhase.REVIEWING))
-            case Word.LABEL:
+            case PlainWord.LABEL:
                 return self._does(lambda: desk.go_to(AnnotationPhase.LABELLING))
-            case Word.COMMENT:
+            case PlainWord.COMMENT:
                 if not desk.comment(said.rest):
                     return desk.view.said
                 self._lines.say(["comment kept for this utterance" if said.rest else "comment taken away"])
-            case Word.GUIDE:
+            case PlainWord.GUIDE:
                 return self._guide(said.rest)
-            case Word.STATUS:
+            case PlainWord.STATUS:
                 self._read_again()
                 self._lines.say(status_lines(desk.view))
-            case Word.AGAIN:
+            case PlainWord.AGAIN:
                 self._show()
             case _:
                 self._lines.say(f"{word.value}: {text}" for word, text in HELP.items())

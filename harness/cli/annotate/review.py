@@ -4,19 +4,58 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from harness.annotation.desk import AnnotationDesk
-from harness.cli.annotate.project_options import annotator_name, open_project, project_argument
+from harness.base.cells import counted
+from harness.base.foreign import plain_text
+from harness.cli.annotate.projects import annotator_name, open_project, project_argument
+from harness.cli.options import Site, site_options
 from harness.cli.sessions import user_name
 from harness.model.annotation import IMPORTED
 from harness.model.errors import InputError
 
 if TYPE_CHECKING:
+    from harness.annotation.desk import AnnotationDesk
     from harness.annotation.project import AnnotationRoom
+
+
+def _brought_back(
+    room: AnnotationRoom, annotator: str, ids: tuple[str, ...], words: str | None, *, adjudicating: bool
+) -> tuple[str, ...]:
+    """Ids in the order of the data; says how many of them the annotator may not change. InputError when none is left.
+
+    ids: of utterances; words: a piece of their text, in any case.
+    """
+    from harness.annotation.worklist import has_words, may_label_again
+    from harness.base.findings import nearest
+
+    texts = {one.id: one.text for one in room.utterances}
+    unknown = next((one for one in ids if one not in texts), None)
+    if unknown is not None:
+        shown = plain_text(unknown, 80)
+        raise InputError(f"no utterance has the id {shown!r}", remedy=nearest(unknown, tuple(texts), listed="Ids"))
+    if words is not None and not words.strip():
+        raise InputError("--find wants a text", remedy="Write a piece of an utterance: --find 'well well'")
+    wanted = [one for one, text in texts.items() if one in ids or (words and has_words(text, words))]
+    if not wanted:
+        raise InputError(f"no utterance has {plain_text(words or '', 80)!r}", remedy="Write a piece of their text")
+    room.refresh()
+    ledger = room.ledger
+    found = tuple(
+        one for one in wanted if may_label_again(ledger, room.shares, annotator, one, adjudicating=adjudicating)
+    )
+    why = "not labelled yet" if adjudicating else "of others"
+    if not found:
+        remedy = "Leave --adjudicate out" if adjudicating else "Settle them: add --adjudicate"
+        raise InputError(f"all that is found is {why}: {counted(len(wanted), 'utterance')}", remedy=remedy)
+    if len(found) < len(wanted):
+        left = counted(len(wanted) - len(found), "utterance")
+        click.echo(f"harness: {left} {why}, left out", err=True)
+    return found
 
 
 @click.command("review")
@@ -26,18 +65,7 @@ if TYPE_CHECKING:
 @click.option("--utterance", "ids", multiple=True, metavar="ID", help="Bring this one back; may be repeated.")
 @click.option("--find", "words", metavar="TEXT", help="Bring back utterances whose text has this, in any case.")
 @click.option("--plain", is_flag=True, help="Lines instead of a screen; by itself without a terminal.")
-@click.option("--web", is_flag=True, help="Serve the annotators' site; they log in with links of `harness invite`.")
-@click.option("--address", help="With --web: where to listen. Default 127.0.0.1.")
-@click.option("--port", type=click.IntRange(0, 65535), help="With --web. Default 8765.")
-@click.option("--tls-cert", type=click.Path(path_type=Path), help="With --web: certificate, PEM.")
-@click.option("--tls-key", type=click.Path(path_type=Path), help="With --web: its key, PEM.")
-@click.option("--insecure", is_flag=True, help="With --web: let others reach it without TLS.")
-@click.option(
-    "--public-url",
-    metavar="URL",
-    help="With --web: how annotators reach it, when that is not the address.",
-)
-@click.option("--invitations", type=click.Path(path_type=Path), help="With --web: who may log in.")
+@site_options("annotators")
 def command(
     project: Path,
     annotator: str | None,
@@ -45,8 +73,7 @@ def command(
     ids: tuple[str, ...],
     words: str | None,
     plain: bool,
-    web: bool,
-    **of_web: object,
+    site: Site,
 ) -> None:
     """Accept or strike what is proposed, a page of a group at a time; label by hand what is struck or not proposed.
 
@@ -58,12 +85,8 @@ def command(
 
     Exit status: 0 done · 2 wrong usage or input · 3 something cannot be saved.
     """
-    from harness.cli.annotate.bringing_back import brought_back
-
-    given = [f"--{name.replace('_', '-')}" for name, value in of_web.items() if value]
-    if given and not web:
-        raise InputError(f"{given[0]} is of the annotators' site", remedy="Add --web")
-    if web and (plain or adjudicate or annotator is not None or ids or words is not None):
+    site.demand_web("annotators'")
+    if site.web and (plain or adjudicate or annotator is not None or ids or words is not None):
         raise InputError(
             "--web goes with none of --annotator, --adjudicate, --utterance, --find and --plain",
             remedy="Annotators say in the browser who they are; invite adjudicators with: harness invite --adjudicator",
@@ -71,15 +94,14 @@ def command(
     name = annotator_name(annotator if annotator is not None else user_name())
     if name == IMPORTED:
         raise InputError(f"{IMPORTED!r} stands for labels from files", remedy="Take another name")
-    room = open_project(project)
-    try:
-        if web:
-            sys.exit(_serve(room, of_web))
-        again = brought_back(room, name, ids, words, adjudicating=adjudicate) if ids or words is not None else ()
+    with closing(open_project(project)) as room:
+        if site.web:
+            from harness.web.server import WebOptions, serve_annotation
+
+            sys.exit(serve_annotation(room, WebOptions(**site.given)))
+        again = _brought_back(room, name, ids, words, adjudicating=adjudicate) if ids or words is not None else ()
         desk = room.adjudication(name, again) if adjudicate else room.desk(name, again)
         sys.exit(_sit(room, desk, plain=plain))
-    finally:
-        room.close()
 
 
 def _sit(room: AnnotationRoom, desk: AnnotationDesk, *, plain: bool) -> int:
@@ -93,10 +115,3 @@ def _sit(room: AnnotationRoom, desk: AnnotationDesk, *, plain: bool) -> int:
     from harness.dashboard.annotation_app import run_annotation_app
 
     return run_annotation_app(room, desk)
-
-
-def _serve(room: AnnotationRoom, options: dict[str, object]) -> int:
-    from harness.web.server import WebOptions, serve_annotation
-
-    given = {name: value for name, value in options.items() if value not in (None, "")}
-    return serve_annotation(room, WebOptions(**given))  # type: ignore[arg-type]
