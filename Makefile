@@ -3,17 +3,23 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup-stamp
+DEMO := $(VENV)/.demo-stamp
 TEST := sh setup/test.sh $(BIN)/python
 
 .PHONY: setup demo test check soak bench packages lock clean
 
 setup: $(STAMP)
 
-$(STAMP): requirements.lock pyproject.toml setup/packages.txt setup/torch.txt setup/install.sh
-	PYTHON=$(PYTHON) sh setup/install.sh $(VENV)
+$(STAMP): requirements.lock pyproject.toml setup/packages-demo.txt setup/packages-test.txt setup/torch.txt setup/install.sh
+	PYTHON=$(PYTHON) sh setup/install.sh test $(VENV)
+	touch $@ $(DEMO)
+
+# A slice of the set-up: no PyTorch, no browser, no cross-compiler.
+$(DEMO): setup/demo.lock pyproject.toml setup/packages-demo.txt setup/install.sh
+	PYTHON=$(PYTHON) sh setup/install.sh demo $(VENV)
 	touch $@
 
-demo: setup
+demo: $(DEMO)
 	$(BIN)/harness demo
 
 test: setup
@@ -43,6 +49,8 @@ packages: $(STAMP)
 lock:
 	uv pip compile --universal --python-version 3.11 --all-extras --generate-hashes \
 		--no-emit-package torch --no-emit-index-url --no-annotate --no-header pyproject.toml -o requirements.lock
+	uv pip compile --universal --python-version 3.11 --extra demo --generate-hashes \
+		--no-emit-index-url --no-annotate --no-header -c requirements.lock pyproject.toml -o setup/demo.lock
 
 clean:
 	rm -rf $(VENV) $(VENV)-packages build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

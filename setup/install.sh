@@ -1,8 +1,9 @@
 #!/bin/sh
-# Installs the Debian packages that are missing, then a virtual environment from requirements.lock.
-# usage: setup/install.sh VENV-FOLDER
+# Installs the Debian packages that are missing, then a virtual environment: what the demo needs, or all that the tests need.
+# usage: setup/install.sh demo|test VENV-FOLDER
 set -eu
-venv=$1
+slice=$1
+venv=$2
 here=$(cd "$(dirname "$0")" && pwd)
 python=${PYTHON:-python3}
 
@@ -13,7 +14,9 @@ python=${PYTHON:-python3}
 
 missing=
 if command -v dpkg-query >/dev/null 2>&1; then
-    for package in $(sed 's/#.*//' "$here/packages.txt"); do
+    lists="$here/packages-demo.txt"
+    [ "$slice" = demo ] || lists="$lists $here/packages-test.txt"
+    for package in $(sed 's/#.*//' $lists); do
         # python3-dev serves the system's Python; another one brings its own headers.
         if [ "$package" = python3-dev ] && "$python" -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))'; then
             continue
@@ -21,7 +24,7 @@ if command -v dpkg-query >/dev/null 2>&1; then
         dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing="$missing $package"
     done
 else
-    echo "setup: this is not a Debian-like system; see setup/packages.txt for what must be there (names are Debian's)." >&2
+    echo "setup: this is not a Debian-like system; see setup/packages-*.txt for what must be there (names are Debian's)." >&2
 fi
 
 if [ -n "$missing" ]; then
@@ -42,13 +45,18 @@ if [ -n "$missing" ]; then
 fi
 
 [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
-install="$venv/bin/python -m pip install --quiet --disable-pip-version-check"
-torch_cpu=https://download.pytorch.org/whl/cpu
-echo "setup: installing PyTorch's CPU build"
-# Where no package index at hand has that very file: PyTorch's own index, and there the build for this Python.
-$install --no-deps --require-hashes -r "$here/torch.txt" 2>/dev/null \
-    || $install --no-deps --index-url "$torch_cpu" torch==2.13.0
-echo "setup: installing Python packages from requirements.lock"
-$install --require-hashes -r "$here/../requirements.lock"
-rm -rf "$here/../voice_harness.egg-info" # of an earlier build: it would name entry points that have moved
+# Modules are compiled when they are first imported: most never are.
+install="$venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile"
+if [ "$slice" = demo ]; then
+    echo "setup: installing Python packages from setup/demo.lock"
+    $install --require-hashes -r "$here/demo.lock"
+else
+    echo "setup: installing PyTorch's CPU build"
+    # Where no package index at hand has that very file: PyTorch's own index, and there the build for this Python.
+    $install --no-deps --require-hashes -r "$here/torch.txt" 2>/dev/null \
+        || $install --no-deps --index-url https://download.pytorch.org/whl/cpu torch==2.13.0
+    echo "setup: installing Python packages from requirements.lock"
+    $install --require-hashes -r "$here/../requirements.lock"
+fi
+rm -rf "$here/../voice_harness.egg-info" # of an earlier install: it may name entry points that have moved
 $install --no-deps -e "$here/.."

@@ -171,6 +171,11 @@ class Recogniser(Protocol):
 
     name: str
 
+    @staticmethod
+    def installed() -> bool:
+        """Whether the packages that it needs are there; quick, imports none of them."""
+        ...
+
     def transcribe(self, waveform: Waveform) -> str:
         """The words, or "" when there are none. Any rate."""
         ...

@@ -88,6 +88,10 @@ class FasterWhisper:
         self._context: str | None = None
         self.name = f"faster-whisper {faster_whisper.__version__} {'tiny.en' if model is None else folder.name} int8"
 
+    @staticmethod
+    def installed() -> bool:
+        return all(importlib.util.find_spec(name) for name in ("faster_whisper", _MODEL_PACKAGE))
+
     def expect(self, context: str) -> None:
         """Words like these become likelier, as if they had been said just before; "" for none."""
         self._context = context or None

@@ -22,8 +22,8 @@ from uuid import uuid4
 from harness import __version__
 from harness.base.folder import SessionFolder
 from harness.base.known_process import boot_id
-from harness.base.plugins import Group, names
-from harness.base.ports import Clock, Driver, Hears, Stimulates
+from harness.base.plugins import Group, load, names
+from harness.base.ports import Clock, Driver, Hears, Recogniser, Stimulates
 from harness.devices.declared import simulated
 from harness.engines.recogniser_process import RecogniserProcess
 from harness.model.bench import Bench, Equipment, OperatorPresence
@@ -85,9 +85,12 @@ class Monitor:
 
 
 def installed_recogniser() -> str | None:
-    """Name of the recogniser to use; None when no plug-in offers one."""
-    found = names(Group.RECOGNISERS)
-    return found[0] if found else None
+    """Name of the first recogniser whose packages are there; None when there is none."""
+    for name in names(Group.RECOGNISERS):
+        kind: type[Recogniser] = load(Group.RECOGNISERS, name)
+        if kind.installed():
+            return name
+    return None
 
 
 class Transcriber:
