@@ -29,7 +29,7 @@ from harness.offline.journal import Journal, read_journal
 from harness.offline.journal_lines import JournalHeader, JournalMark, ListFacts, outcome_line
 from harness.offline.one_file import scores_of, spots_in
 from harness.offline.pool import WorkerLimits
-from harness.offline.run import RunProgress, no_progress, run
+from harness.offline.run import RunProgress, nobody, run
 
 RATE_HZ = 16000
 TASK = "microwakeword:okay_nabu"
@@ -228,7 +228,7 @@ def played(
     task: str = TASK,
     *,
     loaded: Callable[[], None] = lambda: None,
-    on_progress: Callable[[RunProgress], None] = no_progress,
+    on_progress: Callable[[RunProgress], None] = nobody,
 ) -> tuple[float, float]:
     """Wall time, and processor time of all processes. loaded: called when an engine is."""
     evaluation, header = Evaluation(task_of(task)), header_of(len(files))

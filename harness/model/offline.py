@@ -60,6 +60,10 @@ class ListedFile:
     reference: str = ""
     rejected: RejectReason | None = None
 
+    def outcome_rejected(self, reason: RejectReason, detail: str = "", error: str = "") -> FileOutcome:
+        """Of a file that is out of all figures; detail is for people, error makes an ERROR line."""
+        return FileOutcome(self.kind, self.number, rejected=reason, detail=detail, error=error)
+
 
 @dataclass(frozen=True, slots=True)
 class OfflineSpot:

@@ -21,13 +21,13 @@ import numpy as np
 from harness import __version__
 from harness.engines.offline_loading import engine_class
 from harness.model.errors import EngineError, InputError
-from harness.model.offline import EngineFacts, Evaluation, FileOutcome, ListedFile, RejectReason, SettingKind
+from harness.model.offline import Evaluation, FileOutcome, ListedFile, RejectReason, SettingKind
 from harness.offline import cluster_worker
 from harness.offline.cluster_link import TICK_S, ClusterLink, ClusterWorkers, Failed, Killed, TaskAnswered
 from harness.offline.cluster_worker import ClusterOrder, likeness, probes_of, shortly
 from harness.offline.journal import Journal
-from harness.offline.journal_lines import JournalMark, file_line, outcome_line, outcome_of
-from harness.offline.one_file import rejected
+from harness.offline.journal_lines import JournalMark, outcome_line, outcome_of
+from harness.offline.messages import files_told
 from harness.offline.pool import WorkerLimits
 from harness.offline.run import (
     HandingOut,
@@ -37,8 +37,7 @@ from harness.offline.run import (
     RunPace,
     RunProgress,
     due_of,
-    no_progress,
-    nothing_told,
+    nobody,
 )
 from harness.sound.sound_stores import is_address
 
@@ -129,8 +128,8 @@ def run_on_cluster(
     journal: OpensJournal,
     stop: threading.Event,
     on_outcome: OnOutcome | None = None,
-    on_progress: Callable[[RunProgress], None] = no_progress,
-    on_told: Callable[[str], None] = nothing_told,
+    on_progress: Callable[[RunProgress], None] = nobody,
+    on_told: Callable[[str], None] = nobody,
     limits: WorkerLimits = WorkerLimits(),  # noqa: B008 – frozen
     task_s: float = TASK_S,
 ) -> Ran:
@@ -153,7 +152,7 @@ def run_on_cluster(
                 going = _ClusterRun(order, files, link, workers, opened, on_outcome, on_told, task_s)
                 partial = going.play(stop, on_progress)
                 opened.close(JournalMark.PARTIAL if partial else JournalMark.COMPLETE, "stopped" if partial else "")
-            return going.ran(facts, partial)
+            return going.pace.ran(facts, partial, time.monotonic())
         finally:
             link.everywhere(cluster_worker.dismiss, order.run)
 
@@ -213,18 +212,14 @@ class _ClusterRun:
     ) -> None:
         self._order, self._files, self._link, self._workers = order, files, link, workers
         self._journal, self._on_outcome, self._told = journal, on_outcome, told
-        self._due = due_of(files, journal)
+        self._due = due_of(files, journal.before)
         self._left = int(np.count_nonzero(self._due))
         self._cutting = Cutting(files, self._due, task_s)
         self._flights: dict[Any, _Flight] = {}
         self._names = 0
         self._proven = False
         self._stranger = self._stopping = False
-        self._pace = RunPace(self._left, time.monotonic())
-
-    def ran(self, facts: EngineFacts, partial: bool) -> Ran:
-        progress = self._pace.snapshot(time.monotonic(), 1.0, 0)
-        return Ran(facts, partial, self._pace.done, self._pace.rejected, self._pace.errors, progress.elapsed_s)
+        self.pace = RunPace(self._left, time.monotonic())
 
     def play(self, stop: threading.Event, on_progress: Callable[[RunProgress], None]) -> bool:
         """Until every file has its outcome; whether it was stopped before."""
@@ -267,9 +262,9 @@ class _ClusterRun:
         self._names += 1
         where = self._workers.fit(self._stranger)
         order = replace(self._order, proven=self._proven)
-        lines = b"".join(file_line(self._files[position]) for position in piece.positions)
+        files = files_told(self._files[position] for position in piece.positions)
         future = self._link.submit(
-            f"harness-{order.run}-{self._names}", cluster_worker.play, order.told(), lines, where=where
+            f"harness-{order.run}-{self._names}", cluster_worker.play, order.told(), files, where=where
         )
         self._flights[future] = _Flight(piece, where, self._proven, failures)
 
@@ -321,8 +316,7 @@ class _ClusterRun:
             return
         self._told(f"workers ended each time that {names[0]} was played: it is rejected")
         file = self._files[piece.positions[0]]
-        outcome = rejected(
-            file,
+        outcome = file.outcome_rejected(
             RejectReason.CRASH,
             error=f"workers of the cluster ended with it: {words}, in each of {ATTEMPTS} tasks",
         )
@@ -338,9 +332,9 @@ class _ClusterRun:
             self._left -= 1
             self._proven |= outcome.rejected is None
             self._cutting.finished(position)
-            self._pace.count(outcome)
+            self.pace.count(outcome)
             if self._on_outcome is not None:
                 self._on_outcome(outcome, self._files[position])
 
     def _show(self, on_progress: Callable[[RunProgress], None]) -> None:
-        on_progress(self._pace.snapshot(time.monotonic(), self._cutting.share_done, self._workers.slots))
+        on_progress(self.pace.snapshot(time.monotonic(), self._cutting.share_done, self._workers.slots))

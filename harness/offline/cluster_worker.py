@@ -20,9 +20,9 @@ from harness import __version__
 from harness.base.plain_json import plain, restored
 from harness.model.errors import EngineError, HarnessError
 from harness.model.offline import EngineFacts, Evaluation, ListedFile
-from harness.offline.journal_lines import file_of
+from harness.offline.messages import files_of
 from harness.offline.pool import WorkerLimits, WorkerPool
-from harness.offline.run import FilesInPlay, no_progress
+from harness.offline.run import FilesInPlay, nobody
 from harness.sound.sound_files import UnusableSound, open_file
 
 SEEN_OF_A_LIST = 3
@@ -127,12 +127,12 @@ def introduce(told: bytes) -> dict[str, Any]:
     return _with_seat(told, lambda seat, order: {"facts": plain(seat.facts, sparse=True)})
 
 
-def play(told: bytes, lines: bytes) -> dict[str, Any]:
+def play(told: bytes, files: bytes) -> dict[str, Any]:
     """Outcomes of files: `lines`, as a journal has them, in the order in which they came; fewer after `dismiss`.
 
-    `misfit` where this worker is no use; `told`: lines for people. lines: of files, as `file_line` makes them.
+    `misfit` where this worker is no use; `told`: lines for people. files: as `files_told` makes them.
     """
-    return _with_seat(told, lambda seat, order: seat.play(list(map(file_of, lines.splitlines())), proven=order.proven))
+    return _with_seat(told, lambda seat, order: seat.play(files_of(files), proven=order.proven))
 
 
 def dismiss(run: str) -> None:
@@ -233,8 +233,8 @@ class EngineSeat:
     def _play(self, files: Sequence[ListedFile], proven: bool) -> _Kept:
         assert self._pool is not None
         kept = _Kept()
-        playing = FilesInPlay(self.order.evaluation, files, self._pool, kept, None, time.monotonic, proven=proven)
-        playing.play(self._stop, no_progress)
+        playing = FilesInPlay(self.order.evaluation, files, self._pool, kept, proven=proven)
+        playing.play(self._stop, nobody)
         return kept
 
     def _close(self) -> None:
@@ -245,8 +245,6 @@ class EngineSeat:
 
 class _Kept:
     """Outcomes until the task answers; the journal is where the evaluation was started."""
-
-    before = None
 
     def __init__(self) -> None:
         self.lines: list[bytes] = []

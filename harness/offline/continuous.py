@@ -17,7 +17,7 @@ import numpy as np
 from harness.base.ports import OfflineEngine, ScoresSound, ScoreStream, SpotsPhrases, SpotStream
 from harness.model.errors import EngineError, InputError
 from harness.model.offline import Evaluation, FileOutcome, ListedFile, OfflineSpot, RejectReason, ScoreTrack, SpotRule
-from harness.offline.one_file import checked, crossings, in_order, pieces, rejected
+from harness.offline.one_file import checked, crossings, in_order, pieces
 from harness.sound.sound_files import UnusableSound, open_sound
 
 HELD_S = 30.0
@@ -123,9 +123,9 @@ class ContinuousListening:
         try:
             self._play(heard)
         except UnusableSound as unusable:
-            heard.outcome = rejected(file, unusable.reason, unusable.detail)
+            heard.outcome = file.outcome_rejected(unusable.reason, unusable.detail)
         except EngineError as error:
-            heard.outcome = rejected(file, RejectReason.ERROR, error=str(error))
+            heard.outcome = file.outcome_rejected(RejectReason.ERROR, error=str(error))
         heard.end = self._fed
         heard.cpu_s = time.process_time() - began_s
         return self._sure(self._listening.sure_until(self._fed))
@@ -138,7 +138,7 @@ class ContinuousListening:
     def _play(self, heard: _Heard) -> None:
         file = heard.file
         if file.rejected is not None:
-            heard.outcome = rejected(file, file.rejected)
+            heard.outcome = file.outcome_rejected(file.rejected)
             return
         asked = self._evaluation
         with open_sound(file.path, self._facts.rate_hz, resample=asked.resample, hashed=asked.hashes) as sound:

@@ -20,7 +20,6 @@ from harness.model.offline import (
     EngineFacts,
     Evaluation,
     FileOutcome,
-    ListedFile,
     ListKind,
     OfflineSpot,
     RejectReason,
@@ -254,17 +253,3 @@ def outcome_of(line: bytes) -> JournalledOutcome:
         )
     except (TypeError, KeyError) as error:
         raise ValueError(f"no outcome: {error}") from error
-
-
-def file_line(file: ListedFile) -> bytes:
-    """A file to be evaluated, for another process."""
-    reason = None if file.rejected is None else file.rejected.value
-    told = [file.kind.value, file.number, file.listed, file.path, file.line, file.reference, reason]
-    return _JSON.encode(told).encode("ascii") + b"\n"
-
-
-def file_of(line: bytes) -> ListedFile:
-    """The file that `file_line` tells of."""
-    kind, number, listed, path, place, reference, reason = json.loads(line)
-    rejected = None if reason is None else RejectReason(reason)
-    return ListedFile(ListKind(kind), number, listed, path, place, reference, rejected)

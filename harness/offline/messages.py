@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Self
 
-from harness.model.offline import FileOutcome, RejectReason
+from harness.model.offline import FileOutcome, ListedFile, ListKind, RejectReason
 from harness.offline.journal_lines import has_check, outcome_line
 
+_JSON = json.JSONEncoder(separators=(",", ":"))
 _HEAD = struct.Struct("<cI")
 LARGEST = 1 << 28
 BEGUN = struct.Struct("<Q")
@@ -89,3 +90,20 @@ def answers_of(content: bytes) -> list[FileAnswer]:
         ]
     except TypeError as error:
         raise ValueError(f"no answers: {error}") from error
+
+
+def files_told(files: Iterable[ListedFile]) -> bytes:
+    """Files to be evaluated, as one message."""
+    return _JSON.encode(
+        [[one.kind, one.number, one.listed, one.path, one.line, one.reference, one.rejected] for one in files]
+    ).encode("ascii")
+
+
+def files_of(content: bytes) -> list[ListedFile]:
+    """The files of a message."""
+    return [
+        ListedFile(
+            ListKind(kind), number, listed, path, line, reference, None if reason is None else RejectReason(reason)
+        )
+        for kind, number, listed, path, line, reference, reason in json.loads(content)
+    ]

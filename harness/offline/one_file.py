@@ -7,7 +7,7 @@ import operator
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TypeGuard, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,21 @@ from harness.model.offline import (
 )
 from harness.offline.score_cache import ScoreCache
 from harness.sound.sound_files import OpenSound, UnusableSound, open_file, open_sound
+
+LARGEST_BLOCK = 1 << 19
+"""Samples that an engine is given at once: what it makes of them in between stays within some megabytes."""
+
+LONGEST_TEXT = 1 << 20
+FARTHEST = 1 << 53
+"""Samples; a number that a float still holds exactly."""
+_REMEDY = "Places are whole samples of the file, scores finite: tell who made the engine"
+_Found = TypeVar("_Found", bound=OfflineSpot | Said)
+LONGEST_UNDERSTOOD_S = 3600.0
+"""A recogniser is given a whole file at once: an hour at 16 kHz is 115 MB of samples, and several times that inside."""
+LONGEST_BYTES = 1 << 20
+"""Of a reference; a longer one is the wrong file (an hour of speech has some 60 kB)."""
+
+_BYTE_ORDER_MARK = "\ufeff"
 
 
 def crossings(scores: npt.NDArray[np.float32], threshold: float, refractory_steps: float) -> npt.NDArray[np.intp]:
@@ -54,16 +69,6 @@ def spots(track: ScoreTrack, rule: SpotRule) -> tuple[OfflineSpot, ...]:
         OfflineSpot(track.phrase, max(0, int(end) - rule.spot_samples), int(end), float(track.scores[index]))
         for index, end in zip(found, ends, strict=True)
     )
-
-
-LARGEST_BLOCK = 1 << 19
-"""Samples that an engine is given at once: what it makes of them in between stays within some megabytes."""
-
-LONGEST_TEXT = 1 << 20
-FARTHEST = 1 << 53
-"""Samples; a number that a float still holds exactly."""
-_REMEDY = "Places are whole samples of the file, scores finite: tell who made the engine"
-_Found = TypeVar("_Found", bound=OfflineSpot | Said)
 
 
 def pieces(blocks: Iterable[npt.NDArray[np.int16]]) -> Iterator[npt.NDArray[np.int16]]:
@@ -113,15 +118,31 @@ def spots_in(tracks: Iterable[ScoreTrack], rule: SpotRule) -> tuple[OfflineSpot,
     return in_order(spot for track in tracks for spot in spots(track, rule))
 
 
-def spots_of(engine: SpotsPhrases, blocks: Iterable[npt.NDArray[np.int16]]) -> tuple[OfflineSpot, ...]:
-    """What an engine without scores spots in sound that begins afresh and ends with the last block."""
+def spots_heard(
+    engine: OfflineEngine, blocks: Iterable[npt.NDArray[np.int16]]
+) -> tuple[tuple[OfflineSpot, ...], tuple[ScoreTrack, ...]]:
+    """The spots in sound that begins afresh and ends with the last block, and the scores of an engine that has them.
+
+    EngineError for one that finds no wake phrases.
+    """
+    if isinstance(engine, ScoresSound):
+        rule, tracks = _rule_of(engine.facts), scores_of(engine, blocks)
+        return spots_in(tracks, rule), tracks
+    if not isinstance(engine, SpotsPhrases):
+        raise EngineError("the engine neither scores, nor spots, nor understands: it is no engine for evaluation")
     stream = engine.listen()
     found: list[OfflineSpot] = []
     for block in pieces(blocks):
         stream.feed(block)
         found += map(checked, stream.take(flush=False))
     found += map(checked, stream.take(flush=True))
-    return in_order(found)
+    return in_order(found), ()
+
+
+def _rule_of(facts: EngineFacts) -> SpotRule:
+    if facts.rule is None:
+        raise EngineError("the engine has scores and does not say what of them is a spot")
+    return facts.rule
 
 
 def checked(found: _Found) -> _Found:
@@ -147,116 +168,81 @@ def in_order(found: Iterable[OfflineSpot]) -> tuple[OfflineSpot, ...]:
     return tuple(sorted(found, key=lambda spot: (spot.end, spot.start, spot.phrase)))
 
 
-LONGEST_UNDERSTOOD_S = 3600.0
-"""A recogniser is given a whole file at once: an hour at 16 kHz is 115 MB of samples, and several times that inside."""
+class FilePlayer:
+    """An engine that hears files one by one; its state begins afresh with each."""
 
+    def __init__(self, engine: OfflineEngine, evaluation: Evaluation, cache: ScoreCache | None = None) -> None:
+        self._engine, self._evaluation, self._cache = engine, evaluation, cache
+        self._facts = engine.facts
+        # Looking at a protocol takes as long as opening a file.
+        self._scores = engine if isinstance(engine, ScoresSound) else None
+        self._lead_in_ms = float(dict(evaluation.task.settings).get(LEAD_IN.name, self._facts.lead_in_ms))
+        self._tries = 1 + getattr(engine, "more_tries", 0)
 
-def evaluate_file(
-    engine: OfflineEngine, evaluation: Evaluation, file: ListedFile, cache: ScoreCache | None = None
-) -> FileOutcome:
-    """What came of a file; the engine's state begins afresh.
+    def play(self, file: ListedFile) -> FileOutcome:
+        """What came of a file.
 
-    A file that is no use, and an error of ours in it (EngineError, above all), are a rejection. A DeviceError, and what
-    else an engine raises, is the caller's: the engine is not to be trusted afterwards. cpu_s is of this process and
-    its threads.
-    """
-    began_s = time.process_time()
-    outcome = _outcome(engine, evaluation, file, cache, began_s)
-    # A device whose cable was pulled says nothing about the file that it was hearing.
-    for _ in range(getattr(engine, "more_tries", 0)):
-        if outcome.rejected is not RejectReason.ERROR:
-            break
-        outcome = _outcome(engine, evaluation, file, cache, began_s)
-    return outcome
+        A file that is no use, and an error of ours in it (EngineError, above all), are a rejection. A DeviceError, and
+        what else an engine raises, is the caller's: the engine is not to be trusted afterwards. cpu_s is of this
+        process and its threads.
+        """
+        if file.rejected is not None:
+            return file.outcome_rejected(file.rejected)
+        began_s = time.process_time()
+        for left in reversed(range(self._tries)):
+            try:
+                return self._heard(file, began_s)
+            except UnusableSound as unusable:
+                return file.outcome_rejected(unusable.reason, unusable.detail)
+            except DeviceError:
+                raise  # the device is gone for good: no file after this one would fare better
+            except HarnessError as error:
+                # A device whose cable was pulled says nothing about the file that it was hearing.
+                if not left:
+                    return file.outcome_rejected(RejectReason.ERROR, error=str(error))
+            except OSError as error:
+                return file.outcome_rejected(RejectReason.UNREADABLE, error.strerror or str(error))
+        raise AssertionError("a file is tried at least once")
 
-
-def rejected(file: ListedFile, reason: RejectReason, detail: str = "", error: str = "") -> FileOutcome:
-    """The outcome of a file that is out of all figures; detail is for people, error makes an ERROR line."""
-    return FileOutcome(file.kind, file.number, rejected=reason, detail=detail, error=error)
-
-
-def lead_in_ms(evaluation: Evaluation, facts: EngineFacts) -> float:
-    """The one that was set, or the engine's own."""
-    return float(dict(evaluation.task.settings).get(LEAD_IN.name, facts.lead_in_ms))
-
-
-def too_short(sound: OpenSound, file: ListedFile, evaluation: Evaluation, facts: EngineFacts) -> str:
-    """Why an in-vocabulary file is too short for the lead-in; "" when it is long enough."""
-    if file.kind is not ListKind.INV:
-        return ""
-    needed_ms = lead_in_ms(evaluation, facts)
-    if sound.samples * 1000 >= needed_ms * sound.rate_hz:
-        return ""
-    return f"{sound.samples / sound.rate_hz * 1000:.0f} ms, and the lead-in is {needed_ms:g} ms"
-
-
-def _outcome(
-    engine: OfflineEngine, evaluation: Evaluation, file: ListedFile, cache: ScoreCache | None, began_s: float
-) -> FileOutcome:
-    if file.rejected is not None:
-        return rejected(file, file.rejected)
-    facts = engine.facts
-    try:
-        hashed = evaluation.hashes or cache is not None
+    def _heard(self, file: ListedFile, began_s: float) -> FileOutcome:
+        facts, evaluation = self._facts, self._evaluation
+        hashed = evaluation.hashes or self._cache is not None
         with open_sound(file.path, facts.rate_hz, resample=evaluation.resample, hashed=hashed) as sound:
-            short = too_short(sound, file, evaluation, facts)
             if not sound.samples:
-                return rejected(file, RejectReason.EMPTY)
-            if short:
-                return rejected(file, RejectReason.SHORT, short)
+                return file.outcome_rejected(RejectReason.EMPTY)
+            if file.kind is ListKind.INV and sound.samples * 1000 < self._lead_in_ms * sound.rate_hz:
+                short = f"{sound.samples / sound.rate_hz * 1000:.0f} ms, and the lead-in is {self._lead_in_ms:g} ms"
+                return file.outcome_rejected(RejectReason.SHORT, short)
             reference = read_reference(file.reference) if file.reference else ""
-            spots, said = _heard(engine, evaluation, sound, cache)
+            spots: tuple[OfflineSpot, ...] = ()
+            said: Said | None = None
+            if self._scores is not None:
+                spots = self._scored(self._scores, sound)
+            elif isinstance(self._engine, Understands) and not isinstance(self._engine, SpotsPhrases):
+                said = _understood(self._engine, evaluation, sound, facts.rate_hz)
+            else:
+                spots, _ = spots_heard(self._engine, sound.blocks())
             return FileOutcome(
                 file.kind,
                 file.number,
-                samples=sound.samples,
-                rate_hz=sound.rate_hz,
-                engine_rate_hz=facts.rate_hz,
-                spots=spots,
-                said=said,
-                reference=reference,
+                sound.samples,
+                sound.rate_hz,
+                facts.rate_hz,
+                spots,
+                said,
+                reference,
                 cpu_s=time.process_time() - began_s,
                 sha256=sound.sha256,
             )
-    except UnusableSound as unusable:
-        return rejected(file, unusable.reason, unusable.detail)
-    except DeviceError:
-        raise  # the device is gone for good: no file after this one would fare better
-    except HarnessError as error:
-        return rejected(file, RejectReason.ERROR, error=str(error))
-    except OSError as error:
-        return rejected(file, RejectReason.UNREADABLE, error.strerror or str(error))
 
-
-_OF_SCORES: dict[type, bool] = {}
-
-
-def _scores(engine: object) -> TypeGuard[ScoresSound]:
-    """Asked of each class once: looking at a protocol takes as long as opening a file."""
-    kind = type(engine)
-    if kind not in _OF_SCORES:
-        _OF_SCORES[kind] = isinstance(engine, ScoresSound)
-    return _OF_SCORES[kind]
-
-
-def _heard(
-    engine: OfflineEngine, evaluation: Evaluation, sound: OpenSound, cache: ScoreCache | None
-) -> tuple[tuple[OfflineSpot, ...], Said | None]:
-    facts = engine.facts
-    if _scores(engine):
-        if facts.rule is None:
-            raise EngineError("the engine has scores and does not say what of them is a spot")
-        tracks = cache.get(facts.fingerprint, sound.sha256) if cache is not None else None
+    def _scored(self, engine: ScoresSound, sound: OpenSound) -> tuple[OfflineSpot, ...]:
+        rule, facts, cache = _rule_of(self._facts), self._facts, self._cache
+        tracks = None if cache is None else cache.get(facts.fingerprint, sound.sha256)
         if tracks is None:
             tracks = scores_of(engine, sound.blocks())
             if cache is not None:
                 cache.put(facts.fingerprint, sound.sha256, tracks, sound.samples, sound.rate_hz)
-        return spots_in(tracks, facts.rule), None
-    if isinstance(engine, SpotsPhrases):
-        return spots_of(engine, sound.blocks()), None
-    if isinstance(engine, Understands):
-        return (), _understood(engine, evaluation, sound, facts.rate_hz)
-    raise EngineError("the engine neither scores, nor spots, nor understands: it is no engine for evaluation")
+        return spots_in(tracks, rule)
 
 
 def _understood(engine: Understands, evaluation: Evaluation, sound: OpenSound, rate_hz: int) -> Said | None:
@@ -268,27 +254,22 @@ def _understood(engine: Understands, evaluation: Evaluation, sound: OpenSound, r
             remedy="Cut it into pieces",
         )
     blocks = list(sound.blocks())
-    samples = blocks[0] if len(blocks) == 1 else np.concatenate([*blocks, np.zeros(0, np.int16)])
-    if not evaluation.vad:
-        said = engine.understand(samples)
-        return checked(said) if said is not None else None
-    from harness.engines import voice_activity  # here, since it takes a second to import, and few ask for it
+    samples, start = blocks[0] if len(blocks) == 1 else np.concatenate([*blocks, np.zeros(0, np.int16)]), 0
+    if evaluation.vad:
+        from harness.engines import voice_activity  # here, since it takes a second to import, and few ask for it
 
-    if rate_hz != voice_activity.RATE_HZ:
-        raise EngineError(f"silence is cut off at {voice_activity.RATE_HZ} Hz, and the engine listens at {rate_hz} Hz")
-    spoken = voice_activity.trimmed(samples)
-    if spoken is None:
+        if rate_hz != voice_activity.RATE_HZ:
+            known = f"{voice_activity.RATE_HZ} Hz, and the engine listens at {rate_hz} Hz"
+            raise EngineError(f"silence is cut off at {known}")
+        spoken = voice_activity.trimmed(samples)
+        if spoken is None:
+            return None
+        samples, start = spoken
+    said = engine.understand(samples)
+    if said is None:
         return None
-    part, start = spoken
-    said = engine.understand(part)
-    said = checked(said) if said is not None else None
-    return replace(said, start=said.start + start, end=said.end + start) if said is not None else None
-
-
-LONGEST_BYTES = 1 << 20
-"""Of a reference; a longer one is the wrong file (an hour of speech has some 60 kB)."""
-
-_BYTE_ORDER_MARK = "\ufeff"
+    said = checked(said)
+    return replace(said, start=said.start + start, end=said.end + start) if start else said
 
 
 def read_reference(path: str) -> str:

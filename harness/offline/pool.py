@@ -8,7 +8,7 @@ import os
 import selectors
 import subprocess
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -17,8 +17,17 @@ from harness.base.plain_json import plain, restored
 from harness.model import errors
 from harness.model.choices import HANG_AFTER_S
 from harness.model.errors import EngineError, HarnessError
-from harness.model.offline import EngineFacts, Evaluation, RejectReason
-from harness.offline.messages import BEGUN, ONE_THREAD, FileAnswer, WorkerFrame, WorkerFrames, answers_of, framed
+from harness.model.offline import EngineFacts, Evaluation, ListedFile, RejectReason
+from harness.offline.messages import (
+    BEGUN,
+    ONE_THREAD,
+    FileAnswer,
+    WorkerFrame,
+    WorkerFrames,
+    answers_of,
+    files_told,
+    framed,
+)
 
 _MODULE = "harness.offline.worker"
 _LAST_WORDS = 2000
@@ -92,11 +101,11 @@ class WorkerProcess:
         place = self.begun - self.answered - 1
         return self.hands[place] if 0 <= place < len(self.hands) else None
 
-    def give(self, positions: Sequence[int], lines: bytes, now_s: float) -> None:
+    def give(self, files: Mapping[int, ListedFile], now_s: float) -> None:
         if not self.hands:
             self.since_s = self.busy_since_s = now_s
-        self.hands.extend(positions)
-        self._out += framed(WorkerFrame.FILES, lines)
+        self.hands.extend(files)
+        self._out += framed(WorkerFrame.FILES, files_told(files.values()))
 
     def end_sequence(self) -> None:
         self._out += framed(WorkerFrame.END_OF_SEQUENCE)
@@ -183,16 +192,15 @@ class WorkerLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class FileAnswered:
-    """What a worker found in a file. position: of the file in the run's."""
+class FilesAnswered:
+    """What a worker found in some files, each by its position among the run's."""
 
     worker: WorkerProcess
-    position: int
-    answer: FileAnswer
+    answers: Sequence[tuple[int, FileAnswer]]
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class LostWorker:
     """A worker that is no more. guilty: the file that it was at; others: what else it had in hand; why, for people."""
 
     worker: WorkerProcess
@@ -247,16 +255,16 @@ class WorkerPool:
         """Of one worker at work."""
         return self._answers / self._busy_s if self._busy_s > 0 else 0.0
 
-    def give(self, worker: WorkerProcess, positions: Sequence[int], lines: bytes, *, last: bool = False) -> None:
-        """Files for a worker. last: its sequence ends with them."""
-        worker.give(positions, lines, self._now_s())
+    def give(self, worker: WorkerProcess, files: Mapping[int, ListedFile], *, last: bool = False) -> None:
+        """Files for a worker, by their positions. last: its sequence ends with them."""
+        worker.give(files, self._now_s())
         if last:
             worker.end_sequence()
         self._write(worker)
 
-    def step(self, wait_s: float, rough_s: Callable[[int], float]) -> list[FileAnswered | Lost]:
+    def step(self, wait_s: float, rough_s: Callable[[int], float]) -> list[FilesAnswered | LostWorker]:
         """What happened within wait_s. EngineError, or the engine's own error, when no worker can be had."""
-        happened: list[FileAnswered | Lost] = []
+        happened: list[FilesAnswered | LostWorker] = []
         for key, _ in self._selector.select(wait_s):
             worker, pipe = key.data
             if worker.standing is WorkerStanding.GONE:
@@ -310,33 +318,30 @@ class WorkerPool:
         if descriptor in self._selector.get_map():
             self._selector.unregister(descriptor)
 
-    def _read(self, worker: WorkerProcess) -> list[FileAnswered | Lost]:
-        happened: list[FileAnswered | Lost] = []
+    def _read(self, worker: WorkerProcess) -> list[FilesAnswered | LostWorker]:
+        happened: list[FilesAnswered | LostWorker] = []
         worker.look(self._now_s())
         try:
             frames = worker.read()
             if frames is None:
                 # The pipe ends before the process does, and how it ended is worth the wait.
                 worker.wait(END_S)
-                return self._died(worker)
+                return [self._lose(worker, RejectReason.CRASH)]
             for kind, content in frames:
                 happened += self._take(worker, kind, content)
         except ValueError as error:
             happened.append(self._lose(worker, RejectReason.CRASH, f"answered what cannot be: {error}"))
         return happened
 
-    def _buried(self, worker: WorkerProcess) -> list[FileAnswered | Lost]:
+    def _buried(self, worker: WorkerProcess) -> list[FilesAnswered | LostWorker]:
         """Of a worker whose process has ended: what it said before, and its loss.
 
         What it started may hold its pipe open, so that the pipe's end alone would not show it.
         """
         happened = self._read(worker)
-        return happened if worker not in self.workers else happened + self._died(worker)
+        return happened if worker not in self.workers else [*happened, self._lose(worker, RejectReason.CRASH)]
 
-    def _died(self, worker: WorkerProcess) -> list[FileAnswered | Lost]:
-        return [self._lose(worker, RejectReason.CRASH)]
-
-    def _take(self, worker: WorkerProcess, kind: WorkerFrame, content: bytes) -> list[FileAnswered | Lost]:
+    def _take(self, worker: WorkerProcess, kind: WorkerFrame, content: bytes) -> list[FilesAnswered | LostWorker]:
         match kind:
             case WorkerFrame.READY:
                 self.facts = self.facts or restored(EngineFacts, json.loads(content))
@@ -347,24 +352,21 @@ class WorkerPool:
             case WorkerFrame.TOLD:
                 self.told(content.decode("utf-8", "replace"))
             case WorkerFrame.OUTCOMES:
-                return list(self._outcomes(worker, content))
+                return [self._outcomes(worker, answers_of(content))]
             case _:
                 raise ValueError(f"a frame {kind}")
         return []
 
-    def _outcomes(self, worker: WorkerProcess, content: bytes) -> list[FileAnswered]:
-        found = []
+    def _outcomes(self, worker: WorkerProcess, answers: Sequence[FileAnswer]) -> FilesAnswered:
+        if len(answers) > len(worker.hands):
+            raise ValueError("an outcome of a file that it does not have")
         now_s = self._now_s()
-        for answer in answers_of(content):
-            if not worker.hands:
-                raise ValueError("an outcome of a file that it does not have")
-            worker.answered += 1
-            self._answers += 1
-            self._played_s += answer.seconds
-            found.append(FileAnswered(worker, worker.hands.popleft(), answer))
+        worker.answered += len(answers)
+        self._answers += len(answers)
+        self._played_s += sum(one.seconds for one in answers)
         self._busy_s += now_s - worker.busy_since_s
         worker.busy_since_s = now_s
-        return found
+        return FilesAnswered(worker, [(worker.hands.popleft(), answer) for answer in answers])
 
     def _late(self, worker: WorkerProcess, now_s: float, rough_s: Callable[[int], float]) -> bool:
         taken_s = now_s - worker.since_s
@@ -376,16 +378,16 @@ class WorkerPool:
         length_s = rough_s(worker.hands[0] if at is None else at)
         return taken_s > self._limits.hang_after_s + SLOWER * length_s / (self.speed or 1.0)
 
-    def _lose(self, worker: WorkerProcess, reason: RejectReason, how: str = "") -> Lost:
+    def _lose(self, worker: WorkerProcess, reason: RejectReason, how: str = "") -> LostWorker:
         guilty = worker.in_work
         if worker.standing is not WorkerStanding.READY:
             return self._unborn(worker, reason, how)
         why = self._end(worker, how)
         self._start()
         others = tuple(position for position in worker.hands if position != guilty)
-        return Lost(worker, guilty, others, reason, why)
+        return LostWorker(worker, guilty, others, reason, why)
 
-    def _unborn(self, worker: WorkerProcess, reason: RejectReason, how: str) -> Lost:
+    def _unborn(self, worker: WorkerProcess, reason: RejectReason, how: str) -> LostWorker:
         """A worker ended before its engine was loaded: another is tried, some times."""
         why = self._end(worker, how)
         self._failed_starts += 1
@@ -398,7 +400,7 @@ class WorkerPool:
             self._start()
         else:
             self.told(f"going on with {len(self.workers)} workers")
-        return Lost(worker, None, (), reason, f"{why} while its engine loaded")
+        return LostWorker(worker, None, (), reason, f"{why} while its engine loaded")
 
     def _refused(self, worker: WorkerProcess, error: HarnessError) -> None:
         """An engine that does not load ends the run where there is no other; what goes wrong later always does."""

@@ -18,10 +18,9 @@ from harness.base.foreign import plain_text
 from harness.model.errors import EngineError, InputError
 from harness.model.offline import EngineFacts, Evaluation, FileOutcome, ListedFile, ListKind, RejectReason
 from harness.offline.journal import Journal, JournalFile, key_of
-from harness.offline.journal_lines import KINDS, JournalMark, file_line, outcome_of
+from harness.offline.journal_lines import KINDS, JournalMark, outcome_of
 from harness.offline.messages import FileAnswer
-from harness.offline.one_file import rejected
-from harness.offline.pool import FileAnswered, Lost, WorkerLimits, WorkerPool, WorkerProcess, WorkerStanding
+from harness.offline.pool import FilesAnswered, LostWorker, WorkerLimits, WorkerPool, WorkerProcess, WorkerStanding
 from harness.sound.sound_files import rough_seconds
 
 RECENT_S = 20.0
@@ -46,6 +45,18 @@ class RunProgress:
     workers: int
 
 
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What came of a run. partial: it was stopped; done, rejected, errors: files of this sitting."""
+
+    facts: EngineFacts
+    partial: bool
+    done: int
+    rejected: int
+    errors: int
+    duration_s: float
+
+
 class RunPace:
     """Counts what is done over time; times are of the run's clock."""
 
@@ -62,6 +73,9 @@ class RunPace:
         self.errors += bool(outcome.error)
         if outcome.rejected is None:
             self.audio_s += outcome.seconds
+
+    def ran(self, facts: EngineFacts, partial: bool, now_s: float) -> Ran:
+        return Ran(facts, partial, self.done, self.rejected, self.errors, now_s - self._began_s)
 
     def snapshot(self, now_s: float, share_done: float | None, workers: int) -> RunProgress:
         """share_done: of this sitting's hours as far as they are known, or None."""
@@ -231,11 +245,11 @@ class ContinuousSequence:
         begun = worker.begun - worker.answered
         return len(worker.hands) - begun < AHEAD
 
-    def next(self) -> tuple[list[int], bytes, bool]:
-        """The next files, as lines, and whether they are the last."""
-        batch = list(self._positions[self._next : self._next + AHEAD])
+    def next(self) -> dict[int, ListedFile]:
+        """The next files, by their positions."""
+        batch = self._positions[self._next : self._next + AHEAD]
         self._next += len(batch)
-        return batch, b"".join(self._line(position) for position in batch), self.given
+        return {position: self._file(position) for position in batch}
 
     def begin_again(self) -> None:
         """The worker is lost."""
@@ -246,10 +260,9 @@ class ContinuousSequence:
         """A file that ended the engine too often."""
         self._left_out[position] = reason
 
-    def _line(self, position: int) -> bytes:
-        file = self._files[position]
-        reason = self._left_out.get(position)
-        return file_line(file if reason is None else replace(file, rejected=reason))
+    def _file(self, position: int) -> ListedFile:
+        file, reason = self._files[position], self._left_out.get(position)
+        return file if reason is None else replace(file, rejected=reason)
 
 
 ATTEMPTS = 3
@@ -269,38 +282,13 @@ line is not read."""
 class KeepsOutcomes(Protocol):
     """Where outcomes go: a journal, or what stands for it on a cluster's worker."""
 
-    @property
-    def before(self) -> JournalFile | None: ...
-
     def append_lines(self, lines: bytes) -> None: ...
-
     def lost(self, why: str) -> None: ...
-
     def tick(self) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Ran:
-    """What came of a run. partial: it was stopped; done, rejected, errors: files of this sitting."""
-
-    facts: EngineFacts
-    partial: bool
-    done: int
-    rejected: int
-    errors: int
-    duration_s: float
-
-
-def nothing_told(line: str) -> None:
-    """Where nobody wants to hear."""
-
-
-def nothing_to_do() -> None:
-    """Where there is nothing to do meanwhile."""
-
-
-def no_progress(progress: RunProgress) -> None:
-    """Where nobody looks."""
+def nobody(of: object = None) -> None:
+    """Who does nothing, where nobody listens."""
 
 
 def run(
@@ -311,11 +299,11 @@ def run(
     journal: OpensJournal,
     stop: threading.Event,
     on_outcome: OnOutcome | None = None,
-    on_progress: Callable[[RunProgress], None] = no_progress,
-    on_told: Callable[[str], None] = nothing_told,
+    on_progress: Callable[[RunProgress], None] = nobody,
+    on_told: Callable[[str], None] = nobody,
     limits: WorkerLimits = WorkerLimits(),  # noqa: B008 – frozen
     now_s: Callable[[], float] = time.monotonic,
-    while_loading: Callable[[], None] = nothing_to_do,
+    while_loading: Callable[[], None] = nobody,
 ) -> Ran:
     """Plays the files that the journal has no outcome of, and closes it: COMPLETE, or PARTIAL after a stop.
 
@@ -335,19 +323,18 @@ def run(
                 raise KeyboardInterrupt
             pool.step(TICK_S, lambda _: 0.0)
         with journal(pool.facts) as opened:
-            going = FilesInPlay(evaluation, files, pool, opened, on_outcome, now_s)
+            going = FilesInPlay(evaluation, files, pool, opened, on_outcome, now_s, before=opened.before)
             partial = going.play(stop, on_progress)
             at_once = partial
             opened.close(JournalMark.PARTIAL if partial else JournalMark.COMPLETE, "stopped" if partial else "")
-        pace = going.pace
-        progress = pace.snapshot(now_s(), 1.0, 0)
-        return Ran(pool.facts, partial, progress.done, pace.rejected, pace.errors, progress.elapsed_s)
+        return going.pace.ran(pool.facts, partial, now_s())
     finally:
         pool.close(at_once=at_once)
 
 
 class FilesInPlay:
-    """A run once its engine has loaded. proven: the engine is known to be able to play a file."""
+    """A run once its engine has loaded. proven: the engine is known to be able to play a file. before: outcomes
+    that are there already."""
 
     def __init__(
         self,
@@ -355,9 +342,10 @@ class FilesInPlay:
         files: Sequence[ListedFile],
         pool: WorkerPool,
         journal: KeepsOutcomes,
-        on_outcome: OnOutcome | None,
-        now_s: Callable[[], float],
+        on_outcome: OnOutcome | None = None,
+        now_s: Callable[[], float] = time.monotonic,
         *,
+        before: JournalFile | None = None,
         proven: bool = False,
     ) -> None:
         self._files = files
@@ -369,7 +357,7 @@ class FilesInPlay:
         self._suspects: deque[int] = deque()
         self._lost = 0
         self._played = int(proven)
-        self._due = due_of(files, journal)
+        self._due = due_of(files, before)
         self._left = int(np.count_nonzero(self._due))
         in_sequence = np.zeros(len(files), bool)
         if evaluation.continuous:
@@ -405,13 +393,10 @@ class FilesInPlay:
             if worker.standing is not WorkerStanding.READY:
                 continue
             if self._sequence.wants(worker, busy=len(self._pool.workers) == 1 and bool(self._waiting)):
-                positions, lines, last = self._sequence.next()
-                self._pool.give(worker, positions, lines, last=last)
-            elif not worker.sequence:
-                positions = self._next_for(worker)
-                if positions:
-                    lines = b"".join(file_line(self._files[position]) for position in positions)
-                    self._pool.give(worker, positions, lines)
+                files = self._sequence.next()
+                self._pool.give(worker, files, last=self._sequence.given)
+            elif not worker.sequence and (positions := self._next_for(worker)):
+                self._pool.give(worker, {position: self._files[position] for position in positions})
 
     def _next_for(self, worker: WorkerProcess) -> list[int]:
         """What a worker is given: nothing while it has enough."""
@@ -434,30 +419,29 @@ class FilesInPlay:
             one.standing is WorkerStanding.LOADING or (not one.begun and not one.hands) for one in self._pool.workers
         )
 
-    def _take(self, happened: Sequence[FileAnswered | Lost]) -> None:
+    def _take(self, happened: Sequence[FilesAnswered | LostWorker]) -> None:
         answers: list[tuple[int, FileAnswer]] = []
         for one in happened:
-            match one:
-                case FileAnswered(worker=worker, position=position, answer=answer):
-                    self._played += answer.rejected is not RejectReason.ERROR
-                    answers.append((position, answer))
-                    if worker.sequence and not worker.hands and self._sequence.given:
-                        worker.sequence = False
-                case Lost():
-                    answers += self._mourn(one)
+            if isinstance(one, LostWorker):
+                answers += self._mourn(one)
+                continue
+            answers += one.answers
+            self._played += sum(answer.rejected is not RejectReason.ERROR for _, answer in one.answers)
+            if one.worker.sequence and not one.worker.hands and self._sequence.given:
+                one.worker.sequence = False
         answers = [one for one in answers if self._due[one[0]]]
         if not answers:
             return
         self._journal.append_lines(b"".join(answer.line for _, answer in answers))
+        self._left -= len(answers)
         for position, answer in answers:
             self._due[position] = False
-            self._left -= 1
             self._waiting.finished(position)
             self.pace.count(answer)
             if self._on_outcome is not None:
                 self._on_outcome(outcome_of(answer.line).outcome, self._files[position])
 
-    def _mourn(self, lost: Lost) -> list[tuple[int, FileAnswer]]:
+    def _mourn(self, lost: LostWorker) -> list[tuple[int, FileAnswer]]:
         """What a lost worker had in hand is played again; what it was at, some times, and then rejected."""
         at = "" if lost.guilty is None else f" at {plain_text(self._files[lost.guilty].listed)}"
         line = f"a worker {lost.why}{at}"
@@ -486,7 +470,7 @@ class FilesInPlay:
         file = self._files[lost.guilty]
         if sequence:
             self._sequence.leave_out(lost.guilty, lost.reason)
-        outcome = rejected(file, lost.reason, error=f"the engine {lost.why}, {ATTEMPTS} times")
+        outcome = file.outcome_rejected(lost.reason, error=f"the engine {lost.why}, {ATTEMPTS} times")
         return [(lost.guilty, FileAnswer.of(outcome, file.listed))]
 
     def _show(self, on_progress: Callable[[RunProgress], None]) -> None:
@@ -496,9 +480,9 @@ class FilesInPlay:
         on_progress(self.pace.snapshot(self._now_s(), share, len(self._pool.workers)))
 
 
-def due_of(files: Sequence[ListedFile], journal: KeepsOutcomes) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Which files have no outcome in the journal yet."""
-    if journal.before is None or not len(journal.before):
+def due_of(files: Sequence[ListedFile], before: JournalFile | None) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Which files have no outcome yet; before: what was in the journal already."""
+    if before is None or not len(before):
         return np.ones(len(files), bool)
     keys = np.fromiter((key_of(KINDS.index(one.kind), one.number) for one in files), np.int64, len(files))
-    return ~np.isin(keys, journal.before.index.keys)
+    return ~np.isin(keys, before.index.keys)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from harness.model.scenario import TrialKind
 from harness.model.stimulus import Waveform
 from harness.model.trial import Outcome
 from harness.offline.figures.session_comparison import HeardOffline
-from harness.offline.one_file import scores_of, spots_in, spots_of
+from harness.offline.one_file import spots_heard
 from harness.session.engine.assemble import renderer
 from harness.session.log.clips import read_clip
 from harness.session.log.reader import LogReader
@@ -122,6 +122,10 @@ def hear(
     continuous: one engine state over all of them in the order of playing, as a device over a wire has heard them; else
     a fresh one for each. InputError for an engine that finds no wake phrases; EngineError in one state over all.
     """
+    if not isinstance(engine, ScoresSound | SpotsPhrases):
+        raise InputError(
+            "this engine understands files and finds no wake phrases in them", remedy="List others: harness engines"
+        )
     plays = stimuli.plays(devices)
     renders = renderer()
     failed: dict[str, str] = {}
@@ -167,7 +171,7 @@ def _in_one_go(
             yield samples
         progress(len(plays), len(plays))
 
-    spots, tracks = _found(engine, sounds())
+    spots, tracks = spots_heard(engine, sounds())
     heard: dict[str, HeardOffline] = {}
     for play, start, end in spans:
         before = [spot.end for spot in spots if spot.end <= start]
@@ -190,24 +194,8 @@ def _tried(
     """One stimulus, once more where an engine's faults say nothing about the sound (a device's link)."""
     for _ in range(getattr(engine, "more_tries", 0)):
         with contextlib.suppress(EngineError):
-            return _found(engine, [samples])
-    return _found(engine, [samples])
-
-
-def _found(
-    engine: OfflineEngine, blocks: Iterable[npt.NDArray[np.int16]]
-) -> tuple[tuple[OfflineSpot, ...], tuple[ScoreTrack, ...]]:
-    if isinstance(engine, ScoresSound):
-        rule = engine.facts.rule
-        if rule is None:
-            raise EngineError("the engine has scores and does not say what of them is a spot")
-        tracks = scores_of(engine, blocks)
-        return spots_in(tracks, rule), tracks
-    if isinstance(engine, SpotsPhrases):
-        return spots_of(engine, blocks), ()
-    raise InputError(
-        "this engine understands files and finds no wake phrases in them", remedy="List others: harness engines"
-    )
+            return spots_heard(engine, [samples])
+    return spots_heard(engine, [samples])
 
 
 def _peak(tracks: Sequence[ScoreTrack], play: Play, start: int, end: int, rate_hz: int) -> float | None:

@@ -15,16 +15,18 @@ import signal
 import sys
 import time
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from harness.base.plain_json import plain, restored
 from harness.engines.offline_loading import load_engine
 from harness.model.errors import HarnessError
 from harness.model.offline import Evaluation, FileOutcome, ListedFile, ListKind
-from harness.offline.continuous import ContinuousListening
-from harness.offline.journal_lines import file_of
-from harness.offline.messages import BEGUN, FileAnswer, WorkerFrame, WorkerFrames, answers_told, framed
-from harness.offline.one_file import evaluate_file
+from harness.offline.messages import BEGUN, FileAnswer, WorkerFrame, WorkerFrames, answers_told, files_of, framed
+from harness.offline.one_file import FilePlayer
 from harness.offline.score_cache import ScoreCache
+
+if TYPE_CHECKING:
+    from harness.offline.continuous import ContinuousListening
 
 FLUSH_S = 0.2
 """Outcomes wait this long at most for others to go with. A message for each would be most of what a short file costs,
@@ -36,23 +38,16 @@ class Worker:
     """The engine, and what it has been given."""
 
     def __init__(self, answers: int, begun: mmap.mmap, evaluation: Evaluation) -> None:
-        self._answers = answers
-        self._begun = begun
+        self._answers, self._begun, self._evaluation = answers, begun, evaluation
         self._count = 0
-        self._evaluation = evaluation
         self._engine = load_engine(evaluation.task)
-        self._cache = ScoreCache(evaluation.cache, self.tell) if evaluation.cache else None
+        cache = ScoreCache(evaluation.cache, self._tell) if evaluation.cache else None
+        self._player = FilePlayer(self._engine, evaluation, cache)
         self._waiting: list[tuple[FileOutcome, str]] = []
         self._flushed_s = time.monotonic()
         self._sequence: ContinuousListening | None = None
         self._listed: dict[int, str] = {}
-
-    def ready(self) -> None:
         self._send(WorkerFrame.READY, json.dumps(plain(self._engine.facts)).encode())
-
-    def tell(self, line: str) -> None:
-        """A line for people."""
-        self._send(WorkerFrame.TOLD, line.encode("utf-8", "replace"))
 
     def play(self, files: Iterable[ListedFile]) -> None:
         for file in files:
@@ -60,11 +55,13 @@ class Worker:
             BEGUN.pack_into(self._begun, 0, self._count)
             if self._evaluation.continuous and file.kind is ListKind.OOV:
                 if self._sequence is None:
+                    from harness.offline.continuous import ContinuousListening  # here, since few ask for it
+
                     self._sequence = ContinuousListening(self._engine, self._evaluation)
                 self._listed[file.number] = file.listed
                 self._answer_sequence(self._sequence.hear(file))
             else:
-                self._answer(evaluate_file(self._engine, self._evaluation, file, self._cache), file.listed)
+                self._answer(self._player.play(file), file.listed)
         self.flush()
 
     def end_sequence(self) -> None:
@@ -82,6 +79,10 @@ class Worker:
 
     def close(self) -> None:
         self._engine.close()
+
+    def _tell(self, line: str) -> None:
+        """A line for people."""
+        self._send(WorkerFrame.TOLD, line.encode("utf-8", "replace"))
 
     def _answer_sequence(self, outcomes: Iterable[FileOutcome]) -> None:
         for outcome in outcomes:
@@ -129,9 +130,8 @@ def main(arguments: list[str]) -> int:
                 match kind:
                     case WorkerFrame.EVALUATION:
                         worker = Worker(answers, begun, restored(Evaluation, json.loads(content)))
-                        worker.ready()
                     case WorkerFrame.FILES if worker is not None:
-                        worker.play([file_of(line) for line in content.splitlines()])
+                        worker.play(files_of(content))
                     case WorkerFrame.END_OF_SEQUENCE if worker is not None:
                         worker.end_sequence()
                     case _:

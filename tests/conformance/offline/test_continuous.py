@@ -12,7 +12,7 @@ import pytest
 from harness.model.errors import InputError
 from harness.model.offline import FileOutcome, ListedFile, ListKind, RejectReason
 from harness.offline.continuous import ContinuousListening
-from harness.offline.one_file import evaluate_file
+from harness.offline.one_file import FilePlayer
 from tests.conformance.offline.conftest import Sounds
 from tests.conformance.offline.loudness import RATE_HZ, Loudness, LoudnessScores, LoudnessSpots, LoudnessWords, Wrong
 from tests.conformance.offline.offline_runs import Played, evaluation_of, listed
@@ -51,7 +51,7 @@ def test_cut_anywhere_a_sound_has_the_spots_that_it_has_in_one_piece(
 ) -> None:
     whole = sounds("whole.wav", 40, [3.0, 3.9, 9.95, 20.0, 20.7, 31.0, 39.9])
     engine = kind("boom", {})
-    one = evaluate_file(engine, evaluation_of(), listed(oov=[whole])[0])
+    one = FilePlayer(engine, evaluation_of()).play(listed(oov=[whole])[0])
     assert len(one.spots) > 3
     for cuts in ([10.0], [3.1], [9.96, 10.1, 10.2], [0.01, 20.003, 20.5001], [30.0, 39.95]):
         found = heard(engine, listed(oov=cut(whole, cuts, tmp_path)))
@@ -75,7 +75,7 @@ def test_the_refractory_time_goes_on_over_the_border(sounds: Sounds) -> None:
     files = listed(oov=[sounds("a.wav", 5, [4.5]), sounds("b.wav", 5, [0.2]), sounds("c.wav", 5, [2.0])])
     engine = LoudnessScores("boom", {})
     assert [len(one.spots) for one in heard(engine, files)] == [1, 0, 1]
-    afresh = [evaluate_file(engine, evaluation_of(), file) for file in files]
+    afresh = [FilePlayer(engine, evaluation_of()).play(file) for file in files]
     assert [len(one.spots) for one in afresh] == [1, 1, 1]
 
 

@@ -18,7 +18,7 @@ from harness.model.stimulus import Waveform
 from harness.offline import device_link
 from harness.offline.device_engine import DeviceEngine
 from harness.offline.device_link import DeviceLink, reached
-from harness.offline.one_file import evaluate_file
+from harness.offline.one_file import FilePlayer
 from tests.conformance.boards import PosixBoard, QemuBoard, posix_board, qemu_board, qemu_installed
 from tests.conformance.serial_bench import spoken, truth
 from tests.conformance.wake_boards import RADIO, WIRED, two_posix_boards
@@ -181,7 +181,7 @@ def test_a_file_is_given_again_after_the_cable_was_pulled_in_it(tmp_path: Path) 
         try:
             pulled = threading.Timer(1.2, pull)
             pulled.start()
-            outcome = evaluate_file(engine, Evaluation(task), ListedFile(ListKind.INV, 0, wav.name, str(wav)))
+            outcome = FilePlayer(engine, Evaluation(task)).play(ListedFile(ListKind.INV, 0, wav.name, str(wav)))
             pulled.join()
         finally:
             engine.close()
@@ -201,7 +201,7 @@ def test_a_device_that_stays_away_ends_the_run_and_not_file_after_file(
         switch = threading.Timer(0.5, board.kill)
         switch.start()
         with pytest.raises(DeviceError, match="kitchen is gone") as gone:
-            evaluate_file(engine, Evaluation(task), ListedFile(ListKind.INV, 0, wav.name, str(wav)))
+            FilePlayer(engine, Evaluation(task)).play(ListedFile(ListKind.INV, 0, wav.name, str(wav)))
         switch.join()
     finally:
         engine.close()

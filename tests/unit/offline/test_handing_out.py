@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from harness.model.offline import FileOutcome, ListedFile, ListKind, RejectReason
-from harness.offline.journal_lines import file_line, file_of
-from harness.offline.messages import WorkerFrame, WorkerFrames, framed
+from harness.offline.messages import WorkerFrame, WorkerFrames, files_of, files_told, framed
 from harness.offline.run import WINDOW, HandingOut, RunPace
 
 
@@ -66,8 +66,7 @@ def test_frames_come_together_from_pieces() -> None:
 
 def test_a_file_goes_to_another_process_as_it_is() -> None:
     file = ListedFile(ListKind.REFERENCED, 3, 'a\n"\udce4.wav', "/x/\udce4", 9, "/x/r.txt", RejectReason.TWICE)
-    assert file_of(file_line(file)) == file
-    assert file_line(file).count(b"\n") == 1
+    assert files_of(files_told([file, replace(file, rejected=None)])) == [file, replace(file, rejected=None)]
 
 
 def test_progress_tells_hours_rates_and_what_is_left() -> None:
